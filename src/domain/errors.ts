@@ -1,0 +1,68 @@
+/** What went wrong, in the closed set of codes that clients see (decisions.md, section 2). */
+export type ErrorCode =
+  | 'invalid_json'
+  | 'invalid_argument'
+  | 'duplicate_key'
+  | 'unsafe_number'
+  | 'invalid_string'
+  | 'too_deep'
+  | 'reserved_event_type'
+  | 'reserved_field'
+  | 'invalid_public_key'
+  | 'unauthenticated'
+  | 'invalid_api_key'
+  | 'invalid_actor_identity'
+  | 'signature_required'
+  | 'invalid_signature'
+  | 'unknown_signing_key'
+  | 'signing_key_revoked'
+  | 'permission_denied'
+  | 'access_expired'
+  | 'environment_mismatch'
+  | 'not_found'
+  | 'route_not_found'
+  | 'method_not_allowed'
+  | 'ledger_closed'
+  | 'master_closed'
+  | 'already_exists'
+  | 'arl_required'
+  | 'idempotency_in_progress'
+  | 'key_not_active'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'idempotency_key_reused'
+  | 'rate_limited'
+  | 'namespace_reserved'
+  | 'unavailable'
+  | 'overloaded'
+  | 'outcome_unknown'
+  | 'internal';
+
+/** Plain JSON that helps the caller mend the call: the field, the limit, what was expected. */
+export type ErrorDetails = { readonly [key: string]: unknown };
+
+/**
+ * The one error that crosses layers. `message` is a sentence that the caller can act on; it never names a host, a
+ * query or a secret. `cause` is for the log alone.
+ */
+export class LedgerError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'LedgerError';
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** `invalid_argument` for one field, saying what was expected of it. */
+export function invalidField(field: string, expected: string): LedgerError {
+  return new LedgerError('invalid_argument', `Field ${field} must be ${expected}.`, { field, expected });
+}
+
+/** `not_found`; the same words whether the object does not exist or the caller may not see it. */
+export function notFound(what: string, field?: string): LedgerError {
+  return new LedgerError('not_found', `There is no such ${what}, or you may not see it.`, field ? { field } : {});
+}

@@ -1,0 +1,49 @@
+import type { ActorType, CommandMark } from '../domain/event.ts';
+
+/** Sandbox and production are separate worlds (decisions.md, section 4). */
+export type World = 'sandbox' | 'production';
+
+/** Who is calling, after the credential was checked. */
+export interface Caller {
+  readonly actorId: string;
+  /** null for an actor that belongs to neither world. */
+  readonly world: World | null;
+  /** An API key, or the bare identity headers of an entity. */
+  readonly via: 'api_key' | 'entity_header';
+  readonly apiKeyId: string | null;
+  /** What the caller's events carry as actor_type. */
+  readonly actorType: ActorType;
+}
+
+/** The signing headers as sent. */
+export interface CallSignature {
+  /** X-Signing-Key-ID; null where it was left out and the preferred key is meant. */
+  readonly keyId: string | null;
+  /** X-Actor-Sig, base64. */
+  readonly signature: string;
+}
+
+/** What a service function knows of the call it serves, whichever door it came through. */
+export interface Call {
+  readonly requestId: string;
+  /** null on methods that need no credential. */
+  readonly caller: Caller | null;
+  /** null where neither signing header was sent. */
+  readonly signature: CallSignature | null;
+  /** X-Delivery-Chain as sent. */
+  readonly deliveryChain: string | null;
+  /** On methods that write to an existing ledger: the command's mark, where the call has an idempotency key. */
+  readonly command: CommandMark | null;
+  /** Milliseconds since 1970. On a call that is run again with its idempotency key: the time of the first run. */
+  readonly now: number;
+  /** The next UUIDv7 of this call; the same sequence again when the call is run again with its idempotency key. */
+  newId(): string;
+  /** The next random bytes of this call; repeated likewise. */
+  randomBytes(length: number): Buffer;
+  /** Ends when the caller has gone or its deadline has passed. */
+  readonly signal: AbortSignal;
+  /** When the answer must be given: milliseconds since 1970. */
+  readonly deadline: number;
+  /** Says that the answer is the first one again (`Idempotent-Replayed: true`). */
+  markReplayed(): void;
+}
