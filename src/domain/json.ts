@@ -1,0 +1,88 @@
+import { byCodeUnits, canonicalString, loneSurrogate } from './canonical.ts';
+import { LedgerError } from './errors.ts';
+import type { JsonNode } from './json-node.ts';
+import { JsonReader } from './json-reader.ts';
+
+export type { JsonArray, JsonNode, JsonObject } from './json-node.ts';
+
+/**
+ * Reads I-JSON (RFC 7493) from its raw text in one pass, and makes the canonical form (RFC 8785) on the way, so that a
+ * payload is neither parsed nor written twice. Nothing is changed silently: what the canonical form cannot say as it
+ * was written is refused (decisions.md, section 3).
+ */
+
+export interface JsonLimits {
+  /** How many objects and arrays may stand in each other; 64 if not given, at most 512. The root counts as 1. */
+  readonly maxDepth?: number;
+}
+
+const DEPTH_MAX_DEFAULT = 64;
+/** The reader calls itself once a level, so the stack sets a bound to any limit that is asked for. */
+const DEPTH_MAX_EVER = 512;
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads one JSON text, with nothing but white space around it.
+ * Refuses with `invalid_json`, `duplicate_key`, `unsafe_number`, `invalid_string` or `too_deep`; details hold `offset`,
+ * in UTF-16 code units from the start of the text, and `key` or `number` where there is one.
+ */
+export function parseJson(text: string, limits: JsonLimits = {}): JsonNode {
+  const maxDepth = limits.maxDepth ?? DEPTH_MAX_DEFAULT;
+  if (!(maxDepth >= 0 && maxDepth <= DEPTH_MAX_EVER)) throw new RangeError(`maxDepth must be 0 to ${DEPTH_MAX_EVER}`);
+  // One look at the whole text, so that only strings with escapes need a second one.
+  if (!text.isWellFormed()) throw loneSurrogate(firstLoneSurrogate(text));
+  return new JsonReader(text, maxDepth).readAll();
+}
+
+/** The same from UTF-8. Bytes that are no UTF-8, and a byte order mark, are `invalid_json` (RFC 8259, section 8.1). */
+export function parseJsonBytes(bytes: Uint8Array, limits: JsonLimits = {}): JsonNode {
+  return parseJson(decodeUtf8(bytes), limits);
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (cause) {
+    throw new LedgerError('invalid_json', 'The JSON text is not valid UTF-8.', {}, cause);
+  }
+}
+
+/** The JavaScript value of a node. `__proto__` becomes an own member like any other. */
+export function toValue(node: JsonNode): unknown {
+  switch (node.kind) {
+    case 'object': {
+      const value: Record<string, unknown> = {};
+      for (const [key, member] of node.members) setOwn(value, key, toValue(member));
+      return value;
+    }
+    case 'array':
+      return node.items.map(toValue);
+    default:
+      return node.value;
+  }
+}
+
+function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== '__proto__') target[key] = value;
+  else Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
+}
+
+/**
+ * The canonical text of an object, from its members' names and canonical texts in any order: fields are put into a
+ * payload without reading it again. TypeError if a name comes twice.
+ */
+export function joinMembers(members: Iterable<readonly [key: string, canonical: string]>): string {
+  const sorted = [...members].sort(([left], [right]) => byCodeUnits(left, right));
+  let text = '{';
+  for (let at = 0; at < sorted.length; at += 1) {
+    const [key, canonical] = sorted[at] as readonly [string, string];
+    if (at > 0 && sorted[at - 1]?.[0] === key) throw new TypeError(`Member ${key} was given twice`);
+    text += `${at === 0 ? '' : ','}${canonicalString(key)}:${canonical}`;
+  }
+  return `${text}}`;
+}
+
+function firstLoneSurrogate(text: string): number {
+  return text.search(/\p{Surrogate}/u);
+}
