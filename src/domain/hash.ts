@@ -1,0 +1,11 @@
+import { hash } from 'node:crypto';
+
+/** SHA-256 (FIPS 180-4) of bytes, or of the UTF-8 of a text: 32 bytes. */
+export function sha256(data: string | Uint8Array): Buffer {
+  return hash('sha256', data, 'buffer');
+}
+
+/** The same in lower-case hex, 64 digits. */
+export function sha256Hex(data: string | Uint8Array): string {
+  return hash('sha256', data, 'hex');
+}
