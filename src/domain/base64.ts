@@ -1,0 +1,19 @@
+/**
+ * Strict standard base64 (RFC 4648, section 4): decodes only what encodes to the same text again, so that a value has one
+ * spelling. base64url, missing padding, white space and stray bits at the end (`AB==`) are null, as is any other length
+ * than `lengthBytes`.
+ */
+export function decodeBase64(text: string, lengthBytes: number): Buffer | null {
+  if (text.length !== base64LengthChars(lengthBytes)) return null;
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.length === lengthBytes && bytes.toString('base64') === text ? bytes : null;
+}
+
+/** Standard base64 with padding. */
+export function encodeBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}
+
+function base64LengthChars(lengthBytes: number): number {
+  return Math.ceil(lengthBytes / 3) * 4;
+}

@@ -1,0 +1,66 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import sodium from 'libsodium-wrappers';
+import { decodeBase64 } from './base64.ts';
+import { LedgerError } from './errors.ts';
+import { sha256Hex } from './hash.ts';
+
+/**
+ * Ed25519 public keys. A key is looked at hard once, when it is enrolled, so that plain verification (RFC 8032) is safe ever
+ * after: under a key of small order any signature may verify, and under one of mixed order verifiers disagree.
+ */
+
+await sodium.ready;
+
+export const PUBLIC_KEY_BYTES = 32;
+
+/** What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4). */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+
+/**
+ * Reads a public key that is to be enrolled: 32 bytes in strict base64, the canonical encoding of a point of prime
+ * order. Anything else is `invalid_public_key` (decisions.md, section 3).
+ */
+export function checkPublicKey(base64: string): Uint8Array {
+  const key = decodeBase64(base64, PUBLIC_KEY_BYTES);
+  if (key === null) throw invalidPublicKey(`${PUBLIC_KEY_BYTES} bytes in standard base64 with padding`);
+  if (!isCanonicalPoint(key)) throw invalidPublicKey('the canonical encoding of a point');
+  if (!hasPrimeOrder(key)) throw invalidPublicKey('a point of prime order on the curve');
+  return key;
+}
+
+/** The key as Node verifies with it. The bytes are those that checkPublicKey let pass. */
+export function keyObject(publicKey: Uint8Array): KeyObject {
+  return createPublicKey({ key: Buffer.concat([SPKI_PREFIX, publicKey]), format: 'der', type: 'spki' });
+}
+
+/** SHA-256 of the 32 bytes of the key, in hex (decisions.md, section 7). */
+export function fingerprint(publicKey: Uint8Array): string {
+  return sha256Hex(publicKey);
+}
+
+/**
+ * Whether y is below p = 2^255 - 19; libsodium reduces a greater one silently (RFC 8032, section 5.1.3, refuses it). The
+ * other encoding that is not canonical, x = 0 with the sign bit set, only exists for y = ±1, which are of small order.
+ */
+function isCanonicalPoint(key: Uint8Array): boolean {
+  const last = PUBLIC_KEY_BYTES - 1;
+  if (((key[last] ?? 0) & 0x7f) !== 0x7f) return true;
+  for (let at = last - 1; at > 0; at -= 1) {
+    if (key[at] !== 0xff) return true;
+  }
+  return (key[0] ?? 0) < 0xed;
+}
+
+/** libsodium's conversion to X25519 refuses what is no point, of small order, or outside the main subgroup. */
+function hasPrimeOrder(key: Uint8Array): boolean {
+  try {
+    sodium.crypto_sign_ed25519_pk_to_curve25519(key);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function invalidPublicKey(expected: string): LedgerError {
+  return new LedgerError('invalid_public_key', `The Ed25519 public key must be ${expected}.`, { expected });
+}
