@@ -1,0 +1,55 @@
+/** Times as clients write and read them. Inside they are milliseconds since 1970, UTC. */
+
+const MINUTE_MS = 60_000;
+/** 0000-01-01T00:00:00.000Z and 9999-12-31T23:59:59.999Z: what four digits of year can write. */
+const TIME_MIN_MS = -62_167_219_200_000;
+const TIME_MAX_MS = 253_402_300_799_999;
+
+/** date "T" time, fraction, "Z" or offset, the letters in either case (RFC 3339, section 5.6). */
+const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+
+/** `2026-11-21T02:06:39.123Z`, always three decimals (decisions.md, section 1). RangeError outside the years 0 to 9999. */
+export function isoTime(timeMs: number): string {
+  if (!isWritable(timeMs)) throw new RangeError(`No time that can be written: ${timeMs}`);
+  return new Date(timeMs).toISOString();
+}
+
+/**
+ * Reads any RFC 3339 time: milliseconds since 1970, finer fractions cut off; null if the text is none, the date does not
+ * exist, or it lies outside the years 0 to 9999 in UTC. A leap second is taken only where one can be (section 5.7: the
+ * last of June or December, UTC) and counts as the second after it, as POSIX clocks have it.
+ */
+export function parseRfc3339(text: string): number | null {
+  const parts = RFC3339.exec(text);
+  if (parts === null) return null;
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as Six;
+  if (hour > 23 || minute > 59 || second > 60) return null;
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day); // Date.UTC would take the years 0 to 99 for 1900 to 1999
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
+  const offsetMs = offsetOf(parts[8], Number(parts[9] ?? 0), Number(parts[10] ?? 0));
+  if (offsetMs === null) return null;
+  const minuteMs = date.setUTCHours(hour, minute) - offsetMs;
+  if (second === 60 && !endsInLeapSecond(minuteMs)) return null;
+  const timeMs = minuteMs + second * 1_000 + Number((parts[7] ?? '').slice(0, 3).padEnd(3, '0'));
+  return isWritable(timeMs) ? timeMs : null;
+}
+
+type Six = [number, number, number, number, number, number];
+
+function isWritable(timeMs: number): boolean {
+  return timeMs >= TIME_MIN_MS && timeMs <= TIME_MAX_MS;
+}
+
+/** How far local time is ahead of UTC; `-00:00` (no known offset) is UTC. */
+function offsetOf(sign: string | undefined, hours: number, minutes: number): number | null {
+  if (hours > 23 || minutes > 59) return null;
+  return (hours * 60 + minutes) * MINUTE_MS * (sign === '-' ? -1 : 1);
+}
+
+/** Whether the minute that begins then is the last of June or December in UTC. */
+function endsInLeapSecond(minuteMs: number): boolean {
+  const next = new Date(minuteMs + MINUTE_MS);
+  const isFirstOfMonth = next.getUTCDate() === 1 && next.getUTCHours() === 0 && next.getUTCMinutes() === 0;
+  return isFirstOfMonth && (next.getUTCMonth() === 0 || next.getUTCMonth() === 6);
+}

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+
+/** UUIDs (RFC 9562), written in lower case always: upper case is refused, not folded (decisions.md, section 1). */
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const UUID_BYTES = 16;
+/** What a UUIDv7 takes beside the time; 6 of these 80 bits give way to version and variant. */
+export const UUID_V7_RANDOM_BYTES = 10;
+const TIME_BYTES = 6;
+const TIME_MAX_MS = 2 ** 48 - 1;
+
+/** Whether the text is a UUID of any version, in lower case. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** A UUIDv7 (RFC 9562, section 5.7) of the time, in milliseconds since 1970, and 10 random bytes. */
+export function uuidV7(timeMs: number, random: Uint8Array): string {
+  if (random.length !== UUID_V7_RANDOM_BYTES)
+    throw new RangeError(`A UUIDv7 takes ${UUID_V7_RANDOM_BYTES} random bytes`);
+  if (!Number.isInteger(timeMs) || timeMs < 0 || timeMs > TIME_MAX_MS)
+    throw new RangeError(`No UUIDv7 time: ${timeMs}`);
+  const bytes = Buffer.allocUnsafe(UUID_BYTES);
+  bytes.writeUIntBE(timeMs, 0, TIME_BYTES);
+  bytes.set(random, TIME_BYTES);
+  return stamped(bytes, 0x70);
+}
+
+/** The time of a UUIDv7 in milliseconds since 1970; null for any other UUID or text. */
+export function uuidV7Time(id: string): number | null {
+  if (!UUID_V7.test(id)) return null;
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
+/** The UUIDv5 (RFC 9562, section 5.5) of a name, in UTF-8, within a namespace: the same pair, the same id. */
+export function uuidV5(namespace: string, name: string): string {
+  const digest = createHash('sha1').update(uuidBytes(namespace)).update(name, 'utf8').digest();
+  return stamped(digest.subarray(0, UUID_BYTES), 0x50);
+}
+
+/** The 16 bytes of a UUID; RangeError if the text is none. */
+export function uuidBytes(id: string): Buffer {
+  if (!isUuid(id)) throw new RangeError(`No UUID: ${id}`);
+  return Buffer.from(id.replaceAll('-', ''), 'hex');
+}
+
+/** The text of 16 bytes; RangeError for any other length. */
+export function uuidFromBytes(bytes: Uint8Array): string {
+  if (bytes.length !== UUID_BYTES) throw new RangeError(`A UUID has ${UUID_BYTES} bytes, not ${bytes.length}`);
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, UUID_BYTES).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** Writes version and variant into the bytes. */
+function stamped(bytes: Buffer, version: number): string {
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | version;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return uuidFromBytes(bytes);
+}
