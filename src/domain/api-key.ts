@@ -1,0 +1,69 @@
+import { crc32 } from 'node:zlib';
+import { sha256Hex } from './hash.ts';
+
+/**
+ * API keys: `svc_sk_test_` or `svc_sk_live_<region>_`, 32 random bytes in base62 (43 characters), and the CRC-32 of all
+ * that in base62 (6 characters), so that a typo is told from a key without a look-up (decisions.md, section 4).
+ */
+
+export type Environment = 'sandbox' | 'production';
+export type Region = 'in' | 'eu';
+
+/** What a key says of itself. A sandbox key has no region. */
+export interface ApiKeyParts {
+  readonly environment: Environment;
+  readonly region: Region | null;
+}
+
+export const API_KEY_RANDOM_BYTES = 32;
+
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** 62^43 is the first power above 2^256, 62^6 the first above 2^32. */
+const RANDOM_CHARS = 43;
+const CHECKSUM_CHARS = 6;
+/** Of the random part: enough to know a key in a list by, far too few to guess it from. */
+const SHOWN_RANDOM_CHARS = 6;
+
+const API_KEY = new RegExp(`^svc_sk_(?:test|live_(in|eu))_[0-9A-Za-z]{${RANDOM_CHARS}}[0-9A-Za-z]{${CHECKSUM_CHARS}}$`);
+
+/** A new key of 32 random bytes. TypeError unless a production key, and no other, has a region. */
+export function formatApiKey(parts: ApiKeyParts & { readonly random: Uint8Array }): string {
+  const { environment, region, random } = parts;
+  if (random.length !== API_KEY_RANDOM_BYTES)
+    throw new RangeError(`An API key takes ${API_KEY_RANDOM_BYTES} random bytes`);
+  if ((environment === 'production') !== (region !== null)) throw new TypeError('Production keys alone have a region');
+  const secret = base62(BigInt(`0x${Buffer.from(random).toString('hex')}`), RANDOM_CHARS);
+  const body = `svc_sk_${region === null ? 'test' : `live_${region}`}_${secret}`;
+  return body + checksum(body);
+}
+
+/** What a key says of itself; null if the text is no key or its checksum does not fit. */
+export function parseApiKey(text: string): ApiKeyParts | null {
+  const parts = API_KEY.exec(text);
+  if (parts === null) return null;
+  const body = text.slice(0, -CHECKSUM_CHARS);
+  if (text.slice(-CHECKSUM_CHARS) !== checksum(body)) return null;
+  const region = (parts[1] ?? null) as Region | null;
+  return { environment: region === null ? 'sandbox' : 'production', region };
+}
+
+/** What is stored of a key: SHA-256 in hex. The key is random enough to need no salt and no slow hash. */
+export function apiKeyHash(text: string): string {
+  return sha256Hex(text);
+}
+
+/** What lists show of a key, such as `svc_sk_test_4fKq2Z`. */
+export function apiKeyPrefix(text: string): string {
+  return text.slice(0, text.length - RANDOM_CHARS - CHECKSUM_CHARS + SHOWN_RANDOM_CHARS);
+}
+
+function checksum(body: string): string {
+  return base62(BigInt(crc32(body)), CHECKSUM_CHARS);
+}
+
+/** The number in base62, with leading zeros. */
+function base62(value: bigint, lengthChars: number): string {
+  let text = '';
+  for (let rest = value; text.length < lengthChars; rest /= 62n) text = DIGITS.charAt(Number(rest % 62n)) + text;
+  return text;
+}
