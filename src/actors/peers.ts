@@ -1,0 +1,29 @@
+import type { Command } from '../domain/command.ts';
+import type { Outcome } from './outcome.ts';
+import type { NodeId } from './placement.ts';
+
+/** The node asked does not run that shard; `owner` is whom it believes to run it. */
+export class NotOwner extends Error {
+  readonly owner: NodeId | null;
+  constructor(owner: NodeId | null) {
+    super('the node asked does not run this shard');
+    this.name = 'NotOwner';
+    this.owner = owner;
+  }
+}
+
+/** The node could not be asked, or did not answer in time: the command may have been carried out. */
+export class PeerUnreachable extends Error {
+  constructor(cause: unknown) {
+    super('a peer could not be reached', { cause });
+    this.name = 'PeerUnreachable';
+  }
+}
+
+/**
+ * The way to other nodes. `ask` has the command carried out by the node that runs the shard: its outcome, or the
+ * LedgerError that it was refused with; NotOwner or PeerUnreachable otherwise.
+ */
+export interface Peers {
+  ask(node: NodeId, shard: number, command: Command): Promise<Outcome>;
+}

@@ -1,0 +1,48 @@
+import type { Command } from '../domain/command.ts';
+import { sha256 } from '../domain/hash.ts';
+import { LedgerActor, type LedgerActorParts } from './ledger-actor.ts';
+import type { Outcome } from './outcome.ts';
+
+/** The shard of a ledger: the first 32 bits of SHA-256("v1|" + ledger id), modulo the number of shards. */
+export function shardOf(ledgerId: string, shardCount: number): number {
+  return sha256(`v1|${ledgerId}`).readUInt32BE(0) % shardCount;
+}
+
+/** The ledgers of one shard that are in memory on this node. */
+export class Shard {
+  readonly #parts: LedgerActorParts;
+  readonly #ledgers = new Map<string, LedgerActor>();
+
+  constructor(parts: LedgerActorParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return this.#ledgers.size;
+  }
+
+  submit(command: Command): Promise<Outcome> {
+    let ledger = this.#ledgers.get(command.ledgerId);
+    if (ledger === undefined || ledger.stopped) {
+      ledger = new LedgerActor(command.ledgerId, this.#parts);
+      this.#ledgers.set(command.ledgerId, ledger);
+    }
+    return ledger.submit(command);
+  }
+
+  /** Commands that wait in all mailboxes. */
+  get waiting(): number {
+    let sum = 0;
+    for (const ledger of this.#ledgers.values()) sum += ledger.waiting;
+    return sum;
+  }
+
+  /** Takes ledgers out of memory that had no command since `before` (ms since 1970), and what has stopped. */
+  passivate(before: number): void {
+    for (const [ledgerId, ledger] of this.#ledgers) {
+      const idleSince = ledger.idleSince;
+      if (ledger.stopped || (idleSince !== null && idleSince <= before && ledger.passivate()))
+        this.#ledgers.delete(ledgerId);
+    }
+  }
+}

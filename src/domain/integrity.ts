@@ -1,0 +1,137 @@
+import { contentHash, contentJson, eventHash } from './content.ts';
+import type { LedgerEvent } from './event.ts';
+import { sha256Hex } from './hash.ts';
+
+export type IssueType =
+  | 'hash_mismatch'
+  | 'broken_link'
+  | 'missing_event'
+  | 'invalid_authority_sig'
+  | 'invalid_actor_sig';
+
+/** One thing that is wrong with an event (spec: Integrity block). */
+export interface IntegrityIssue {
+  readonly eventId: string;
+  readonly type: IssueType;
+  readonly detail: string;
+}
+
+/** What the events at hand claim to be. */
+export interface Range {
+  /**
+   * 'ledger': consecutive events of one ledger. 'master': consecutive events of one master.
+   * 'segment': whatever a filter left, so gaps are no fault.
+   */
+  readonly kind: 'ledger' | 'master' | 'segment';
+  /** The event before the first one in that sequence, if there is one and it was read. */
+  readonly before?: LedgerEvent | null;
+}
+
+/**
+ * Checks hashes and links of events in ascending order, computed from what is stored (decisions.md, section 6). Signatures
+ * and seals are checked elsewhere (they cost a hundred times as much). `contentHash` of each event must be the one of
+ * its stored bytes, as parseRow makes it.
+ */
+export function checkChain(events: readonly LedgerEvent[], range: Range): IntegrityIssue[] {
+  const issues: IntegrityIssue[] = [];
+  let previous: LedgerEvent | null = range.before ?? null;
+  const masters = new Map<string, LedgerEvent>();
+  if (previous?.master) masters.set(previous.master.id, previous);
+  for (const event of events) {
+    checkHash(event, issues);
+    checkLedgerLink(previous, event, range, issues);
+    checkMasterLink(event.master === null ? null : (masters.get(event.master.id) ?? null), event, range, issues);
+    if (event.master !== null) masters.set(event.master.id, event);
+    previous = event;
+  }
+  return issues;
+}
+
+/** Whether an event's own hashes are those of its own content. */
+function checkHash(event: LedgerEvent, issues: IntegrityIssue[]): void {
+  const wrong = wrongHash(event);
+  if (wrong !== null) issues.push({ eventId: event.id, type: 'hash_mismatch', detail: wrong });
+}
+
+function wrongHash(event: LedgerEvent): string | null {
+  if (sha256Hex(event.payload) !== event.payloadHash) {
+    return 'the stored payload does not match the payload hash that the event seals';
+  }
+  const signed = event.actorSigPayload === null ? null : sha256Hex(event.actorSigPayload);
+  if (signed !== event.actorSigPayloadHash) {
+    return 'the stored signed payload does not match the hash that the event seals';
+  }
+  if (eventHash(event.prevHash, event.contentHash) !== event.hash) {
+    return 'the stored hash does not match the recomputed hash';
+  }
+  return null;
+}
+
+function checkLedgerLink(
+  previous: LedgerEvent | null,
+  event: LedgerEvent,
+  range: Range,
+  issues: IntegrityIssue[],
+): void {
+  const broken = (detail: string) => issues.push({ eventId: event.id, type: 'broken_link', detail });
+  if (event.seq === 0 && event.prevHash !== '') broken('the first event of a ledger names an event before it');
+  if (previous === null) {
+    if (range.kind === 'ledger' && event.seq > 0 && range.before === null) {
+      issues.push({ eventId: event.id, type: 'missing_event', detail: `no event stands before seq ${event.seq}` });
+    }
+    return;
+  }
+  if (event.seq === previous.seq + 1) {
+    if (event.prevHash !== previous.hash) broken('the event does not seal the hash of the event before it');
+    if (event.createdAt < previous.createdAt) broken('the event is dated before the event before it');
+  } else if (event.seq <= previous.seq) {
+    broken('the event stands behind one that has its seq or a later one');
+  } else if (range.kind === 'ledger') {
+    const gap = event.seq - previous.seq - 1;
+    issues.push({
+      eventId: event.id,
+      type: 'missing_event',
+      detail: `${gap} events are missing before seq ${event.seq}`,
+    });
+  }
+}
+
+function checkMasterLink(
+  previous: LedgerEvent | null,
+  event: LedgerEvent,
+  range: Range,
+  issues: IntegrityIssue[],
+): void {
+  const link = event.master;
+  if (link === null) return;
+  const broken = (detail: string) => issues.push({ eventId: event.id, type: 'broken_link', detail });
+  if (link.seq === 0 && link.prevHash !== '') broken('the first event of a master names an event before it');
+  const before = previous?.master ?? null;
+  if (previous === null || before === null) {
+    if (range.kind === 'master' && link.seq > 0 && range.before === null) {
+      issues.push({
+        eventId: event.id,
+        type: 'missing_event',
+        detail: `no event stands before master_seq ${link.seq}`,
+      });
+    }
+    return;
+  }
+  if (link.seq === before.seq + 1) {
+    if (link.prevHash !== previous.contentHash) broken('the event does not seal the event before it in its master');
+  } else if (link.seq <= before.seq) {
+    broken('the event stands behind one of its master that has its master_seq or a later one');
+  } else if (range.kind !== 'segment') {
+    const gap = link.seq - before.seq - 1;
+    issues.push({
+      eventId: event.id,
+      type: 'missing_event',
+      detail: `${gap} events of the master are missing before master_seq ${link.seq}`,
+    });
+  }
+}
+
+/** The content hash recomputed from an event's fields, for events that did not come from a stored row. */
+export function recomputeContentHash(event: LedgerEvent): string {
+  return contentHash(contentJson(event));
+}

@@ -1,0 +1,93 @@
+import type { LedgerEvent } from './event.ts';
+import { type Grant, grantOf } from './grant.ts';
+import { type LedgerFacts, ledgerFacts } from './ledger-facts.ts';
+
+/** Raised whenever folding the same events would give another state: older snapshots are then not used. */
+export const ledgerFoldVersion = 1;
+
+/** What deciding the next event of a ledger needs to know of all events before it. Masters keep their own state. */
+export interface LedgerState {
+  /** null while the ledger has no event. */
+  readonly facts: LedgerFacts | null;
+  readonly closed: boolean;
+  /** seq of the newest event; -1 before GENESIS. */
+  readonly seq: number;
+  /** Hash of the newest event; '' before GENESIS. */
+  readonly hash: string;
+  /** created_at of the newest event; '' before GENESIS. */
+  readonly createdAt: string;
+  /** Grants in force (or run out and not replaced) at ledger scope, by delegate. */
+  readonly ledgerGrants: ReadonlyMap<string, Grant>;
+  /** The same at organization scope; on FACILITY_ROOT ledgers alone. */
+  readonly organizationGrants: ReadonlyMap<string, Grant>;
+}
+
+export const emptyLedger: LedgerState = {
+  facts: null,
+  closed: false,
+  seq: -1,
+  hash: '',
+  createdAt: '',
+  ledgerGrants: new Map(),
+  organizationGrants: new Map(),
+};
+
+/** The one fold of ledger events: replay and fresh appends go through it alike. */
+export function applyToLedger(state: LedgerState, event: LedgerEvent): LedgerState {
+  const moved = { ...state, seq: event.seq, hash: event.hash, createdAt: event.createdAt };
+  switch (event.eventType) {
+    case 'GENESIS':
+      return event.seq === 0 ? { ...moved, facts: ledgerFacts(event) } : moved;
+    case 'LEDGER_CLOSED':
+      return { ...moved, closed: true };
+    case 'LEDGER_DELEGATION_GRANTED':
+      return { ...moved, ledgerGrants: granted(state.ledgerGrants, event) };
+    case 'LEDGER_DELEGATION_REVOKED':
+      return { ...moved, ledgerGrants: revoked(state.ledgerGrants, event) };
+    case 'SUPPLIER_DELEGATION_GRANTED':
+      return { ...moved, organizationGrants: granted(state.organizationGrants, event) };
+    case 'SUPPLIER_DELEGATION_REVOKED':
+      return { ...moved, organizationGrants: revoked(state.organizationGrants, event) };
+    default:
+      return moved;
+  }
+}
+
+/** The grants after a *_GRANTED event; a new grant to the same delegate takes the place of the old one. */
+export function granted(grants: ReadonlyMap<string, Grant>, event: LedgerEvent): ReadonlyMap<string, Grant> {
+  const grant = grantOf(event);
+  return new Map(grants).set(grant.delegateActorId, grant);
+}
+
+/** The grants after a *_REVOKED event. */
+export function revoked(grants: ReadonlyMap<string, Grant>, event: LedgerEvent): ReadonlyMap<string, Grant> {
+  const { delegate_actor_id: delegate } = JSON.parse(event.payload) as { delegate_actor_id: string };
+  const left = new Map(grants);
+  left.delete(delegate);
+  return left;
+}
+
+/** JSON text for a snapshot. */
+export function ledgerStateJson(state: LedgerState): string {
+  return JSON.stringify({
+    ...state,
+    ledgerGrants: [...state.ledgerGrants.values()],
+    organizationGrants: [...state.organizationGrants.values()],
+  });
+}
+
+export function ledgerStateFrom(json: string): LedgerState {
+  const state = JSON.parse(json) as Omit<LedgerState, 'ledgerGrants' | 'organizationGrants'> & {
+    ledgerGrants: Grant[];
+    organizationGrants: Grant[];
+  };
+  return {
+    ...state,
+    ledgerGrants: byDelegate(state.ledgerGrants),
+    organizationGrants: byDelegate(state.organizationGrants),
+  };
+}
+
+export function byDelegate(grants: readonly Grant[]): ReadonlyMap<string, Grant> {
+  return new Map(grants.map((grant) => [grant.delegateActorId, grant]));
+}

@@ -1,0 +1,184 @@
+import type { CommandMark, LedgerEvent } from './event.ts';
+import { type Grant, type GrantScope, grantOf } from './grant.ts';
+import { type LedgerFacts, ledgerFacts } from './ledger-facts.ts';
+import { masterFacts } from './master-facts.ts';
+
+/**
+ * What follows from one event and is kept beside the log for reading. Projections commute: they may be written again,
+ * late and in any order. Cells carry the event's seq as their version, and an older one never replaces a newer one.
+ */
+export type Projection =
+  /** The event's seq is listed under `scope`, for example the events of one master. */
+  | { readonly kind: 'scope'; readonly scope: string }
+  /** The command is found by its id; for 24 hours, or for ever where it is permanent. */
+  | { readonly kind: 'command'; readonly command: CommandMark }
+  /** A value by key, for example the status of a master. JSON text. */
+  | { readonly kind: 'cell'; readonly key: string; readonly value: string }
+  /** A line of a list, in the order of `order`, unique within the list, for example the ledgers of an actor. JSON text. */
+  | { readonly kind: 'line'; readonly list: string; readonly order: string; readonly value: string };
+
+/** The names under which readers find projections. */
+export const names = {
+  ledger: (ledgerId: string) => `ledger:${ledgerId}`,
+  ledgerClosed: (ledgerId: string) => `ledger-closed:${ledgerId}`,
+  master: (masterId: string) => `master:${masterId}`,
+  masterClosed: (masterId: string) => `master-closed:${masterId}`,
+  /** The grant that a delegate holds or held last. */
+  grant: (scope: GrantScope, objectId: string, delegate: string) => `grant:${scope}:${objectId}:${delegate}`,
+  /** When a link ended. */
+  linkEnded: (linkId: string) => `link-ended:${linkId}`,
+  /** Lists. */
+  ledgersOf: (actorId: string) => `ledgers:${actorId}`,
+  mastersOf: (ledgerId: string) => `masters:${ledgerId}`,
+  links: (scope: GrantScope, objectId: string) => `links:${scope}:${objectId}`,
+  masterLinksOf: (ledgerId: string, delegate: string) => `master-links:${ledgerId}:${delegate}`,
+  /** Scopes of events. */
+  ownEvents: (ledgerId: string) => `own:${ledgerId}`,
+  masterEvents: (masterId: string) => `master:${masterId}`,
+  delegationEvents: (scope: GrantScope, objectId: string) => `delegation:${scope}:${objectId}`,
+};
+
+/** A line of `ledgersOf`. `linkId` is set for delegates. */
+export interface LedgerLine {
+  readonly ledgerId: string;
+  readonly role: 'buyer' | 'supplier' | 'primary' | 'counterparty' | 'delegate';
+  readonly scope?: GrantScope;
+  readonly objectId?: string;
+}
+
+/** A line of `mastersOf`. */
+export interface MasterLine {
+  readonly masterId: string;
+}
+
+/** Value of a `grant` cell: the grant, and how it ended if it did. */
+export interface GrantCell {
+  readonly grant: Grant | null;
+  readonly linkId: string;
+  readonly revokedAt: string | null;
+}
+
+/** Everything that follows from one event. `facts` are those of its ledger (of GENESIS: read from the event itself). */
+export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Projection[] {
+  const ledgerId = event.ledgerId;
+  const found: Projection[] = [
+    { kind: 'scope', scope: event.master === null ? names.ownEvents(ledgerId) : names.masterEvents(event.master.id) },
+  ];
+  if (event.command !== null) found.push({ kind: 'command', command: event.command });
+  switch (event.eventType) {
+    case 'GENESIS':
+      found.push(...genesisProjections(ledgerFacts(event)));
+      break;
+    case 'LEDGER_CLOSED':
+      found.push(cell(names.ledgerClosed(ledgerId), event.createdAt));
+      break;
+    case 'TRACELEDGER_MASTER_CREATED': {
+      const master = masterFacts(event);
+      found.push(cell(names.master(master.masterId), master));
+      found.push(
+        line(names.mastersOf(ledgerId), seqOrder(event.seq), { masterId: master.masterId } satisfies MasterLine),
+      );
+      break;
+    }
+    case 'MASTER_CLOSED':
+      found.push(cell(names.masterClosed(event.master?.id ?? ''), event.createdAt));
+      break;
+    case 'SUPPLIER_DELEGATION_GRANTED':
+      found.push(...grantProjections(event, 'organization', payloadText(event, 'organization_id'), facts));
+      break;
+    case 'LEDGER_DELEGATION_GRANTED':
+      found.push(...grantProjections(event, 'ledger', ledgerId, facts));
+      break;
+    case 'MASTER_DELEGATION_GRANTED':
+      found.push(...grantProjections(event, 'master', event.master?.id ?? '', facts));
+      break;
+    case 'SUPPLIER_DELEGATION_REVOKED':
+      found.push(...revokeProjections(event, 'organization', payloadText(event, 'organization_id')));
+      break;
+    case 'LEDGER_DELEGATION_REVOKED':
+      found.push(...revokeProjections(event, 'ledger', ledgerId));
+      break;
+    case 'MASTER_DELEGATION_REVOKED':
+      found.push(...revokeProjections(event, 'master', event.master?.id ?? ''));
+      break;
+  }
+  return found;
+}
+
+function genesisProjections(facts: LedgerFacts): Projection[] {
+  const found: Projection[] = [cell(names.ledger(facts.ledgerId), facts)];
+  const roles = [
+    ['buyer', facts.buyerActorId],
+    ['supplier', facts.supplierActorId],
+    ['primary', facts.primaryActorId],
+    ['counterparty', facts.counterpartyActorId],
+  ] as const;
+  const listed = new Set<string>();
+  for (const [role, actorId] of roles) {
+    if (actorId === null || listed.has(actorId)) continue;
+    listed.add(actorId);
+    const value: LedgerLine = { ledgerId: facts.ledgerId, role };
+    found.push(line(names.ledgersOf(actorId), ledgerOrder(facts), value));
+  }
+  return found;
+}
+
+function grantProjections(
+  event: LedgerEvent,
+  scope: GrantScope,
+  objectId: string,
+  facts: LedgerFacts | null,
+): Projection[] {
+  const grant = grantOf(event);
+  const delegate = grant.delegateActorId;
+  const held: GrantCell = { grant, linkId: grant.linkId, revokedAt: null };
+  const found: Projection[] = [
+    { kind: 'scope', scope: names.delegationEvents(scope, objectId) },
+    cell(names.grant(scope, objectId, delegate), held),
+    line(names.links(scope, objectId), seqOrder(event.seq), grant),
+  ];
+  const replaced = payloadText(event, 'replaces_link_id');
+  if (replaced !== '') found.push(cell(names.linkEnded(replaced), event.createdAt));
+  if (facts !== null) {
+    const value: LedgerLine = { ledgerId: event.ledgerId, role: 'delegate', scope, objectId };
+    found.push(line(names.ledgersOf(delegate), `${ledgerOrder(facts)}|${scope}|${objectId}`, value));
+  }
+  if (scope === 'master') {
+    const value: MasterLine = { masterId: objectId };
+    found.push(line(names.masterLinksOf(event.ledgerId, delegate), objectId, value));
+  }
+  return found;
+}
+
+function revokeProjections(event: LedgerEvent, scope: GrantScope, objectId: string): Projection[] {
+  const linkId = payloadText(event, 'link_id');
+  const ended: GrantCell = { grant: null, linkId, revokedAt: event.createdAt };
+  return [
+    { kind: 'scope', scope: names.delegationEvents(scope, objectId) },
+    cell(names.grant(scope, objectId, payloadText(event, 'delegate_actor_id')), ended),
+    cell(names.linkEnded(linkId), event.createdAt),
+  ];
+}
+
+/** Sorts by creation time, then id. */
+export function ledgerOrder(facts: LedgerFacts): string {
+  return `${facts.createdAt}|${facts.ledgerId}`;
+}
+
+/** Sorts by seq. */
+export function seqOrder(seq: number): string {
+  return String(seq).padStart(16, '0');
+}
+
+function payloadText(event: LedgerEvent, key: string): string {
+  const value = (JSON.parse(event.payload) as Record<string, unknown>)[key];
+  return typeof value === 'string' ? value : '';
+}
+
+function cell(key: string, value: unknown): Projection {
+  return { kind: 'cell', key, value: JSON.stringify(value) };
+}
+
+function line(list: string, order: string, value: unknown): Projection {
+  return { kind: 'line', list, order, value: JSON.stringify(value) };
+}

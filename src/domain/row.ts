@@ -1,0 +1,112 @@
+import { contentHash, contentJson } from './content.ts';
+import { LedgerError } from './errors.ts';
+import type { ActorType, CommandMark, LedgerEvent } from './event.ts';
+
+/**
+ * How an event stands in a store: five lines of text, so that the bytes that were hashed are the bytes that are kept.
+ *
+ *   svc1                 format
+ *   {content}            canonical JSON, exactly what content_hash covers
+ *   {payload}            canonical JSON
+ *   {signed payload}     canonical JSON, or empty where the payload itself was signed
+ *   {seal}               hash, prev_hash, authority seal, command mark: what the server adds and the content does not hold
+ *
+ * Canonical JSON has no line breaks, so the lines need no escaping.
+ */
+const format = 'svc1';
+
+interface SealLine {
+  readonly hash: string;
+  readonly prev_hash: string;
+  readonly authority_sig: string | null;
+  readonly authority_key_id: string | null;
+  readonly command: { readonly id: string; readonly fingerprint: string; readonly permanent: boolean } | null;
+}
+
+interface ContentLine {
+  readonly actor_id: string | null;
+  readonly actor_sig: string | null;
+  readonly actor_sig_payload_hash: string | null;
+  readonly actor_type: ActorType;
+  readonly caused_by_hash: string | null;
+  readonly created_at: string;
+  readonly event_type: string;
+  readonly id: string;
+  readonly ledger_id: string;
+  readonly master: { readonly id: string; readonly prev_hash: string; readonly seq: number } | null;
+  readonly payload_hash: string;
+  readonly seq: number;
+  readonly signing_key_id: string | null;
+}
+
+/** `content` may be given where its canonical JSON was made already. */
+export function formatRow(event: LedgerEvent, content: string = contentJson(event)): string {
+  const command = event.command;
+  return (
+    `${format}\n${content}\n${event.payload}\n${event.actorSigPayload ?? ''}\n` +
+    `{"hash":"${event.hash}","prev_hash":"${event.prevHash}","authority_sig":${text(event.authoritySig)}` +
+    `,"authority_key_id":${text(event.authorityKeyId)},"command":${command === null ? 'null' : commandText(command)}}`
+  );
+}
+
+function commandText(command: CommandMark): string {
+  return `{"id":${JSON.stringify(command.id)},"fingerprint":${JSON.stringify(command.fingerprint)},"permanent":${command.permanent}}`;
+}
+
+function text(value: string | null): string {
+  return value === null ? 'null' : JSON.stringify(value);
+}
+
+/**
+ * Reads a row back. `contentHash` is computed from the content as stored; nothing else is checked here (see integrity.ts).
+ * Throws LedgerError `unavailable` for a row of another format, so that its ledger is not served wrongly.
+ */
+export function parseRow(row: string): LedgerEvent {
+  const content = row.indexOf('\n') + 1;
+  const payload = row.indexOf('\n', content) + 1;
+  const signed = row.indexOf('\n', payload) + 1;
+  const seal = row.indexOf('\n', signed) + 1;
+  if (content !== format.length + 1 || !row.startsWith(format) || payload === 0 || signed === 0 || seal === 0) {
+    throw unreadable();
+  }
+  const contentText = row.slice(content, payload - 1);
+  const inside = parseLine<ContentLine>(contentText);
+  const outside = parseLine<SealLine>(row.slice(seal));
+  return {
+    id: inside.id,
+    ledgerId: inside.ledger_id,
+    seq: inside.seq,
+    eventType: inside.event_type,
+    actorId: inside.actor_id,
+    actorType: inside.actor_type,
+    createdAt: inside.created_at,
+    causedByHash: inside.caused_by_hash,
+    master: inside.master && { id: inside.master.id, prevHash: inside.master.prev_hash, seq: inside.master.seq },
+    payloadHash: inside.payload_hash,
+    actorSig: inside.actor_sig,
+    actorSigPayloadHash: inside.actor_sig_payload_hash,
+    signingKeyId: inside.signing_key_id,
+    payload: row.slice(payload, signed - 1),
+    actorSigPayload: seal - 1 === signed ? null : row.slice(signed, seal - 1),
+    contentHash: contentHash(contentText),
+    prevHash: outside.prev_hash,
+    hash: outside.hash,
+    authoritySig: outside.authority_sig,
+    authorityKeyId: outside.authority_key_id,
+    command: outside.command,
+  };
+}
+
+function parseLine<T>(line: string): T {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value === 'object' && value !== null) return value as T;
+  } catch {
+    // Falls through: the row is not of this format.
+  }
+  throw unreadable();
+}
+
+function unreadable(): LedgerError {
+  return new LedgerError('unavailable', 'An event of this ledger is stored in a form that this version cannot read.');
+}

@@ -1,0 +1,63 @@
+import { authorityDigest, contentHash, contentJson, eventHash } from './content.ts';
+import type { Draft } from './decide.ts';
+import type { LedgerEvent, MasterLink } from './event.ts';
+import { sha256Hex } from './hash.ts';
+
+/** Where a draft goes in its ledger. */
+export interface Place {
+  /** UUIDv7 whose time is createdAt. */
+  readonly id: string;
+  readonly ledgerId: string;
+  readonly seq: number;
+  /** '' for seq 0. */
+  readonly prevHash: string;
+  readonly createdAt: string;
+  readonly master: MasterLink | null;
+}
+
+/** Signs a digest with the key of the authority. */
+export interface AuthoritySigner {
+  /** `svc:authority#key-<n>` */
+  readonly keyId: string;
+  /** base64 Ed25519 signature of a 32-byte digest. */
+  sign(digest: Buffer): string;
+}
+
+/** Closes a draft into an event of the chain. Events without an actor's signature get the authority's seal. */
+export function sealEvent(
+  draft: Draft,
+  place: Place,
+  authority: AuthoritySigner,
+): { event: LedgerEvent; content: string } {
+  const inside = {
+    id: place.id,
+    ledgerId: place.ledgerId,
+    seq: place.seq,
+    eventType: draft.eventType,
+    actorId: draft.actorId,
+    actorType: draft.actorType,
+    createdAt: place.createdAt,
+    causedByHash: draft.causedByHash,
+    master: place.master,
+    payloadHash: sha256Hex(draft.payload),
+    actorSig: draft.actorSig,
+    actorSigPayloadHash: draft.actorSigPayload === null ? null : sha256Hex(draft.actorSigPayload),
+    signingKeyId: draft.signingKeyId,
+  };
+  const content = contentJson(inside);
+  const contentHashHex = contentHash(content);
+  const hash = eventHash(place.prevHash, contentHashHex);
+  const sealed = draft.actorSig === null;
+  const event: LedgerEvent = {
+    ...inside,
+    payload: draft.payload,
+    actorSigPayload: draft.actorSigPayload,
+    contentHash: contentHashHex,
+    prevHash: place.prevHash,
+    hash,
+    authoritySig: sealed ? authority.sign(authorityDigest(hash)) : null,
+    authorityKeyId: sealed ? authority.keyId : null,
+    command: draft.command,
+  };
+  return { event, content };
+}

@@ -1,0 +1,192 @@
+import { canonicalJson } from './canonical.ts';
+import type { GrantScope } from './grant.ts';
+import type { LedgerFacts } from './ledger-facts.ts';
+
+/**
+ * The payloads of the twelve event types that the service words itself, each in one place (decisions.md, sections 4 to 6).
+ * All answers are canonical JSON. A key without a value is left out.
+ *
+ * Where an actor signs, `…SignedForms` lists every form of the payload whose signature is accepted, the first one being
+ * the form that errors show as expected.
+ */
+
+type Fields = Record<string, unknown>;
+
+function json(fields: Fields): string {
+  const present = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
+  return canonicalJson(Object.fromEntries(present));
+}
+
+export function genesisPayload(facts: Omit<LedgerFacts, 'ledgerId' | 'createdAt' | 'genesisHash'>): string {
+  return json({
+    ledger_type: facts.type,
+    buyer_actor_id: facts.buyerActorId,
+    supplier_actor_id: facts.supplierActorId,
+    buyer_organization_id: facts.buyerOrganizationId,
+    supplier_organization_id: facts.supplierOrganizationId,
+    primary_actor_id: facts.primaryActorId,
+    counterparty_actor_id: facts.counterpartyActorId,
+    organization_id: facts.organizationId,
+    entity_id: facts.entityId,
+    purpose: facts.purpose,
+  });
+}
+
+export function orderOpenedPayload(facts: { buyerActorId: string | null; supplierActorId: string | null }): string {
+  return json({ buyer_actor_id: facts.buyerActorId, supplier_actor_id: facts.supplierActorId });
+}
+
+/** `onboarding` holds the onboarding fields as they were given, by their names in the API. */
+export function organizationRegisteredPayload(organizationId: string, requestId: string, onboarding: Fields): string {
+  return json({ ...onboarding, organization_id: organizationId, request_id: requestId });
+}
+
+/** What the server adds to every payload of a master, by ledger type; values are strings. */
+export function injectedFields(
+  ledger: LedgerFacts,
+  master: { readonly masterId: string; readonly businessRef: string; readonly scope: string },
+): Record<string, string> {
+  const injected: Record<string, string> = {
+    traceledger_master_uuid: master.masterId,
+    business_ref: master.businessRef,
+    scope: master.scope,
+  };
+  if (ledger.type === 'ORDER') {
+    injected.buyer_actor_id = ledger.buyerActorId ?? '';
+    injected.supplier_actor_id = ledger.supplierActorId ?? '';
+  } else if (ledger.type === 'FACILITY_ROOT') {
+    injected.supplier_actor_id = ledger.primaryActorId ?? '';
+  }
+  return injected;
+}
+
+export function masterCreatedPayload(
+  ledger: LedgerFacts,
+  master: { readonly masterId: string; readonly businessRef: string; readonly scope: string },
+): string {
+  return json({ ...injectedFields(ledger, master), ledger_id: ledger.ledgerId });
+}
+
+export function masterCreatedSignedForms(ledgerId: string, businessRef: string, scope: string): [string] {
+  return [json({ ledger_id: ledgerId, business_ref: businessRef, scope })];
+}
+
+function closeFields(ledger: LedgerFacts, requestedBy: string): Fields {
+  return {
+    ledger_id: ledger.ledgerId,
+    ledger_type: ledger.type,
+    requested_by_actor_id: requestedBy,
+    status: 'CLOSED',
+  };
+}
+
+/** Founders stand as suppliers of their own root. */
+function crossPartyFields(ledger: LedgerFacts): Fields {
+  if (ledger.type === 'ORDER') {
+    return {
+      buyer_actor_id: ledger.buyerActorId,
+      supplier_actor_id: ledger.supplierActorId,
+      buyer_organization_id: ledger.buyerOrganizationId,
+      supplier_organization_id: ledger.supplierOrganizationId,
+    };
+  }
+  if (ledger.type === 'FACILITY_ROOT') {
+    return {
+      buyer_actor_id: null,
+      supplier_actor_id: ledger.primaryActorId,
+      buyer_organization_id: null,
+      supplier_organization_id: ledger.organizationId,
+    };
+  }
+  return {};
+}
+
+/** The form without the keys that the ledger has no value for, and, where there are such keys, the one with them as null. */
+function withAndWithoutNulls(fields: Fields): [string, ...string[]] {
+  const short = json(fields);
+  const long = canonicalJson(fields);
+  return short === long ? [short] : [short, long];
+}
+
+export function ledgerClosedSignedForms(ledger: LedgerFacts, requestedBy: string): [string, ...string[]] {
+  return withAndWithoutNulls({ ...closeFields(ledger, requestedBy), ...crossPartyFields(ledger) });
+}
+
+export function ledgerClosedPayload(
+  ledger: LedgerFacts,
+  requestedBy: string,
+  request: { readonly signature: string; readonly keyId: string } | null,
+): string {
+  return json({
+    ...closeFields(ledger, requestedBy),
+    ...crossPartyFields(ledger),
+    requestor_sig: request?.signature,
+    requestor_signing_key_id: request?.keyId,
+  });
+}
+
+function masterCloseFields(ledger: LedgerFacts, masterId: string, requestedBy: string): Fields {
+  const { buyer_actor_id: _, ...crossParty } = crossPartyFields(ledger);
+  const entity = ledger.entityId === null ? {} : { entity_id: ledger.entityId };
+  return { ...closeFields(ledger, requestedBy), traceledger_master_uuid: masterId, ...crossParty, ...entity };
+}
+
+export function masterClosedSignedForms(ledger: LedgerFacts, masterId: string, by: string): [string, ...string[]] {
+  return withAndWithoutNulls(masterCloseFields(ledger, masterId, by));
+}
+
+export function masterClosedPayload(ledger: LedgerFacts, masterId: string, requestedBy: string): string {
+  return json(masterCloseFields(ledger, masterId, requestedBy));
+}
+
+/** Names the object of a delegation by the key that the signing inputs use. */
+export function grantObject(scope: GrantScope, id: string): Record<string, string> {
+  switch (scope) {
+    case 'organization':
+      return { organization_id: id };
+    case 'ledger':
+      return { ledger_id: id };
+    case 'master':
+      return { traceledger_master_id: id };
+  }
+}
+
+export const grantedType = {
+  organization: 'SUPPLIER_DELEGATION_GRANTED',
+  ledger: 'LEDGER_DELEGATION_GRANTED',
+  master: 'MASTER_DELEGATION_GRANTED',
+} as const;
+
+export const revokedType = {
+  organization: 'SUPPLIER_DELEGATION_REVOKED',
+  ledger: 'LEDGER_DELEGATION_REVOKED',
+  master: 'MASTER_DELEGATION_REVOKED',
+} as const;
+
+/** Payload of the three grant events. `signed` holds the request's own fields; the rest is the server's. */
+export function grantedPayload(
+  signed: Fields,
+  own: {
+    readonly linkId: string;
+    readonly grantedAt: string;
+    readonly role: string;
+    readonly permissions: unknown;
+    readonly expiresAt: string | null;
+    readonly replacesLinkId: string | null;
+  },
+): string {
+  return json({
+    ...signed,
+    role: own.role,
+    permissions: own.permissions,
+    link_id: own.linkId,
+    granted_at: own.grantedAt,
+    expires_at: own.expiresAt,
+    replaces_link_id: own.replacesLinkId,
+  });
+}
+
+/** Payload of the three revoke events. */
+export function revokedPayload(signed: Fields, own: { readonly linkId: string; readonly revokedAt: string }): string {
+  return json({ ...signed, link_id: own.linkId, revoked_at: own.revokedAt });
+}
