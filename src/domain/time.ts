@@ -26,7 +26,7 @@ export function parseRfc3339(text: string): number | null {
   if (hour > 23 || minute > 59 || second > 60) return null;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day); // Date.UTC would take the years 0 to 99 for 1900 to 1999
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
+  if (date.getUTCMonth() !== month - 1) return null; // a day that the month does not have falls into another
   const offsetMs = offsetOf(parts[8], Number(parts[9] ?? 0), Number(parts[10] ?? 0));
   if (offsetMs === null) return null;
   const minuteMs = date.setUTCHours(hour, minute) - offsetMs;

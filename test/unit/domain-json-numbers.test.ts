@@ -98,6 +98,15 @@ describe('numbers that are refused', () => {
     );
   });
 
+  test.each([
+    ['1e400', 'too large'],
+    ['-1e400', 'too large'],
+    ['1e-400', 'too close to 0'],
+    ['9007199254740993', 'would become 9007199254740992'],
+  ])('%s: the message says why', (token, why) => {
+    expect(() => parseJson(token)).toThrow(expect.objectContaining({ message: expect.stringContaining(why) }));
+  });
+
   test('a number of a million digits is refused quickly and not repeated in full', () => {
     const started = performance.now();
     for (const token of ['9'.repeat(1_000_000), `0.${'1'.repeat(1_000_000)}`, `1.${'0'.repeat(1_000_000)}1`]) {
