@@ -40,7 +40,8 @@ export function fingerprint(publicKey: Uint8Array): string {
 
 /**
  * Whether y is below p = 2^255 - 19 (RFC 8032, section 5.1.3). None of the 38 encodings that are not is of prime order, so
- * this check rests on no library and names the fault. The other encoding that is not canonical, x = 0 with the sign bit set, only exists for y = ±1, which are of small order.
+ * this check names the fault and rests on no library. The other encoding that is not canonical, x = 0 with the sign bit
+ * set, only exists for y = ±1, which are of small order.
  */
 function isCanonicalPoint(key: Uint8Array): boolean {
   const last = PUBLIC_KEY_BYTES - 1;
