@@ -1,4 +1,6 @@
-import type { CommandMark } from '../domain/event.ts';
+import type { Projection } from '../domain/projection.ts';
+
+export type { Projection };
 
 /** The newest event of a ledger: its place and its hash. */
 export interface Head {
@@ -35,28 +37,16 @@ export interface StoredEntry {
   readonly row: string;
 }
 
-/**
- * What follows from one event alone and is kept beside the log for reading (domain/projection.ts). Projections commute:
- * they may be written again, late and in any order. Cells carry the event's seq as their version, and an older one never
- * replaces a newer one.
- */
-export type Projection =
-  /** The event's seq is listed under `scope`, for example the events of one master. */
-  | { readonly kind: 'scope'; readonly scope: string }
-  /** The command is found by its id; for 24 hours, or for ever where it is permanent. */
-  | { readonly kind: 'command'; readonly command: CommandMark }
-  /** A value by key, for example the status of a master. JSON text. */
-  | { readonly kind: 'cell'; readonly key: string; readonly value: string }
-  /** A line of a list, in the order of `order`, unique within the list, for example the ledgers of an actor. JSON text. */
-  | { readonly kind: 'line'; readonly list: string; readonly order: string; readonly value: string };
-
+/** A value by key. A key belongs to one ledger: the seqs that are its versions count in that ledger alone. */
 export interface Cell {
   /** seq of the event that it came from. */
   readonly version: number;
   readonly value: string;
 }
 
+/** A line of a list. The same order is always written with the same value, whoever writes it, so lines may be written again. */
 export interface Line {
+  /** Not empty, no NUL, at most orderMaxBytes (store-text.ts). Lines are sorted by its UTF-8 bytes. */
   readonly order: string;
   readonly value: string;
 }
@@ -78,7 +68,7 @@ export interface FoundCommand {
 
 /** Which part of a list to read. */
 export interface Page {
-  /** Orders (or seqs) to start at, inclusive, in the direction of reading. */
+  /** Order to start at, inclusive, in the direction of reading. */
   readonly from?: string;
   readonly limit: number;
   readonly offset?: number;
@@ -92,7 +82,12 @@ export interface ScopePage {
   readonly descending?: boolean;
 }
 
-/** Nothing was written: a newer claim exists, or the head is another. */
+export interface ScopeEntries {
+  readonly entries: StoredEntry[];
+  readonly missing: number[];
+}
+
+/** Nothing was written, and never will be: a newer claim exists, or the head is another. */
 export class Fenced extends Error {
   constructor() {
     super('a newer claim of the ledger exists');
@@ -112,7 +107,8 @@ export class OutcomeUnknown extends Error {
  * The append-only logs of all ledgers. Every method may throw LedgerError `unavailable` when the store cannot be
  * reached; nothing was written then, unless the method says OutcomeUnknown.
  *
- * Reads see every append that was answered, whichever node answered it.
+ * Reads see every append that was answered, whichever node answered it. Ids, scopes, keys and lists are any text of
+ * well-formed Unicode; what a caller hands over or gets back is never shared with the store.
  */
 export interface LedgerStore {
   /**
@@ -126,7 +122,8 @@ export interface LedgerStore {
    * Writes all entries or none. They go in only under the newest claim and only onto the head that `entries[0]` seals:
    * entries[0].seq is the head's seq + 1 and entries[0].prevHash its hash (0 and '' for the first). When it resolves they
    * are durable, with their projections, for every reader. Throws Fenced or OutcomeUnknown.
-   * One append of a claim may be under way at a time.
+   * One append of a claim may be under way at a time. Entries that do not follow one another are a mistake of the
+   * caller's: TypeError, and nothing is written.
    */
   append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void>;
 
@@ -139,17 +136,21 @@ export interface LedgerStore {
   /** Entries from seq `from` on, in order, at most `limit`. A hole in the log is a hole in the answer. */
   read(ledgerId: string, from: number, limit: number): Promise<StoredEntry[]>;
 
-  /** Entries of a ledger that stand under a scope, in the order of their seq. Listed but gone from the log: left out of the answer, as `missing` seqs. */
-  readScope(ledgerId: string, scope: string, page: ScopePage): Promise<{ entries: StoredEntry[]; missing: number[] }>;
+  /**
+   * Entries of a ledger that stand under a scope, in the order of reading. What is listed but gone from the log is told
+   * as `missing` seqs instead, and counts towards the limit.
+   */
+  readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries>;
 
-  /** Found commands by id; those older than 24 hours, unless permanent, may be missing. */
+  /** Found commands by id, the newest event of each; those older than 24 hours, unless permanent, may be missing. */
   findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>>;
 
   cell(key: string): Promise<Cell | null>;
+  /** Lines of a list, in the order of reading. `offset` skips lines from where reading starts. */
   lines(list: string, page: Page): Promise<Line[]>;
 
   /** `owner` is a ledger or a master. A snapshot that cannot be read is none. */
   snapshot(owner: string): Promise<Snapshot | null>;
-  /** An older snapshot (smaller seq) never replaces a newer one of the same fold version. Failing is harmless. */
+  /** An older snapshot (smaller seq) never replaces a newer one of the same fold version. Another fold version always replaces. Failing is harmless. */
   saveSnapshot(owner: string, snapshot: Snapshot): Promise<void>;
 }

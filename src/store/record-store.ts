@@ -2,21 +2,25 @@
 export interface StoredRecord {
   readonly kind: string;
   readonly id: string;
-  /** Opaque; changes with every put. */
+  /** Opaque; changes with every put and is never used again for that id, not even after a removal. */
   readonly version: string;
   readonly value: string;
 }
 
-/** How a record is found otherwise than by its id: all records with this `value` under `name`, sorted by `order`, then id. */
+/**
+ * How a record is found otherwise than by its id: all records with this `value` under `name`, sorted by `order`, then
+ * id, both by their UTF-8 bytes. A record stands once under a (name, value): with two orders it would be found twice.
+ */
 export interface Lookup {
   readonly name: string;
   readonly value: string;
-  /** Sort key, usually the creation time. */
+  /** Sort key, usually the creation time. No NUL, at most orderMaxBytes (store-text.ts). */
   readonly order: string;
 }
 
 export interface RecordWrite {
   readonly kind: string;
+  /** Not empty, no NUL, at most recordIdMaxBytes (store-text.ts). */
   readonly id: string;
   /** The version that this write replaces, or 'absent' where there must be none. */
   readonly replaces: string;
@@ -49,14 +53,15 @@ export interface FoundRecord extends StoredRecord {
  *
  * A put that resolved is durable and found by `get` and by every look-up at once, on every node. An unknown outcome is
  * settled inside: put resolves or throws LedgerError `unavailable`, and after that throw the write may have landed
- * (put again with the same replaced version to find out).
+ * (put again with the same replaced version to find out). An id or order beyond its limit is a mistake of the caller's
+ * on a write (RangeError), and simply not found on a read.
  */
 export interface RecordStore {
   get(kind: string, id: string): Promise<StoredRecord | null>;
   put(write: RecordWrite): Promise<PutResult>;
   /** True if that version stood there and is gone now, with its look-ups. */
   remove(kind: string, id: string, version: string): Promise<boolean>;
-  /** In the order of (order, id). */
+  /** In the order of (order, id). `offset` skips records from where reading starts. */
   find(kind: string, lookup: { readonly name: string; readonly value: string }, page: FindPage): Promise<FoundRecord[]>;
   /** Removes up to `limit` records that expired before `now` (ms since 1970). Answers how many. */
   sweep(now: number, limit: number): Promise<number>;

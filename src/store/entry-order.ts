@@ -1,0 +1,37 @@
+import type { LedgerEntry } from './ledger-store.ts';
+import { checkOrder } from './store-text.ts';
+
+const HASH = /^[0-9a-f]{64}$/;
+
+/** The ends of a checked run of entries. */
+export interface EntryRun {
+  readonly first: LedgerEntry;
+  readonly last: LedgerEntry;
+}
+
+/**
+ * TypeError (RangeError for an impossible order) unless there is at least one entry and each follows the one before it
+ * by seq and hash: what an append may assume of its entries, whatever the head is.
+ */
+export function checkEntryRun(entries: readonly LedgerEntry[]): EntryRun {
+  const first = entries[0];
+  if (first === undefined) throw new TypeError('An append has at least one entry');
+  if (!Number.isSafeInteger(first.seq) || first.seq < 0) throw new TypeError(`No seq: ${first.seq}`);
+  if ((first.seq === 0) !== (first.prevHash === ''))
+    throw new TypeError('The first entry, and it alone, follows no hash');
+  let last = first;
+  for (const entry of entries) {
+    if (!HASH.test(entry.hash)) throw new TypeError('A hash is 64 lower-case hex digits');
+    if (entry.row === '') throw new TypeError('A row is never empty');
+    if (entry !== first && (entry.seq !== last.seq + 1 || entry.prevHash !== last.hash))
+      throw new TypeError(`Entry ${entry.seq} does not follow entry ${last.seq}`);
+    for (const projection of entry.projections) if (projection.kind === 'line') checkLineOrder(projection.order);
+    last = entry;
+  }
+  return { first, last };
+}
+
+function checkLineOrder(order: string): void {
+  if (order === '') throw new TypeError('A line has an order');
+  checkOrder(order);
+}

@@ -1,0 +1,32 @@
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { open } from 'lmdb';
+import { StartError } from '../start-error.ts';
+import { checkFormat, dataFile, flush, writeFormat } from './format.ts';
+import { readersMax } from './tables.ts';
+
+/**
+ * Copies the data of a directory, while a node may be serving it, as of one moment after the call: every append
+ * answered before the call is in it, and of what is appended meanwhile a prefix. The copy is durable when this resolves,
+ * and is a data directory itself; its file FORMAT comes last, so a copy that was broken off is told from a whole one.
+ *
+ * LMDB copies under a read transaction: the node is not stopped, but cannot use space again that is freed meanwhile.
+ * To be called in another process than the node's. StartError where `targetDir` holds anything or `dataDir` is no data.
+ */
+export async function backupLmdb(dataDir: string, targetDir: string): Promise<void> {
+  checkFormat(dataDir);
+  if (!existsSync(join(dataDir, dataFile)))
+    throw new StartError(`${dataDir} holds no data yet: nothing was backed up.`);
+  if (existsSync(targetDir) && readdirSync(targetDir).length > 0)
+    throw new StartError(`${targetDir} is not empty: name a new or empty directory for the backup.`);
+  mkdirSync(targetDir, { recursive: true, mode: 0o700 });
+  const root = open({ path: dataDir, noSubdir: false, readOnly: true, maxReaders: readersMax });
+  try {
+    await root.backup(targetDir, false);
+  } finally {
+    await root.close();
+  }
+  flush(join(targetDir, dataFile));
+  writeFormat(targetDir);
+  flush(dirname(targetDir));
+}

@@ -1,0 +1,30 @@
+import type { FoundCommand } from '../ledger-store.ts';
+
+const SEQ_BYTES = 6;
+const FORM_AT = SEQ_BYTES;
+const FINGERPRINT_AT = SEQ_BYTES + 1;
+const HASH_BYTES = 32;
+const HASH = /^[0-9a-f]{64}$/;
+const HEX = 1;
+const TEXT = 2;
+
+/**
+ * A command mark as LMDB keeps it: seq, then the fingerprint, as bytes where it is a hash in hex. Marks are the one
+ * thing in an append that lands all over its table, so every byte less is fewer pages to write.
+ */
+export function formatMark({ seq, fingerprint }: FoundCommand): Buffer {
+  const isHash = HASH.test(fingerprint);
+  const mark = Buffer.allocUnsafe(FINGERPRINT_AT + (isHash ? HASH_BYTES : Buffer.byteLength(fingerprint)));
+  mark.writeUIntBE(seq, 0, SEQ_BYTES);
+  mark[FORM_AT] = isHash ? HEX : TEXT;
+  mark.write(fingerprint, FINGERPRINT_AT, isHash ? 'hex' : 'utf8');
+  return mark;
+}
+
+export function parseMark(mark: Uint8Array): FoundCommand {
+  const bytes = Buffer.from(mark.buffer, mark.byteOffset, mark.byteLength);
+  return {
+    seq: bytes.readUIntBE(0, SEQ_BYTES),
+    fingerprint: bytes.toString(bytes[FORM_AT] === HEX ? 'hex' : 'utf8', FINGERPRINT_AT),
+  };
+}

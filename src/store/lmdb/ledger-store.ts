@@ -1,0 +1,181 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { checkEntryRun } from '../entry-order.ts';
+import {
+  type Cell,
+  type Claim,
+  Fenced,
+  type FoundCommand,
+  type Head,
+  type LedgerEntry,
+  type LedgerStore,
+  type Line,
+  OutcomeUnknown,
+  type Page,
+  type ScopeEntries,
+  type ScopePage,
+  type Snapshot,
+  type StoredEntry,
+} from '../ledger-store.ts';
+import { putEntries } from './append-block.ts';
+import { CommandWindows } from './command-windows.ts';
+import type { Commits } from './commits.ts';
+import { claimedVersion, expectedVersion, fenceOf, formatHead, parseHead } from './fence.ts';
+import {
+  commandKey,
+  ledgerKey,
+  listPrefix,
+  orderIdOfKey,
+  orderKey,
+  scopePrefix,
+  seqKey,
+  seqOfKey,
+  textKey,
+} from './keys.ts';
+import { entriesIn, keysIn } from './ranges.ts';
+import { LmdbSnapshots } from './snapshots.ts';
+import type { Tables } from './tables.ts';
+
+/** Claims of one ledger that may get in each other's way before one gives up. */
+const CLAIM_ATTEMPTS_MAX = 200;
+
+interface HeadRecord {
+  readonly version: number;
+  readonly head: Head | null;
+}
+
+/**
+ * The ledgers of one LMDB environment. Every claim and append is one write block under the condition that the head
+ * record has the version which stands for this claim and this head (fence.ts), so two processes on one directory could
+ * slow each other down but never fork a ledger.
+ */
+export class LmdbLedgerStore implements LedgerStore {
+  readonly #tables: Tables;
+  readonly #commits: Commits;
+  readonly #windows: CommandWindows;
+  readonly #snapshots: LmdbSnapshots;
+
+  /** `now` in milliseconds since 1970; only the keeping of command marks depends on it. */
+  constructor(tables: Tables, commits: Commits, now: () => number) {
+    this.#tables = tables;
+    this.#commits = commits;
+    this.#windows = new CommandWindows(tables, commits, now);
+    this.#snapshots = new LmdbSnapshots(tables, commits);
+  }
+
+  async claim(ledgerId: string): Promise<Claim> {
+    const { heads } = this.#tables;
+    const key = ledgerKey(ledgerId);
+    for (let attempt = 0; attempt < CLAIM_ATTEMPTS_MAX; attempt++) {
+      const { version, head } = this.#freshHead(key);
+      const claimed = claimedVersion(version);
+      const write = () => heads.put(key, formatHead(head), claimed);
+      const held = await this.#settled(() =>
+        version === 0 ? heads.ifNoExists(key, write) : heads.ifVersion(key, version, write),
+      );
+      if (held) return { ledgerId, fence: fenceOf(claimed), head };
+    }
+    throw new LedgerError('unavailable', 'Too many claims of this ledger at once.');
+  }
+
+  async append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void> {
+    const { first, last } = checkEntryRun(entries);
+    this.#commits.checkUsable();
+    const key = ledgerKey(claim.ledgerId);
+    const before = first.seq === 0 ? null : { seq: first.seq - 1, hash: first.prevHash };
+    const version = expectedVersion(claim, before);
+    if (!isAt(this.#freshHead(key), version, before)) throw new Fenced();
+    const marks = this.#windows.current();
+    const { heads } = this.#tables;
+    const held = await this.#commits.write(() =>
+      heads.ifVersion(key, version, () => {
+        heads.put(key, formatHead(last), version + entries.length);
+        putEntries(this.#tables, marks, key, entries);
+      }),
+    );
+    if (!held) throw new Fenced();
+  }
+
+  async stands(claim: Claim, head: Head | null): Promise<boolean> {
+    this.#commits.checkUsable();
+    return isAt(this.#freshHead(ledgerKey(claim.ledgerId)), expectedVersion(claim, head), head);
+  }
+
+  async head(ledgerId: string): Promise<Head | null> {
+    return this.#freshHead(ledgerKey(ledgerId)).head;
+  }
+
+  async read(ledgerId: string, from: number, limit: number): Promise<StoredEntry[]> {
+    const prefix = ledgerKey(ledgerId);
+    const found = entriesIn(this.#tables.events, { prefix, from: seqKey(prefix, from), limit });
+    return found.map(({ key, value }) => ({ seq: seqOfKey(key), row: value }));
+  }
+
+  async readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
+    const ledger = ledgerKey(ledgerId);
+    const prefix = scopePrefix(ledger, scope);
+    const from = page.from === undefined ? undefined : seqKey(prefix, page.from);
+    const entries: StoredEntry[] = [];
+    const missing: number[] = [];
+    for (const key of keysIn(this.#tables.scopes, { ...page, prefix, from })) {
+      const seq = seqOfKey(key);
+      const row = this.#tables.events.get(seqKey(ledger, seq));
+      if (row === undefined) missing.push(seq);
+      else entries.push({ seq, row });
+    }
+    return { entries, missing };
+  }
+
+  async findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>> {
+    const ledger = ledgerKey(ledgerId);
+    const found = new Map<string, FoundCommand>();
+    for (const id of ids) {
+      const mark = this.#windows.find(commandKey(ledger, id));
+      if (mark !== null) found.set(id, mark);
+    }
+    return found;
+  }
+
+  async cell(key: string): Promise<Cell | null> {
+    const stored = this.#tables.cells.getEntry(textKey(key));
+    return stored === undefined ? null : { version: stored.version ?? 0, value: stored.value };
+  }
+
+  async lines(list: string, page: Page): Promise<Line[]> {
+    const prefix = listPrefix(list);
+    const from = page.from === undefined ? undefined : orderKey(prefix, page.from);
+    const found = entriesIn(this.#tables.lines, { ...page, prefix, from });
+    return found.map(({ key, value }) => ({ order: orderIdOfKey(key, prefix.length).order, value }));
+  }
+
+  async snapshot(owner: string): Promise<Snapshot | null> {
+    return this.#snapshots.get(owner);
+  }
+
+  saveSnapshot(owner: string, snapshot: Snapshot): Promise<void> {
+    return this.#snapshots.save(owner, snapshot);
+  }
+
+  /** The committed head record, by a read that begins now. */
+  #freshHead(key: Buffer): HeadRecord {
+    const { heads } = this.#tables;
+    heads.resetReadTxn();
+    const stored = heads.getEntry(key);
+    return stored === undefined
+      ? { version: 0, head: null }
+      : { version: stored.version ?? 0, head: parseHead(stored.value) };
+  }
+
+  /** A write of which nobody asks whether it happened: unknown is `unavailable`. */
+  async #settled(start: () => Promise<boolean>): Promise<boolean> {
+    try {
+      return await this.#commits.write(start);
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown)) throw error;
+      throw new LedgerError('unavailable', 'The store did not answer; nothing was appended.', {}, error);
+    }
+  }
+}
+
+function isAt(record: HeadRecord, version: number, head: Head | null): boolean {
+  return record.version === version && record.head?.seq === head?.seq && record.head?.hash === head?.hash;
+}

@@ -1,0 +1,153 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { OutcomeUnknown } from '../ledger-store.ts';
+import type { FindPage, FoundRecord, PutResult, RecordStore, RecordWrite, StoredRecord } from '../record-store.ts';
+import { checkRecordWrite } from '../record-write.ts';
+import type { Commits } from './commits.ts';
+import {
+  expiryKey,
+  lookupPrefix,
+  orderIdKey,
+  orderIdOfKey,
+  recordKey,
+  recordOfExpiryKey,
+  timeOfExpiryKey,
+} from './keys.ts';
+import { keysIn } from './ranges.ts';
+import { formatRecord, parseRecord, type RecordForm } from './record-form.ts';
+import { RecordVersions } from './record-versions.ts';
+import { NOTHING, type Tables } from './tables.ts';
+
+interface Stored extends RecordForm {
+  readonly version: number;
+}
+
+/**
+ * The records of one LMDB environment. A put or removal is one write block under the condition that the record has the
+ * version which was seen, and it holds the changes of its look-ups too: look-ups always say what the records say.
+ */
+export class LmdbRecordStore implements RecordStore {
+  readonly #tables: Tables;
+  readonly #commits: Commits;
+  readonly #versions: RecordVersions;
+
+  constructor(tables: Tables, commits: Commits) {
+    this.#tables = tables;
+    this.#commits = commits;
+    this.#versions = new RecordVersions(tables, commits);
+  }
+
+  async get(kind: string, id: string): Promise<StoredRecord | null> {
+    const key = recordKey(kind, id);
+    return key === null ? null : shown(this.#fresh(key));
+  }
+
+  async put(write: RecordWrite): Promise<PutResult> {
+    checkRecordWrite(write);
+    this.#commits.checkUsable();
+    const { kind, id, value, lookups, expiresAt = null } = write;
+    const key = recordKey(kind, id);
+    if (key === null) throw new RangeError('No record can have this id');
+    const before = this.#fresh(key);
+    if (write.replaces !== versionOf(before)) return { ok: false, current: shown(before) };
+    const version = this.#versions.next();
+    const after: Stored = { kind, id, version, value, lookups, expiresAt };
+    if (await this.#replace(key, before, after)) return { ok: true, version: String(version) };
+    return { ok: false, current: shown(this.#fresh(key)) };
+  }
+
+  async remove(kind: string, id: string, version: string): Promise<boolean> {
+    const key = recordKey(kind, id);
+    const before = key === null ? null : this.#fresh(key);
+    if (key === null || before === null || versionOf(before) !== version) return false;
+    return this.#replace(key, before, null);
+  }
+
+  async find(
+    kind: string,
+    lookup: { readonly name: string; readonly value: string },
+    page: FindPage,
+  ): Promise<FoundRecord[]> {
+    const prefix = lookupPrefix(kind, lookup.name, lookup.value);
+    const from = page.after === undefined ? undefined : orderIdKey(prefix, page.after.order, page.after.id);
+    const found: FoundRecord[] = [];
+    for (const key of keysIn(this.#tables.lookups, { ...page, prefix, from, behindFrom: true })) {
+      const { order, id } = orderIdOfKey(key, prefix.length);
+      const record = recordKey(kind, id);
+      const stored = record === null ? null : shown(this.#stored(record));
+      if (stored !== null) found.push({ ...stored, order });
+    }
+    return found;
+  }
+
+  async sweep(now: number, limit: number): Promise<number> {
+    const removals: Promise<boolean>[] = [];
+    for (const key of this.#tables.expiries.getKeys({ limit })) {
+      if (timeOfExpiryKey(key) >= now) break;
+      const record = recordOfExpiryKey(key);
+      const stored = this.#stored(record);
+      if (stored !== null) removals.push(this.#replace(record, stored, null));
+    }
+    return (await Promise.all(removals)).filter((removed) => removed).length;
+  }
+
+  #fresh(key: Buffer): Stored | null {
+    this.#tables.records.resetReadTxn();
+    return this.#stored(key);
+  }
+
+  #stored(key: Buffer): Stored | null {
+    const entry = this.#tables.records.getEntry(key);
+    return entry === undefined ? null : { ...parseRecord(entry.value), version: entry.version ?? 0 };
+  }
+
+  /** Writes `after` (null: nothing) in the place of `before`, with all that hangs on them, if `before` still stands there. */
+  async #replace(key: Buffer, before: Stored | null, after: Stored | null): Promise<boolean> {
+    const { records } = this.#tables;
+    const block = () => {
+      if (after === null) records.remove(key);
+      else records.put(key, formatRecord(after), after.version);
+      this.#replaceLookups(before, after);
+      this.#replaceExpiry(key, before?.expiresAt ?? null, after?.expiresAt ?? null);
+    };
+    try {
+      return await this.#commits.write(() =>
+        before === null ? records.ifNoExists(key, block) : records.ifVersion(key, before.version, block),
+      );
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown)) throw error;
+      throw new LedgerError('unavailable', 'The store did not say whether the record was written.', {}, error);
+    }
+  }
+
+  #replaceLookups(before: RecordForm | null, after: RecordForm | null): void {
+    const { lookups } = this.#tables;
+    const kept = new Map(after === null ? [] : lookupKeys(after));
+    for (const [name, key] of before === null ? [] : lookupKeys(before)) if (!kept.delete(name)) lookups.remove(key);
+    for (const key of kept.values()) lookups.put(key, NOTHING);
+  }
+
+  #replaceExpiry(key: Buffer, before: number | null, after: number | null): void {
+    const { expiries } = this.#tables;
+    if (before === after) return;
+    if (before !== null) expiries.remove(expiryKey(before, key));
+    if (after !== null) expiries.put(expiryKey(after, key), NOTHING);
+  }
+}
+
+/** Keys of a record's look-ups, each with a text of itself to compare by. */
+function lookupKeys({ kind, id, lookups }: RecordForm): [string, Buffer][] {
+  return lookups.map(({ name, value, order }) => {
+    const key = orderIdKey(lookupPrefix(kind, name, value), order, id);
+    return [key.toString('latin1'), key];
+  });
+}
+
+function versionOf(stored: Stored | null): string {
+  return stored === null ? 'absent' : String(stored.version);
+}
+
+function shown(stored: Stored | null): StoredRecord | null {
+  if (stored === null) return null;
+  const { kind, id, value } = stored;
+  return { kind, id, version: versionOf(stored), value };
+}

@@ -1,0 +1,86 @@
+import { type Database, open, type RootDatabase } from 'lmdb';
+
+/**
+ * The tables of one environment. Keys are bytes (keys.ts), values text, bytes or nothing.
+ *
+ *   heads       ledger → head; its LMDB version is the fence (fence.ts), on which every claim and append is conditional
+ *   events      ledger | seq → row
+ *   scopes      ledger | scope | seq → nothing
+ *   commands    three windows of 24 hours (command-windows.ts): ledger | command → mark;  permanent: the same for ever
+ *   cells       name → value; version: seq of its event
+ *   lines       list | order → value
+ *   snapshots   owner → snapshot
+ *   records     kind | id → record; version: the record's version
+ *   lookups     kind, name, value | order | id → nothing
+ *   expiries    time | record → nothing
+ *   facts       name → value: what the node itself remembers
+ */
+export interface Tables {
+  readonly root: RootDatabase<string, Uint8Array>;
+  readonly heads: TextTable;
+  readonly events: TextTable;
+  readonly scopes: BytesTable;
+  readonly commands: readonly [BytesTable, BytesTable, BytesTable];
+  readonly permanentCommands: BytesTable;
+  readonly cells: TextTable;
+  readonly lines: TextTable;
+  readonly snapshots: TextTable;
+  readonly records: TextTable;
+  readonly lookups: BytesTable;
+  readonly expiries: BytesTable;
+  readonly facts: TextTable;
+}
+
+export type TextTable = Database<string, Uint8Array>;
+export type BytesTable = Database<Uint8Array, Uint8Array>;
+
+/** Value of a table whose keys say everything. */
+export const NOTHING = Buffer.alloc(0);
+
+const TABLES_MAX = 24;
+/** Rows of one to two KiB fill pages of this size well, and those up to 4 KiB need no page of their own. Fixed when the data is made. */
+const pageBytes = 8192;
+/**
+ * Read transactions at once, of all processes; each process that has the environment open takes one or a few. Must be
+ * the same in every process.
+ */
+export const readersMax = 126;
+
+/**
+ * Opens the environment, and makes it where there is none (unless read-only).
+ *
+ * `overlappingSync: false`: a commit is told only after its fdatasync and the synchronous write of its meta page, and
+ * readers see no commit before. The memory map starts small and doubles with the data, so no limit has to be configured.
+ */
+export function openTables(directory: string, options: { readonly readOnly?: boolean } = {}): Tables {
+  const root: RootDatabase<string, Uint8Array> = open({
+    path: directory,
+    noSubdir: false,
+    overlappingSync: false,
+    pageSize: pageBytes,
+    readOnly: options.readOnly === true,
+    maxDbs: TABLES_MAX,
+    maxReaders: readersMax,
+    encoding: 'string',
+    keyEncoding: 'binary',
+  });
+  const text = (name: string): TextTable => root.openDB({ name, encoding: 'string', keyEncoding: 'binary' });
+  const versioned = (name: string): TextTable =>
+    root.openDB({ name, encoding: 'string', keyEncoding: 'binary', useVersions: true });
+  const bytes = (name: string): BytesTable => root.openDB({ name, encoding: 'binary', keyEncoding: 'binary' });
+  return {
+    root,
+    heads: versioned('heads'),
+    events: text('events'),
+    scopes: bytes('scopes'),
+    commands: [bytes('commands-0'), bytes('commands-1'), bytes('commands-2')],
+    permanentCommands: bytes('commands-permanent'),
+    cells: versioned('cells'),
+    lines: text('lines'),
+    snapshots: versioned('snapshots'),
+    records: versioned('records'),
+    lookups: bytes('lookups'),
+    expiries: bytes('expiries'),
+    facts: text('facts'),
+  };
+}

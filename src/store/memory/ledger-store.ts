@@ -1,0 +1,156 @@
+import { checkEntryRun } from '../entry-order.ts';
+import {
+  type Cell,
+  type Claim,
+  Fenced,
+  type FoundCommand,
+  type Head,
+  type LedgerEntry,
+  type LedgerStore,
+  type Line,
+  type Page,
+  type ScopeEntries,
+  type ScopePage,
+  type Snapshot,
+  type StoredEntry,
+} from '../ledger-store.ts';
+import { compareText } from '../store-text.ts';
+import { applyEntries, checkProjections } from './append.ts';
+import { emptyLedgerData, ledgerIn, type MemoryLedgerData } from './ledger-data.ts';
+import { partOf } from './pages.ts';
+
+/** What is appended is forgotten at this age exactly; real stores take longer. */
+const COMMAND_KEPT_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Ledgers in memory, for tests: stricter than any real store. It copies and freezes, forgets commands on the
+ * millisecond, answers later than in the same turn, and throws TypeError where a caller does what the port forbids
+ * and a real store would let pass: two appends of a claim at once, one order of a list with two values.
+ */
+export class MemoryLedgerStore implements LedgerStore {
+  readonly #data: MemoryLedgerData;
+  readonly #now: () => number;
+
+  /** `now` in milliseconds since 1970. */
+  constructor(now: () => number, data: MemoryLedgerData = emptyLedgerData()) {
+    this.#data = data;
+    this.#now = now;
+  }
+
+  async claim(ledgerId: string): Promise<Claim> {
+    await later();
+    const ledger = ledgerIn(this.#data, ledgerId);
+    ledger.claims++;
+    return Object.freeze({ ledgerId, fence: String(ledger.claims), head: ledger.head });
+  }
+
+  async append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void> {
+    const copied = structuredClone(entries);
+    const { first } = checkEntryRun(copied);
+    const ledger = ledgerIn(this.#data, claim.ledgerId);
+    if (ledger.appendUnderWay === claim.fence) throw new TypeError('An append of this claim is under way');
+    const own = claim.fence === String(ledger.claims);
+    if (own) ledger.appendUnderWay = claim.fence;
+    try {
+      await later();
+      const before = first.seq === 0 ? null : { seq: first.seq - 1, hash: first.prevHash };
+      if (!this.#isAt(claim, before)) throw new Fenced();
+      checkProjections(this.#data, copied);
+      applyEntries(this.#data, ledger, copied, this.#now());
+    } finally {
+      if (own && ledger.appendUnderWay === claim.fence) ledger.appendUnderWay = null;
+    }
+    await later();
+  }
+
+  async stands(claim: Claim, head: Head | null): Promise<boolean> {
+    await later();
+    return this.#isAt(claim, head);
+  }
+
+  async head(ledgerId: string): Promise<Head | null> {
+    await later();
+    return this.#data.ledgers.get(ledgerId)?.head ?? null;
+  }
+
+  async read(ledgerId: string, from: number, limit: number): Promise<StoredEntry[]> {
+    await later();
+    const ledger = this.#data.ledgers.get(ledgerId);
+    const found: StoredEntry[] = [];
+    for (let seq = from; seq <= (ledger?.head?.seq ?? -1) && found.length < limit; seq++) {
+      const entry = ledger?.entries.get(seq);
+      if (entry !== undefined) found.push(entry);
+    }
+    return found;
+  }
+
+  async readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
+    await later();
+    const ledger = this.#data.ledgers.get(ledgerId);
+    const { from = page.descending === true ? Number.POSITIVE_INFINITY : 0 } = page;
+    const startsAt = (seq: number) => (page.descending === true ? seq <= from : seq >= from);
+    const entries: StoredEntry[] = [];
+    const missing: number[] = [];
+    for (const seq of partOf([...(ledger?.scopes.get(scope) ?? [])], { ...page, startsAt })) {
+      const entry = ledger?.entries.get(seq);
+      if (entry === undefined) missing.push(seq);
+      else entries.push(entry);
+    }
+    return { entries, missing };
+  }
+
+  async findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>> {
+    await later();
+    const kept = this.#data.ledgers.get(ledgerId)?.commands;
+    const found = new Map<string, FoundCommand>();
+    for (const id of ids) {
+      const command = kept?.get(id);
+      if (command === undefined) continue;
+      if (command.at !== null && this.#now() - command.at > COMMAND_KEPT_MS) continue;
+      found.set(id, { seq: command.seq, fingerprint: command.fingerprint });
+    }
+    return found;
+  }
+
+  async cell(key: string): Promise<Cell | null> {
+    await later();
+    return this.#data.cells.get(key) ?? null;
+  }
+
+  async lines(list: string, page: Page): Promise<Line[]> {
+    await later();
+    const lines = [...(this.#data.lines.get(list) ?? [])].map(([order, value]) => ({ order, value }));
+    lines.sort((a, b) => compareText(a.order, b.order));
+    const { from } = page;
+    const startsAt = ({ order }: Line) => from === undefined || sign(page.descending) * compareText(order, from) >= 0;
+    return partOf(lines, { ...page, startsAt });
+  }
+
+  async snapshot(owner: string): Promise<Snapshot | null> {
+    await later();
+    return this.#data.snapshots.get(owner) ?? null;
+  }
+
+  async saveSnapshot(owner: string, snapshot: Snapshot): Promise<void> {
+    const copied = Object.freeze({ ...snapshot });
+    await later();
+    const stored = this.#data.snapshots.get(owner);
+    if (stored?.foldVersion === copied.foldVersion && stored.seq > copied.seq) return;
+    this.#data.snapshots.set(owner, copied);
+  }
+
+  #isAt(claim: Claim, head: Head | null): boolean {
+    const ledger = ledgerIn(this.#data, claim.ledgerId);
+    const { claims, head: stored } = ledger;
+    return claim.fence === String(claims) && stored?.seq === head?.seq && stored?.hash === head?.hash;
+  }
+}
+
+function sign(descending = false): 1 | -1 {
+  return descending ? -1 : 1;
+}
+
+/** No store answers in the turn in which it was asked. */
+function later(): Promise<void> {
+  return Promise.resolve();
+}

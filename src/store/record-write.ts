@@ -1,0 +1,17 @@
+import type { RecordWrite } from './record-store.ts';
+import { checkOrder, checkRecordId } from './store-text.ts';
+
+/** RangeError or TypeError for a write that no store could carry out: what a put may assume. */
+export function checkRecordWrite(write: RecordWrite): void {
+  checkRecordId(write.id);
+  const seen = new Set<string>();
+  for (const { name, value, order } of write.lookups) {
+    checkOrder(order);
+    const key = JSON.stringify([name, value]);
+    if (seen.has(key)) throw new TypeError(`A record stands once under look-up ${name}`);
+    seen.add(key);
+  }
+  const { expiresAt } = write;
+  if (expiresAt !== undefined && (!Number.isSafeInteger(expiresAt) || expiresAt < 0))
+    throw new TypeError('expiresAt is a whole number of milliseconds');
+}
