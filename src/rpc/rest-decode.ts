@@ -21,13 +21,25 @@ type Fields = ReadonlyMap<string, DescField>;
 /** Values by the fields' local names, as `create` takes them. */
 type Init = Record<string, unknown>;
 
+/** Made once a route. */
+const readers = new WeakMap<RestRoute, (input: RestInput) => Message>();
+
 /**
- * Makes the reader of a route's requests: a REST call becomes the request message of its method. Strict (decisions.md,
- * sections 1 and 3): unknown fields of the body and values of a wrong JSON type are `invalid_argument` with the field in
- * `details`; null counts as absent where a field is optional and is refused elsewhere; unknown query parameters are
- * ignored. What values mean is checked by the service, for all doors alike, and so is that required fields are there.
+ * The request message of a REST call. Strict (decisions.md, sections 1 and 3): unknown fields of the body and values of a
+ * wrong JSON type are `invalid_argument` with the field in `details`; null counts as absent where a field is optional and
+ * is refused elsewhere; unknown query parameters are ignored. What values mean is checked by the service, for all doors
+ * alike, and so is that required fields are there.
  */
-export function requestReader(route: RestRoute): (input: RestInput) => Message {
+export function decodeRequest(route: RestRoute, input: RestInput): Message {
+  let read = readers.get(route);
+  if (!read) {
+    read = requestReader(route);
+    readers.set(route, read);
+  }
+  return read(input);
+}
+
+function requestReader(route: RestRoute): (input: RestInput) => Message {
   const request = route.method.input;
   const inPath = request.fields.filter((field) => route.pathParams.includes(field.name));
   const free = byName(request.fields.filter((field) => !inPath.includes(field)));

@@ -3,7 +3,7 @@ import { LedgerError } from '../../src/domain/errors.ts';
 import { parseJson } from '../../src/domain/json.ts';
 import { ListNetworkActorsResponseSchema } from '../../src/gen/svc/v1/actors_pb.ts';
 import { EventSchema, IntegritySchema } from '../../src/gen/svc/v1/event_pb.ts';
-import { readMessage, requestReader } from '../../src/rpc/rest-decode.ts';
+import { decodeRequest, readMessage } from '../../src/rpc/rest-decode.ts';
 import { restRoutes } from '../../src/rpc/routes.ts';
 
 interface Sent {
@@ -16,7 +16,7 @@ function read(name: string, sent: Sent = {}): unknown {
   const route = restRoutes().find((candidate) => candidate.method.name === name);
   if (!route) throw new Error(`No route for ${name}`);
   const body = sent.body === undefined || sent.body === '' ? null : parseJson(sent.body);
-  return requestReader(route)({ pathParams: sent.pathParams ?? {}, query: sent.query ?? '', body });
+  return decodeRequest(route, { pathParams: sent.pathParams ?? {}, query: sent.query ?? '', body });
 }
 
 function refusal(action: () => unknown): LedgerError {
