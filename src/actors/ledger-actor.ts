@@ -1,5 +1,6 @@
 import { type Command, commandMaster } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
+import type { CommandMark } from '../domain/event.ts';
 import {
   applyToLedger,
   emptyLedger,
@@ -31,6 +32,7 @@ import {
   snapshotEveryEvents,
 } from './bounds.ts';
 import type { Clock } from './clock.ts';
+import { Lanes } from './lanes.ts';
 import { type Letter, Mailbox } from './mailbox.ts';
 import { MasterActor } from './master-actor.ts';
 import type { Outcome } from './outcome.ts';
@@ -71,6 +73,7 @@ export class LedgerActor {
   readonly #mailbox = new Mailbox({ lettersMax: mailboxLettersMax, bytesMax: mailboxBytesMax });
   readonly #masters = new Map<string, MasterActor>();
   /** Marks of commands that wait or are in flight, with their letters. */
+  readonly #lanes = new Lanes();
   readonly #running = new Map<string, { readonly fingerprint: string; readonly outcome: Promise<Outcome> }>();
   #claim: Claim | null = null;
   #state: LedgerState = emptyLedger;
@@ -101,13 +104,18 @@ export class LedgerActor {
 
   /** Carries a command out: its outcome, or the LedgerError that it is refused with. */
   submit(command: Command): Promise<Outcome> {
-    const mark = command.mark;
-    if (mark === null) return this.#enqueue(command);
-    const twin = this.#running.get(mark.id);
-    if (twin !== undefined) return joinTwin(twin, command);
+    const refusal = this.#lanes.enter(command.lane);
+    if (refusal !== null) return Promise.reject(refusal);
+    if (command.marks.length === 0) return this.#enqueue(command);
+    for (const mark of command.marks) {
+      const twin = this.#running.get(mark.id);
+      if (twin !== undefined) return joinTwin(twin, mark, command.resubmitted === true);
+    }
     const outcome = this.#enqueue(command);
-    this.#running.set(mark.id, { fingerprint: mark.fingerprint, outcome });
-    const done = () => this.#running.delete(mark.id);
+    for (const mark of command.marks) this.#running.set(mark.id, { fingerprint: mark.fingerprint, outcome });
+    const done = () => {
+      for (const mark of command.marks) this.#running.delete(mark.id);
+    };
     outcome.then(done, done);
     return outcome;
   }
@@ -115,7 +123,12 @@ export class LedgerActor {
   #enqueue(command: Command): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       const bytes = eventOverheadBytes + (command.kind === 'append_event' ? command.payload.length : 0);
-      this.#mailbox.push({ command, bytes, resolve, reject });
+      try {
+        this.#mailbox.push({ command, bytes, resolve, reject });
+      } catch (full) {
+        this.#lanes.breakOff(command.lane);
+        throw full;
+      }
       if (!this.#busy) {
         this.#busy = true;
         void this.#run();
@@ -172,14 +185,19 @@ export class LedgerActor {
     }
   }
 
-  /** Commands whose time is up before they were sent are dropped: certain not to have been written. */
+  /** Commands whose time is up before they were sent are dropped, with those behind them in their lane: certain not to be written. */
   #dropLate(letters: Letter[]): Letter[] {
     const now = this.#parts.clock.now();
-    if (letters.every((letter) => letter.command.deadline > now)) return letters;
+    if (letters.every(({ command }) => command.deadline > now && !this.#lanes.isBroken(command.lane))) return letters;
     const inTime: Letter[] = [];
     for (const letter of letters) {
-      if (letter.command.deadline > now) inTime.push(letter);
-      else letter.reject(new LedgerError('unavailable', 'The call waited too long and was not written; retry it.'));
+      const { deadline, lane } = letter.command;
+      if (deadline > now && !this.#lanes.isBroken(lane)) {
+        inTime.push(letter);
+        continue;
+      }
+      this.#lanes.breakOff(lane);
+      letter.reject(new LedgerError('unavailable', 'The call waited too long and was not written; retry it.'));
     }
     return inTime;
   }
@@ -237,7 +255,7 @@ export class LedgerActor {
     const marks: string[] = [];
     const reads: Promise<void>[] = [];
     for (const { command } of letters) {
-      if (command.mark !== null) marks.push(command.mark.id);
+      for (const mark of command.marks) marks.push(mark.id);
       if (asksForKeys(command) && !keys.has(command.actorId)) this.#readKeys(command.actorId, keys, reads);
       const masterId = commandMaster(command);
       if (masterId !== null && !masters.has(masterId)) this.#loadMaster(masterId, masters, reads);
@@ -456,8 +474,12 @@ function asksForKeys(command: Command): boolean {
   return command.signature !== null || command.signatureRule === 'if_keyed';
 }
 
-function joinTwin(twin: { fingerprint: string; outcome: Promise<Outcome> }, command: Command): Promise<Outcome> {
-  if (twin.fingerprint !== command.mark?.fingerprint) {
+function joinTwin(
+  twin: { fingerprint: string; outcome: Promise<Outcome> },
+  mark: CommandMark,
+  resubmitted: boolean,
+): Promise<Outcome> {
+  if (twin.fingerprint !== mark.fingerprint) {
     return Promise.reject(
       new LedgerError(
         'idempotency_key_reused',
@@ -465,7 +487,7 @@ function joinTwin(twin: { fingerprint: string; outcome: Promise<Outcome> }, comm
       ),
     );
   }
-  if (command.resubmitted === true) return twin.outcome;
+  if (resubmitted) return twin.outcome;
   return Promise.reject(
     new LedgerError(
       'idempotency_in_progress',

@@ -2,7 +2,7 @@ import type { Command } from '../domain/command.ts';
 import { commandMaster } from '../domain/command.ts';
 import { decide } from '../domain/decide.ts';
 import { LedgerError } from '../domain/errors.ts';
-import type { LedgerEvent } from '../domain/event.ts';
+import type { CommandMark, LedgerEvent } from '../domain/event.ts';
 import { applyToLedger, type LedgerState } from '../domain/ledger-state.ts';
 import { projectionsOf } from '../domain/projection.ts';
 import { formatRow } from '../domain/row.ts';
@@ -53,13 +53,10 @@ export function decideTurn(committed: LedgerState, letters: readonly Letter[], c
   const verdicts: Verdict[] = [];
   let state = committed;
   for (const letter of letters) {
-    const mark = letter.command.mark;
-    const found = mark === null ? undefined : context.commands.get(mark.id);
-    if (mark !== null && found !== undefined) {
+    const twin = findTwin(letter.command.marks, context.commands);
+    if (twin !== null) {
       verdicts.push(
-        found.fingerprint === mark.fingerprint
-          ? { kind: 'replayed', letter, seq: found.seq }
-          : { kind: 'refused', letter, error: keyReused() },
+        twin.same ? { kind: 'replayed', letter, seq: twin.seq } : { kind: 'refused', letter, error: keyReused() },
       );
       continue;
     }
@@ -143,6 +140,21 @@ function checkKey(command: Command, createdAt: string, keys: ReadonlyMap<string,
       valid_from: life.validFrom,
     });
   }
+}
+
+/** The command of the same name that was written before. Another fingerprint under any of its names is a key used twice. */
+function findTwin(
+  marks: readonly CommandMark[],
+  commands: ReadonlyMap<string, FoundCommand>,
+): { readonly seq: number; readonly same: boolean } | null {
+  let twin: { readonly seq: number; readonly same: boolean } | null = null;
+  for (const mark of marks) {
+    const found = commands.get(mark.id);
+    if (found === undefined) continue;
+    if (found.fingerprint !== mark.fingerprint) return { seq: found.seq, same: false };
+    twin = { seq: found.seq, same: true };
+  }
+  return twin;
 }
 
 function keyReused(): LedgerError {

@@ -11,6 +11,18 @@ export interface CommandSignature {
   readonly signedForm: string;
 }
 
+/**
+ * Commands of one lane are carried out in order: when one of them fails in a way that a retry may mend, those behind it that were sent
+ * already fail too, so that the sender can send them again behind it.
+ */
+export interface Lane {
+  /** Unique among lanes. */
+  readonly id: string;
+  readonly index: number;
+  /** The index before, while its outcome is still open; null where nothing is open. */
+  readonly previous: number | null;
+}
+
 /** Who asks, and under which name the same command, sent again, is found. Plain data: a command may cross to another node. */
 export interface CommandBase {
   readonly ledgerId: string;
@@ -20,9 +32,12 @@ export interface CommandBase {
   readonly signature: CommandSignature | null;
   /** Whether an actor who has, or ever had, a key may leave the signature out. */
   readonly signatureRule: 'if_keyed' | 'optional';
-  readonly mark: CommandMark | null;
+  /** None for a command without a key; two for a signed command under header identity that has an idempotency key as well. */
+  readonly marks: readonly CommandMark[];
   /** The command may have been sent before: it waits for its twin instead of being refused. */
   readonly resubmitted?: boolean;
+  /** The command's place among those that its sender wants carried out in order; null for one that stands alone. */
+  readonly lane?: Lane | null;
   /** Milliseconds since 1970: after it, a command that was not sent to the store is dropped. */
   readonly deadline: number;
 }

@@ -32,7 +32,7 @@ export interface Draft {
   /** null where the payload itself was signed, or nothing was. */
   readonly actorSigPayload: string | null;
   readonly signingKeyId: string | null;
-  readonly command: CommandMark | null;
+  readonly commands: readonly CommandMark[];
 }
 
 /** How many delegates a ledger, organization or master may have at a time: they are held in memory by their ledger. */
@@ -95,7 +95,7 @@ function openLedger(ledger: LedgerState, command: OpenLedger): Draft[] {
       draft({ ...command, actorType: 'service' }, 'ORGANIZATION_REGISTERED', command.registeredPayload, null),
     );
   }
-  return drafts.map((event) => ({ ...event, command: null }));
+  return drafts.map((event) => ({ ...event, commands: [] }));
 }
 
 /** The close of a ledger is sealed by the authority; the caller's signature stands inside the payload (spec, Authentication 7). */
@@ -202,7 +202,7 @@ function refuseClosedMaster(master: MasterState): void {
 }
 
 function draft(
-  author: Pick<CommandBase, 'actorType' | 'signature' | 'mark'> & { readonly actorId: string | null },
+  author: Pick<CommandBase, 'actorType' | 'signature' | 'marks'> & { readonly actorId: string | null },
   eventType: string,
   payload: string,
   masterId: string | null,
@@ -218,6 +218,6 @@ function draft(
     actorSig: signature?.signature ?? null,
     actorSigPayload: signature === null || signature.signedForm === payload ? null : signature.signedForm,
     signingKeyId: signature?.keyId ?? null,
-    command: author.mark,
+    commands: author.marks,
   };
 }

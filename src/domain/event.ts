@@ -47,8 +47,8 @@ export interface LedgerEvent extends EventContent {
   readonly hash: string;
   readonly authoritySig: string | null;
   readonly authorityKeyId: string | null;
-  /** The command that made the event, if it had a key (see CommandMark). Never shown to clients. */
-  readonly command: CommandMark | null;
+  /** The names of the command that made the event (see CommandMark). Never shown to clients. */
+  readonly commands: readonly CommandMark[];
 }
 
 /** Names the command that an event came from, so that the same command, sent again, is found instead of repeated. */

@@ -1,5 +1,5 @@
 import { LedgerError } from './errors.ts';
-import { type Grant, holdsAt } from './grant.ts';
+import { type Grant, type GrantScope, holdsAt } from './grant.ts';
 import { isParty } from './ledger-facts.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
@@ -7,30 +7,34 @@ import type { MasterState } from './master-state.ts';
 /** What an actor may do with a ledger or master at a time. `expired`: it could at least read, by a grant that has run out. */
 export type Standing = 'party' | 'owner' | 'write' | 'read' | 'expired' | 'none';
 
-const rank: Record<Standing, number> = { party: 5, owner: 4, write: 3, read: 2, expired: 1, none: 0 };
-
-function better(a: Standing, b: Standing): Standing {
-  return rank[a] >= rank[b] ? a : b;
+/** A grant of role OWNER at ledger scope also grants and revokes. */
+export function grantStanding(scope: GrantScope, grant: Grant | null | undefined, at: string): Standing {
+  if (grant === null || grant === undefined) return 'none';
+  if (!holdsAt(grant, at)) return 'expired';
+  return scope === 'ledger' && grant.role === 'OWNER' ? 'owner' : grant.access;
 }
 
-function standingByGrant(grant: Grant | undefined, at: string): Standing {
-  if (grant === undefined) return 'none';
-  if (!holdsAt(grant, at)) return 'expired';
-  return grant.access;
+const rank: Record<Standing, number> = { party: 5, owner: 4, write: 3, read: 2, expired: 1, none: 0 };
+
+export function strongerStanding(a: Standing, b: Standing): Standing {
+  return rank[a] >= rank[b] ? a : b;
 }
 
 /** Standing on the whole ledger (decisions.md, section 5): party, ledger delegate, or on an FRL organization delegate. */
 export function ledgerStanding(state: LedgerState, actorId: string, at: string): Standing {
   if (state.facts !== null && isParty(state.facts, actorId)) return 'party';
-  const onLedger = state.ledgerGrants.get(actorId);
-  const standing = standingByGrant(onLedger, at);
-  if (onLedger?.role === 'OWNER' && standing !== 'expired') return 'owner';
-  return better(standing, standingByGrant(state.organizationGrants.get(actorId), at));
+  return strongerStanding(
+    grantStanding('ledger', state.ledgerGrants.get(actorId), at),
+    grantStanding('organization', state.organizationGrants.get(actorId), at),
+  );
 }
 
 /** Standing on one master: that on its ledger, or by a grant of the master itself. */
 export function masterStanding(ledger: LedgerState, master: MasterState, actorId: string, at: string): Standing {
-  return better(ledgerStanding(ledger, actorId, at), standingByGrant(master.grants.get(actorId), at));
+  return strongerStanding(
+    ledgerStanding(ledger, actorId, at),
+    grantStanding('master', master.grants.get(actorId), at),
+  );
 }
 
 /** Throws unless the standing is at least `needed`: 404 for none, `access_expired`, else `permission_denied`. */

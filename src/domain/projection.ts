@@ -64,7 +64,7 @@ export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Pr
   const found: Projection[] = [
     { kind: 'scope', scope: event.master === null ? names.ownEvents(ledgerId) : names.masterEvents(event.master.id) },
   ];
-  if (event.command !== null) found.push({ kind: 'command', command: event.command });
+  for (const command of event.commands) found.push({ kind: 'command', command });
   switch (event.eventType) {
     case 'GENESIS':
       found.push(...genesisProjections(ledgerFacts(event)));

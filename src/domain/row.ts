@@ -9,18 +9,26 @@ import type { ActorType, CommandMark, LedgerEvent } from './event.ts';
  *   {content}            canonical JSON, exactly what content_hash covers
  *   {payload}            canonical JSON
  *   {signed payload}     canonical JSON, or empty where the payload itself was signed
- *   {seal}               hash, prev_hash, authority seal, command mark: what the server adds and the content does not hold
+ *   {seal}               hash, prev_hash, authority seal, command marks: what the server adds and the content does not hold
  *
  * Canonical JSON has no line breaks, so the lines need no escaping.
  */
 const format = 'svc1';
+
+/** A row that was damaged behind the service's back. */
+export class CorruptRow extends Error {
+  constructor() {
+    super('a stored row is no event any more');
+    this.name = 'CorruptRow';
+  }
+}
 
 interface SealLine {
   readonly hash: string;
   readonly prev_hash: string;
   readonly authority_sig: string | null;
   readonly authority_key_id: string | null;
-  readonly command: { readonly id: string; readonly fingerprint: string; readonly permanent: boolean } | null;
+  readonly commands: readonly { readonly id: string; readonly fingerprint: string; readonly permanent: boolean }[];
 }
 
 interface ContentLine {
@@ -41,11 +49,10 @@ interface ContentLine {
 
 /** `content` may be given where its canonical JSON was made already. */
 export function formatRow(event: LedgerEvent, content: string = contentJson(event)): string {
-  const command = event.command;
   return (
     `${format}\n${content}\n${event.payload}\n${event.actorSigPayload ?? ''}\n` +
     `{"hash":"${event.hash}","prev_hash":"${event.prevHash}","authority_sig":${text(event.authoritySig)}` +
-    `,"authority_key_id":${text(event.authorityKeyId)},"command":${command === null ? 'null' : commandText(command)}}`
+    `,"authority_key_id":${text(event.authorityKeyId)},"commands":[${event.commands.map(commandText).join(',')}]}`
   );
 }
 
@@ -59,16 +66,16 @@ function text(value: string | null): string {
 
 /**
  * Reads a row back. `contentHash` is computed from the content as stored; nothing else is checked here (see integrity.ts).
- * Throws LedgerError `unavailable` for a row of another format, so that its ledger is not served wrongly.
+ * Throws LedgerError `unavailable` for a row of another format, so that its ledger is not served wrongly, and CorruptRow for
+ * what is no event any more.
  */
 export function parseRow(row: string): LedgerEvent {
-  const content = row.indexOf('\n') + 1;
+  if (!row.startsWith(`${format}\n`)) throw unreadable();
+  const content = format.length + 1;
   const payload = row.indexOf('\n', content) + 1;
   const signed = row.indexOf('\n', payload) + 1;
   const seal = row.indexOf('\n', signed) + 1;
-  if (content !== format.length + 1 || !row.startsWith(format) || payload === 0 || signed === 0 || seal === 0) {
-    throw unreadable();
-  }
+  if (payload === 0 || signed === 0 || seal === 0) throw new CorruptRow();
   const contentText = row.slice(content, payload - 1);
   const inside = parseLine<ContentLine>(contentText);
   const outside = parseLine<SealLine>(row.slice(seal));
@@ -93,7 +100,7 @@ export function parseRow(row: string): LedgerEvent {
     hash: outside.hash,
     authoritySig: outside.authority_sig,
     authorityKeyId: outside.authority_key_id,
-    command: outside.command,
+    commands: outside.commands,
   };
 }
 
@@ -102,9 +109,9 @@ function parseLine<T>(line: string): T {
     const value: unknown = JSON.parse(line);
     if (typeof value === 'object' && value !== null) return value as T;
   } catch {
-    // Falls through: the row is not of this format.
+    // Falls through: not JSON is not an event either.
   }
-  throw unreadable();
+  throw new CorruptRow();
 }
 
 function unreadable(): LedgerError {

@@ -57,7 +57,7 @@ export function sealEvent(
     hash,
     authoritySig: sealed ? authority.sign(authorityDigest(hash)) : null,
     authorityKeyId: sealed ? authority.keyId : null,
-    command: draft.command,
+    commands: draft.commands,
   };
   return { event, content };
 }

@@ -1,0 +1,45 @@
+import type { Lane } from '../domain/command.ts';
+import { LedgerError } from '../domain/errors.ts';
+
+/** Lanes that one ledger remembers; a forgotten one is refused and starts anew. */
+const lanesMax = 1_024;
+
+/**
+ * Keeps commands of one lane in order within one ledger's actor: a command enters only behind the one before it, and none once an earlier
+ * one was dropped. An actor that was made anew knows no lane, so that what was sent to its forerunner is not overtaken.
+ */
+export class Lanes {
+  readonly #lanes = new Map<string, { last: number; broken: boolean }>();
+
+  /** null: the command may enter. */
+  enter(lane: Lane | null | undefined): LedgerError | null {
+    if (lane === null || lane === undefined) return null;
+    const known = this.#lanes.get(lane.id);
+    if (lane.previous === null) {
+      this.#remember(lane);
+      return null;
+    }
+    if (known === undefined || known.broken || known.last !== lane.previous) {
+      return new LedgerError('unavailable', 'An event before this one was not written; nothing was written, send both again in order.');
+    }
+    known.last = lane.index;
+    return null;
+  }
+
+  breakOff(lane: Lane | null | undefined): void {
+    const known = lane === null || lane === undefined ? undefined : this.#lanes.get(lane.id);
+    if (known !== undefined) known.broken = true;
+  }
+
+  isBroken(lane: Lane | null | undefined): boolean {
+    return lane !== null && lane !== undefined && this.#lanes.get(lane.id)?.broken === true;
+  }
+
+  #remember(lane: Lane): void {
+    this.#lanes.delete(lane.id);
+    this.#lanes.set(lane.id, { last: lane.index, broken: false });
+    if (this.#lanes.size <= lanesMax) return;
+    const oldest = this.#lanes.keys().next();
+    if (!oldest.done) this.#lanes.delete(oldest.value);
+  }
+}
