@@ -1,0 +1,264 @@
+import proxyAddr from 'proxy-addr';
+
+/** A setting that the service cannot start with. The message is one sentence that names the variable and says what to do. */
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ConfigError';
+  }
+}
+
+export type Mode = 'development' | 'production';
+export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'silent';
+
+/** A token bucket: what it gets a second, and what it holds. perSecond 0: no limit. */
+export interface BucketSize {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+/** The environment, read once, checked and frozen (decisions.md, section 7). Ports may be 0: any free one. */
+export interface Config {
+  readonly mode: Mode;
+  readonly host: string;
+  readonly port: number;
+  readonly grpcPort: number;
+  readonly opsHost: string;
+  readonly opsPort: number;
+  readonly dataDir: string;
+  /** null: made on first start and kept in the data directory. */
+  readonly authorityKeyFile: string | null;
+  readonly secretsKeyFile: string | null;
+  /** null: both public ports speak without TLS. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  /** Exact origins, or `*` alone. Empty: no cross-origin calls. */
+  readonly corsOrigins: readonly string[];
+  /** Addresses and networks whose X-Forwarded-For counts. */
+  readonly trustedProxies: readonly string[];
+  readonly logLevel: LogLevel;
+  readonly rateLimits: {
+    /** By address, on calls without a credential that create something. */
+    readonly create: BucketSize;
+    /** By API key, on appends. */
+    readonly append: BucketSize;
+    /** By API key, on all other calls. */
+    readonly call: BucketSize;
+  };
+}
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+/** A variable as the documentation shows it. */
+export interface ConfigVariable {
+  readonly name: string;
+  /** In words where it is no fixed value. */
+  readonly default: string;
+  readonly meaning: string;
+}
+
+const perMode = (production: number): string => `0 in development mode, ${production} in production mode`;
+
+/** All variables; the table in the documentation is made from this one. */
+export const configTable: readonly ConfigVariable[] = Object.freeze([
+  {
+    name: 'SVC_MODE',
+    default: 'development',
+    meaning:
+      '`development` or `production`. Production mode refuses to start on an incomplete or unsafe configuration.',
+  },
+  { name: 'HOST', default: '0.0.0.0', meaning: 'Address that the two public ports listen on.' },
+  { name: 'PORT', default: '8080', meaning: 'HTTP port: REST, Connect, gRPC-Web, documentation, health.' },
+  { name: 'GRPC_PORT', default: '50051', meaning: 'gRPC port.' },
+  { name: 'OPS_HOST', default: '127.0.0.1', meaning: 'Address that the internal port listens on. Never a public one.' },
+  { name: 'OPS_PORT', default: '9100', meaning: 'Internal port: metrics, liveness, readiness.' },
+  { name: 'DATA_DIR', default: './data', meaning: 'Directory of the embedded store and of keys made on first start.' },
+  {
+    name: 'AUTHORITY_KEY_FILE',
+    default: 'made on first start; required in production',
+    meaning: 'Ed25519 private key of the authority, PKCS#8 PEM.',
+  },
+  {
+    name: 'SECRETS_KEY_FILE',
+    default: 'made on first start; required in production',
+    meaning: 'Key that encrypts stored secrets: 32 bytes in base64.',
+  },
+  {
+    name: 'TLS_CERT_FILE',
+    default: 'none',
+    meaning: 'Certificate chain, PEM. With TLS_KEY_FILE, both public ports speak TLS.',
+  },
+  { name: 'TLS_KEY_FILE', default: 'none', meaning: 'Private key of the certificate, PEM.' },
+  {
+    name: 'TLS_TERMINATED',
+    default: '0',
+    meaning: '`1`: something in front of the service speaks TLS. Production mode asks for this or the two files above.',
+  },
+  {
+    name: 'CORS_ORIGINS',
+    default: 'none',
+    meaning: 'Origins whose pages may call the HTTP port, separated by commas, or `*`.',
+  },
+  {
+    name: 'TRUSTED_PROXIES',
+    default: 'none',
+    meaning: 'Addresses or networks (such as `10.0.0.0/8`), separated by commas, whose X-Forwarded-For is believed.',
+  },
+  {
+    name: 'LOG_LEVEL',
+    default: 'info',
+    meaning: '`fatal`, `error`, `warn`, `info` (a line a request), `debug` or `silent`.',
+  },
+  {
+    name: 'RATE_LIMIT_CREATE_PER_MINUTE',
+    default: perMode(600),
+    meaning: 'Creating calls without a credential, a minute and address. 0: no limit.',
+  },
+  { name: 'RATE_LIMIT_CREATE_BURST', default: '300', meaning: 'How many of them may come at once.' },
+  {
+    name: 'RATE_LIMIT_CALL_PER_SECOND',
+    default: perMode(200),
+    meaning: 'Calls with a credential but appends, a second and API key. 0: no limit.',
+  },
+  { name: 'RATE_LIMIT_CALL_BURST', default: '500', meaning: 'How many of them may come at once.' },
+  {
+    name: 'RATE_LIMIT_APPEND_PER_SECOND',
+    default: perMode(5000),
+    meaning: 'Appends a second and API key; a stream is one. 0: no limit.',
+  },
+  { name: 'RATE_LIMIT_APPEND_BURST', default: '5000', meaning: 'How many of them may come at once.' },
+]);
+
+/**
+ * Reads the configuration. Variables that are not in the table are not looked at; an empty one counts as not set.
+ * Throws ConfigError; in production mode one that lists all that is missing.
+ */
+export function readConfig(env: Environment): Config {
+  const mode = oneOf(env, 'SVC_MODE', ['development', 'production'], 'development');
+  const certFile = text(env, 'TLS_CERT_FILE');
+  const keyFile = text(env, 'TLS_KEY_FILE');
+  if ((certFile === null) !== (keyFile === null)) {
+    const missing = certFile === null ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE';
+    throw new ConfigError(`Set ${missing} too: TLS needs both the certificate and its key.`);
+  }
+  const limited = mode === 'production';
+  const config: Config = {
+    mode,
+    host: text(env, 'HOST') ?? '0.0.0.0',
+    port: portNumber(env, 'PORT', 8080),
+    grpcPort: portNumber(env, 'GRPC_PORT', 50_051),
+    opsHost: text(env, 'OPS_HOST') ?? '127.0.0.1',
+    opsPort: portNumber(env, 'OPS_PORT', 9100),
+    dataDir: text(env, 'DATA_DIR') ?? './data',
+    authorityKeyFile: text(env, 'AUTHORITY_KEY_FILE'),
+    secretsKeyFile: text(env, 'SECRETS_KEY_FILE'),
+    tls: certFile === null || keyFile === null ? null : Object.freeze({ certFile, keyFile }),
+    corsOrigins: Object.freeze(list(env, 'CORS_ORIGINS').map(checkedOrigin)),
+    trustedProxies: Object.freeze(checkedProxies(list(env, 'TRUSTED_PROXIES'))),
+    logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),
+    rateLimits: Object.freeze({
+      create: bucket(env, 'RATE_LIMIT_CREATE_PER_MINUTE', limited ? 600 : 0, 60, 'RATE_LIMIT_CREATE_BURST', 300),
+      call: bucket(env, 'RATE_LIMIT_CALL_PER_SECOND', limited ? 200 : 0, 1, 'RATE_LIMIT_CALL_BURST', 500),
+      append: bucket(env, 'RATE_LIMIT_APPEND_PER_SECOND', limited ? 5000 : 0, 1, 'RATE_LIMIT_APPEND_BURST', 5000),
+    }),
+  };
+  refuseSharedPorts(config);
+  if (mode === 'production') refuseUnsafe(config, flag(env, 'TLS_TERMINATED'));
+  return Object.freeze(config);
+}
+
+function refuseSharedPorts(config: Config): void {
+  const ports = [
+    ['PORT', config.port],
+    ['GRPC_PORT', config.grpcPort],
+    ['OPS_PORT', config.opsPort],
+  ] as const;
+  for (const [at, [name, port]] of ports.entries()) {
+    const twin = ports.slice(0, at).find(([, other]) => other === port && port !== 0);
+    if (twin !== undefined) throw new ConfigError(`Set ${name} to another port than ${twin[0]}: both are ${port}.`);
+  }
+}
+
+function refuseUnsafe(config: Config, tlsTerminated: boolean): void {
+  const missing: string[] = [];
+  if (config.authorityKeyFile === null) missing.push('AUTHORITY_KEY_FILE (the authority’s Ed25519 key)');
+  if (config.secretsKeyFile === null) missing.push('SECRETS_KEY_FILE (the key for stored secrets)');
+  if (config.tls === null && !tlsTerminated) {
+    missing.push('TLS_CERT_FILE and TLS_KEY_FILE (or TLS_TERMINATED=1 behind a proxy that speaks TLS)');
+  }
+  if (missing.length > 0) throw new ConfigError(`For SVC_MODE=production also set ${missing.join(', ')}.`);
+}
+
+function text(env: Environment, name: string): string | null {
+  const value = env[name]?.trim();
+  return value === undefined || value === '' ? null : value;
+}
+
+function list(env: Environment, name: string): string[] {
+  return (text(env, name) ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+function oneOf<T extends string>(env: Environment, name: string, values: readonly T[], otherwise: T): T {
+  const value = text(env, name);
+  if (value === null) return otherwise;
+  const found = values.find((allowed) => allowed === value);
+  if (found === undefined)
+    throw new ConfigError(`Set ${name} to ${values.join(', ')}; it is ${JSON.stringify(value)}.`);
+  return found;
+}
+
+function flag(env: Environment, name: string): boolean {
+  return ['1', 'true'].includes(oneOf(env, name, ['0', '1', 'false', 'true'], '0'));
+}
+
+function wholeNumber(env: Environment, name: string, otherwise: number, max: number): number {
+  const value = text(env, name);
+  if (value === null) return otherwise;
+  const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
+  if (!(number <= max))
+    throw new ConfigError(`Set ${name} to a whole number from 0 to ${max}; it is ${JSON.stringify(value)}.`);
+  return number;
+}
+
+function portNumber(env: Environment, name: string, otherwise: number): number {
+  return wholeNumber(env, name, otherwise, 65_535);
+}
+
+const RATE_MAX = 1_000_000_000;
+
+function bucket(
+  env: Environment,
+  rateName: string,
+  rate: number,
+  perS: number,
+  burstName: string,
+  burst: number,
+): BucketSize {
+  const perSecond = wholeNumber(env, rateName, rate, RATE_MAX) / perS;
+  const held = wholeNumber(env, burstName, burst, RATE_MAX);
+  if (perSecond > 0 && held < 1)
+    throw new ConfigError(`Set ${burstName} to at least 1, or ${rateName} to 0 for no limit.`);
+  return Object.freeze({ perSecond, burst: held });
+}
+
+function checkedOrigin(origin: string, _at: number, all: readonly string[]): string {
+  if (origin === '*' && all.length === 1) return origin;
+  const parsed = URL.canParse(origin) ? new URL(origin) : null;
+  if (parsed === null || parsed.origin !== origin || !/^https?:$/.test(parsed.protocol)) {
+    throw new ConfigError(
+      `Set CORS_ORIGINS to origins such as https://app.example.com, or to * alone; ${JSON.stringify(origin)} is none.`,
+    );
+  }
+  return origin;
+}
+
+function checkedProxies(proxies: string[]): string[] {
+  try {
+    proxyAddr.compile(proxies);
+    return proxies;
+  } catch {
+    throw new ConfigError('Set TRUSTED_PROXIES to addresses or networks such as 10.0.0.0/8, separated by commas.');
+  }
+}
