@@ -1,0 +1,70 @@
+/** Every bound of the doors, with its unit in its name and the reason beside it. Bounds of actors and stores stand with those. */
+export const limits = Object.freeze({
+  /** decisions.md, section 3: the largest request body, of REST, and of a message of gRPC and Connect, unpacked. */
+  requestBodyMaxBytes: 1024 * 1024,
+  /** gRPC messages up to this are read, so that those beyond requestBodyMaxBytes get an answer with our error details. */
+  grpcReceiveMaxBytes: 1024 * 1024 + 64 * 1024,
+  /** A page of events ends at 2 MiB of JSON (decisions.md, section 3); one event, its signed form and the frame come on top. */
+  grpcSendMaxBytes: 8 * 1024 * 1024,
+
+  /** How long a unary call may take where its caller names no shorter time (architecture.md). */
+  callTimeoutMs: 10_000,
+  /** A sandbox run waits for its turn and for webhook deliveries; nothing sound streams longer than this through HTTP. */
+  serverStreamTimeoutMs: 10 * 60_000,
+  /** How much later than its deadline a handler may answer, before the door answers for it. */
+  deadlineGraceMs: 1_000,
+  /** How often running calls are looked over for passed deadlines: what a signal may be late by. */
+  deadlineSweepMs: 50,
+
+  /** All headers of a request together: an API key, a signature and a delivery chain of 16 take some 3 KiB. */
+  headersMaxBytes: 16 * 1024,
+  /** Browsers behind proxies send some 40. */
+  headersMaxCount: 100,
+  /** From the start of a connection or request to the end of its headers: slow headers are an attack. */
+  headersTimeoutMs: 10_000,
+  /** From the start of a request to the end of its body: 1 MiB at 35 kB/s. */
+  requestTimeoutMs: 30_000,
+  /** Longer than the idle time of common load balancers (60 s), so that they close first and no request meets a closed socket. */
+  keepAliveTimeoutMs: 65_000,
+  /** How often Node looks for connections past the two times above. */
+  connectionsCheckMs: 5_000,
+  /** A port holds no more connections than this; each idle one costs some 10 kB. */
+  connectionsMax: 20_000,
+  /** An unread body of at most this is dropped, and its connection kept. */
+  dropMaxBytes: 64 * 1024,
+  /** How much of a refused body is read and dropped, so that the caller gets to see the answer before the connection ends. */
+  lingerMaxBytes: 4 * 1024 * 1024,
+  lingerMaxMs: 2_000,
+
+  /** Calls at once on one HTTP/2 connection: a bidirectional stream counts as one. */
+  grpcStreamsMax: 1_000,
+  /** What one HTTP/2 connection may hold of headers and unsent data: bounds rapid resets and floods of settings. */
+  grpcSessionMemoryMb: 32,
+  /** A quiet peer is asked whether it lives, and dropped when it does not say so. */
+  grpcKeepaliveMs: 60_000,
+  grpcKeepaliveTimeoutMs: 20_000,
+  /** A connection without any call is closed; channels open a new one by themselves. */
+  grpcIdleMs: 30 * 60_000,
+
+  /** How often a stream's credential is checked again: a revoked key is refused everywhere within a second (decisions.md, section 4). */
+  streamCredentialCheckMs: 500,
+  /** Requests of a stream that were read and not yet taken by the handler; then the connection is not read on. */
+  streamReadAheadMax: 64,
+  /** How long a stream whose credential ended may take to hand out the outcomes of what it had taken. */
+  streamLastOutcomesMs: 5_000,
+
+  /** decisions.md, section 1. */
+  idempotencyKeyMaxChars: 255,
+  idempotencyStoredMs: 24 * 60 * 60_000,
+  requestIdMaxChars: 128,
+  /** X-Delivery-Chain: 16 items of two ids and a role take some 2 KiB. */
+  deliveryChainMaxChars: 8 * 1024,
+  /** decisions.md, section 4: how far X-Timestamp of a signed entity request may be off. */
+  entityRequestSkewMs: 300_000,
+
+  /** Callers whose rate is remembered; the ones not seen for longest are forgotten, which lets them start with a full bucket. */
+  rateLimitKeysMax: 100_000,
+
+  /** How long a stopping node finishes what runs (cluster.md: exit 0 within 20 s). */
+  stopGraceMs: 10_000,
+} as const);
