@@ -1,4 +1,5 @@
 import type { ActorType, CommandMark } from '../domain/event.ts';
+import type { JsonNode } from '../domain/json.ts';
 
 /** Sandbox and production are separate worlds (decisions.md, section 4). */
 export type World = 'sandbox' | 'production';
@@ -13,14 +14,16 @@ export interface Caller {
   readonly apiKeyId: string | null;
   /** What the caller's events carry as actor_type. */
   readonly actorType: ActorType;
+  /** Header identity that must be backed by a signature: the entity has, or ever had, a key, or the node runs in production mode. */
+  readonly mustSign: boolean;
 }
 
 /** The signing headers as sent. */
 export interface CallSignature {
   /** X-Signing-Key-ID; null where it was left out and the preferred key is meant. */
   readonly keyId: string | null;
-  /** X-Actor-Sig, base64. */
-  readonly signature: string;
+  /** X-Actor-Sig, base64; null where it was left out. */
+  readonly signature: string | null;
 }
 
 /** What a service function knows of the call it serves, whichever door it came through. */
@@ -28,7 +31,7 @@ export interface Call {
   readonly requestId: string;
   /** null on methods that need no credential. */
   readonly caller: Caller | null;
-  /** null where neither signing header was sent. */
+  /** null where no signature was sent, or where it was that of an ENTITY_REQUEST, which the door has checked. */
   readonly signature: CallSignature | null;
   /** X-Delivery-Chain as sent. */
   readonly deliveryChain: string | null;
@@ -46,4 +49,13 @@ export interface Call {
   readonly deadline: number;
   /** Says that the answer is the first one again (`Idempotent-Replayed: true`). */
   markReplayed(): void;
+  /** The parsed form of a request field that is JSON text, by the field's name; the field itself holds its canonical text. */
+  json(field: string): JsonNode | null;
+  /**
+   * Sets a header of a successful answer, by its lower-case name; gRPC sends it as metadata. REST answers 304 by itself
+   * where an `etag` that was set here is the one that the caller has.
+   */
+  setHeader(name: string, value: string): void;
+  /** Says that the call names this ledger, existing or not: it goes into the caller's access history (decisions.md, section 5). */
+  named(ledgerId: string | null): void;
 }
