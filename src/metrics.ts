@@ -1,0 +1,98 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** The metrics of a node. What each means is its help text, which operators see too. */
+export interface Metrics {
+  readonly registry: Registry;
+  readonly requests: Counter<'door' | 'method' | 'code'>;
+  readonly requestSeconds: Histogram<'door' | 'method'>;
+  readonly runningCalls: Gauge;
+  readonly appends: Counter<'result'>;
+  readonly claims: Counter<'reason'>;
+  readonly fencedAppends: Counter;
+  readonly unknownOutcomes: Counter<'resolution'>;
+  readonly commitBatchEvents: Histogram;
+  readonly commitSeconds: Histogram;
+  readonly activationSeconds: Histogram;
+  readonly mailboxDepth: Gauge;
+  readonly verificationQueue: Gauge;
+  readonly projectionLagEvents: Gauge;
+}
+
+const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const batchBuckets = [1, 2, 4, 8, 16, 32, 64];
+
+/** Metrics in a registry of their own, with those of the process (event loop lag, memory, garbage collection). */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  return {
+    registry,
+    requests: new Counter({
+      name: 'svc_requests_total',
+      help: 'Calls answered, by door, method and error code (ok: none).',
+      labelNames: ['door', 'method', 'code'],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: 'svc_request_seconds',
+      help: 'From the end of the headers to the answer; streams count with their whole length.',
+      labelNames: ['door', 'method'],
+      buckets: secondsBuckets,
+      registers,
+    }),
+    runningCalls: new Gauge({ name: 'svc_running_calls', help: 'Calls that run now.', registers }),
+    appends: new Counter({
+      name: 'svc_appends_total',
+      help: 'Commands to ledgers, by result.',
+      labelNames: ['result'],
+      registers,
+    }),
+    claims: new Counter({
+      name: 'svc_claims_total',
+      help: 'Claims of ledgers, by reason.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    fencedAppends: new Counter({
+      name: 'svc_fenced_appends_total',
+      help: 'Commits refused by the store because a newer claim existed.',
+      registers,
+    }),
+    unknownOutcomes: new Counter({
+      name: 'svc_unknown_outcomes_total',
+      help: 'Commits whose outcome the store did not say, by what was found.',
+      labelNames: ['resolution'],
+      registers,
+    }),
+    commitBatchEvents: new Histogram({
+      name: 'svc_commit_batch_events',
+      help: 'Events in a commit.',
+      buckets: batchBuckets,
+      registers,
+    }),
+    commitSeconds: new Histogram({
+      name: 'svc_commit_seconds',
+      help: 'From handing a batch to the store until it is durable.',
+      buckets: secondsBuckets,
+      registers,
+    }),
+    activationSeconds: new Histogram({
+      name: 'svc_activation_seconds',
+      help: 'Loading a ledger: claim, snapshot, tail.',
+      buckets: secondsBuckets,
+      registers,
+    }),
+    mailboxDepth: new Gauge({ name: 'svc_mailbox_depth', help: 'Commands waiting in all mailboxes.', registers }),
+    verificationQueue: new Gauge({
+      name: 'svc_verification_queue',
+      help: 'Signatures waiting to be verified.',
+      registers,
+    }),
+    projectionLagEvents: new Gauge({
+      name: 'svc_projection_lag_events',
+      help: 'Events written but not yet projected.',
+      registers,
+    }),
+  };
+}
