@@ -1,0 +1,65 @@
+import { isIPv6 } from 'node:net';
+import type { BucketSize } from '../config.ts';
+import { LedgerError } from '../domain/errors.ts';
+import { limits } from '../limits.ts';
+import { createRateLimiter, type RateLimited, type RateLimiter } from './rate-limit.ts';
+import type { RunningCall } from './running-call.ts';
+
+/** The three limits of decisions.md, section 2. */
+export interface CallRates {
+  /** Takes the call from its caller's bucket, or throws `rate_limited` and sets the headers that say when to come again. */
+  admit(call: RunningCall, address: () => string, nowMs: number): void;
+}
+
+export interface CallRateSizes {
+  readonly create: BucketSize;
+  readonly append: BucketSize;
+  readonly call: BucketSize;
+}
+
+export function createCallRates(sizes: CallRateSizes): CallRates {
+  const limiter = (name: string, size: BucketSize): RateLimiter =>
+    createRateLimiter({ name, ...size }, limits.rateLimitKeysMax);
+  const creates = limiter('create', sizes.create);
+  const appends = limiter('append', sizes.append);
+  const calls = limiter('call', sizes.call);
+  return {
+    admit(call, address, nowMs) {
+      const { caller, endpoint } = call;
+      let limited: RateLimited | null = null;
+      if (caller !== null) {
+        // Bare identity headers prove nothing, so the address keeps others from using up the entity's rate.
+        const key = caller.apiKeyId ?? `${caller.actorId} ${addressKey(address())}`;
+        limited = (endpoint.isAppend ? appends : calls).take(key, nowMs);
+      } else if (endpoint.rule.createsAnonymously) {
+        limited = creates.take(addressKey(address()), nowMs);
+      }
+      if (limited !== null) throw rateLimited(call, limited);
+    },
+  };
+}
+
+/** An IPv6 caller commands a whole /64, so that counts as one address. */
+export function addressKey(address: string): string {
+  const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+  if (!isIPv6(plain)) return plain;
+  const [head = '', tail] = plain.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0');
+  return `${[...left, ...zeros, ...right]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}
+
+function rateLimited(call: RunningCall, limited: RateLimited): LedgerError {
+  call.headers.push(
+    ['retry-after', String(limited.retryAfterS)],
+    ['ratelimit', limited.rateLimit],
+    ['ratelimit-policy', limited.rateLimitPolicy],
+  );
+  return new LedgerError('rate_limited', `Too many calls: come again in ${limited.retryAfterS} s.`, {
+    retry_after_s: limited.retryAfterS,
+  });
+}
