@@ -1,0 +1,22 @@
+import type { Message } from '@bufbuild/protobuf';
+import type { Endpoint } from './endpoint.ts';
+import type { RestEquivalent } from './exchange.ts';
+import type { RestRoute } from './routes.ts';
+
+/** The REST request that a gRPC or Connect call would be. What streams both ways goes by its gRPC path. */
+export function equivalentOf(endpoint: Endpoint, message: Message | null): RestEquivalent {
+  const { route } = endpoint;
+  if (route === null) return { verb: 'POST', path: endpoint.rpcPath, query: '' };
+  const fields = message as unknown as Readonly<Record<string, unknown>> | null;
+  const value = (name: string): string => {
+    const field = endpoint.method.input.fields.find((candidate) => candidate.name === name);
+    return field === undefined || fields === null ? '' : String(fields[field.localName] ?? '');
+  };
+  return { verb: route.httpMethod, path: filledPath(route, value), query: '' };
+}
+
+/** The path of a route with its parameters put in, percent-encoded. */
+export function filledPath(route: RestRoute, value: (param: string) => string): string {
+  if (route.pathParams.length === 0) return route.template;
+  return route.template.replace(/\{([a-z0-9_]+)\}/g, (_, name: string) => encodeURIComponent(value(name)));
+}
