@@ -1,0 +1,82 @@
+import { LedgerError } from '../domain/errors.ts';
+import { limits } from '../limits.ts';
+import type { Exchange } from './exchange.ts';
+import type { RunningCall } from './running-call.ts';
+
+/**
+ * The calls that run. One look over all of them, every few milliseconds, ends the signals of those past their deadline;
+ * a timer a call would cost more than most of the pipeline. A handler that does not answer then either is answered for: its
+ * caller hears that the outcome is unknown, or, where nothing could be written, that the service is unavailable.
+ */
+export interface CallRegister {
+  add(call: RunningCall, exchange: Exchange): void;
+  remove(call: RunningCall): void;
+  readonly size: number;
+  /** Resolves when no call runs any more; false if some still do after `timeoutMs`. */
+  drained(timeoutMs: number): Promise<boolean>;
+  /** The caller of an exchange has gone: ends its call's signal. */
+  hangUp(exchange: Exchange): void;
+  [Symbol.dispose](): void;
+}
+
+export function createCallRegister(
+  now: () => number,
+  answerFor: (call: RunningCall, exchange: Exchange, error: LedgerError) => void,
+): CallRegister {
+  const calls = new Map<RunningCall, Exchange>();
+  const byExchange = new WeakMap<Exchange, RunningCall>();
+  const waiting = new Set<() => void>();
+
+  const sweep = (): void => {
+    if (calls.size === 0) return;
+    const time = now();
+    for (const [call, exchange] of calls) {
+      if (call.deadline > time) continue;
+      call.abort('deadline passed');
+      if (call.answered || call.deadline + limits.deadlineGraceMs > time) continue;
+      call.answered = true;
+      answerFor(call, exchange, lateError(call));
+    }
+  };
+  const timer = setInterval(sweep, limits.deadlineSweepMs).unref();
+
+  return {
+    get size() {
+      return calls.size;
+    },
+    add(call, exchange) {
+      calls.set(call, exchange);
+      byExchange.set(exchange, call);
+    },
+    remove(call) {
+      calls.delete(call);
+      if (calls.size === 0) for (const wake of waiting) wake();
+    },
+    drained(timeoutMs) {
+      if (calls.size === 0) return Promise.resolve(true);
+      return new Promise((resolve) => {
+        const done = (empty: boolean): void => {
+          clearTimeout(late);
+          waiting.delete(wake);
+          resolve(empty);
+        };
+        const wake = (): void => done(true);
+        const late = setTimeout(() => done(false), timeoutMs);
+        waiting.add(wake);
+      });
+    },
+    hangUp(exchange) {
+      byExchange.get(exchange)?.abort('caller gone');
+    },
+    [Symbol.dispose]() {
+      clearInterval(timer);
+    },
+  };
+}
+
+function lateError(call: RunningCall): LedgerError {
+  if (!call.endpoint.changesState) return new LedgerError('unavailable', 'The service did not answer in time: retry.');
+  const message =
+    'The service did not answer in time, and the call may or may not have been done: retry with the same Idempotency-Key.';
+  return new LedgerError('outcome_unknown', message);
+}

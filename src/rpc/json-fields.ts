@@ -1,0 +1,41 @@
+import { type DescField, fromBinary, type Message } from '@bufbuild/protobuf';
+import { invalidField, LedgerError } from '../domain/errors.ts';
+import { type JsonNode, parseJson } from '../domain/json.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { Decoded } from './exchange.ts';
+
+const none: ReadonlyMap<string, JsonNode> = new Map();
+
+/** Reads a serialized message. Bytes that are none are `invalid_argument`; unknown field numbers are ignored. */
+export function readMessage(endpoint: Endpoint, bytes: Uint8Array): Message {
+  try {
+    return fromBinary(endpoint.method.input, bytes, { readUnknownFields: false });
+  } catch (cause) {
+    const message = `The request is no serialized ${endpoint.method.input.typeName}.`;
+    throw new LedgerError('invalid_argument', message, { expected: endpoint.method.input.typeName }, cause);
+  }
+}
+
+/**
+ * Checks the fields of JSON text as I-JSON and puts their canonical form in place, as the REST door does with the values
+ * in a body: from here on all doors look alike. Absent ones are left to the service.
+ */
+export function readJsonFields(endpoint: Endpoint, message: Message): Decoded {
+  if (endpoint.rawFields.length === 0) return { message, json: none };
+  const values = message as unknown as Record<string, unknown>;
+  const json = new Map<string, JsonNode>();
+  for (const field of endpoint.rawFields) {
+    const text = values[field.localName];
+    if (typeof text !== 'string' || text === '') continue;
+    const node = objectOf(field, text);
+    values[field.localName] = node.canonical;
+    json.set(field.name, node);
+  }
+  return { message, json };
+}
+
+function objectOf(field: DescField, text: string): JsonNode {
+  const node = parseJson(text);
+  if (node.kind !== 'object') throw invalidField(field.name, 'a JSON object');
+  return node;
+}

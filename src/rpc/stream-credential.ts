@@ -1,0 +1,53 @@
+import { LedgerError } from '../domain/errors.ts';
+import { limits } from '../limits.ts';
+import type { Credentials } from '../service/credentials.ts';
+import { identify } from './caller.ts';
+import type { BidiExchange } from './exchange.ts';
+import type { RunningCall } from './running-call.ts';
+
+/** A stream's credential under watch. */
+export interface CredentialWatch {
+  /** Why the stream must end; null while the credential is good. */
+  readonly error: LedgerError | null;
+  stop(): void;
+}
+
+/**
+ * Checks a stream's credential again and again. When it is no longer good, no more requests are taken; the outcomes of those
+ * that were taken still go out, then the stream ends with the error, at the latest after `streamLastOutcomesMs`.
+ */
+export function watchCredential(credentials: Credentials, call: RunningCall, exchange: BidiExchange): CredentialWatch {
+  let error: LedgerError | null = null;
+  let checking = false;
+  let last: NodeJS.Timeout | undefined;
+  const check = async (): Promise<void> => {
+    if (checking || error !== null) return;
+    checking = true;
+    try {
+      await identify(credentials, call.endpoint.rule, exchange);
+    } catch (thrown) {
+      // A store that cannot be asked is no reason to end the stream: its appends will fail by themselves.
+      if (!(thrown instanceof LedgerError) || thrown.code === 'unavailable') return;
+      error = thrown;
+      exchange.requests.stop();
+      last = setTimeout(() => {
+        call.abort('credential ended');
+        if (call.answered) return;
+        call.answered = true;
+        exchange.fail(call, thrown);
+      }, limits.streamLastOutcomesMs).unref();
+    } finally {
+      checking = false;
+    }
+  };
+  const timer = setInterval(() => void check(), limits.streamCredentialCheckMs).unref();
+  return {
+    get error() {
+      return error;
+    },
+    stop() {
+      clearInterval(timer);
+      clearTimeout(last);
+    },
+  };
+}
