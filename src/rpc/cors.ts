@@ -1,0 +1,79 @@
+/** Headers of an answer, name and value in turns. */
+export type HeaderList = string[];
+
+/** Lets the pages of some origins call the HTTP port (WHATWG Fetch, CORS protocol). Credentials are headers, never cookies. */
+export interface Cors {
+  /** The headers that an answer to a request from `origin` carries; none where that origin may not. */
+  answer(origin: string | undefined): readonly string[];
+  /** The headers that answer a preflight; null where the origin may not call. */
+  preflight(origin: string | undefined): readonly string[] | null;
+}
+
+const METHODS = 'GET, HEAD, POST, PATCH, DELETE';
+const REQUEST_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'Accept',
+  'Idempotency-Key',
+  'If-None-Match',
+  'X-Request-Id',
+  'X-Actor-Id',
+  'X-Actor-Type',
+  'X-Actor-Sig',
+  'X-Signing-Key-Id',
+  'X-Timestamp',
+  'X-Delivery-Chain',
+  'Connect-Protocol-Version',
+  'Connect-Timeout-Ms',
+  'Connect-Content-Encoding',
+  'Grpc-Timeout',
+  'X-Grpc-Web',
+  'X-User-Agent',
+].join(', ');
+const EXPOSED = [
+  'X-Request-Id',
+  'Idempotent-Replayed',
+  'Retry-After',
+  'RateLimit',
+  'RateLimit-Policy',
+  'ETag',
+  'Grpc-Status',
+  'Grpc-Message',
+  'Grpc-Status-Details-Bin',
+].join(', ');
+const PREFLIGHT_MAX_AGE_S = 7200;
+
+/** `origins`: exact ones, or `*` alone; none: no page of another origin may call. */
+export function corsFor(origins: readonly string[]): Cors {
+  if (origins.length === 0) return { answer: () => [], preflight: () => null };
+  const any = origins.includes('*');
+  const allowed = new Set(origins);
+  const allow = (origin: string | undefined): string | null => {
+    if (origin === undefined) return null;
+    if (any) return '*';
+    return allowed.has(origin) ? origin : null;
+  };
+  const vary = any ? [] : ['vary', 'Origin'];
+  return {
+    answer(origin) {
+      const value = allow(origin);
+      if (value === null) return vary;
+      return ['access-control-allow-origin', value, 'access-control-expose-headers', EXPOSED, ...vary];
+    },
+    preflight(origin) {
+      const value = allow(origin);
+      if (value === null) return null;
+      return [
+        'access-control-allow-origin',
+        value,
+        'access-control-allow-methods',
+        METHODS,
+        'access-control-allow-headers',
+        REQUEST_HEADERS,
+        'access-control-max-age',
+        String(PREFLIGHT_MAX_AGE_S),
+        ...vary,
+      ];
+    },
+  };
+}

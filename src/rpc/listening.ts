@@ -1,0 +1,28 @@
+import type { Server } from 'node:net';
+
+/** A door that listens on a port. */
+export interface ListeningDoor extends AsyncDisposable {
+  readonly host: string;
+  readonly port: number;
+  /** Takes no new connections, lets calls finish for at most `graceMs`, then ends what is left. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Listens; rejects with a sentence that names the address where it cannot. */
+export function listenOn(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: Error): void =>
+      reject(new Error(`Cannot listen on ${host} port ${port}: ${error.message}`, { cause: error }));
+    server.once('error', failed);
+    server.listen({ host, port, backlog: 1024 }, () => {
+      server.off('error', failed);
+      resolve();
+    });
+  });
+}
+
+export function addressOf(server: Server): { readonly host: string; readonly port: number } {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new TypeError('The server does not listen on a port');
+  return { host: address.address, port: address.port };
+}
