@@ -1,0 +1,69 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { limits } from '../limits.ts';
+import type { Metrics } from '../metrics.ts';
+import { addressOf, type ListeningDoor, listenOn } from './listening.ts';
+
+/** Whether the node may get calls; `reason` says why not, in words for operators. */
+export interface Readiness {
+  readonly ready: boolean;
+  readonly reason?: string;
+}
+
+export interface OpsDoorParts {
+  readonly metrics: Pick<Metrics, 'registry'>;
+  /** Bounded by its own deadline. */
+  readiness(): Promise<Readiness>;
+  /** Further GET paths, for example /cluster; each answers JSON. */
+  readonly pages?: ReadonlyMap<string, () => Promise<object>>;
+}
+
+/** The internal port: /metrics (Prometheus), /health/live, /health/ready. Never public; it speaks without TLS on a loopback address. */
+export async function openOpsDoor(parts: OpsDoorParts, host: string, port: number): Promise<ListeningDoor> {
+  const server = createServer(
+    {
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.headersTimeoutMs,
+      maxHeaderSize: limits.headersMaxBytes,
+    },
+    (request, response) => {
+      answer(parts, request, response).catch(() => {
+        if (!response.headersSent) send(response, 500, { status: 'failed' });
+        else response.destroy();
+      });
+    },
+  );
+  server.maxConnections = 256;
+  await listenOn(server, host, port);
+  const close = async (): Promise<void> => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  };
+  return { ...addressOf(server), close, [Symbol.asyncDispose]: close };
+}
+
+async function answer(parts: OpsDoorParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = (request.url ?? '').split('?', 1)[0] ?? '';
+  request.resume();
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    response.setHeader('allow', 'GET, HEAD');
+    return send(response, 405, { status: 'method not allowed' });
+  }
+  if (path === '/health/live') return send(response, 200, { status: 'live' });
+  if (path === '/health/ready') {
+    const { ready, reason } = await parts.readiness();
+    return send(response, ready ? 200 : 503, ready ? { status: 'ready' } : { status: 'not ready', reason });
+  }
+  if (path === '/metrics') {
+    const text = await parts.metrics.registry.metrics();
+    response.writeHead(200, { 'content-type': parts.metrics.registry.contentType }).end(text);
+    return;
+  }
+  const page = parts.pages?.get(path);
+  if (page !== undefined) return send(response, 200, await page());
+  return send(response, 404, { status: 'not found' });
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body));
+}
