@@ -126,7 +126,6 @@ function grant(ledger: LedgerState, master: MasterState | null, command: GrantAc
       grantedAt: at,
       role: command.role,
       permissions: JSON.parse(command.permissions),
-      expiresAt: command.expiresAt,
       replacesLinkId: old?.linkId ?? null,
     },
   );

@@ -31,10 +31,7 @@ export function ledgerStanding(state: LedgerState, actorId: string, at: string):
 
 /** Standing on one master: that on its ledger, or by a grant of the master itself. */
 export function masterStanding(ledger: LedgerState, master: MasterState, actorId: string, at: string): Standing {
-  return strongerStanding(
-    ledgerStanding(ledger, actorId, at),
-    grantStanding('master', master.grants.get(actorId), at),
-  );
+  return strongerStanding(ledgerStanding(ledger, actorId, at), grantStanding('master', master.grants.get(actorId), at));
 }
 
 /** Throws unless the standing is at least `needed`: 404 for none, `access_expired`, else `permission_denied`. */

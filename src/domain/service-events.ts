@@ -163,7 +163,34 @@ export const revokedType = {
   master: 'MASTER_DELEGATION_REVOKED',
 } as const;
 
-/** Payload of the three grant events. `signed` holds the request's own fields; the rest is the server's. */
+/** What is signed for a grant: without `permissions` in the request, `{}` or no such key may have been signed. */
+export function grantSignedForms(
+  object: Fields,
+  delegateActorId: string,
+  role: string,
+  permissions: unknown,
+): [string, ...string[]] {
+  const base = { ...object, delegate_actor_id: delegateActorId, role };
+  return permissions === undefined
+    ? [json({ ...base, permissions: {} }), json(base)]
+    : [json({ ...base, permissions })];
+}
+
+export function revokeSignedForms(object: Fields, delegateActorId: string): [string] {
+  return [json({ ...object, delegate_actor_id: delegateActorId })];
+}
+
+/** What is signed, if anything, for POST …/access: the request as sent, and the master. */
+export function accessSignedForms(
+  masterId: string,
+  delegate: string,
+  access: string,
+  expiresAt: string | undefined,
+): [string] {
+  return [json({ access, delegate_actor_id: delegate, expires_at: expiresAt, traceledger_master_id: masterId })];
+}
+
+/** Payload of the three grant events. `signed` holds the request's own fields, `expires_at` among them as it was sent; the rest is the server's. */
 export function grantedPayload(
   signed: Fields,
   own: {
@@ -171,7 +198,6 @@ export function grantedPayload(
     readonly grantedAt: string;
     readonly role: string;
     readonly permissions: unknown;
-    readonly expiresAt: string | null;
     readonly replacesLinkId: string | null;
   },
 ): string {
@@ -181,7 +207,6 @@ export function grantedPayload(
     permissions: own.permissions,
     link_id: own.linkId,
     granted_at: own.grantedAt,
-    expires_at: own.expiresAt,
     replaces_link_id: own.replacesLinkId,
   });
 }

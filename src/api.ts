@@ -1,0 +1,78 @@
+import type { Clock } from './actors/clock.ts';
+import type { Directory } from './actors/directory.ts';
+import { ActorService } from './gen/svc/v1/actors_pb.ts';
+import { DelegationService } from './gen/svc/v1/delegation_pb.ts';
+import { DeveloperService } from './gen/svc/v1/developer_pb.ts';
+import { EngagementService } from './gen/svc/v1/engagements_pb.ts';
+import { EntityService } from './gen/svc/v1/entities_pb.ts';
+import { HealthService } from './gen/svc/v1/health_pb.ts';
+import { LedgerService } from './gen/svc/v1/ledgers_pb.ts';
+import { MasterService } from './gen/svc/v1/masters_pb.ts';
+import { OrganizationService } from './gen/svc/v1/organizations_pb.ts';
+import { ResolverService } from './gen/svc/v1/resolver_pb.ts';
+import { type Implementation, implement } from './rpc/handlers.ts';
+import { actorService } from './service/actors.ts';
+import { appendStream } from './service/append-stream.ts';
+import { Appending } from './service/appending.ts';
+import type { Authority } from './service/authority.ts';
+import { delegationService } from './service/delegation.ts';
+import { Delegations } from './service/delegations.ts';
+import { developerService } from './service/developers.ts';
+import { engagementService } from './service/engagements.ts';
+import { entityService } from './service/entities.ts';
+import type { KeyCache } from './service/entity-credentials.ts';
+import { healthService, type StoreCheck } from './service/health.ts';
+import type { Identities } from './service/identities.ts';
+import { LedgerOpening } from './service/ledger-opening.ts';
+import { LedgerReading } from './service/ledger-reading.ts';
+import { ledgerService } from './service/ledgers.ts';
+import { masterAccess } from './service/master-access.ts';
+import { masterService } from './service/masters.ts';
+import { organizationService } from './service/organizations.ts';
+import { Replays } from './service/replays.ts';
+import { resolverService } from './service/resolver.ts';
+import { SealCheck } from './service/seal-check.ts';
+import type { LedgerStore } from './store/ledger-store.ts';
+import type { RecordStore } from './store/record-store.ts';
+
+export interface ApiParts {
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  readonly identities: Identities;
+  readonly directory: Directory;
+  readonly authority: Authority;
+  readonly apiKeys: KeyCache;
+  readonly clock: Clock;
+  readonly stores: readonly StoreCheck[];
+  readonly production: boolean;
+  /** How far ahead a key's revocation is dated. */
+  readonly revocationLeadMs: number;
+}
+
+/** Every service of the API with its functions. */
+export function apiOf(parts: ApiParts): Implementation[] {
+  const { ledgers, records, identities, directory, authority, clock } = parts;
+  const now = () => clock.now();
+  const reading = new LedgerReading(ledgers, now);
+  const replays = new Replays(ledgers);
+  const opening = new LedgerOpening(directory, reading);
+  const seals = new SealCheck(authority, identities);
+  const appending = new Appending(identities, reading, directory, replays);
+  const delegations = new Delegations(ledgers, records, identities, reading, directory, replays);
+  return [
+    implement(HealthService, healthService(parts.stores)),
+    implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
+    implement(ActorService, actorService(identities, clock, { leadMs: parts.revocationLeadMs })),
+    implement(ResolverService, resolverService(identities, authority, parts.production)),
+    implement(OrganizationService, organizationService(records, opening, reading)),
+    implement(EntityService, entityService(records, identities, opening, reading, directory)),
+    implement(EngagementService, engagementService(records, identities, opening, reading, directory)),
+    implement(LedgerService, ledgerService(ledgers, records, identities, reading, opening, directory, seals)),
+    implement(MasterService, {
+      ...masterService(ledgers, identities, reading, directory, appending, seals, replays),
+      ...masterAccess(delegations, reading, now),
+      appendEvents: appendStream(appending, now),
+    }),
+    implement(DelegationService, delegationService(ledgers, delegations, seals, now)),
+  ];
+}

@@ -1,0 +1,74 @@
+import { type Config, ConfigError, type Environment, readConfig } from '../config.ts';
+import { startEmbedded } from '../embedded.ts';
+import { createLog } from '../log.ts';
+import type { RunningNode } from '../node.ts';
+import { AuthorityMismatch } from '../service/authority.ts';
+import { SecretsKeyMismatch } from '../service/secrets-key-check.ts';
+import { StartError } from '../store/start-error.ts';
+
+/** A second signal, or a stop that takes longer than this, ends the process as it is: nothing answered is lost by that. */
+const stopMaxMs = 18_000;
+
+/** Runs an embedded node until SIGTERM or SIGINT. Answers the exit code: 0 after a clean stop, 1 with one sentence on stderr. */
+export async function serve(env: Environment): Promise<number> {
+  let node: RunningNode;
+  let broken = false;
+  let stop: () => void = () => {};
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve;
+  });
+  try {
+    const config = readConfig(env);
+    const log = createLog(config.logLevel);
+    node = await startEmbedded(config, log, (error) => {
+      broken = true;
+      process.stderr.write(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`);
+      stop();
+    });
+    announce(config, node);
+  } catch (error) {
+    return refuse(error);
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      stop();
+      process.once(signal, () => process.exit(1));
+    });
+  }
+  await stopped;
+  setTimeout(() => process.exit(1), stopMaxMs).unref();
+  await node.stop();
+  return broken ? 1 : 0;
+}
+
+function announce(config: Config, node: RunningNode): void {
+  const scheme = config.tls === null ? 'http' : 'https';
+  const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
+  const base = `${scheme}://${host}:${node.http.port}`;
+  const lines = [
+    `Ledger Trust Service, ${config.mode} mode, data in ${config.dataDir}`,
+    `  REST      ${base}/v1`,
+    `  docs      ${base}/docs`,
+    `  gRPC      ${host}:${node.grpc.port}${config.tls === null ? '' : ' (TLS)'}`,
+    `  internal  http://${node.ops.host}:${node.ops.port}/metrics`,
+    `  try it    curl ${base}/v1/sandbox/run`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** What an operator can mend is one sentence; anything else shows where it came from. */
+function refuse(error: unknown): number {
+  const known =
+    error instanceof ConfigError ||
+    error instanceof StartError ||
+    error instanceof AuthorityMismatch ||
+    error instanceof SecretsKeyMismatch;
+  const text =
+    known || !(error instanceof Error)
+      ? error instanceof Error
+        ? error.message
+        : String(error)
+      : (error.stack ?? error.message);
+  process.stderr.write(`ledger-trust: ${text}\n`);
+  return 1;
+}

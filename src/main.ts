@@ -1,0 +1,3 @@
+import { serve } from './cli/serve.ts';
+
+process.exitCode = await serve(process.env);

@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { actorMeter } from './actor-meter.ts';
+import { defaultShardCount } from './actors/bounds.ts';
+import type { Clock } from './actors/clock.ts';
+import { Directory } from './actors/directory.ts';
+import type { Peers } from './actors/peers.ts';
+import type { NodeId, Placement } from './actors/placement.ts';
+import { apiOf } from './api.ts';
+import { type Config, ConfigError } from './config.ts';
+import { isoTime } from './domain/time.ts';
+import { uuidV7 } from './domain/uuid.ts';
+import { limits } from './limits.ts';
+import type { Log } from './log.ts';
+import { createMetrics } from './metrics.ts';
+import type { NodeKeys } from './node-keys.ts';
+import { pages } from './pages.ts';
+import { createAnswerLog } from './rpc/answer-log.ts';
+import { createCallRates } from './rpc/call-rates.ts';
+import { clientAddressBehind } from './rpc/client-address.ts';
+import { corsFor } from './rpc/cors.ts';
+import { endpointsOf } from './rpc/endpoint.ts';
+import { type GrpcDoor, openGrpcDoor } from './rpc/grpc-door.ts';
+import { openHttpDoor } from './rpc/http-door.ts';
+import type { ListeningDoor } from './rpc/listening.ts';
+import { openOpsDoor } from './rpc/ops-door.ts';
+import { createPipeline } from './rpc/pipeline.ts';
+import { openAuthority } from './service/authority.ts';
+import { storedCredentials } from './service/entity-credentials.ts';
+import type { StoreCheck } from './service/health.ts';
+import { Identities } from './service/identities.ts';
+import { createSecretBox } from './service/secret-box.ts';
+import { checkSecretsKey } from './service/secrets-key-check.ts';
+import type { LedgerStore } from './store/ledger-store.ts';
+import type { RecordStore } from './store/record-store.ts';
+
+/** What a node is made of. An embedded node and a clustered one differ in these alone. */
+export interface NodeParts {
+  readonly config: Config;
+  readonly keys: NodeKeys;
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  /** Named in /health. */
+  readonly stores: readonly StoreCheck[];
+  readonly self: NodeId;
+  readonly placement: Placement;
+  readonly peers: Peers;
+  /** How far ahead a key's revocation is dated: long enough that no node believes an older record by then. */
+  readonly revocationLeadMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A node that serves. */
+export interface RunningNode {
+  readonly http: { readonly host: string; readonly port: number };
+  readonly grpc: { readonly host: string; readonly port: number };
+  readonly ops: { readonly host: string; readonly port: number };
+  /** Readiness off, no new calls, what runs is finished (at most 10 s), ledgers leave memory. */
+  stop(): Promise<void>;
+}
+
+/** How often records that have run out are removed, and how many at once. */
+const sweepEveryMs = 60_000;
+const sweepRecordsMax = 1_000;
+
+/** Wires a node together and opens its doors: the only place where its parts meet. */
+export async function startNode(parts: NodeParts): Promise<RunningNode> {
+  const { config, clock, log, records, ledgers } = parts;
+  const now = () => clock.now();
+  const random = (bytes: number) => randomBytes(bytes);
+  const production = config.mode === 'production';
+  const secrets = createSecretBox(parts.keys.secrets, random);
+  await checkSecretsKey(records, secrets);
+  const authority = await openAuthority(records, parts.keys.authority, isoTime(now()));
+  const identities = new Identities(records, now);
+  const credentials = storedCredentials(records, identities, { production, now });
+  const metrics = createMetrics();
+  const directory = new Directory({
+    store: ledgers,
+    keys: identities,
+    authority: () => authority,
+    clock,
+    random,
+    meter: actorMeter(metrics),
+    self: parts.self,
+    shardCount: defaultShardCount,
+    placement: parts.placement,
+    peers: parts.peers,
+  });
+  const api = apiOf({
+    ledgers,
+    records,
+    identities,
+    directory,
+    authority,
+    apiKeys: credentials,
+    clock,
+    stores: parts.stores,
+    production,
+    revocationLeadMs: parts.revocationLeadMs,
+  });
+
+  const monotonicMs = () => performance.now();
+  const newId = () => uuidV7(now(), randomBytes(10));
+  const endpoints = endpointsOf(api);
+  const answers = createAnswerLog({ log, metrics, history: null, monotonicMs, now });
+  const rates = createCallRates(config.rateLimits);
+  const pipeline = createPipeline({ credentials, records, secrets, rates, answers, random, now, monotonicMs });
+  const clientAddress = clientAddressBehind(config.trustedProxies);
+  const tls = readTls(config);
+  let stopping = false;
+
+  const doors: ListeningDoor[] = [];
+  const open = async <T extends ListeningDoor>(variable: string, port: number, opened: Promise<T>): Promise<T> => {
+    try {
+      const door = await opened;
+      doors.push(door);
+      return door;
+    } catch (error) {
+      await Promise.all(doors.map((door) => door.close(0)));
+      throw portError(variable, port, error);
+    }
+  };
+  const ops = await open(
+    'OPS_PORT',
+    config.opsPort,
+    openOpsDoor(
+      { metrics, readiness: async () => (stopping ? { ready: false, reason: 'stopping' } : { ready: true }) },
+      config.opsHost,
+      config.opsPort,
+    ),
+  );
+  const grpc: GrpcDoor = await open(
+    'GRPC_PORT',
+    config.grpcPort,
+    openGrpcDoor({ endpoints, pipeline, clientAddress, tls, now }, config.host, config.grpcPort),
+  );
+  const httpParts = {
+    endpoints,
+    pipeline,
+    answers,
+    cors: corsFor(config.corsOrigins),
+    clientAddress,
+    newId,
+    tls,
+    pages,
+  };
+  const http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));
+
+  const sweep = setInterval(() => {
+    records.sweep(now(), sweepRecordsMax).catch((error) => log.warn({ err: error }, 'sweeping failed'));
+    const load = directory.load();
+    metrics.mailboxDepth.set(load.waiting);
+  }, sweepEveryMs).unref();
+
+  return {
+    http,
+    grpc,
+    ops,
+    stop: async () => {
+      stopping = true;
+      clearInterval(sweep);
+      grpc.setServing(false);
+      await Promise.all([http.close(limits.stopGraceMs), grpc.close(limits.stopGraceMs)]);
+      await directory[Symbol.asyncDispose]();
+      await ops.close(0);
+    },
+  };
+}
+
+function readTls(config: Config): { readonly cert: Buffer; readonly key: Buffer } | null {
+  if (config.tls === null) return null;
+  const read = (variable: string, file: string): Buffer => {
+    try {
+      return readFileSync(file);
+    } catch {
+      throw new ConfigError(`Set ${variable} to a PEM file that this user may read; ${file} is none.`);
+    }
+  };
+  return { cert: read('TLS_CERT_FILE', config.tls.certFile), key: read('TLS_KEY_FILE', config.tls.keyFile) };
+}
+
+function portError(variable: string, port: number, error: unknown): unknown {
+  let cause = error;
+  while (cause instanceof Error && !('code' in cause) && cause.cause !== undefined) cause = cause.cause;
+  const code = cause instanceof Error && 'code' in cause ? cause.code : null;
+  if (code === 'EADDRINUSE')
+    return new ConfigError(`Set ${variable} to a free port: something else listens on ${port}.`);
+  if (code === 'EACCES')
+    return new ConfigError(`Set ${variable} to a port that this user may open: ${port} is refused.`);
+  return error;
+}

@@ -1,0 +1,128 @@
+import type { Directory } from '../actors/directory.ts';
+import type { Outcome } from '../actors/outcome.ts';
+import type { AppendEvent, Lane } from '../domain/command.ts';
+import { sigDigest } from '../domain/digest.ts';
+import { checkCallerEventType, checkUuid } from '../domain/fields.ts';
+import { type JsonNode, parseJson } from '../domain/json.ts';
+import { injectedFields } from '../domain/service-events.ts';
+import type { Call } from './call.ts';
+import { callerOf } from './call-caller.ts';
+import { appendFingerprint, checkIdempotencyKey, commandMark } from './command-mark.ts';
+import { commandMarks } from './command-marks.ts';
+import type { Identities } from './identities.ts';
+import type { LedgerReading } from './ledger-reading.ts';
+import { checkDeliveryChain, checkPayload, injectFields, withMembers } from './payload.ts';
+import type { Replays } from './replays.ts';
+import { checkCallSignature } from './signing.ts';
+
+export interface AppendFields {
+  readonly uuid: string;
+  readonly eventType: string;
+  /** JSON text. */
+  readonly payload: string;
+}
+
+/** An append that was checked and verified, and only waits to be carried out. */
+export interface PreparedAppend {
+  submit(lane: Lane | null): Promise<Outcome>;
+}
+
+/** A call whose command's mark can be set once its payload was read. */
+interface MarkedCall extends Call {
+  command: Call['command'];
+}
+
+/** Appends of callers' events, one at a time or from a stream (spec: POST /traceledger/master/{uuid}/events). */
+export class Appending {
+  readonly #identities: Identities;
+  readonly #reading: LedgerReading;
+  readonly #directory: Directory;
+  readonly #replays: Replays;
+
+  constructor(identities: Identities, reading: LedgerReading, directory: Directory, replays: Replays) {
+    this.#identities = identities;
+    this.#reading = reading;
+    this.#directory = directory;
+    this.#replays = replays;
+  }
+
+  /** The ledger of a master that was seen before. */
+  ledgerOf(masterId: string): string | null {
+    return this.#reading.knownMaster(masterId)?.ledgerId ?? null;
+  }
+
+  async findLedger(masterId: string): Promise<string | null> {
+    return (await this.#reading.masterFacts(masterId))?.ledgerId ?? null;
+  }
+
+  async append(call: Call, request: AppendFields): Promise<Outcome> {
+    const parsed = call.json('payload');
+    return this.#replays.orElse(
+      call,
+      () => this.findLedger(request.uuid),
+      async () => this.#directory.submit(await this.#check(call, request, parsed)),
+    );
+  }
+
+  /** The first half of an append of a stream; `key` is its idempotency key. */
+  async prepare(call: MarkedCall, request: AppendFields, key: string | undefined): Promise<PreparedAppend> {
+    const parsed = parseJson(request.payload);
+    if (key !== undefined) {
+      const { actorId } = callerOf(call);
+      const fingerprint = appendFingerprint(request.uuid, request.eventType, parsed.canonical);
+      call.command = commandMark(actorId, checkIdempotencyKey(key), fingerprint);
+    }
+    try {
+      const command = await this.#check(call, request, parsed);
+      return { submit: (lane) => this.#directory.submit({ ...command, lane }) };
+    } catch (error) {
+      const first = await this.#replays.find(call, () => this.findLedger(request.uuid));
+      if (first === null) throw error;
+      return { submit: async () => first };
+    }
+  }
+
+  async #check(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<AppendEvent> {
+    const caller = callerOf(call);
+    const masterId = checkUuid('uuid', request.uuid);
+    const eventType = checkCallerEventType('event_type', request.eventType);
+    const submitted = checkPayload(parsed ?? parseJson(request.payload));
+    const chain = call.deliveryChain === null ? null : checkDeliveryChain(call.deliveryChain);
+
+    const { facts: master, ledger } = await this.#reading.readableMaster(masterId, caller.actorId);
+    const injected = injectFields(submitted.object, injectedFields(ledger, master));
+    const asSubmitted = submitted.object.canonical;
+    // As submitted it may be signed only if it names its master, so that the signature fits no other.
+    const alsoSubmitted = asSubmitted !== injected && submitted.object.members.has('traceledger_master_uuid');
+    const signature = await checkCallSignature(this.#identities, call, 'if_keyed', {
+      eventType,
+      ledgerId: ledger.ledgerId,
+      forms: alsoSubmitted ? [injected, asSubmitted] : [injected],
+    });
+    const payload = chain === null ? injected : withChain(injected, chain);
+    const digest =
+      signature !== null && caller.via === 'entity_header'
+        ? sigDigest(eventType, ledger.ledgerId, signature.signedForm)
+        : null;
+    return {
+      kind: 'append_event',
+      ledgerId: ledger.ledgerId,
+      masterId,
+      actorId: caller.actorId,
+      actorType: caller.actorType,
+      signature,
+      signatureRule: 'if_keyed',
+      marks: commandMarks(call, digest),
+      deadline: call.deadline,
+      eventType,
+      payload,
+      causedByHash: submitted.causedByHash,
+    };
+  }
+}
+
+function withChain(payload: string, chain: string): string {
+  const object = parseJson(payload);
+  if (object.kind !== 'object') throw new Error('a payload is an object');
+  return withMembers(object, [['delivery_chain', chain]]);
+}

@@ -1,0 +1,62 @@
+import type { FindPage, Lookup, RecordStore } from '../store/record-store.ts';
+
+/** A record as read, with the version that a change of it replaces. */
+export interface Held<T> {
+  readonly version: string;
+  readonly value: T;
+}
+
+/** How values of one kind are kept: under which id, and how else they are found. */
+export interface CollectionRules<T> {
+  readonly kind: string;
+  id(value: T): string;
+  lookups(value: T): Lookup[];
+  expiresAt?(value: T): number;
+}
+
+export interface Collection<T> {
+  get(id: string): Promise<Held<T> | null>;
+  /** False if there is one with this id already; nothing was written then. */
+  create(value: T): Promise<boolean>;
+  /** False if the record has been changed since it was read. */
+  replace(held: Held<T>, value: T): Promise<boolean>;
+  /** Reads, changes and writes until no other change comes between. `change` may throw to refuse. null: there is no such record. */
+  update(id: string, change: (value: T) => T): Promise<T | null>;
+  remove(id: string, held: Held<T>): Promise<boolean>;
+  find(name: string, value: string, page: FindPage): Promise<T[]>;
+}
+
+/** Values of one type as JSON records. */
+export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Collection<T> {
+  const write = (value: T, replaces: string) =>
+    store.put({
+      kind: rules.kind,
+      id: rules.id(value),
+      replaces,
+      value: JSON.stringify(value),
+      lookups: rules.lookups(value),
+      ...(rules.expiresAt === undefined ? {} : { expiresAt: rules.expiresAt(value) }),
+    });
+  const get = async (id: string): Promise<Held<T> | null> => {
+    const record = await store.get(rules.kind, id);
+    return record === null ? null : { version: record.version, value: JSON.parse(record.value) as T };
+  };
+  return {
+    get,
+    create: async (value) => (await write(value, 'absent')).ok,
+    replace: async (held, value) => (await write(value, held.version)).ok,
+    update: async (id, change) => {
+      for (;;) {
+        const held = await get(id);
+        if (held === null) return null;
+        const value = change(held.value);
+        if (value === held.value || (await write(value, held.version)).ok) return value;
+      }
+    },
+    remove: (id, held) => store.remove(rules.kind, id, held.version),
+    find: async (name, value, page) => {
+      const found = await store.find(rules.kind, { name, value }, page);
+      return found.map((record) => JSON.parse(record.value) as T);
+    },
+  };
+}

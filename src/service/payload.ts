@@ -1,0 +1,92 @@
+import { canonicalString } from '../domain/canonical.ts';
+import { invalidField, LedgerError } from '../domain/errors.ts';
+import { checkHash, checkLabel, checkUuid } from '../domain/fields.ts';
+import { type JsonNode, type JsonObject, joinMembers, parseJson } from '../domain/json.ts';
+
+/** A payload in canonical form, bytes (decisions.md, section 3). */
+export const payloadBytesMax = 256 * 1024;
+const deliveryChainItemsMax = 16;
+const actorTypes = new Set(['human', 'service', 'external', 'device']);
+
+/** A caller's payload, checked. */
+export interface SubmittedPayload {
+  readonly object: JsonObject;
+  readonly causedByHash: string | null;
+}
+
+/** Checks the payload of an append. */
+export function checkPayload(node: JsonNode): SubmittedPayload {
+  if (node.kind !== 'object') throw invalidField('payload', 'a JSON object');
+  // A UTF-16 unit takes at most three bytes of UTF-8: most payloads need no counting.
+  if (node.canonical.length * 3 > payloadBytesMax && Buffer.byteLength(node.canonical) > payloadBytesMax) {
+    throw new LedgerError('payload_too_large', `A payload has at most ${payloadBytesMax} bytes of canonical JSON.`, {
+      field: 'payload',
+      limit_bytes: payloadBytesMax,
+    });
+  }
+  if (node.members.has('delivery_chain')) {
+    throw new LedgerError(
+      'reserved_field',
+      'delivery_chain is written by the service: send it in the header X-Delivery-Chain.',
+      {
+        field: 'payload.delivery_chain',
+      },
+    );
+  }
+  const cause = node.members.get('caused_by_hash');
+  const causedByHash =
+    cause === undefined || cause.kind === 'null'
+      ? null
+      : checkHash('payload.caused_by_hash', cause.kind === 'string' ? cause.value : undefined);
+  return { object: node, causedByHash };
+}
+
+/** The payload with the server's fields, canonical. A field sent with another value is `reserved_field`. */
+export function injectFields(object: JsonObject, injected: Readonly<Record<string, string>>): string {
+  const missing: [string, string][] = [];
+  for (const [field, value] of Object.entries(injected)) {
+    const sent = object.members.get(field);
+    if (sent === undefined) missing.push([field, canonicalString(value)]);
+    else if (sent.kind !== 'string' || sent.value !== value) {
+      throw new LedgerError(
+        'reserved_field',
+        `payload.${field} is set by the service: leave it out, or send the value in details.`,
+        {
+          field: `payload.${field}`,
+          expected: value,
+        },
+      );
+    }
+  }
+  return missing.length === 0 ? object.canonical : withMembers(object, missing);
+}
+
+/** The object with further members, canonical. */
+export function withMembers(object: JsonObject, added: readonly (readonly [string, string])[]): string {
+  const members: (readonly [string, string])[] = [];
+  for (const [name, node] of object.members) members.push([name, node.canonical]);
+  return joinMembers([...members, ...added]);
+}
+
+/** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}; its canonical form. */
+export function checkDeliveryChain(text: string): string {
+  const field = 'X-Delivery-Chain';
+  const node = parseJson(text, { maxDepth: 4 });
+  if (node.kind !== 'array' || node.items.length > deliveryChainItemsMax) {
+    throw invalidField(field, `a JSON array of at most ${deliveryChainItemsMax} items`);
+  }
+  for (const [index, item] of node.items.entries()) {
+    const name = `${field}[${index}]`;
+    if (item.kind !== 'object' || item.members.size !== 3)
+      throw invalidField(name, 'an object of actor_id, actor_type and role');
+    const member = (key: string): unknown => {
+      const value = item.members.get(key);
+      return value?.kind === 'string' ? value.value : undefined;
+    };
+    checkUuid(`${name}.actor_id`, member('actor_id'));
+    checkLabel(`${name}.role`, member('role'));
+    if (!actorTypes.has(String(member('actor_type'))))
+      throw invalidField(`${name}.actor_type`, `one of ${[...actorTypes].join(', ')}`);
+  }
+  return node.canonical;
+}

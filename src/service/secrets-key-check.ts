@@ -1,0 +1,25 @@
+import type { RecordStore } from '../store/record-store.ts';
+import type { SecretBox } from './secret-box.ts';
+
+/** Stored secrets were sealed under another key. */
+export class SecretsKeyMismatch extends Error {
+  constructor() {
+    super(
+      'SECRETS_KEY_FILE holds another key than the one that this store was made with: give the node the right key.',
+    );
+    this.name = 'SecretsKeyMismatch';
+  }
+}
+
+/** Remembers the secrets key of a new store by its fingerprint, and refuses another one. */
+export async function checkSecretsKey(records: RecordStore, box: SecretBox): Promise<void> {
+  const write = {
+    kind: 'node',
+    id: 'secrets-key',
+    replaces: 'absent',
+    value: JSON.stringify(box.fingerprint),
+    lookups: [],
+  };
+  const put = await records.put(write);
+  if (!put.ok && put.current?.value !== write.value) throw new SecretsKeyMismatch();
+}

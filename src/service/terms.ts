@@ -1,0 +1,12 @@
+/** The published terms of service. Onboarding records the version that the caller accepted, as given. */
+export const terms = {
+  version: '1.0',
+  text: [
+    'Terms of service of the Ledger Trust Service, version 1.0.',
+    '1. The service records events that the parties of a ledger sign. It certifies that a record is whole, who made it, and in which order; it does not certify that what a record says is true.',
+    '2. Records are never changed and never removed. A correction is a later event that names the one it corrects.',
+    '3. Each party keeps its signing keys and API keys to itself, and revokes a key that may be known to others.',
+    '4. What a party records is read by the other party of the ledger and by those to whom either of them delegates access.',
+    '5. Whoever onboards an organization declares to be entitled to act for it.',
+  ].join('\n'),
+} as const;
