@@ -55,6 +55,11 @@ async function readKeys(records: RecordStore): Promise<{ keys: readonly Authorit
   return { keys: (JSON.parse(record.value) as { keys: AuthorityKeyRecord[] }).keys, version: record.version };
 }
 
+/** All keys of the store's authority, oldest first. */
+export async function readAuthorityKeys(records: RecordStore): Promise<readonly AuthorityKeyRecord[]> {
+  return (await readKeys(records)).keys;
+}
+
 async function writeKeys(
   records: RecordStore,
   keys: readonly AuthorityKeyRecord[],

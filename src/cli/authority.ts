@@ -1,0 +1,29 @@
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Environment, readConfig } from '../config.ts';
+import { isoTime } from '../domain/time.ts';
+import { authorityKey, authorityKeyName, readNodeKeys } from '../node-keys.ts';
+import { authorityFingerprint, publicKeyOf, readAuthorityKeys, rotateAuthority } from '../service/authority.ts';
+import { openLmdb } from '../store/lmdb/open.ts';
+import { systemClock } from '../system.ts';
+
+/**
+ * `ledger-trust authority rotate FILE`: makes the key in FILE the authority of the (stopped) node's store. Its start is signed by the key in use.
+ * Run again after a crash it finishes what it began.
+ */
+export async function rotate(env: Environment, file: string): Promise<string> {
+  const config = readConfig(env);
+  const next = authorityKey(file);
+  await using stores = await openLmdb({ dataDir: config.dataDir, now: () => systemClock.now(), onFatal: () => {} });
+  const known = (await readAuthorityKeys(stores.records)).at(-1);
+  const record =
+    known?.publicKey === publicKeyOf(next)
+      ? known
+      : await rotateAuthority(stores.records, readNodeKeys(config).authority, next, isoTime(systemClock.now()));
+  const told = `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on.`;
+  if (config.authorityKeyFile !== null) return `${told} Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
+  const own = join(config.dataDir, authorityKeyName);
+  writeFileSync(`${own}.next`, next.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600, flush: true });
+  renameSync(`${own}.next`, own);
+  return `${told} The key is kept in ${own}.`;
+}

@@ -1,0 +1,142 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+/**
+ * The walls of the house, read off the import lines: who may import whom (docs/architecture.md). Generated code is open to all
+ * but the domain.
+ */
+const root = resolve(import.meta.dirname, '../..');
+
+interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+  /** Files of the project, from the root; packages by their names. */
+  readonly imports: readonly string[];
+}
+
+function sourceFiles(folder: string): SourceFile[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !path.includes('/src/gen/'))
+    .map((path) => {
+      const text = readFileSync(path, 'utf8');
+      const specifiers = [...text.matchAll(/(?:\bfrom\s+|\bimport\s*\(\s*|^import\s+)'([^']+)'/gm)].map(
+        ([, name]) => name ?? '',
+      );
+      const imports = specifiers.map((name) =>
+        name.startsWith('.') ? relative(root, resolve(dirname(path), name)) : name,
+      );
+      return { path: relative(root, path), text, imports };
+    });
+}
+
+const files = [...sourceFiles('src'), ...sourceFiles('cluster')];
+const under = (prefix: string) => files.filter(({ path }) => path.startsWith(prefix));
+const isProject = (name: string) => name.startsWith('src/') || name.startsWith('cluster/') || name.startsWith('test/');
+
+function strangers(prefix: string, allowed: (name: string, file: SourceFile) => boolean): string[] {
+  return under(prefix).flatMap((file) =>
+    file.imports
+      .filter((name) => isProject(name) && !allowed(name, file))
+      .map((name) => `${file.path} imports ${name}`),
+  );
+}
+
+const isPort = (name: string) => /^src\/store\/[^/]+\.ts$/.test(name);
+
+describe('who imports whom', () => {
+  test('there are files to look at', () => {
+    expect(under('src/domain/').length).toBeGreaterThan(20);
+  });
+
+  test('the domain imports nothing of the project', () => {
+    expect(strangers('src/domain/', (name) => name.startsWith('src/domain/'))).toEqual([]);
+  });
+
+  test('store ports import the domain', () => {
+    const wrong = files
+      .filter(({ path }) => isPort(path))
+      .flatMap(({ path, imports }) =>
+        imports
+          .filter((name) => isProject(name) && !name.startsWith('src/domain/') && !isPort(name))
+          .map((name) => `${path}: ${name}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  test('a store adapter imports the ports, the domain and its own folder', () => {
+    for (const adapter of ['memory', 'lmdb', 'cassandra']) {
+      const own = `src/store/${adapter}/`;
+      expect(strangers(own, (name) => name.startsWith(own) || name.startsWith('src/domain/') || isPort(name))).toEqual(
+        [],
+      );
+    }
+  });
+
+  test('actors import the domain and ports', () => {
+    expect(
+      strangers(
+        'src/actors/',
+        (name) => name.startsWith('src/actors/') || name.startsWith('src/domain/') || isPort(name),
+      ),
+    ).toEqual([]);
+  });
+
+  test('services know neither doors nor adapters', () => {
+    const allowed = ['src/service/', 'src/domain/', 'src/actors/', 'src/gen/'];
+    expect(
+      strangers('src/service/', (name) => allowed.some((prefix) => name.startsWith(prefix)) || isPort(name)),
+    ).toEqual([]);
+  });
+
+  test('doors know neither actors nor adapters', () => {
+    const wrong = strangers(
+      'src/rpc/',
+      (name) => !name.startsWith('src/actors/') && (!name.startsWith('src/store/') || isPort(name)),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('the client imports the domain and the generated descriptors', () => {
+    const allowed = ['src/client/', 'src/domain/', 'src/gen/'];
+    expect(strangers('src/client/', (name) => allowed.some((prefix) => name.startsWith(prefix)))).toEqual([]);
+  });
+
+  test('src never imports cluster, and nothing imports tests', () => {
+    expect(strangers('src/', (name) => name.startsWith('src/'))).toEqual([]);
+    expect(strangers('cluster/', (name) => name.startsWith('src/') || name.startsWith('cluster/'))).toEqual([]);
+  });
+
+  test('the environment is read in the mains alone', () => {
+    const mains = /^(src\/main\.ts|src\/cli\/|cluster\/main\.ts|src\/config\.ts)/;
+    expect(
+      files.filter(({ path, text }) => /process\.env\b/.test(text) && !mains.test(path)).map(({ path }) => path),
+    ).toEqual([]);
+  });
+
+  test('clock and randomness enter the domain, the actors and the services as arguments', () => {
+    const reads = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\brandomBytes\(\d|\brandomUUID\(|\bperformance\.now\(/;
+    const pure = ['src/domain/', 'src/actors/', 'src/service/', 'src/store/'];
+    const wrong = files.filter(({ path, text }) => pure.some((prefix) => path.startsWith(prefix)) && reads.test(text));
+    expect(wrong.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('there are no cycles', () => {
+    const byPath = new Map(files.map((file) => [file.path, file]));
+    const done = new Set<string>();
+    const cycles: string[] = [];
+    const walk = (path: string, trail: readonly string[]): void => {
+      if (trail.includes(path)) {
+        cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+        return;
+      }
+      if (done.has(path)) return;
+      for (const name of byPath.get(path)?.imports ?? []) if (byPath.has(name)) walk(name, [...trail, path]);
+      done.add(path);
+    };
+    for (const { path } of files) walk(path, []);
+    expect(cycles).toEqual([]);
+  });
+});
