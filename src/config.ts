@@ -141,6 +141,7 @@ export function readConfig(env: Environment): Config {
     throw new ConfigError(`Set ${missing} too: TLS needs both the certificate and its key.`);
   }
   const limited = mode === 'production';
+  const tlsTerminated = flag(env, 'TLS_TERMINATED');
   const config: Config = {
     mode,
     host: text(env, 'HOST') ?? '0.0.0.0',
@@ -162,7 +163,7 @@ export function readConfig(env: Environment): Config {
     }),
   };
   refuseSharedPorts(config);
-  if (mode === 'production') refuseUnsafe(config, flag(env, 'TLS_TERMINATED'));
+  if (mode === 'production') refuseUnsafe(config, tlsTerminated);
   return Object.freeze(config);
 }
 
