@@ -23,7 +23,13 @@ export function continueIfExpected(request: IncomingMessage, response: ServerRes
  * A node:http (or https) server with the bounds of limits.ts, that answers with the error envelope whatever it cannot read
  * as HTTP. Headers sent several times come joined, so that two credentials never pass for one.
  */
-export function createHttpServer(listener: RequestListener, tls: TlsKeys | null, newId: () => string): Server {
+export function createHttpServer(serve: RequestListener, tls: TlsKeys | null, newId: () => string): Server {
+  /** The answer under way on a connection: bytes that break its request's body must not be answered a second time. */
+  const underWay = new WeakMap<Duplex, ServerResponse>();
+  const listener: RequestListener = (request, response) => {
+    underWay.set(request.socket, response);
+    serve(request, response);
+  };
   const options = {
     maxHeaderSize: limits.headersMaxBytes,
     headersTimeout: limits.headersTimeoutMs,
@@ -52,9 +58,16 @@ export function createHttpServer(listener: RequestListener, tls: TlsKeys | null,
       new LedgerError('invalid_argument', 'The only Expect is 100-continue.', { header: 'Expect' }),
       id,
     );
-    response.writeHead(417, ['content-type', JSON_TYPE, 'x-request-id', id, 'connection', 'close']).end(body);
+    const length = String(Buffer.byteLength(body));
+    response
+      .writeHead(417, ['content-type', JSON_TYPE, 'content-length', length, 'x-request-id', id, 'connection', 'close'])
+      .end(body);
   });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(error, socket, newId()));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const response = underWay.get(socket);
+    if (response?.headersSent === true && !response.req.complete) socket.end(() => socket.destroy());
+    else refuseBytes(error, socket, newId());
+  });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     answerBytes(socket, 405, new LedgerError('method_not_allowed', 'This is no proxy.'), newId());
   });
