@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto';
+import { LedgerError } from '../../src/domain/errors.ts';
+import { uuidV7 } from '../../src/domain/uuid.ts';
+import { createLog } from '../../src/log.ts';
+import { createMetrics, type Metrics } from '../../src/metrics.ts';
+import { type AccessRecord, createAnswerLog } from '../../src/rpc/answer-log.ts';
+import { type CallRateSizes, createCallRates } from '../../src/rpc/call-rates.ts';
+import { clientAddressBehind } from '../../src/rpc/client-address.ts';
+import { corsFor } from '../../src/rpc/cors.ts';
+import { endpointsOf, rpcPathOf } from '../../src/rpc/endpoint.ts';
+import { type GrpcDoor, openGrpcDoor } from '../../src/rpc/grpc-door.ts';
+import type { AnyHandler, Implementation } from '../../src/rpc/handlers.ts';
+import { openHttpDoor } from '../../src/rpc/http-door.ts';
+import type { TlsKeys } from '../../src/rpc/http-server.ts';
+import type { ListeningDoor } from '../../src/rpc/listening.ts';
+import { createPipeline, type Pipeline } from '../../src/rpc/pipeline.ts';
+import { apiServices } from '../../src/rpc/routes.ts';
+import type { Call } from '../../src/service/call.ts';
+import type { Credentials, EntityRequest } from '../../src/service/credentials.ts';
+import { createSecretBox } from '../../src/service/secret-box.ts';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import type { RecordStore } from '../../src/store/record-store.ts';
+
+export const actorId = '0199aaaa-0000-7000-8000-000000000001';
+export const otherActorId = '0199aaaa-0000-7000-8000-000000000002';
+export const keyedEntityId = '0199bbbb-0000-7000-8000-000000000001';
+export const bareEntityId = '0199bbbb-0000-7000-8000-000000000002';
+export const masterId = '0199cccc-0000-7000-8000-000000000001';
+export const ledgerId = '0199dddd-0000-7000-8000-000000000001';
+/** The fake's keys; a real one has another form, which is the credentials' affair. */
+export const goodKey = 'svc_sk_test_good';
+export const otherKey = 'svc_sk_test_other';
+export const bearer = { authorization: `Bearer ${goodKey}` };
+
+/** Handlers by `Service.Method`, such as `MasterService.AppendEvent`; the rest answers `unavailable`. */
+export type FakeHandlers = { readonly [name: string]: FakeHandler };
+/** Takes the request as the test declares it. */
+export type FakeHandler = (request: never, call: Call) => Promise<object> | AsyncIterable<object>;
+
+/** Credentials of a made-up world: two API keys that can be revoked, one entity with a key and one without. */
+export function fakeCredentials(): Credentials & { revoked: Set<string>; verified: EntityRequest[] } {
+  const owners: Readonly<Record<string, string>> = { [goodKey]: actorId, [otherKey]: otherActorId };
+  const revoked = new Set<string>();
+  const verified: EntityRequest[] = [];
+  return {
+    revoked,
+    verified,
+    async byApiKey(key) {
+      const owner = owners[key];
+      if (owner === undefined || revoked.has(key))
+        throw new LedgerError('invalid_api_key', 'This API key is not valid.');
+      return { actorId: owner, world: 'sandbox', apiKeyId: `id-of-${key}` };
+    },
+    async byEntityHeaders(id, actorType) {
+      if ((id !== keyedEntityId && id !== bareEntityId) || actorType !== 'device') {
+        throw new LedgerError('invalid_actor_identity', 'There is no such entity.');
+      }
+      return { actorId: id, world: null, actorType, mustSign: id === keyedEntityId };
+    },
+    async verifyEntityRequest(_id, _keyId, signature, request) {
+      if (signature !== 'good-signature') throw new LedgerError('invalid_signature', 'The signature does not verify.');
+      verified.push(request);
+    },
+  };
+}
+
+export interface DoorNodeOptions {
+  readonly handlers: FakeHandlers;
+  readonly rates?: Partial<CallRateSizes>;
+  readonly corsOrigins?: readonly string[];
+  readonly trustedProxies?: readonly string[];
+  readonly tls?: TlsKeys;
+  readonly records?: RecordStore;
+  /** 32 bytes; nodes of one store share it. */
+  readonly secretsKey?: Buffer;
+  /** Milliseconds since 1970; the real time if not given. */
+  readonly now?: () => number;
+}
+
+/** Both public ports with the real pipeline over made-up handlers and credentials. */
+export interface DoorNode extends AsyncDisposable {
+  readonly http: ListeningDoor;
+  readonly grpc: GrpcDoor;
+  readonly base: string;
+  readonly grpcAddress: string;
+  readonly credentials: ReturnType<typeof fakeCredentials>;
+  readonly records: RecordStore;
+  readonly pipeline: Pipeline;
+  readonly metrics: Metrics;
+  readonly accesses: AccessRecord[];
+  /** What was logged, a line each. */
+  readonly lines: string[];
+}
+
+const off = { perSecond: 0, burst: 0 };
+
+export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode> {
+  const credentials = fakeCredentials();
+  const records = options.records ?? new MemoryRecordStore();
+  const metrics = createMetrics();
+  const lines: string[] = [];
+  const accesses: AccessRecord[] = [];
+  const now = options.now ?? Date.now;
+  const monotonicMs = () => performance.now();
+  const log = createLog('info', { write: (line) => void lines.push(line) });
+  const history = async (record: AccessRecord) => void accesses.push(record);
+  const answers = createAnswerLog({ log, metrics, history, monotonicMs, now });
+  const pipeline = createPipeline({
+    credentials,
+    records,
+    secrets: createSecretBox(options.secretsKey ?? randomBytes(32), randomBytes),
+    rates: createCallRates({ create: off, append: off, call: off, ...options.rates }),
+    answers,
+    random: randomBytes,
+    now,
+    monotonicMs,
+  });
+  const endpoints = endpointsOf(fakeApi(options.handlers));
+  const clientAddress = clientAddressBehind(options.trustedProxies ?? []);
+  const tls = options.tls ?? null;
+  const newId = () => uuidV7(now(), randomBytes(10));
+  const cors = corsFor(options.corsOrigins ?? []);
+  const http = await openHttpDoor({ endpoints, pipeline, answers, cors, clientAddress, newId, tls }, '127.0.0.1', 0);
+  const grpc = await openGrpcDoor({ endpoints, pipeline, clientAddress, tls, now }, '127.0.0.1', 0);
+  return {
+    http,
+    grpc,
+    base: `${tls === null ? 'http' : 'https'}://127.0.0.1:${http.port}`,
+    grpcAddress: `127.0.0.1:${grpc.port}`,
+    credentials,
+    records,
+    pipeline,
+    metrics,
+    accesses,
+    lines,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([http.close(0), grpc.close(0)]);
+      pipeline.running[Symbol.dispose]();
+    },
+  };
+}
+
+/** The whole API, of which only the given methods do anything. */
+function fakeApi(handlers: FakeHandlers): Implementation[] {
+  const unused = new Set(Object.keys(handlers));
+  const api = apiServices.map((service): Implementation => {
+    const entries = service.methods.map((method): [string, AnyHandler] => {
+      const name = rpcPathOf(method).slice('/svc.v1.'.length).replace('/', '.');
+      unused.delete(name);
+      return [method.localName, (handlers[name] ?? notGiven) as unknown as AnyHandler];
+    });
+    return { service, handlers: new Map(entries) };
+  });
+  if (unused.size > 0) throw new Error(`No such methods: ${[...unused].join(', ')}`);
+  return api;
+}
+
+const notGiven = (): never => {
+  throw new LedgerError('unavailable', 'The test gave this method no handler.');
+};
