@@ -1,0 +1,138 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { type AppendError, AppendEventResponseSchema, AppendEventsResponseSchema } from '../gen/svc/v1/masters_pb.ts';
+import { answerFromMessage } from './answer-decoding.ts';
+import type { Appended, OpenEvent } from './append-stream.ts';
+import { type ClientErrorCode, invalidAnswer, LedgerTrustError } from './error.ts';
+import { detailsOf, grpcError } from './grpc-error.ts';
+import { isServiceError } from './grpc-transport.ts';
+
+/** The service gives every event an outcome within 10 s; a connection that brings none for longer than this is dead. */
+const STALL_MS = 20_000;
+
+export interface AppendConnectionParts {
+  readonly stream: ClientDuplexStream<Buffer, Buffer>;
+  /** Unsettled events by rising index. */
+  readonly open: ReadonlyMap<number, OpenEvent>;
+  readonly maxInFlight: number;
+  /** The index that the next event will get. */
+  nextIndex(): number;
+  /** No further events will come. */
+  ended(): boolean;
+  readonly signal: AbortSignal | undefined;
+  /** Resolves at the next change: an event came or was settled, the stream was closed or aborted. */
+  change(): Promise<void>;
+  wake(): void;
+}
+
+/**
+ * Runs one stream: sends the open events from the lowest index on and settles those that get an outcome, until the
+ * connection ends. After a first failure that a retry may mend it sends no more, and takes the outcomes of what was
+ * sent: whoever calls goes on from the lowest open index on a new stream. Never rejects; `error` is null after an orderly end.
+ */
+export async function runAppendConnection(
+  parts: AppendConnectionParts,
+): Promise<{ readonly error: unknown; readonly settled: number }> {
+  const { stream, open } = parts;
+  const inFlight = new Set<number>();
+  let settled = 0;
+  let resumable: LedgerTrustError | null = null;
+  let failure: unknown = null;
+  let over = false;
+
+  const stall = (): void => {
+    failure ??= new LedgerTrustError('connection_lost', 'The append stream brought no outcome for too long.');
+    stream.cancel();
+  };
+  let watch: NodeJS.Timeout | undefined;
+  const rearm = (): void => {
+    clearTimeout(watch);
+    watch = inFlight.size === 0 ? undefined : setTimeout(stall, STALL_MS);
+  };
+
+  const take = (bytes: Buffer): void => {
+    const { clientIndex, outcome } = fromBinary(AppendEventsResponseSchema, bytes);
+    const index = Number(clientIndex);
+    const event = open.get(index);
+    if (!inFlight.delete(index) || event === undefined)
+      throw invalidAnswer(`Outcome ${index}`, 'that of an event that was sent');
+    rearm();
+    if (outcome.case === 'error' && outcome.value.resumeFrom !== undefined) {
+      resumable ??= eventError(outcome.value);
+    } else {
+      settled += 1;
+      if (outcome.case === 'appended' && outcome.value.event !== undefined) {
+        const answer = answerFromMessage(AppendEventResponseSchema, outcome.value.event);
+        event.resolve({ ...answer, replayed: outcome.value.replayed } as unknown as Appended);
+      } else if (outcome.case === 'error') event.reject(eventError(outcome.value));
+      else event.reject(invalidAnswer(`Outcome ${index}`, 'an outcome'));
+    }
+    parts.wake();
+  };
+
+  const finished = new Promise<void>((resolve) => {
+    const end = (): void => {
+      over = true;
+      parts.wake();
+      resolve();
+    };
+    stream.on('data', (bytes: Buffer) => {
+      try {
+        take(bytes);
+      } catch (error) {
+        failure ??= error;
+        stream.cancel();
+      }
+    });
+    stream.on('error', (error) => {
+      failure ??= isServiceError(error) ? grpcError(error) : error;
+      end();
+    });
+    stream.on('end', end);
+  });
+
+  const cancel = (): void => stream.cancel();
+  parts.signal?.addEventListener('abort', cancel, { once: true });
+  const stopped = (): boolean => over || resumable !== null || parts.signal?.aborted === true;
+  // Events are put in by rising index and never put back, so the first one is the lowest.
+  let next = open.keys().next().value ?? parts.nextIndex();
+  while (!stopped()) {
+    if (next >= parts.nextIndex()) {
+      if (parts.ended()) break;
+      await parts.change();
+      continue;
+    }
+    const event = open.get(next);
+    const request = await event?.request.catch(() => null);
+    if (request === undefined || request === null || !open.has(next)) {
+      next += 1;
+      continue;
+    }
+    while (inFlight.size >= parts.maxInFlight && !stopped()) await parts.change();
+    if (stopped()) break;
+    inFlight.add(next);
+    next += 1;
+    if (inFlight.size === 1) rearm();
+    if (!stream.write(request)) await drained(stream, finished);
+  }
+  if (parts.signal?.aborted) stream.cancel();
+  else if (!over) stream.end();
+  clearTimeout(watch);
+  watch = setTimeout(stall, STALL_MS);
+  await finished;
+  clearTimeout(watch);
+  parts.signal?.removeEventListener('abort', cancel);
+  const left =
+    open.size > 0
+      ? new LedgerTrustError('connection_lost', 'The append stream ended before all outcomes were there.')
+      : null;
+  return { error: failure ?? resumable ?? left, settled };
+}
+
+function eventError(error: AppendError): LedgerTrustError {
+  return new LedgerTrustError(error.code as ClientErrorCode, error.message, { details: detailsOf(error.details) });
+}
+
+function drained(stream: ClientDuplexStream<Buffer, Buffer>, finished: Promise<void>): Promise<void> {
+  return Promise.race([new Promise<void>((resolve) => stream.once('drain', () => resolve())), finished]);
+}

@@ -1,0 +1,104 @@
+import { type DescField, type DescMethod, type DescService, getOption } from '@bufbuild/protobuf';
+import { http } from '../gen/google/api/annotations_pb.ts';
+import { ActorService } from '../gen/svc/v1/actors_pb.ts';
+import { AuditService } from '../gen/svc/v1/audit_pb.ts';
+import { DelegationService } from '../gen/svc/v1/delegation_pb.ts';
+import { DeveloperService } from '../gen/svc/v1/developer_pb.ts';
+import { EngagementService } from '../gen/svc/v1/engagements_pb.ts';
+import { EntityService } from '../gen/svc/v1/entities_pb.ts';
+import { HealthService } from '../gen/svc/v1/health_pb.ts';
+import { LedgerService } from '../gen/svc/v1/ledgers_pb.ts';
+import { MasterService } from '../gen/svc/v1/masters_pb.ts';
+import { Auth, rule } from '../gen/svc/v1/options_pb.ts';
+import { OrganizationService } from '../gen/svc/v1/organizations_pb.ts';
+import { ResolverService } from '../gen/svc/v1/resolver_pb.ts';
+import { SandboxService } from '../gen/svc/v1/sandbox_pb.ts';
+import { WebhookService } from '../gen/svc/v1/webhooks_pb.ts';
+
+/** The services whose methods the client has. */
+export const services = [
+  HealthService,
+  DeveloperService,
+  ActorService,
+  ResolverService,
+  OrganizationService,
+  EntityService,
+  EngagementService,
+  LedgerService,
+  MasterService,
+  DelegationService,
+  AuditService,
+  WebhookService,
+  SandboxService,
+] as const satisfies readonly DescService[];
+
+export interface RestPlace {
+  readonly httpMethod: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
+  /** For example `/v1/ledgers/{ledger_id}/events`. */
+  readonly template: string;
+  readonly pathFields: readonly DescField[];
+  /** What is not in the path: in the JSON body, or in the query. */
+  readonly otherFields: readonly DescField[];
+  readonly hasBody: boolean;
+  /** The field of the answer that is the whole REST answer; null where the answer itself is. */
+  readonly responseField: DescField | null;
+}
+
+/** A method of the API as both transports see it. */
+export interface Endpoint {
+  /** Its name on the client, for example `createLedger`. */
+  readonly name: string;
+  readonly method: DescMethod;
+  /** `/svc.v1.Service/Method` */
+  readonly rpcPath: string;
+  /** null for what is gRPC alone. */
+  readonly rest: RestPlace | null;
+  /** It takes a credential. */
+  readonly hasCaller: boolean;
+  /** Under header identity its signature is that of its event; all other calls sign ENTITY_REQUEST there. */
+  readonly signsEvent: boolean;
+  readonly changesState: boolean;
+}
+
+const verbs = { get: 'GET', post: 'POST', patch: 'PATCH', delete: 'DELETE', put: 'PUT' } as const;
+
+/** Every method of the API by its name on the client, made from the descriptors. */
+export const endpoints: ReadonlyMap<string, Endpoint> = new Map(
+  services.flatMap((service) => service.methods.map((method) => [method.localName, endpointOf(method)] as const)),
+);
+
+/** The endpoint of a method's name. */
+export function endpointNamed(name: string): Endpoint {
+  const endpoint = endpoints.get(name);
+  if (endpoint === undefined) throw new TypeError(`The API has no method ${name}`);
+  return endpoint;
+}
+
+function endpointOf(method: DescMethod): Endpoint {
+  const { auth, signed } = getOption(method, rule);
+  const rest = restPlaceOf(method);
+  return {
+    name: method.localName,
+    method,
+    rpcPath: `/${method.parent.typeName}/${method.name}`,
+    rest,
+    hasCaller: auth !== Auth.NONE,
+    signsEvent: signed,
+    changesState: rest?.httpMethod !== 'GET',
+  };
+}
+
+function restPlaceOf(method: DescMethod): RestPlace | null {
+  const { pattern, body, responseBody } = getOption(method, http);
+  if (pattern.case === undefined) return null;
+  if (pattern.case === 'custom') throw new TypeError(`${method.name}: no REST route of its own making`);
+  const inPath = new Set([...pattern.value.matchAll(/\{([a-z0-9_]+)\}/g)].map(([, name]) => name));
+  return {
+    httpMethod: verbs[pattern.case],
+    template: pattern.value,
+    pathFields: method.input.fields.filter((field) => inPath.has(field.name)),
+    otherFields: method.input.fields.filter((field) => !inPath.has(field.name)),
+    hasBody: body === '*',
+    responseField: method.output.fields.find((field) => field.name === responseBody) ?? null,
+  };
+}

@@ -1,0 +1,97 @@
+import type { GetDelegationProofRequest, GetDelegationProofResponse } from '../gen/svc/v1/delegation_pb.ts';
+import type { Integrity } from '../gen/svc/v1/event_pb.ts';
+import type { ListLedgerEventsRequest, ListLedgerEventsResponse } from '../gen/svc/v1/ledgers_pb.ts';
+import type { ListMasterEventsRequest, ListMasterEventsResponse } from '../gen/svc/v1/masters_pb.ts';
+import type { Caller } from './call.ts';
+import { endpointNamed } from './endpoint.ts';
+import { LedgerTrustError } from './error.ts';
+import type { Event } from './event.ts';
+import type { CallOptions } from './methods.ts';
+import type { Answer, Request } from './shapes.ts';
+
+type Issues = Answer<Integrity>['issues'];
+
+export interface EventReadingOptions extends Pick<CallOptions, 'signal' | 'timeoutMs' | 'attemptsMax'> {
+  /**
+   * Called when the service reports failures of integrity in a page, before its events are handed out. Without it
+   * reading ends there with `integrity_failed`: events that do not verify are not to be taken for good by accident.
+   */
+  readonly onIssues?: (issues: Issues) => void;
+}
+
+/** `limit` is the size of a page, not of the whole. */
+export type LedgerEventFilter = Omit<Request<ListLedgerEventsRequest>, 'ledgerId' | 'cursor'>;
+export type MasterEventFilter = Omit<Request<ListMasterEventsRequest>, 'uuid' | 'cursor'>;
+export type DelegationEventFilter = Omit<Request<GetDelegationProofRequest>, 'cursor'>;
+
+/** Lists of events to their end, a page at a time as they are consumed. */
+export interface EventReading {
+  ledgerEvents(ledgerId: string, filter?: LedgerEventFilter, options?: EventReadingOptions): AsyncIterable<Event>;
+  masterEvents(masterId: string, filter?: MasterEventFilter, options?: EventReadingOptions): AsyncIterable<Event>;
+  /** Every grant and revoke event of one scope (GET /delegation/proof). */
+  delegationEvents(scope: DelegationEventFilter, options?: EventReadingOptions): AsyncIterable<Event>;
+  ledgerEventPages(
+    ledgerId: string,
+    filter?: LedgerEventFilter,
+    options?: EventReadingOptions,
+  ): AsyncIterable<Answer<ListLedgerEventsResponse>>;
+  masterEventPages(
+    masterId: string,
+    filter?: MasterEventFilter,
+    options?: EventReadingOptions,
+  ): AsyncIterable<Answer<ListMasterEventsResponse>>;
+}
+
+interface Page {
+  readonly events: readonly Event[];
+  readonly integrity: Answer<Integrity>;
+  readonly nextCursor: string | null;
+}
+
+export function createEventReading(caller: Caller): EventReading {
+  async function* pages<P extends Page>(name: string, request: object, options: EventReadingOptions): AsyncIterable<P> {
+    const { onIssues, ...callOptions } = options;
+    const endpoint = endpointNamed(name);
+    let cursor: string | null = null;
+    do {
+      const asked: object = cursor === null ? request : { ...request, cursor };
+      // The answer was decoded by the descriptor of that very method.
+      const page = (await caller.call(endpoint, { ...asked }, callOptions)) as unknown as P;
+      if (!page.integrity.verified) report(page.integrity.issues, onIssues);
+      yield page;
+      if (page.nextCursor !== null && page.nextCursor === cursor) {
+        throw new LedgerTrustError('invalid_answer', 'The service gave the same cursor twice.');
+      }
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+  }
+
+  async function* events(name: string, request: object, options: EventReadingOptions): AsyncIterable<Event> {
+    for await (const page of pages<Page>(name, request, options)) yield* page.events;
+  }
+
+  return {
+    ledgerEvents: (ledgerId, filter = {}, options = {}) => events('listLedgerEvents', { ...filter, ledgerId }, options),
+    masterEvents: (uuid, filter = {}, options = {}) => events('listMasterEvents', { ...filter, uuid }, options),
+    delegationEvents: (scope, options = {}) => events('getDelegationProof', scope, options),
+    ledgerEventPages: (ledgerId, filter = {}, options = {}) =>
+      pages<Answer<ListLedgerEventsResponse>>('listLedgerEvents', { ...filter, ledgerId }, options),
+    masterEventPages: (uuid, filter = {}, options = {}) =>
+      pages<Answer<ListMasterEventsResponse>>('listMasterEvents', { ...filter, uuid }, options),
+  };
+}
+
+/** A page of the proof of a scope, typed here so that a change of its shape is found when it is compiled. */
+const _proofIsAPage: (proof: Answer<GetDelegationProofResponse>) => Page = (proof) => proof;
+
+function report(issues: Issues, onIssues: EventReadingOptions['onIssues']): void {
+  if (onIssues !== undefined) {
+    onIssues(issues);
+    return;
+  }
+  throw new LedgerTrustError(
+    'integrity_failed',
+    'The service found events that are not what was written: keep this answer and escalate it.',
+    { details: { issues } },
+  );
+}

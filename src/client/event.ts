@@ -1,0 +1,70 @@
+import { canonicalJson } from '../domain/canonical.ts';
+import type { ActorType, EventContent, LedgerEvent } from '../domain/event.ts';
+import { sha256Hex } from '../domain/hash.ts';
+import type { Event as EventMessage } from '../gen/svc/v1/event_pb.ts';
+import type { Answer } from './shapes.ts';
+
+/** An event as clients read it (spec: Event). Everything that its hash covers is in it, but for the hashes before it. */
+export type Event = Answer<EventMessage>;
+
+/** A read event with its payloads in canonical form, and what its content says of them. */
+export interface ReadEvent {
+  readonly event: Event;
+  readonly payload: string;
+  readonly actorSigPayload: string | null;
+  readonly payloadHash: string;
+  readonly actorSigPayloadHash: string | null;
+}
+
+/** Refuses, with TypeError or `invalid_string`, payloads that canonical JSON cannot say. */
+export function readEvent(event: Event): ReadEvent {
+  const payload = canonicalJson(event.payload);
+  const actorSigPayload = event.actorSigPayload === null ? null : canonicalJson(event.actorSigPayload);
+  return {
+    event,
+    payload,
+    actorSigPayload,
+    payloadHash: sha256Hex(payload),
+    actorSigPayloadHash: actorSigPayload === null ? null : sha256Hex(actorSigPayload),
+  };
+}
+
+/**
+ * What the event's content hash covers (decisions.md, section 6), rebuilt from the fields that reads show.
+ * `masterPrevHash` is the content hash of the event before it in its master, '' for the first one.
+ */
+export function eventContent(read: ReadEvent, masterPrevHash: string): EventContent {
+  const { event } = read;
+  return {
+    id: event.id,
+    ledgerId: event.ledgerId,
+    seq: event.seq,
+    eventType: event.eventType,
+    actorId: event.actorId,
+    actorType: event.actorType as ActorType,
+    createdAt: event.createdAt,
+    causedByHash: event.causedByHash,
+    master:
+      event.masterId === null ? null : { id: event.masterId, prevHash: masterPrevHash, seq: event.masterSeq ?? 0 },
+    payloadHash: read.payloadHash,
+    actorSig: event.actorSig,
+    actorSigPayloadHash: read.actorSigPayloadHash,
+    signingKeyId: event.signingKeyId,
+  };
+}
+
+/** The first event of a ledger as the domain knows it: nothing stands before it, so all of it is known. */
+export function genesisEvent(genesis: Event): LedgerEvent {
+  const read = readEvent(genesis);
+  return {
+    ...eventContent(read, ''),
+    payload: read.payload,
+    actorSigPayload: read.actorSigPayload,
+    contentHash: genesis.contentHash,
+    prevHash: '',
+    hash: genesis.hash,
+    authoritySig: genesis.authoritySig,
+    authorityKeyId: genesis.authorityKeyId,
+    commands: [],
+  };
+}

@@ -1,0 +1,71 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
+import { status as grpcStatus, type Metadata, type ServiceError } from '@grpc/grpc-js';
+import { ErrorInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
+import { StatusSchema } from '../gen/google/rpc/status_pb.ts';
+import { type ClientErrorCode, LedgerTrustError } from './error.ts';
+import { retryAfterOf } from './rest-error.ts';
+
+/** The service's own error in the trailers (google.rpc.ErrorInfo of domain `svc`), or what grpc-js says where there is none. */
+export function grpcError(error: ServiceError): LedgerTrustError {
+  const metadata = error.metadata as Metadata | undefined;
+  const requestId = textOf(metadata, 'x-request-id');
+  const retryAfterMs = retryAfterOf(textOf(metadata, 'retry-after') ?? undefined);
+  const facts = { status: error.code, requestId, retryAfterMs };
+  const info = infoOf(metadata);
+  if (info !== null) {
+    return new LedgerTrustError(info.reason as ClientErrorCode, error.details, {
+      ...facts,
+      details: detailsOf(info.metadata.details),
+      requestId: info.metadata.request_id ?? requestId,
+    });
+  }
+  switch (error.code) {
+    case grpcStatus.DEADLINE_EXCEEDED:
+      return new LedgerTrustError('timeout', 'The call took longer than it may: its outcome is not known.', facts);
+    case grpcStatus.UNAVAILABLE:
+    case grpcStatus.CANCELLED:
+    case grpcStatus.INTERNAL:
+    case grpcStatus.UNKNOWN: {
+      const sent = !/no connection established|name resolution|failed to connect/i.test(error.details);
+      const message = sent
+        ? 'The connection ended before the answer was there.'
+        : 'The service cannot be reached: check the address, and that the service runs.';
+      return new LedgerTrustError('connection_lost', message, { ...facts, details: { sent }, cause: error });
+    }
+    default: {
+      const message = `The address answered gRPC status ${error.code} and not in the words of this API: check the address.`;
+      return new LedgerTrustError('invalid_answer', message, { ...facts, cause: error });
+    }
+  }
+}
+
+function textOf(metadata: Metadata | undefined, name: string): string | null {
+  const value = metadata?.get(name)[0];
+  return typeof value === 'string' ? value : null;
+}
+
+function infoOf(metadata: Metadata | undefined) {
+  const bytes = metadata?.get('grpc-status-details-bin')[0];
+  if (!(bytes instanceof Uint8Array)) return null;
+  try {
+    for (const detail of fromBinary(StatusSchema, bytes).details) {
+      const info = anyUnpack(detail, ErrorInfoSchema);
+      if (info?.domain === 'svc') return info;
+    }
+  } catch {
+    // Falls through: what cannot be read was not written by this service.
+  }
+  return null;
+}
+
+/** The details as JSON text, in metadata or in the outcome of an event; what cannot be read is none. */
+export function detailsOf(text: string | undefined): Record<string, unknown> {
+  if (text === undefined || text === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

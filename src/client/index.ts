@@ -1,0 +1,42 @@
+/** The public face of the client: `ledger-trust/client`. */
+export type { ErrorCode } from '../domain/errors.ts';
+export type { ActorType, LedgerType } from '../domain/event.ts';
+export type { Appended, AppendOutcome, AppendStream, AppendStreamOptions, StreamedEvent } from './append-stream.ts';
+export { type ClientOptions, createClient, type LedgerTrustClient } from './client.ts';
+export type { Credential } from './credential.ts';
+export { type ClientErrorCode, LedgerTrustError } from './error.ts';
+export type { Event } from './event.ts';
+export type {
+  DelegationEventFilter,
+  EventReading,
+  EventReadingOptions,
+  LedgerEventFilter,
+  MasterEventFilter,
+} from './event-reading.ts';
+export {
+  type ActorDocument,
+  type AuthorityKeys,
+  authorityKeysOf,
+  type KeySource,
+  keysFromDocuments,
+  keysFromResolver,
+} from './key-source.ts';
+export type { AnswerFacts, CallOptions, DeliveryChainItem } from './methods.ts';
+export type { RetryClock } from './retry.ts';
+export type { Answer, JsonObject, JsonValue, Request } from './shapes.ts';
+export {
+  digestOf,
+  entityRequestInput,
+  publicKeyBase64,
+  type Signer,
+  type SigningInput,
+  signerFromPrivateKey,
+} from './signing.ts';
+export type {
+  IncompleteReason,
+  IncompleteType,
+  Verification,
+  VerificationIssue,
+  VerificationIssueType,
+} from './verification.ts';
+export { type VerifyOptions, verifyEvents } from './verifying.ts';
