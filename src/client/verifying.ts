@@ -1,0 +1,234 @@
+import { contentHash, contentJson, eventHash } from '../domain/content.ts';
+import { type Event, eventContent, type ReadEvent, readEvent } from './event.ts';
+import type { AuthorityKeys, KeySource } from './key-source.ts';
+import type { JsonObject } from './shapes.ts';
+import {
+  type IncompleteType,
+  malformed,
+  type Verification,
+  type VerificationIssue,
+  type VerificationIssueType,
+} from './verification.ts';
+import { payloadFaults } from './verify-payload.ts';
+import { createSignatureCheck } from './verify-signature.ts';
+
+export interface VerifyOptions {
+  readonly keys: KeySource;
+  /** From the trust anchor; null or left out where it publishes none: seals then stay unchecked. */
+  readonly authorityKeys?: AuthorityKeys | null;
+  /**
+   * `ledger`: consecutive events of one ledger, all of them. `master`: consecutive events of one master.
+   * `segment`: what a filter or a partial access left of one ledger, so gaps are no fault. All in ascending order.
+   */
+  readonly kind: 'ledger' | 'master' | 'segment';
+  /** Hashes that are known from elsewhere and must be in the list: without one, a list cut short at its end looks whole. */
+  readonly mustContain?: readonly string[];
+}
+
+/**
+ * Verifies events without trusting whoever handed them out (spec, Authentication 8; decisions.md, section 6): contents are
+ * rebuilt from the fields shown, hashes and chains recomputed, signatures and seals checked. Takes lists of any length.
+ */
+export async function verifyEvents(
+  events: Iterable<Event> | AsyncIterable<Event>,
+  options: VerifyOptions,
+): Promise<Verification> {
+  const verifier = new Verifier(options);
+  for await (const event of events) await verifier.take(event);
+  return verifier.verification();
+}
+
+interface MasterHead {
+  readonly seq: number;
+  readonly contentHash: string;
+  /** Payload of its TRACELEDGER_MASTER_CREATED. */
+  readonly created: JsonObject | null;
+}
+
+class Verifier {
+  readonly #options: VerifyOptions;
+  readonly #checkSignature: ReturnType<typeof createSignatureCheck>;
+  readonly #issues: VerificationIssue[] = [];
+  readonly #incomplete = new Map<IncompleteType, { detail: string; eventId: string; count: number }>();
+  readonly #checked = { events: 0, contentHashes: 0, chainHashes: 0, actorSignatures: 0, authoritySeals: 0 };
+  readonly #masters = new Map<string, MasterHead>();
+  readonly #wanted: Set<string>;
+  #previous: Event | null = null;
+  #genesis: JsonObject | null = null;
+  /** No event of the ledger is missing up to here. */
+  #whole = true;
+
+  constructor(options: VerifyOptions) {
+    this.#options = options;
+    this.#checkSignature = createSignatureCheck(options.keys, options.authorityKeys ?? null);
+    this.#wanted = new Set(options.mustContain);
+  }
+
+  async take(event: Event): Promise<void> {
+    this.#checked.events += 1;
+    const read = this.#read(event);
+    if (read === null) return;
+    this.#checkPlace(event);
+    const master = event.masterId === null ? null : (this.#masters.get(event.masterId) ?? null);
+    this.#checkContent(read, master);
+    this.#checkHash(event);
+    for (const fault of payloadFaults(event, { ledger: this.#genesis, master: master?.created ?? null })) {
+      this.#issue(event, 'contradiction', fault);
+    }
+    await this.#checkSignatures(read);
+    this.#advance(event, master);
+  }
+
+  verification(): Verification {
+    const issues = [...this.#issues];
+    const last = this.#previous;
+    for (const hash of this.#wanted) {
+      issues.push({ eventId: last?.id ?? '', type: 'missing_event', detail: `no event has the hash ${hash}` });
+    }
+    const incomplete = [...this.#incomplete].map(([type, reason]) => ({ type, ...reason }));
+    const verdict = issues.length > 0 ? 'invalid' : incomplete.length > 0 ? 'incomplete' : 'valid';
+    return {
+      verdict,
+      verified: verdict === 'valid',
+      issues,
+      incomplete,
+      checked: { ...this.#checked },
+      head: last === null ? null : { seq: last.seq, hash: last.hash },
+    };
+  }
+
+  #issue(event: Event, type: VerificationIssueType, detail: string): void {
+    this.#issues.push({ eventId: event.id, type, detail });
+  }
+
+  #unchecked(event: Event, type: IncompleteType, detail: string): void {
+    const known = this.#incomplete.get(type);
+    if (known === undefined) this.#incomplete.set(type, { detail, eventId: event.id, count: 1 });
+    else known.count += 1;
+  }
+
+  /** The event with its payloads in canonical form; null, and an issue, where its fields are not of their form. */
+  #read(event: Event): ReadEvent | null {
+    const wrong = malformed(event);
+    if (wrong !== null) {
+      this.#issue(event, 'malformed_event', wrong);
+      return null;
+    }
+    try {
+      return readEvent(event);
+    } catch {
+      this.#issue(event, 'malformed_event', 'a payload holds what JSON cannot say');
+      return null;
+    }
+  }
+
+  /** Order and gaps, in the ledger and in the master. */
+  #checkPlace(event: Event): void {
+    const previous = this.#previous;
+    const { kind } = this.#options;
+    if (previous === null) {
+      this.#whole = event.seq === 0;
+      const begins = kind === 'master' ? event.masterSeq === 0 : event.seq === 0;
+      if (!begins && kind !== 'segment') {
+        this.#unchecked(
+          event,
+          'start_unknown',
+          `the list begins at seq ${event.seq}, and what stands before is not known`,
+        );
+      }
+      return;
+    }
+    if (event.ledgerId !== previous.ledgerId) this.#issue(event, 'broken_link', 'the event is one of another ledger');
+    if (kind === 'master' && event.masterId !== previous.masterId) {
+      this.#issue(event, 'broken_link', 'the event is one of another master');
+    }
+    if (event.createdAt < previous.createdAt)
+      this.#issue(event, 'broken_link', 'the event is dated before the one before it');
+    if (event.seq <= previous.seq) {
+      this.#issue(event, 'broken_link', 'the event stands behind one that has its seq or a later one');
+    } else if (event.seq > previous.seq + 1) {
+      this.#whole = false;
+      const missing = event.seq - previous.seq - 1;
+      if (kind === 'ledger')
+        this.#issue(event, 'missing_event', `${missing} events are missing before seq ${event.seq}`);
+    }
+  }
+
+  /** Rebuilds the content; for that the event before in the same master must be there. */
+  #checkContent(read: ReadEvent, master: MasterHead | null): void {
+    const { event } = read;
+    let masterPrevHash = '';
+    if (event.masterId !== null && event.masterSeq !== null && event.masterSeq > 0) {
+      if (master === null) {
+        if (this.#options.kind === 'ledger' && this.#whole) {
+          this.#issue(event, 'missing_event', 'the events that the master begins with are missing');
+        } else {
+          this.#unchecked(event, 'content_unchecked', 'the event before it in its master is not in the list');
+        }
+        return;
+      }
+      if (event.masterSeq <= master.seq) {
+        this.#issue(
+          event,
+          'broken_link',
+          'the event stands behind one of its master that has its master_seq or a later one',
+        );
+        return;
+      }
+      if (event.masterSeq > master.seq + 1) {
+        const missing = event.masterSeq - master.seq - 1;
+        if (this.#options.kind === 'segment') {
+          this.#unchecked(event, 'content_unchecked', 'the event before it in its master is not in the list');
+        } else {
+          this.#issue(
+            event,
+            'missing_event',
+            `${missing} events of the master are missing before master_seq ${event.masterSeq}`,
+          );
+        }
+        return;
+      }
+      masterPrevHash = master.contentHash;
+    } else if (master !== null && event.masterSeq === 0) {
+      this.#issue(event, 'broken_link', 'the master begins a second time');
+    }
+    const recomputed = contentHash(contentJson(eventContent(read, masterPrevHash)));
+    if (recomputed === event.contentHash) this.#checked.contentHashes += 1;
+    else this.#issue(event, 'hash_mismatch', 'content_hash does not match the one recomputed from the fields');
+  }
+
+  #checkHash(event: Event): void {
+    const previous = this.#previous;
+    const before = event.seq === 0 ? '' : previous?.seq === event.seq - 1 ? previous.hash : null;
+    if (before === null) {
+      this.#unchecked(event, 'hash_unchecked', 'the event before it in the ledger is not in the list');
+    } else if (eventHash(before, event.contentHash) === event.hash) this.#checked.chainHashes += 1;
+    else
+      this.#issue(
+        event,
+        'hash_mismatch',
+        'hash does not match the one recomputed from content_hash and the event before',
+      );
+  }
+
+  async #checkSignatures(read: ReadEvent): Promise<void> {
+    for (const finding of await this.#checkSignature(read)) {
+      const isActor = finding.kind === 'actor';
+      if (finding.outcome === 'bad') this.#issue(read.event, finding.type, finding.detail);
+      else if (finding.outcome === 'unknown_keys') {
+        this.#unchecked(read.event, isActor ? 'actor_keys_unknown' : 'authority_keys_unknown', finding.detail);
+      } else if (isActor) this.#checked.actorSignatures += 1;
+      else this.#checked.authoritySeals += 1;
+    }
+  }
+
+  /** What follows is checked against the hashes shown: a wrong one is an issue of its own event alone. */
+  #advance(event: Event, master: MasterHead | null): void {
+    this.#wanted.delete(event.hash);
+    this.#previous = event;
+    if (event.eventType === 'GENESIS') this.#genesis = event.payload;
+    if (event.masterId === null || event.masterSeq === null) return;
+    const created = event.eventType === 'TRACELEDGER_MASTER_CREATED' ? event.payload : (master?.created ?? null);
+    this.#masters.set(event.masterId, { seq: event.masterSeq, contentHash: event.contentHash, created });
+  }
+}
