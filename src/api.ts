@@ -10,7 +10,9 @@ import { LedgerService } from './gen/svc/v1/ledgers_pb.ts';
 import { MasterService } from './gen/svc/v1/masters_pb.ts';
 import { OrganizationService } from './gen/svc/v1/organizations_pb.ts';
 import { ResolverService } from './gen/svc/v1/resolver_pb.ts';
+import { SandboxService } from './gen/svc/v1/sandbox_pb.ts';
 import { type Implementation, implement } from './rpc/handlers.ts';
+import { type SandboxParts, sandboxService } from './sandbox/sandbox-service.ts';
 import { actorService } from './service/actors.ts';
 import { appendStream } from './service/append-stream.ts';
 import { Appending } from './service/appending.ts';
@@ -45,6 +47,7 @@ export interface ApiParts {
   readonly clock: Clock;
   readonly stores: readonly StoreCheck[];
   readonly production: boolean;
+  readonly sandbox: SandboxParts;
   /** How far ahead a key's revocation is dated. */
   readonly revocationLeadMs: number;
 }
@@ -73,6 +76,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
       ...masterAccess(delegations, reading, now),
       appendEvents: appendStream(appending, now),
     }),
+    implement(SandboxService, sandboxService(parts.sandbox)),
     implement(DelegationService, delegationService(ledgers, delegations, seals, now)),
   ];
 }

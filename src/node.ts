@@ -14,6 +14,7 @@ import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { createMetrics } from './metrics.ts';
 import type { NodeKeys } from './node-keys.ts';
+import { ownAddress } from './own-address.ts';
 import { pages } from './pages.ts';
 import { createAnswerLog } from './rpc/answer-log.ts';
 import { createCallRates } from './rpc/call-rates.ts';
@@ -25,6 +26,7 @@ import { openHttpDoor } from './rpc/http-door.ts';
 import type { ListeningDoor } from './rpc/listening.ts';
 import { openOpsDoor } from './rpc/ops-door.ts';
 import { createPipeline } from './rpc/pipeline.ts';
+import { skippedWebhookSteps } from './sandbox/webhook-steps.ts';
 import { openAuthority } from './service/authority.ts';
 import { storedCredentials } from './service/entity-credentials.ts';
 import type { StoreCheck } from './service/health.ts';
@@ -88,6 +90,9 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     placement: parts.placement,
     peers: parts.peers,
   });
+  const tls = readTls(config);
+  // Opened last; the sandbox run is served through it and calls it, like anyone else.
+  let http: ListeningDoor;
   const api = apiOf({
     ledgers,
     records,
@@ -99,6 +104,11 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     stores: parts.stores,
     production,
     revocationLeadMs: parts.revocationLeadMs,
+    sandbox: {
+      target: () => ownAddress(config, http, tls?.cert ?? null),
+      webhookSteps: () => skippedWebhookSteps('webhooks go to public addresses alone, and this run has none'),
+      now,
+    },
   });
 
   const monotonicMs = () => performance.now();
@@ -108,7 +118,6 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const rates = createCallRates(config.rateLimits);
   const pipeline = createPipeline({ credentials, records, secrets, rates, answers, random, now, monotonicMs });
   const clientAddress = clientAddressBehind(config.trustedProxies);
-  const tls = readTls(config);
   let stopping = false;
 
   const doors: ListeningDoor[] = [];
@@ -146,7 +155,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     tls,
     pages,
   };
-  const http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));
+  http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));
 
   const sweep = setInterval(() => {
     records.sweep(now(), sweepRecordsMax).catch((error) => log.warn({ err: error }, 'sweeping failed'));

@@ -1,0 +1,50 @@
+import { generateKeyPairSync } from 'node:crypto';
+import type { Dispatcher } from 'undici';
+import { createClient, type LedgerTrustClient } from '../client/client.ts';
+import { publicKeyBase64, type Signer, signerFromPrivateKey } from '../client/signing.ts';
+
+/** The address of the service as the run reaches it, like anyone else. */
+export interface SandboxTarget {
+  readonly baseUrl: string;
+  readonly dispatcher?: Dispatcher;
+}
+
+/** One of the five: a fresh actor of the sandbox world with a key of its own. */
+export interface Party {
+  readonly name: string;
+  readonly actorId: string;
+  readonly svcId: string;
+  readonly apiKey: string;
+  readonly signer: Signer;
+  readonly client: LedgerTrustClient;
+  /** The same credential without the key: what it sends is unsigned. */
+  readonly unsigned: LedgerTrustClient;
+}
+
+/** Registers a party, its public key enrolled as key-1. The private key never leaves this process. */
+export async function registerParty(target: SandboxTarget, visitor: LedgerTrustClient, name: string): Promise<Party> {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const publicKey = publicKeyBase64(privateKey);
+  const { sandbox } = await visitor.registerDeveloper({
+    name: `Sandbox ${name}`,
+    email: `${name}@sandbox.example`,
+    region: 'eu',
+    publicKey,
+  });
+  if (sandbox?.signingKey == null) throw new Error('the registration answered without the enrolled key');
+  const signer = signerFromPrivateKey(privateKey, sandbox.signingKey.kid);
+  const { actorId, svcId, apiKey } = sandbox;
+  return {
+    name,
+    actorId,
+    svcId,
+    apiKey,
+    signer,
+    client: createClient({ ...target, apiKey, signer, connections: 4 }),
+    unsigned: createClient({ ...target, apiKey, connections: 1 }),
+  };
+}
+
+export async function leave(parties: readonly Party[]): Promise<void> {
+  await Promise.all(parties.flatMap((party) => [party.client.close(), party.unsigned.close()]));
+}
