@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { open } from 'lmdb';
 import { StartError } from '../start-error.ts';
-import { checkFormat, dataFile, flush, writeFormat } from './format.ts';
+import { checkDataFile, dataFile } from './data-file.ts';
+import { checkFormat, flush, writeFormat } from './format.ts';
 import { readersMax } from './tables.ts';
 
 /**
@@ -17,6 +18,7 @@ export async function backupLmdb(dataDir: string, targetDir: string): Promise<vo
   checkFormat(dataDir);
   if (!existsSync(join(dataDir, dataFile)))
     throw new StartError(`${dataDir} holds no data yet: nothing was backed up.`);
+  checkDataFile(dataDir);
   if (existsSync(targetDir) && readdirSync(targetDir).length > 0)
     throw new StartError(`${targetDir} is not empty: name a new or empty directory for the backup.`);
   mkdirSync(targetDir, { recursive: true, mode: 0o700 });

@@ -13,7 +13,8 @@ const STALL_CHECKS = 3;
 export class Commits {
   readonly #onFatal: (error: Error) => void;
   readonly #waiting = new Set<(error: OutcomeUnknown) => void>();
-  #state: 'open' | 'broken' | 'closed' = 'open';
+  #isBroken = false;
+  #isClosed = false;
   #finished = 0;
   #stallTimer: NodeJS.Timeout | null = null;
 
@@ -22,17 +23,21 @@ export class Commits {
     this.#onFatal = onFatal;
   }
 
+  /** Whether a write has failed. */
   get isBroken(): boolean {
-    return this.#state === 'broken';
+    return this.#isBroken;
+  }
+
+  /** `unavailable` once the store was closed. What was committed before a failure can still be read. */
+  checkReadable(): void {
+    if (this.#isClosed) throw new LedgerError('unavailable', 'The store is closed.');
   }
 
   /** `unavailable` once a write has failed or the store was closed. */
   checkUsable(): void {
-    if (this.#state === 'open') return;
-    throw new LedgerError(
-      'unavailable',
-      this.#state === 'closed' ? 'The store is closed.' : 'A write to the disk failed; the node has to be restarted.',
-    );
+    this.checkReadable();
+    if (this.#isBroken)
+      throw new LedgerError('unavailable', 'A write to the disk failed; the node has to be restarted.');
   }
 
   /**
@@ -60,13 +65,13 @@ export class Commits {
 
   /** No more writes. Those under way are waited for by closing the environment. */
   close(): void {
-    if (this.#state === 'open') this.#state = 'closed';
+    this.#isClosed = true;
     this.#stopWatching();
   }
 
   #fail(error: unknown): void {
-    const first = this.#state !== 'broken';
-    this.#state = 'broken';
+    const first = !this.#isBroken;
+    this.#isBroken = true;
     for (const reject of this.#waiting) reject(new OutcomeUnknown(error));
     this.#waiting.clear();
     this.#stopWatching();
@@ -79,7 +84,7 @@ export class Commits {
 
   /** lmdb-js leaves promises pending for ever where it cannot even begin a transaction. */
   #watch(): void {
-    if (this.#stallTimer !== null || this.#state !== 'open') return;
+    if (this.#stallTimer !== null || this.#isBroken) return;
     let finished = this.#finished;
     let idleChecks = 0;
     this.#stallTimer = setInterval(() => {

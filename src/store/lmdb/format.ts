@@ -1,13 +1,12 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../start-error.ts';
+import { dataFile } from './data-file.ts';
 
 /** Number of the layout in tables.ts and keys.ts. Another layout, another number. */
 const FORMAT = 1;
 const NAME = 'FORMAT';
 const FORM = /^ledger-trust data, format ([1-9][0-9]*)\n$/;
-/** LMDB's own names. */
-export const dataFile = 'data.mdb';
 
 /**
  * Makes sure that the directory is of this format, as a readable file FORMAT says; an empty directory becomes one.

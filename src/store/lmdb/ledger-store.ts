@@ -34,6 +34,7 @@ import {
 import { entriesIn, keysIn } from './ranges.ts';
 import { LmdbSnapshots } from './snapshots.ts';
 import type { Tables } from './tables.ts';
+import { Turns } from './turns.ts';
 
 /** Claims of one ledger that may get in each other's way before one gives up. */
 const CLAIM_ATTEMPTS_MAX = 200;
@@ -49,24 +50,29 @@ interface HeadRecord {
  * slow each other down but never fork a ledger.
  */
 export class LmdbLedgerStore implements LedgerStore {
-  readonly #tables: Tables;
+  readonly #openTables: Tables;
   readonly #commits: Commits;
   readonly #windows: CommandWindows;
   readonly #snapshots: LmdbSnapshots;
+  readonly #turns = new Turns();
 
   /** `now` in milliseconds since 1970; only the keeping of command marks depends on it. */
   constructor(tables: Tables, commits: Commits, now: () => number) {
-    this.#tables = tables;
+    this.#openTables = tables;
     this.#commits = commits;
     this.#windows = new CommandWindows(tables, commits, now);
     this.#snapshots = new LmdbSnapshots(tables, commits);
   }
 
-  async claim(ledgerId: string): Promise<Claim> {
-    const { heads } = this.#tables;
+  claim(ledgerId: string): Promise<Claim> {
+    return this.#turns.take(ledgerId, () => this.#claim(ledgerId));
+  }
+
+  async #claim(ledgerId: string): Promise<Claim> {
     const key = ledgerKey(ledgerId);
     for (let attempt = 0; attempt < CLAIM_ATTEMPTS_MAX; attempt++) {
       const { version, head } = this.#freshHead(key);
+      const { heads } = this.#tables;
       const claimed = claimedVersion(version);
       const write = () => heads.put(key, formatHead(head), claimed);
       const held = await this.#settled(() =>
@@ -75,6 +81,12 @@ export class LmdbLedgerStore implements LedgerStore {
       if (held) return { ledgerId, fence: fenceOf(claimed), head };
     }
     throw new LedgerError('unavailable', 'Too many claims of this ledger at once.');
+  }
+
+  /** LMDB must not be touched any more once it was closed. */
+  get #tables(): Tables {
+    this.#commits.checkReadable();
+    return this.#openTables;
   }
 
   async append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void> {
@@ -126,6 +138,7 @@ export class LmdbLedgerStore implements LedgerStore {
   }
 
   async findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>> {
+    this.#commits.checkReadable();
     const ledger = ledgerKey(ledgerId);
     const found = new Map<string, FoundCommand>();
     for (const id of ids) {
@@ -148,6 +161,7 @@ export class LmdbLedgerStore implements LedgerStore {
   }
 
   async snapshot(owner: string): Promise<Snapshot | null> {
+    this.#commits.checkReadable();
     return this.#snapshots.get(owner);
   }
 

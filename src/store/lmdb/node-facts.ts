@@ -18,6 +18,7 @@ export class NodeFacts {
   }
 
   get(name: string): string | null {
+    this.#commits.checkReadable();
     return this.#tables.facts.get(textKey(name)) ?? null;
   }
 

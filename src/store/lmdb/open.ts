@@ -3,6 +3,7 @@ import type { LedgerStore } from '../ledger-store.ts';
 import type { RecordStore } from '../record-store.ts';
 import { StartError } from '../start-error.ts';
 import { Commits } from './commits.ts';
+import { checkDataFile } from './data-file.ts';
 import { claimFormat } from './format.ts';
 import { LmdbLedgerStore } from './ledger-store.ts';
 import { NodeFacts } from './node-facts.ts';
@@ -38,6 +39,7 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
   const lock = await acquireServingLock(dataDir);
   try {
     claimFormat(dataDir);
+    checkDataFile(dataDir);
     const tables = openExisting(dataDir);
     const commits = new Commits(onFatal);
     return {

@@ -26,14 +26,20 @@ interface Stored extends RecordForm {
  * version which was seen, and it holds the changes of its look-ups too: look-ups always say what the records say.
  */
 export class LmdbRecordStore implements RecordStore {
-  readonly #tables: Tables;
+  readonly #openTables: Tables;
   readonly #commits: Commits;
   readonly #versions: RecordVersions;
 
   constructor(tables: Tables, commits: Commits) {
-    this.#tables = tables;
+    this.#openTables = tables;
     this.#commits = commits;
     this.#versions = new RecordVersions(tables, commits);
+  }
+
+  /** LMDB must not be touched any more once it was closed. */
+  get #tables(): Tables {
+    this.#commits.checkReadable();
+    return this.#openTables;
   }
 
   async get(kind: string, id: string): Promise<StoredRecord | null> {

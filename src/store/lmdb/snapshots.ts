@@ -27,6 +27,7 @@ export class LmdbSnapshots {
     const key = textKey(owner);
     const text = formatSnapshot(snapshot);
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      this.#commits.checkUsable();
       snapshots.resetReadTxn();
       const stored = snapshots.getEntry(key);
       if (stored !== undefined && isNewer(parseSnapshot(stored.value), snapshot)) return;
