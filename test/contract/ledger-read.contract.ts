@@ -1,0 +1,212 @@
+import { expect, test } from 'vitest';
+import type { Claim, LedgerEntry, Projection, Snapshot } from '../../src/store/ledger-store.ts';
+import { entriesAfter, entriesFor, hashOf, headOf, newLedgerId } from '../support/store-entries.ts';
+import type { OpenStores, StoreFactory, TestClock } from './stores.ts';
+
+const HOUR_MS = 60 * 60 * 1000;
+const oddTexts = ['ledger:ü', '企業', '😀', '\u{1F600}\uE000', 'a b\tc', `"\\'%`, `long ${'x'.repeat(5000)}`, ''];
+
+/** What is read back, and by which names. */
+export function readContract(stores: () => OpenStores, factory: StoreFactory, clock: TestClock): void {
+  const store = () => stores().ledgers;
+
+  /** A new ledger of so many events. */
+  async function ledgerOf(count: number, projections: (seq: number) => readonly Projection[] = () => []) {
+    const claim = await store().claim(newLedgerId());
+    const entries = entriesFor(claim, count, { projections });
+    await store().append(claim, entries);
+    return { claim, ledgerId: claim.ledgerId, entries };
+  }
+
+  test('read starts at a seq, keeps the order and stops at the limit', async () => {
+    const { ledgerId, entries } = await ledgerOf(300);
+    await ledgerOf(5);
+    const seqs = async (from: number, limit: number) =>
+      (await store().read(ledgerId, from, limit)).map(({ seq }) => seq);
+    expect(await seqs(0, 1000)).toEqual(entries.map(({ seq }) => seq));
+    expect(await seqs(255, 3)).toEqual([255, 256, 257]);
+    expect(await seqs(299, 10)).toEqual([299]);
+    expect(await seqs(300, 10)).toEqual([]);
+    expect(await seqs(0, 0)).toEqual([]);
+  });
+
+  test('rows come back byte for byte, whatever they hold', async () => {
+    const claim = await store().claim(newLedgerId());
+    const rows = [...oddTexts.filter((text) => text !== ''), '\0', 'line\nline', '\uFEFFbom', 'é'.repeat(200_000)];
+    await store().append(claim, entriesFor(claim, rows.length, { row: (seq) => rows[seq] ?? '' }));
+    const again = (await factory.reopen()).ledgers;
+    expect((await again.read(claim.ledgerId, 0, 100)).map(({ row }) => row)).toEqual(rows);
+  });
+
+  test('ledgers whose ids are neighbours or no UUIDs do not see each other', async () => {
+    const base = newLedgerId().slice(0, -1);
+    const ids = [`${base}0`, `${base}1`, `${base}1`.toUpperCase(), ...oddTexts.map((text) => `${base}${text}`)];
+    for (const ledgerId of new Set(ids)) {
+      const claim = await store().claim(ledgerId);
+      expect(claim.head).toBeNull();
+      await store().append(claim, entriesFor(claim, 1, { row: () => `of ${ledgerId}` }));
+    }
+    for (const ledgerId of ids)
+      expect(await store().read(ledgerId, 0, 10)).toEqual([{ seq: 0, row: `of ${ledgerId}` }]);
+  });
+
+  test('a hole in the log is a hole in the answer, and told as missing under its scope', async () => {
+    const { ledgerId, entries } = await ledgerOf(5, () => [{ kind: 'scope', scope: 's' }]);
+    const again = (await factory.loseRow(ledgerId, 2)).ledgers;
+    expect((await again.read(ledgerId, 0, 10)).map(({ seq }) => seq)).toEqual([0, 1, 3, 4]);
+    expect((await again.read(ledgerId, 2, 1)).map(({ seq }) => seq)).toEqual([3]);
+    expect(await again.head(ledgerId)).toEqual(headOf(entries));
+    const page = await again.readScope(ledgerId, 's', { limit: 4 });
+    expect(page.missing).toEqual([2]);
+    expect(page.entries.map(({ seq }) => seq)).toEqual([0, 1, 3]);
+  });
+
+  test('the events of a scope are paged in both directions from any seq', async () => {
+    const master = `master:${newLedgerId()}`;
+    const { ledgerId } = await ledgerOf(20, (seq) => [{ kind: 'scope', scope: seq % 3 === 0 ? master : 'other' }]);
+    const seqs = async (page: { from?: number; limit: number; descending?: boolean }) =>
+      (await store().readScope(ledgerId, master, page)).entries.map(({ seq }) => seq);
+    expect(await seqs({ limit: 100 })).toEqual([0, 3, 6, 9, 12, 15, 18]);
+    expect(await seqs({ limit: 2, from: 6 })).toEqual([6, 9]);
+    expect(await seqs({ limit: 2, from: 7 })).toEqual([9, 12]);
+    expect(await seqs({ limit: 100, from: 19 })).toEqual([]);
+    expect(await seqs({ limit: 3, descending: true })).toEqual([18, 15, 12]);
+    expect(await seqs({ limit: 9, descending: true, from: 9 })).toEqual([9, 6, 3, 0]);
+    expect(await seqs({ limit: 1, descending: true, from: 8 })).toEqual([6]);
+    expect(await seqs({ limit: 0 })).toEqual([]);
+    expect((await store().readScope(ledgerId, master, { limit: 1 })).entries[0]?.row).toBe('row 0 ');
+  });
+
+  test('scopes are told apart, in a ledger and between ledgers', async () => {
+    const id = newLedgerId();
+    const scopes = [`master:${id}`, `own:${id}`, id, `x${id}`, `master:${id}x`, `ü${id}`, ...oddTexts];
+    const { ledgerId } = await ledgerOf(scopes.length, (seq) => [{ kind: 'scope', scope: scopes[seq] ?? '' }]);
+    const other = await ledgerOf(1, () => [{ kind: 'scope', scope: `master:${id}` }]);
+    for (const [seq, scope] of scopes.entries())
+      expect((await store().readScope(ledgerId, scope, { limit: 9 })).entries.map((entry) => entry.seq)).toEqual([seq]);
+    expect((await store().readScope(other.ledgerId, `own:${id}`, { limit: 9 })).entries).toEqual([]);
+  });
+
+  test('commands are found in their ledger with fingerprint and seq, as soon as the append is answered', async () => {
+    const ids = ['k', hashOf('k'), hashOf('k').toUpperCase(), ...oddTexts];
+    const { ledgerId } = await ledgerOf(ids.length, (seq) => [commandOf(ids[seq] ?? '', seq % 2 === 0)]);
+    const found = await store().findCommands(ledgerId, [...ids, 'unknown']);
+    expect(found.size).toBe(ids.length);
+    for (const [seq, id] of ids.entries()) expect(found.get(id)).toEqual({ seq, fingerprint: `f ${id}` });
+    expect(await store().findCommands(newLedgerId(), ids)).toEqual(new Map());
+    expect(await store().findCommands(ledgerId, [])).toEqual(new Map());
+  });
+
+  test('a command is found for 24 hours, and for ever where it is permanent, restarts or not', async () => {
+    const { claim, ledgerId, entries } = await ledgerOf(2, (seq) => [commandOf(`c${seq}`, seq === 1)]);
+    clock.nowMs += 23 * HOUR_MS;
+    await store().append(claim, entriesAfter(headOf(entries), 1, { projections: () => [commandOf('later', false)] }));
+    const again = (await factory.reopen()).ledgers;
+    expect([...(await again.findCommands(ledgerId, ['c0', 'c1', 'later'])).keys()]).toEqual(['c0', 'c1', 'later']);
+    clock.nowMs += 365 * 24 * HOUR_MS;
+    const newer = await again.claim(ledgerId);
+    await again.append(newer, entriesFor(newer, 1, { projections: () => [commandOf('c9', false)] }));
+    const found = await again.findCommands(ledgerId, ['c1', 'c9']);
+    expect(found.get('c1')).toEqual({ seq: 1, fingerprint: 'f c1' });
+    expect(found.get('c9')?.seq).toBe(3);
+  });
+
+  test('a cell has the value of the newest event that wrote it', async () => {
+    const key = `cell ${newLedgerId()}`;
+    expect(await store().cell(key)).toBeNull();
+    const { claim, entries } = await ledgerOf(3, (seq) => [{ kind: 'cell', key, value: `v${seq}` }]);
+    expect(await store().cell(key)).toEqual({ version: 2, value: 'v2' });
+    await store().append(claim, entriesAfter(headOf(entries), 1));
+    expect(await store().cell(key)).toEqual({ version: 2, value: 'v2' });
+  });
+
+  test('an older cell never replaces a newer one, and the same one may be written again', async () => {
+    const key = `cell ${newLedgerId()}`;
+    await ledgerOf(4, (seq) => (seq === 3 ? [{ kind: 'cell', key, value: 'new' }] : []));
+    // In service a cell belongs to one ledger; a second ledger is the one way to bring an old version late.
+    await ledgerOf(3, () => [{ kind: 'cell', key, value: 'old' }]);
+    expect(await store().cell(key)).toEqual({ version: 3, value: 'new' });
+    await ledgerOf(4, (seq) => (seq === 3 ? [{ kind: 'cell', key, value: 'new' }] : []));
+    expect(await store().cell(key)).toEqual({ version: 3, value: 'new' });
+  });
+
+  test('keys of cells and owners of snapshots may be any text', async () => {
+    const keys = oddTexts.map((text) => `${newLedgerId()}${text}`);
+    await ledgerOf(keys.length, (seq) => [{ kind: 'cell', key: keys[seq] ?? '', value: `v${seq}` }]);
+    for (const [seq, key] of keys.entries()) {
+      expect(await store().cell(key)).toEqual({ version: seq, value: `v${seq}` });
+      await store().saveSnapshot(key, snapshotAt(seq));
+    }
+    for (const [seq, key] of keys.entries()) expect(await store().snapshot(key)).toEqual(snapshotAt(seq));
+  });
+
+  test('lines are sorted by the bytes of their order and paged in both directions', async () => {
+    const list = `list ${newLedgerId()}`;
+    const orders = ['b', 'a', 'aa', 'B', 'é', '\uE000', '\u{1F600}', 'a!', 'z'.repeat(512)];
+    await ledgerOf(orders.length, (seq) => [{ kind: 'line', list, order: orders[seq] ?? '', value: `v${seq}` }]);
+    await ledgerOf(1, () => [{ kind: 'line', list: `${list}x`, order: 'a', value: 'other list' }]);
+    const sorted = ['B', 'a', 'a!', 'aa', 'b', 'z'.repeat(512), 'é', '\uE000', '\u{1F600}'];
+    const read = async (page: Parameters<ReturnType<typeof store>['lines']>[1]) =>
+      (await store().lines(list, page)).map(({ order }) => order);
+    expect(await read({ limit: 100 })).toEqual(sorted);
+    expect(await read({ limit: 100, descending: true })).toEqual(sorted.toReversed());
+    expect(await read({ limit: 2, offset: 3 })).toEqual(sorted.slice(3, 5));
+    expect(await read({ limit: 2, offset: 3, descending: true })).toEqual(sorted.toReversed().slice(3, 5));
+    expect(await read({ limit: 2, from: 'a!' })).toEqual(['a!', 'aa']);
+    expect(await read({ limit: 2, from: 'a"' })).toEqual(['aa', 'b']);
+    expect(await read({ limit: 2, from: 'a"', descending: true })).toEqual(['a!', 'a']);
+    expect(await read({ limit: 9, from: 'b', offset: 1 })).toEqual(sorted.slice(5));
+    expect(await read({ limit: 1, from: 'z'.repeat(9000) })).toEqual(['é']);
+    expect(await read({ limit: 9, offset: 9 })).toEqual([]);
+    expect(await store().lines(list, { limit: 1 })).toEqual([{ order: 'B', value: 'v3' }]);
+  });
+
+  test('a line written again stands once', async () => {
+    const list = `list ${newLedgerId()}`;
+    const line: Projection = { kind: 'line', list, order: 'o', value: 'v' };
+    await ledgerOf(3, () => [line]);
+    await ledgerOf(1, () => [line]);
+    expect(await store().lines(list, { limit: 9 })).toEqual([{ order: 'o', value: 'v' }]);
+  });
+
+  test('a line whose order no store could sort by is a mistake of the caller and writes nothing', async () => {
+    for (const order of ['', 'a\0b', 'x'.repeat(513), '\uD800']) {
+      const claim = await store().claim(newLedgerId());
+      const entries = entriesFor(claim, 2, { projections: () => [{ kind: 'line', list: 'l', order, value: 'v' }] });
+      await expect(store().append(claim, entries)).rejects.toThrow(Error);
+      await expectWritable(claim);
+    }
+  });
+
+  async function expectWritable(claim: Claim): Promise<void> {
+    expect(await store().head(claim.ledgerId)).toBeNull();
+    const entries: LedgerEntry[] = entriesFor(claim, 1);
+    await store().append(claim, entries);
+  }
+
+  test('a snapshot is kept over a restart, and no older one of its fold version replaces it', async () => {
+    const owner = newLedgerId();
+    expect(await store().snapshot(owner)).toBeNull();
+    await store().saveSnapshot(owner, snapshotAt(7));
+    await store().saveSnapshot(owner, snapshotAt(6));
+    expect(await store().snapshot(owner)).toEqual(snapshotAt(7));
+    await store().saveSnapshot(owner, snapshotAt(8));
+    await store().saveSnapshot(owner, { ...snapshotAt(3), foldVersion: 2 });
+    expect(await (await factory.reopen()).ledgers.snapshot(owner)).toEqual({ ...snapshotAt(3), foldVersion: 2 });
+  });
+
+  test('of 50 snapshots saved at once the newest stays', async () => {
+    const owner = newLedgerId();
+    const seqs = Array.from({ length: 50 }, (_, index) => (index * 7) % 50);
+    await Promise.all(seqs.map((seq) => store().saveSnapshot(owner, snapshotAt(seq))));
+    expect((await store().snapshot(owner))?.seq).toBe(49);
+  });
+}
+
+function commandOf(id: string, permanent: boolean): Projection {
+  return { kind: 'command', command: { id, fingerprint: `f ${id}`, permanent } };
+}
+
+function snapshotAt(seq: number): Snapshot {
+  return { foldVersion: 1, seq, hash: hashOf(`snapshot ${seq}`), state: `{"seq":${seq},"text":"ü\n"}` };
+}

@@ -1,0 +1,55 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ledgerKey, seqKey } from '../../src/store/lmdb/keys.ts';
+import { type LmdbStores, openLmdb } from '../../src/store/lmdb/open.ts';
+import { openTables } from '../../src/store/lmdb/tables.ts';
+import type { StoreFactory, TestClock } from './stores.ts';
+
+/** A directory for one test, not made yet. */
+export async function newDataDir(): Promise<string> {
+  return join(await mkdtemp(join(tmpdir(), 'lts-lmdb-')), 'data');
+}
+
+export function lmdbFactory(): StoreFactory {
+  let clock: TestClock = { nowMs: 0 };
+  let dataDir = '';
+  let opened: LmdbStores | null = null;
+  const close = async () => {
+    await opened?.[Symbol.asyncDispose]();
+    opened = null;
+  };
+  const open = async () => {
+    opened = await openLmdb({
+      dataDir,
+      now: () => clock.nowMs,
+      onFatal: (error) => {
+        throw error;
+      },
+    });
+    return opened;
+  };
+  const reopen = async () => {
+    await close();
+    return open();
+  };
+  return {
+    async open(given) {
+      clock = given;
+      dataDir = await newDataDir();
+      return open();
+    },
+    reopen,
+    async loseRow(ledgerId, seq) {
+      await close();
+      const tables = openTables(dataDir);
+      await tables.events.remove(seqKey(ledgerKey(ledgerId), seq));
+      await tables.root.close();
+      return open();
+    },
+    async close() {
+      await close();
+      await rm(join(dataDir, '..'), { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { LedgerStore } from '../../src/store/ledger-store.ts';
+import type { RecordStore } from '../../src/store/record-store.ts';
+
+/** One node's view of the stores. */
+export interface OpenStores {
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+}
+
+/** Milliseconds since 1970, as the stores see them; a test moves it. */
+export interface TestClock {
+  nowMs: number;
+}
+
+/** How the contract gets at one kind of store. */
+export interface StoreFactory {
+  /** Stores without data. */
+  open(clock: TestClock): Promise<OpenStores>;
+  /** The same data as a new process finds it. The stores opened before are gone. */
+  reopen(): Promise<OpenStores>;
+  /** Takes a row out of the log behind the store's back, then opens it anew. */
+  loseRow(ledgerId: string, seq: number): Promise<OpenStores>;
+  close(): Promise<void>;
+}
