@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { backupLmdb } from '../../src/store/lmdb/backup.ts';
+import { openLmdb } from '../../src/store/lmdb/open.ts';
+import { StartError } from '../../src/store/start-error.ts';
+import { childLedgers, countBatches } from '../support/store-lmdb-batches.ts';
+import { acknowledged, startChild } from '../support/store-lmdb-process.ts';
+import { newDataDir } from './lmdb-factory.ts';
+
+const ROUNDS = 4;
+const open = (dataDir: string) => openLmdb({ dataDir, now: Date.now, onFatal: () => {} });
+
+describe('backup', () => {
+  test('while a process appends: all that was answered before is in the copy, and nothing by half', async () => {
+    const dataDir = await newDataDir();
+    await using child = startChild(['append', dataDir]);
+    let acks = 100;
+    for (let round = 0; round < ROUNDS; round++, acks += 300) {
+      await child.line('ack', acks);
+      const before = acknowledged(child.lines);
+      const target = join(dataDir, '..', `backup-${round}`);
+      await backupLmdb(dataDir, target);
+      const after = acknowledged(child.lines);
+      await using copy = await open(target);
+      for (const ledgerId of childLedgers) {
+        const batches = await countBatches(copy.ledgers, ledgerId);
+        expect(batches).toBeGreaterThanOrEqual(before.get(ledgerId) ?? 0);
+        expect(batches).toBeLessThanOrEqual((after.get(ledgerId) ?? 0) + 1);
+      }
+      // The copy is a store of its own.
+      const claim = await copy.ledgers.claim(childLedgers[0] ?? '');
+      expect(await copy.ledgers.stands(claim, claim.head)).toBe(true);
+    }
+    expect(child.lines.some((line) => line.startsWith('fatal'))).toBe(false);
+  }, 60_000);
+
+  test('a target that holds anything is refused and left as it was', async () => {
+    const dataDir = await newDataDir();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    const target = join(dataDir, '..', 'target');
+    await mkdir(target);
+    await writeFile(join(target, 'note'), 'mine');
+    await expect(backupLmdb(dataDir, target)).rejects.toThrow(/is not empty/);
+    await expect(backupLmdb(dataDir, dataDir)).rejects.toThrow(/is not empty/);
+    expect(await readdir(target)).toEqual(['note']);
+    await rm(join(target, 'note'));
+    await backupLmdb(dataDir, target);
+    await (await open(target))[Symbol.asyncDispose]();
+  });
+
+  test('a source that is no data of this format is refused, and no target is made', async () => {
+    const dataDir = await newDataDir();
+    const target = join(dataDir, '..', 'target');
+    await expect(backupLmdb(dataDir, target)).rejects.toBeInstanceOf(StartError);
+    await mkdir(dataDir);
+    await expect(backupLmdb(dataDir, target)).rejects.toThrow(/has no file FORMAT/);
+    await writeFile(join(dataDir, 'FORMAT'), 'ledger-trust data, format 2\n');
+    await expect(backupLmdb(dataDir, target)).rejects.toThrow(/format 2/);
+    await writeFile(join(dataDir, 'FORMAT'), 'ledger-trust data, format 1\n');
+    await expect(backupLmdb(dataDir, target)).rejects.toThrow(/holds no data yet/);
+    expect(existsSync(target)).toBe(false);
+  });
+
+  test('a copy that was broken off is not taken for a whole one', async () => {
+    const dataDir = await newDataDir();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    const target = join(dataDir, '..', 'target');
+    await backupLmdb(dataDir, target);
+    await rm(join(target, 'FORMAT'));
+    await expect(open(target)).rejects.toThrow(/unfinished backup/);
+  });
+});

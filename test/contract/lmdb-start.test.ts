@@ -1,0 +1,150 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openLmdb } from '../../src/store/lmdb/open.ts';
+import { acquireServingLock } from '../../src/store/lmdb/serving-lock.ts';
+import { StartError } from '../../src/store/start-error.ts';
+import { startChild } from '../support/store-lmdb-process.ts';
+import { newDataDir } from './lmdb-factory.ts';
+
+const open = (dataDir: string) => openLmdb({ dataDir, now: Date.now, onFatal: () => {} });
+
+/** One sentence, and this in it. */
+async function refused(dataDir: string, words: RegExp): Promise<void> {
+  const error: unknown = await open(dataDir).then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(StartError);
+  const { message } = error as StartError;
+  expect(message).toMatch(words);
+  expect(message).toMatch(/^[^.!?]*(\.[^ ][^.!?]*)*\.$/);
+}
+
+describe('opening a data directory', () => {
+  test('a directory that is not there is made, for its owner alone, and says its format', async () => {
+    const dataDir = join(await newDataDir(), 'deep', 'er');
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
+    expect(await readFile(join(dataDir, 'FORMAT'), 'utf8')).toBe('ledger-trust data, format 1\n');
+  });
+
+  test.each(['v1.0', `long${'x'.repeat(120)}`, 'ünï cödé'])('%s is a directory like any other', async (name) => {
+    const dataDir = join(await newDataDir(), name);
+    {
+      await using stores = await open(dataDir);
+      await stores.facts.put('fact', 'ü');
+      await refused(dataDir, /Another process is serving/);
+    }
+    expect((await stat(join(dataDir, 'data.mdb'))).isFile()).toBe(true);
+    await using stores = await open(relative(process.cwd(), dataDir));
+    expect(stores.facts.get('fact')).toBe('ü');
+  });
+
+  test('data of another format is refused with what to do, and left as it was', async () => {
+    const dataDir = await newDataDir();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    for (const text of ['ledger-trust data, format 2\n', 'ledger-trust data, format 10\n', 'something else', '']) {
+      await writeFile(join(dataDir, 'FORMAT'), text);
+      await refused(dataDir, /this version reads format 1: start the version that wrote it, or name another DATA_DIR/);
+      expect(await readFile(join(dataDir, 'FORMAT'), 'utf8')).toBe(text);
+    }
+    await writeFile(join(dataDir, 'FORMAT'), 'ledger-trust data, format 1\n');
+    await (await open(dataDir))[Symbol.asyncDispose]();
+  });
+
+  test('data without a format is refused: a backup that was broken off, or not ours', async () => {
+    const dataDir = await newDataDir();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    await rm(join(dataDir, 'FORMAT'));
+    await refused(dataDir, /holds data but no file FORMAT/);
+    expect(existsSync(join(dataDir, 'FORMAT'))).toBe(false);
+  });
+
+  test('a DATA_DIR that cannot be written is refused with what to do', async () => {
+    const dataDir = await newDataDir();
+    await mkdir(dataDir);
+    const file = join(dataDir, 'file');
+    await writeFile(file, '');
+    await refused(file, /cannot be written to \(EEXIST\): make it a directory/);
+    await refused(join(file, 'below'), /cannot be written to \(ENOTDIR\)/);
+  });
+
+  test.each(['x', 'x'.repeat(100_000), '\0'.repeat(100_000)])(
+    'data that LMDB would crash on is refused (%#)',
+    async (text) => {
+      const dataDir = await newDataDir();
+      await (await open(dataDir))[Symbol.asyncDispose]();
+      const whole = await readFile(join(dataDir, 'data.mdb'));
+      for (const bytes of [Buffer.from(text), whole.subarray(0, 100), whole.subarray(0, 8192)]) {
+        await writeFile(join(dataDir, 'data.mdb'), bytes);
+        await refused(dataDir, /data\.mdb is damaged or not this service's: restore a backup/);
+      }
+      await writeFile(join(dataDir, 'data.mdb'), whole);
+      await (await open(dataDir))[Symbol.asyncDispose]();
+      await writeFile(join(dataDir, 'data.mdb'), '');
+      await (await open(dataDir))[Symbol.asyncDispose]();
+    },
+  );
+
+  test('a second process is refused while the first lives, and let in when that was killed', async () => {
+    const dataDir = await newDataDir();
+    await using first = startChild(['hold', dataDir]);
+    await first.line('open');
+    await refused(dataDir, /^Another process is serving .*: stop it first, or give this one a DATA_DIR of its own\.$/);
+    await using second = startChild(['hold', dataDir]);
+    await expect(second.line('open')).rejects.toThrow(/StartError: Another process is serving/);
+    await first.kill();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    expect((await readdir(dataDir)).filter((name) => name.endsWith('.sock')).length).toBe(1);
+  });
+
+  test('of ten that start at once over a dead lock, one is let in, again and again', async () => {
+    const dataDir = await newDataDir();
+    await using dead = startChild(['hold', dataDir]);
+    await dead.line('open');
+    await dead.kill();
+    for (let round = 0; round < 20; round++) {
+      const starts = await Promise.allSettled(Array.from({ length: 10 }, () => acquireServingLock(dataDir)));
+      const opened = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+      expect(opened.length).toBe(1);
+      for (const lock of opened) await lock.release();
+    }
+  });
+
+  test('of four processes that start at once, one is let in', async () => {
+    const dataDir = await newDataDir();
+    const children = Array.from({ length: 4 }, () => startChild(['hold', dataDir]));
+    const starts = await Promise.allSettled(children.map((child) => child.line('open')));
+    expect(starts.filter(({ status }) => status === 'fulfilled').length).toBe(1);
+    for (const child of children) await child.kill();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+  });
+
+  test('after closing, every call is unavailable', async () => {
+    const { ledgers, records, facts, [Symbol.asyncDispose]: close } = await open(await newDataDir());
+    const claim = await ledgers.claim('ledger');
+    await close();
+    const calls = [
+      () => ledgers.claim('ledger'),
+      () => ledgers.stands(claim, null),
+      () => ledgers.head('ledger'),
+      () => ledgers.read('ledger', 0, 1),
+      () => ledgers.readScope('ledger', 'scope', { limit: 1 }),
+      () => ledgers.findCommands('ledger', ['id']),
+      () => ledgers.cell('key'),
+      () => ledgers.lines('list', { limit: 1 }),
+      () => ledgers.snapshot('ledger'),
+      () => records.get('kind', 'id'),
+      () => records.find('kind', { name: 'n', value: 'v' }, { limit: 1 }),
+      () => records.put({ kind: 'kind', id: 'id', replaces: 'absent', value: '{}', lookups: [] }),
+      () => records.remove('kind', 'id', '1'),
+      () => records.sweep(1, 1),
+      async () => facts.get('fact'),
+      () => facts.put('fact', 'value'),
+    ];
+    for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});
