@@ -4,6 +4,7 @@ import { invalidField, LedgerError, notFound } from '../domain/errors.ts';
 import { checkLabel, checkTime, checkUuid } from '../domain/fields.ts';
 import { type Grant, type GrantScope, grantOf } from '../domain/grant.ts';
 import { type JsonNode, parseJson, toValue } from '../domain/json.ts';
+import { parties } from '../domain/ledger-facts.ts';
 import { names } from '../domain/projection.ts';
 import {
   accessSignedForms,
@@ -113,7 +114,7 @@ export class Delegations {
     const value = permissions === undefined ? undefined : toValue(permissions);
     const forms = grantSignedForms(grantObject(scope, objectId), delegateActorId, role, value);
     return this.#run(call, scope, objectId, async (object) => {
-      await this.#checkDelegate(call, 'delegate_actor_id', delegateActorId);
+      await this.#checkDelegate(call, object, 'delegate_actor_id', delegateActorId);
       const input = { eventType: grantedType[scope], ledgerId: object.ledgerId, forms };
       const signature = await checkCallSignature(this.#identities, call, 'if_keyed', input);
       return {
@@ -144,7 +145,7 @@ export class Delegations {
     const expiresAt = request.expiresAt === undefined ? null : isoTime(checkTime('expires_at', request.expiresAt));
     const forms = accessSignedForms(masterId, delegateActorId, access, request.expiresAt);
     return this.#run(call, 'master', masterId, async (object) => {
-      await this.#checkDelegate(call, 'actor_id', delegateActorId);
+      await this.#checkDelegate(call, object, 'actor_id', delegateActorId);
       const input = { eventType: grantedType.master, ledgerId: object.ledgerId, forms };
       const signature = await checkCallSignature(this.#identities, call, 'optional', input);
       return {
@@ -214,10 +215,15 @@ export class Delegations {
     return found;
   }
 
-  async #checkDelegate(call: Call, field: string, actorId: string): Promise<void> {
+  /** The delegate must exist, and must not be of another world than the ledger: that is the world of those parties that have one. */
+  async #checkDelegate(call: Call, object: DelegationObject, field: string, actorId: string): Promise<void> {
     const delegate = await this.#identities.recent(actorId);
     if (delegate === null) throw notFound('actor', field);
     refuseOtherWorld(callerOf(call).world, delegate.world, field);
+    const ledger = await this.#reading.ledgerFacts(object.ledgerId);
+    for (const party of ledger === null ? [] : parties(ledger)) {
+      refuseOtherWorld((await this.#identities.recent(party))?.world ?? null, delegate.world, field);
+    }
   }
 
   /** Finds the object, has the command made and carried out; a retry finds its first outcome. */
