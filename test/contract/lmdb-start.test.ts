@@ -123,6 +123,20 @@ describe('opening a data directory', () => {
     await (await open(dataDir))[Symbol.asyncDispose]();
   });
 
+  test('a record made anew by the next process has a version that was never used', async () => {
+    const dataDir = await newDataDir();
+    const write = { kind: 'kind', id: 'id', replaces: 'absent', value: '{}', lookups: [] };
+    const versions = new Set<string>();
+    for (let round = 0; round < 5; round++) {
+      await using stores = await open(dataDir);
+      const put = await stores.records.put(write);
+      const version = put.ok ? put.version : '';
+      expect(versions.has(version)).toBe(false);
+      versions.add(version);
+      expect(await stores.records.remove('kind', 'id', version)).toBe(true);
+    }
+  });
+
   test('after closing, every call is unavailable', async () => {
     const { ledgers, records, facts, [Symbol.asyncDispose]: close } = await open(await newDataDir());
     const claim = await ledgers.claim('ledger');
