@@ -1,14 +1,21 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { ledgerKey, seqKey } from '../../src/store/lmdb/keys.ts';
 import { type LmdbStores, openLmdb } from '../../src/store/lmdb/open.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import type { StoreFactory, TestClock } from './stores.ts';
 
-/** A directory for one test, not made yet. */
+/** A directory for the running test, not made yet; it and what lies beside it are removed when the test is over. */
 export async function newDataDir(): Promise<string> {
-  return join(await mkdtemp(join(tmpdir(), 'lts-lmdb-')), 'data');
+  const parent = await newParent();
+  onTestFinished(() => rm(parent, { recursive: true, force: true }));
+  return join(parent, 'data');
+}
+
+function newParent(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'lts-lmdb-'));
 }
 
 export function lmdbFactory(): StoreFactory {
@@ -36,7 +43,7 @@ export function lmdbFactory(): StoreFactory {
   return {
     async open(given) {
       clock = given;
-      dataDir = await newDataDir();
+      dataDir = join(await newParent(), 'data');
       return open();
     },
     reopen,
