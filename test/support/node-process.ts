@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+export interface ProcessEnd {
+  readonly code: number | null;
+  readonly stderr: string;
+  readonly stdout: string;
+}
+
+/** `node src/main.ts` as an operator runs it, in a process of its own. */
+export interface NodeProcess extends AsyncDisposable {
+  readonly base: string;
+  readonly grpcAddress: string;
+  readonly opsBase: string;
+  readonly child: ChildProcess;
+  /** What it has said so far. */
+  said(): string;
+  /** SIGKILL, and wait until it is gone. */
+  kill(): Promise<void>;
+  /** SIGTERM, and how it ended. */
+  terminate(): Promise<ProcessEnd>;
+  readonly ended: Promise<ProcessEnd>;
+}
+
+export type ProcessEnvironment = Readonly<Record<string, string>>;
+
+const anyPorts = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0', LOG_LEVEL: 'warn' };
+
+function begin(env: ProcessEnvironment, main: string, args: readonly string[]) {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { PATH, HOME, ...anyPorts, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (data: Buffer) => {
+    stdout += data.toString();
+  });
+  child.stderr.on('data', (data: Buffer) => {
+    stderr += data.toString();
+  });
+  const ended = new Promise<ProcessEnd>((resolve) => {
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
+  });
+  return { child, ended, said: () => stdout + stderr };
+}
+
+/** Runs a program of the project to its end. */
+export function runToEnd(
+  env: ProcessEnvironment,
+  main: string = MAIN,
+  args: readonly string[] = [],
+): Promise<ProcessEnd> {
+  return begin(env, main, args).ended;
+}
+
+/** Starts a node; resolves when it listens, rejects with what it said when it ends before that. */
+export async function startNodeProcess(env: ProcessEnvironment): Promise<NodeProcess> {
+  const { child, ended, said } = begin(env, MAIN, []);
+  const announced = new Promise<void>((resolve) => {
+    child.stdout.on('data', () => {
+      if (said().includes('try it')) resolve();
+    });
+  });
+  await Promise.race([
+    announced,
+    ended.then(({ code, stderr }) => Promise.reject(new Error(`The node ended with ${code}: ${stderr}`))),
+  ]);
+  const found = (pattern: RegExp): string => {
+    const [, value] = pattern.exec(said()) ?? [];
+    if (value === undefined) throw new Error(`The node did not say ${pattern}: ${said()}`);
+    return value;
+  };
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  return {
+    base: found(/REST +(\S+)\/v1/),
+    grpcAddress: found(/gRPC +(\S+)/),
+    opsBase: found(/internal +(\S+)\/metrics/),
+    child,
+    said,
+    kill,
+    terminate: () => {
+      child.kill('SIGTERM');
+      return ended;
+    },
+    ended,
+    [Symbol.asyncDispose]: kill,
+  };
+}

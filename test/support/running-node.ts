@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Environment, readConfig } from '../../src/config.ts';
+import { startEmbedded } from '../../src/embedded.ts';
+import { createLog } from '../../src/log.ts';
+
+/** A whole node in this process, on free ports and with its data in a temporary directory. */
+export interface RunningTestNode extends AsyncDisposable {
+  /** `http://127.0.0.1:port` */
+  readonly base: string;
+  readonly grpcAddress: string;
+  readonly opsBase: string;
+  readonly dataDir: string;
+  /** What was logged, a line each. */
+  readonly lines: readonly string[];
+  /** Stops it and leaves its data where they are. */
+  stop(): Promise<void>;
+}
+
+export function temporaryDir(): string {
+  return mkdtempSync(join(tmpdir(), 'ledger-api-'));
+}
+
+/** `dataDir`: start on what another node left. Without it the directory is removed at the end. */
+export async function runNode(
+  options: { readonly env?: Environment; readonly dataDir?: string } = {},
+): Promise<RunningTestNode> {
+  const dataDir = options.dataDir ?? temporaryDir();
+  const lines: string[] = [];
+  const config = readConfig({
+    HOST: '127.0.0.1',
+    PORT: '0',
+    GRPC_PORT: '0',
+    OPS_PORT: '0',
+    DATA_DIR: dataDir,
+    ...options.env,
+  });
+  const log = createLog('info', { write: (line) => void lines.push(line) });
+  const node = await startEmbedded(config, log, () => {});
+  let stopped: Promise<void> | null = null;
+  const stop = () => {
+    stopped ??= node.stop();
+    return stopped;
+  };
+  return {
+    base: `${config.tls === null ? 'http' : 'https'}://127.0.0.1:${node.http.port}`,
+    grpcAddress: `127.0.0.1:${node.grpc.port}`,
+    opsBase: `http://127.0.0.1:${node.ops.port}`,
+    dataDir,
+    lines,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+      if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
