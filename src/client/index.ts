@@ -15,6 +15,7 @@ export type {
 } from './event-reading.ts';
 export {
   type ActorDocument,
+  type AuthorityDocument,
   type AuthorityKeys,
   authorityKeysOf,
   type KeySource,

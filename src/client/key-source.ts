@@ -48,8 +48,11 @@ export function keysFromResolver(client: {
 /** The keys of the authority as its trust anchor publishes them; none in development mode (phase 1). */
 export type AuthorityKeys = readonly Answer<AuthorityKey>[];
 
+/** The trust anchor document (spec: Authority trust anchor). */
+export type AuthorityDocument = Pick<Answer<GetAuthorityResponse>, 'keys'>;
+
 /** The keys of a trust anchor document; null where it publishes none. */
-export function authorityKeysOf(anchor: Pick<Answer<GetAuthorityResponse>, 'keys'>): AuthorityKeys | null {
+export function authorityKeysOf(anchor: AuthorityDocument): AuthorityKeys | null {
   return anchor.keys.length === 0 ? null : anchor.keys;
 }
 

@@ -15,12 +15,14 @@ export interface VerificationIssue {
 /**
  * What could not be checked with what is at hand:
  * `start_unknown`: what stands before the first event is not known, so nothing ties it to the start of its ledger or master.
+ * `end_unknown`: more events follow what is at hand.
  * `content_unchecked`: the event before in the same master is not there, so the event's content hash cannot be recomputed.
  * `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
  * `actor_keys_unknown`, `authority_keys_unknown`: a signature or seal was found and no key to check it with.
  */
 export type IncompleteType =
   | 'start_unknown'
+  | 'end_unknown'
   | 'content_unchecked'
   | 'hash_unchecked'
   | 'actor_keys_unknown'

@@ -1,0 +1,57 @@
+import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { canonicalJson } from '../domain/canonical.ts';
+import { EventSchema } from '../gen/svc/v1/event_pb.ts';
+import { GetAuthorityResponseSchema, ResolveActorResponseSchema } from '../gen/svc/v1/resolver_pb.ts';
+import { answerFromJson } from './answer-decoding.ts';
+import type { Event } from './event.ts';
+import type { ActorDocument, AuthorityDocument } from './key-source.ts';
+
+/**
+ * Events and documents as JSON with the names of the API, as REST has them, and back: for files that others verify.
+ * What is read back is checked for its types (`invalid_answer`).
+ */
+
+export function eventToJson(event: Event): string {
+  return jsonOf(EventSchema, event);
+}
+
+export function eventFromJson(value: unknown): Event {
+  return answerFromJson(EventSchema, value, 'event') as unknown as Event;
+}
+
+export function actorDocumentToJson(document: ActorDocument): string {
+  return jsonOf(ResolveActorResponseSchema, document);
+}
+
+export function actorDocumentFromJson(value: unknown): ActorDocument {
+  return answerFromJson(ResolveActorResponseSchema, value, 'resolver document') as unknown as ActorDocument;
+}
+
+export function authorityDocumentToJson(document: AuthorityDocument): string {
+  return jsonOf(GetAuthorityResponseSchema, document);
+}
+
+export function authorityDocumentFromJson(value: unknown): AuthorityDocument {
+  return answerFromJson(GetAuthorityResponseSchema, value, 'trust anchor') as unknown as AuthorityDocument;
+}
+
+function jsonOf(desc: DescMessage, answer: object): string {
+  return canonicalJson(namedByApi(desc, answer));
+}
+
+function namedByApi(desc: DescMessage, answer: object): Record<string, unknown> {
+  const values = answer as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    desc.fields
+      .filter((field) => values[field.localName] !== undefined)
+      .map((field) => [field.name, jsonValueOf(field, values[field.localName])]),
+  );
+}
+
+function jsonValueOf(field: DescField, value: unknown): unknown {
+  const { message } = field;
+  if (message === undefined || value === null) return value;
+  return Array.isArray(value)
+    ? value.map((item: object) => namedByApi(message, item))
+    : namedByApi(message, value as object);
+}
