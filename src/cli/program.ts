@@ -1,0 +1,36 @@
+import { Command, CommanderError } from 'commander';
+import { addExport } from './export-command.ts';
+import { addKeygen } from './keygen-command.ts';
+import { addServerCommands } from './server-commands.ts';
+import { addSign } from './sign-command.ts';
+import type { Terminal } from './terminal.ts';
+import { addVerify } from './verify-command.ts';
+
+const FAILED = 1;
+const USAGE = 2;
+
+/** Runs the command line. Whatever goes wrong is one sentence on stderr and an exit code: 1, or 2 for a wrong usage. */
+export async function runProgram(terminal: Terminal, args: readonly string[], version: string): Promise<void> {
+  const program = new Command('ledger-trust')
+    .description('The Ledger Trust Service: keys, signatures, verification, and the server.')
+    .version(version)
+    .exitOverride()
+    .configureOutput({ writeErr: (text) => terminal.tell(text), writeOut: (text) => void terminal.print(text) });
+  // In this order, since commands take over what the program was told before.
+  addKeygen(program, terminal);
+  addSign(program, terminal);
+  addVerify(program, terminal);
+  addExport(program, terminal);
+  addServerCommands(program, terminal);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // The library has told what was wrong; help and version are no errors.
+      terminal.exitWith(error.exitCode === 0 ? 0 : USAGE);
+      return;
+    }
+    terminal.tell(`ledger-trust: ${error instanceof Error ? error.message : String(error)}\n`);
+    terminal.exitWith(FAILED);
+  }
+}

@@ -1,0 +1,35 @@
+import type { Command } from 'commander';
+import type { Terminal } from './terminal.ts';
+
+/** The commands that run inside a node's own place. The server is loaded by them alone, so that the others start at once. */
+export function addServerCommands(program: Command, terminal: Terminal): void {
+  program
+    .command('serve')
+    .description('Run a node with everything in DATA_DIR, until SIGTERM. Settings come from the environment.')
+    .action(async () => {
+      const { serve } = await import('./serve.ts');
+      terminal.exitWith(await serve(terminal.env));
+    });
+
+  program
+    .command('backup')
+    .description('Copy the data of DATA_DIR, of a node that may be running, into a new data directory.')
+    .argument('<dir>', 'directory to make')
+    .action(async (dir: string) => {
+      const { backup } = await import('./backup.ts');
+      await terminal.print(`${await backup(terminal.env, dir)}\n`);
+    });
+
+  program
+    .command('authority')
+    .description('The key that seals the events of a node.')
+    .command('rotate')
+    .description(
+      'Make the private key in FILE the authority of the stopped node; its start is signed by the key in use.',
+    )
+    .argument('<file>', 'Ed25519 private key, PEM (ledger-trust keygen)')
+    .action(async (file: string) => {
+      const { rotate } = await import('./authority.ts');
+      await terminal.print(`${await rotate(terminal.env, file)}\n`);
+    });
+}

@@ -1,0 +1,111 @@
+import { type Command, Option } from 'commander';
+import { createClient } from '../client/client.ts';
+import {
+  type AuthorityKeys,
+  authorityKeysOf,
+  type KeySource,
+  keysFromDocuments,
+  keysFromResolver,
+} from '../client/key-source.ts';
+import type { Verification } from '../client/verification.ts';
+import { verifyEvents } from '../client/verifying.ts';
+import { CliError, readInput, type Terminal } from './terminal.ts';
+import { readActorDocuments, readAuthorityDocument, readVerifyInput, type VerifyInput } from './verify-input.ts';
+import { type KeyOrigin, reportJson, reportText } from './verify-report.ts';
+
+interface VerifyCommandOptions {
+  readonly keys?: readonly string[];
+  readonly authority?: string;
+  readonly resolver?: string;
+  readonly ca?: string;
+  readonly kind?: 'ledger' | 'master' | 'segment';
+  readonly head?: readonly string[];
+  readonly json?: boolean;
+}
+
+const exitCodes: { readonly [verdict in Verification['verdict']]: number } = { valid: 0, invalid: 1, incomplete: 2 };
+
+/** `ledger-trust verify`: events against the rules, without trusting the service that they are from. */
+export function addVerify(program: Command, terminal: Terminal): void {
+  program
+    .command('verify')
+    .description(
+      'Verify exported events. Exit code: 0 valid, 1 invalid, 2 nothing wrong found but not everything checked.',
+    )
+    .argument('<file>', 'an export, or a saved answer of GET …/events; - for stdin')
+    .option('--keys <file...>', 'resolver documents of the signers (offline)')
+    .option('--authority <file>', 'trust anchor document (offline)')
+    .option('--resolver <url>', 'base URL of the service to ask for keys (online)')
+    .option('--ca <file>', 'certificates to trust, PEM')
+    .addOption(
+      new Option('--kind <kind>', 'what the events are; told by the file if left out').choices([
+        'ledger',
+        'master',
+        'segment',
+      ]),
+    )
+    .option('--head <hash...>', 'hashes known from before, which the events must hold')
+    .option('--json', 'show the result as JSON')
+    .action(async (file: string, options: VerifyCommandOptions) => {
+      const input = await readVerifyInput(terminal, file);
+      await using trust = await trustOf(terminal, input, options);
+      const found = await verifyEvents(input.events(), {
+        keys: trust.keys,
+        authorityKeys: trust.authorityKeys,
+        kind: options.kind ?? input.kind,
+        ...(options.head === undefined ? {} : { mustContain: options.head }),
+      });
+      const result = input.goesOn ? goingOn(found) : found;
+      await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
+      terminal.exitWith(exitCodes[result.verdict]);
+    });
+}
+
+interface Trust extends AsyncDisposable {
+  readonly keys: KeySource;
+  readonly authorityKeys: AuthorityKeys | null;
+  readonly origin: KeyOrigin;
+}
+
+/** Keys from the resolver if one is named, else from the files named, else from the export itself. */
+async function trustOf(terminal: Terminal, input: VerifyInput, options: VerifyCommandOptions): Promise<Trust> {
+  if (options.resolver !== undefined) {
+    if (options.keys !== undefined || options.authority !== undefined) {
+      throw new CliError('Give either --resolver or --keys and --authority.');
+    }
+    const ca = options.ca === undefined ? {} : { ca: (await readInput(terminal, options.ca)).toString() };
+    const client = createClient({ baseUrl: options.resolver, ...ca });
+    try {
+      const authorityKeys = authorityKeysOf(await client.getAuthority());
+      const origin = { text: `from the resolver at ${options.resolver}`, sameFile: false };
+      return { keys: keysFromResolver(client), authorityKeys, origin, [Symbol.asyncDispose]: () => client.close() };
+    } catch (error) {
+      await client.close();
+      throw error;
+    }
+  }
+  const named = options.keys === undefined ? null : await readActorDocuments(terminal, options.keys);
+  const anchor =
+    options.authority === undefined ? input.authority : await readAuthorityDocument(terminal, options.authority);
+  const sameFile =
+    (named === null && input.actors.length > 0) || (options.authority === undefined && input.authority !== null);
+  const text = named !== null ? `from ${options.keys?.join(', ')}` : sameFile ? 'from the file itself' : 'none given';
+  return {
+    keys: keysFromDocuments(named ?? input.actors),
+    authorityKeys: anchor === null ? null : authorityKeysOf(anchor),
+    origin: { text, sameFile },
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+/** An answer with a next_cursor is the beginning of a list. */
+function goingOn(result: Verification): Verification {
+  const reason = {
+    type: 'end_unknown' as const,
+    detail: 'the answer names a next_cursor: more events follow what was saved',
+    eventId: '',
+    count: 0,
+  };
+  const verdict = result.verdict === 'valid' ? 'incomplete' : result.verdict;
+  return { ...result, verdict, verified: false, incomplete: [...result.incomplete, reason] };
+}

@@ -1,0 +1,74 @@
+import type { Verification } from '../client/verification.ts';
+
+/** Issues shown to people; `--json` shows all. */
+const ISSUES_SHOWN_MAX = 20;
+
+/** Where the keys came from, in words. */
+export interface KeyOrigin {
+  readonly text: string;
+  /** The keys came in the same file as the events, so that whoever made the one may have made the other. */
+  readonly sameFile: boolean;
+}
+
+/** The result in words, for people. */
+export function reportText(result: Verification, origin: KeyOrigin): string {
+  const { checked, head } = result;
+  const lines = [
+    `${result.verdict.toUpperCase()}  ${headline(result)}`,
+    `  hashes      ${checked.contentHashes} contents and ${checked.chainHashes} chain hashes of ${checked.events} events recomputed`,
+    `  signatures  ${checked.actorSignatures} of actors and ${checked.authoritySeals} seals of the authority verified`,
+    `  keys        ${origin.text}`,
+  ];
+  if (head !== null) lines.push(`  head        seq ${head.seq}, hash ${head.hash}`);
+  for (const issue of result.issues.slice(0, ISSUES_SHOWN_MAX)) {
+    lines.push(`  ✗ ${issue.type}  event ${issue.eventId}: ${issue.detail}`);
+  }
+  const more = result.issues.length - ISSUES_SHOWN_MAX;
+  if (more > 0) lines.push(`  ✗ and ${more} more: see --json`);
+  for (const reason of result.incomplete) {
+    lines.push(`  ? ${reason.type}  ${reason.count} of the events: ${reason.detail}`);
+  }
+  if (origin.sameFile) {
+    lines.push(
+      '  ! The keys are from the file itself: check them against the resolver of the service with --resolver URL.',
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function headline(result: Verification): string {
+  switch (result.verdict) {
+    case 'valid':
+      return 'everything was recomputed and verified';
+    case 'incomplete':
+      return 'nothing wrong was found, and not everything could be checked';
+    case 'invalid':
+      return `${result.issues.length} things are wrong`;
+  }
+}
+
+/** The result as JSON with the names of the API. */
+export function reportJson(result: Verification, origin: KeyOrigin): string {
+  const { checked } = result;
+  const shown = {
+    verdict: result.verdict,
+    verified: result.verified,
+    checked: {
+      events: checked.events,
+      content_hashes: checked.contentHashes,
+      chain_hashes: checked.chainHashes,
+      actor_signatures: checked.actorSignatures,
+      authority_seals: checked.authoritySeals,
+    },
+    issues: result.issues.map(({ eventId, type, detail }) => ({ event_id: eventId, type, detail })),
+    incomplete: result.incomplete.map(({ type, detail, eventId, count }) => ({
+      type,
+      detail,
+      event_id: eventId,
+      count,
+    })),
+    head: result.head,
+    keys_from: origin.text,
+  };
+  return `${JSON.stringify(shown, null, 2)}\n`;
+}
