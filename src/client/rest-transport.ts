@@ -2,7 +2,7 @@ import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { type Dispatcher, Pool } from 'undici';
 import { answerFromJson } from './answer-decoding.ts';
 import type { Endpoint } from './endpoint.ts';
-import { invalidAnswer, type LedgerTrustError } from './error.ts';
+import { invalidAnswer, LedgerTrustError } from './error.ts';
 import { jsonBody, pathAndQuery } from './request-encoding.ts';
 import { connectionError, restError } from './rest-error.ts';
 import type { Headers, Received, Transport, Wire } from './transport.ts';
@@ -115,11 +115,12 @@ function received(endpoint: Endpoint, answer: Dispatcher.ResponseData, text: str
     }
   }
   const whole = endpoint.rest?.responseField ?? null;
-  return {
-    answer: answerFromJson(desc, whole === null ? json : { [whole.name]: json }),
-    requestId,
-    replayed: headerOf(answer, 'idempotent-replayed') === 'true',
-  };
+  const replayed = headerOf(answer, 'idempotent-replayed') === 'true';
+  try {
+    return { answer: answerFromJson(desc, whole === null ? json : { [whole.name]: json }), requestId, replayed };
+  } catch (error) {
+    throw error instanceof LedgerTrustError ? new LedgerTrustError(error.code, error.message, facts) : error;
+  }
 }
 
 function headerOf(answer: Dispatcher.ResponseData, name: string): string | null {
@@ -140,7 +141,7 @@ async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncIterable<string> 
 
 function outward(thrown: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
-  if (thrown instanceof Error && thrown.name === 'LedgerTrustError') return thrown;
+  if (thrown instanceof LedgerTrustError) return thrown;
   if (thrown instanceof TypeError) return thrown;
   return connectionError(thrown);
 }
