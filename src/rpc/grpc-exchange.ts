@@ -1,4 +1,4 @@
-import { create, type DescMessage, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import type { Message } from '@bufbuild/protobuf';
 import {
   Metadata,
   type ServerDuplexStream,
@@ -10,6 +10,7 @@ import type { LedgerError } from '../domain/errors.ts';
 import { sha256Hex } from '../domain/hash.ts';
 import { limits } from '../limits.ts';
 import type { EntityRequest } from '../service/credentials.ts';
+import { encodeAnswer } from './binary-encode.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Endpoint } from './endpoint.ts';
 import { statusDetails } from './error-info.ts';
@@ -29,6 +30,7 @@ type AnyCall =
 /** What gRPC calls of all kinds have in common. Messages are bytes here: they are read when the pipeline asks for them. */
 abstract class GrpcExchange implements Exchange {
   readonly door = 'grpc';
+  call: RunningCall | null = null;
   protected readonly endpoint: Endpoint;
   readonly #call: AnyCall;
   readonly #clientAddress: ClientAddress;
@@ -92,9 +94,7 @@ abstract class GrpcExchange implements Exchange {
   }
 
   protected serialize(answer: object): Buffer {
-    const desc: DescMessage = this.endpoint.method.output;
-    const bytes = toBinary(desc, create(desc, answer as MessageInitShape<DescMessage>));
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return encodeAnswer(this.endpoint.method.output, answer);
   }
 }
 
