@@ -10,7 +10,7 @@ import type { RunningCall } from './running-call.ts';
  */
 export interface CallRegister {
   add(call: RunningCall, exchange: Exchange): void;
-  remove(call: RunningCall): void;
+  remove(exchange: Exchange): void;
   readonly size: number;
   /** Resolves when no call runs any more; false if some still do after `timeoutMs`. */
   drained(timeoutMs: number): Promise<boolean>;
@@ -23,15 +23,15 @@ export function createCallRegister(
   now: () => number,
   answerFor: (call: RunningCall, exchange: Exchange, error: LedgerError) => void,
 ): CallRegister {
-  const calls = new Map<RunningCall, Exchange>();
-  const byExchange = new WeakMap<Exchange, RunningCall>();
+  const exchanges = new Set<Exchange>();
   const waiting = new Set<() => void>();
 
   const sweep = (): void => {
-    if (calls.size === 0) return;
+    if (exchanges.size === 0) return;
     const time = now();
-    for (const [call, exchange] of calls) {
-      if (call.deadline > time) continue;
+    for (const exchange of exchanges) {
+      const { call } = exchange;
+      if (call === null || call.deadline > time) continue;
       call.abort('deadline passed');
       if (call.answered || call.deadline + limits.deadlineGraceMs > time) continue;
       call.answered = true;
@@ -42,18 +42,18 @@ export function createCallRegister(
 
   return {
     get size() {
-      return calls.size;
+      return exchanges.size;
     },
     add(call, exchange) {
-      calls.set(call, exchange);
-      byExchange.set(exchange, call);
+      exchange.call = call;
+      exchanges.add(exchange);
     },
-    remove(call) {
-      calls.delete(call);
-      if (calls.size === 0) for (const wake of waiting) wake();
+    remove(exchange) {
+      exchanges.delete(exchange);
+      if (exchanges.size === 0) for (const wake of waiting) wake();
     },
     drained(timeoutMs) {
-      if (calls.size === 0) return Promise.resolve(true);
+      if (exchanges.size === 0) return Promise.resolve(true);
       return new Promise((resolve) => {
         const done = (empty: boolean): void => {
           clearTimeout(late);
@@ -66,7 +66,8 @@ export function createCallRegister(
       });
     },
     hangUp(exchange) {
-      byExchange.get(exchange)?.abort('caller gone');
+      // grpc-js and node:http report the end of answered calls likewise.
+      if (exchange.call?.answered === false) exchange.call.abort('caller gone');
     },
     [Symbol.dispose]() {
       clearInterval(timer);

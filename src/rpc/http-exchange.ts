@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientAddress } from './client-address.ts';
+import type { RunningCall } from './running-call.ts';
 
 /** What REST and Connect know alike of a request on the HTTP port. */
 export abstract class HttpExchange {
+  call: RunningCall | null = null;
   protected readonly request: IncomingMessage;
   protected readonly response: ServerResponse;
   readonly #clientAddress: ClientAddress;

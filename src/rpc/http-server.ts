@@ -19,15 +19,17 @@ export function continueIfExpected(request: IncomingMessage, response: ServerRes
   if (expectsContinue.delete(request)) response.writeContinue();
 }
 
+/** The answer under way on a connection: bytes that break its request's body must not be answered a second time. */
+const underWay = Symbol('answer under way');
+type Answering = Duplex & { [underWay]?: ServerResponse };
+
 /**
  * A node:http (or https) server with the bounds of limits.ts, that answers with the error envelope whatever it cannot read
  * as HTTP. Headers sent several times come joined, so that two credentials never pass for one.
  */
 export function createHttpServer(serve: RequestListener, tls: TlsKeys | null, newId: () => string): Server {
-  /** The answer under way on a connection: bytes that break its request's body must not be answered a second time. */
-  const underWay = new WeakMap<Duplex, ServerResponse>();
   const listener: RequestListener = (request, response) => {
-    underWay.set(request.socket, response);
+    (request.socket as Answering)[underWay] = response;
     serve(request, response);
   };
   const options = {
@@ -64,7 +66,7 @@ export function createHttpServer(serve: RequestListener, tls: TlsKeys | null, ne
       .end(body);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const response = underWay.get(socket);
+    const response = (socket as Answering)[underWay];
     if (response?.headersSent === true && !response.req.complete) socket.end(() => socket.destroy());
     else refuseBytes(error, socket, newId());
   });

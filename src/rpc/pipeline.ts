@@ -108,7 +108,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
       } catch (thrown) {
         await fail(call, exchange, decoded, thrown);
       } finally {
-        running.remove(call);
+        running.remove(exchange);
       }
     },
 
@@ -124,7 +124,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
       } catch (thrown) {
         await fail(call, exchange, decoded, thrown);
       } finally {
-        running.remove(call);
+        running.remove(exchange);
       }
     },
 
@@ -144,7 +144,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
         await fail(call, exchange, null, thrown);
       } finally {
         exchange.requests.stop();
-        running.remove(call);
+        running.remove(exchange);
       }
     },
   };

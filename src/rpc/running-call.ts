@@ -31,7 +31,7 @@ export class RunningCall implements Call {
   ledgers: Set<string> | null = null;
   #entropy: Entropy;
   #abort: AbortController | null = null;
-  #ended: Error | null = null;
+  #ended: string | null = null;
 
   constructor(
     endpoint: Endpoint,
@@ -69,7 +69,7 @@ export class RunningCall implements Call {
   get signal(): AbortSignal {
     if (this.#abort === null) {
       this.#abort = new AbortController();
-      if (this.#ended !== null) this.#abort.abort(this.#ended);
+      if (this.#ended !== null) this.#abort.abort(new Error(this.#ended));
     }
     return this.#abort.signal;
   }
@@ -77,8 +77,8 @@ export class RunningCall implements Call {
   /** The caller has gone, or the deadline has passed: ends the signal. */
   abort(reason: string): void {
     if (this.#ended !== null) return;
-    this.#ended = new Error(reason);
-    this.#abort?.abort(this.#ended);
+    this.#ended = reason;
+    this.#abort?.abort(new Error(reason));
   }
 
   get aborted(): boolean {
