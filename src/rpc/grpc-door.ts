@@ -69,13 +69,14 @@ export async function openGrpcDoor(parts: GrpcDoorParts, host: string, port: num
   const close = async (graceMs: number): Promise<void> => {
     setServing(false);
     const closed = new Promise<void>((resolve) => net.close(() => resolve()));
-    const finished = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-    let late: NodeJS.Timeout | undefined;
-    await Promise.race([finished, new Promise((resolve) => (late = setTimeout(resolve, graceMs)))]);
-    clearTimeout(late);
-    for (const socket of sockets) socket.destroy();
-    server.forceShutdown();
+    // Each connection is told to go away and ends by itself after its last call. grpc-js says too early that all have.
+    server.tryShutdown(() => {});
+    const late = setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, graceMs);
     await closed;
+    clearTimeout(late);
+    server.forceShutdown();
   };
   return { ...addressOf(net), setServing, close, [Symbol.asyncDispose]: () => close(0) };
 }
