@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DescMethod, DescMethodServerStreaming, DescMethodUnary } from '@bufbuild/protobuf';
+import type { DescMethodServerStreaming, DescMethodUnary } from '@bufbuild/protobuf';
 import {
   type ConnectRouter,
   createConnectRouter,
@@ -62,18 +62,16 @@ export function createConnectDoor(parts: HttpDoorParts): HttpDoor {
         'POST, OPTIONS',
       ]);
     }
-    const unaryFraming = connectFormat(request.headers['content-type']);
-    if (unaryFraming === null || handler.supportedContentType(request.headers['content-type'] ?? '') === false) {
+    const format = connectFormat(request.headers['content-type']);
+    if (format === null || handler.supportedContentType(request.headers['content-type'] ?? '') === false) {
       return refuse(
         new LedgerError('unsupported_media_type', 'Send a content type of Connect or gRPC-Web.', {
           header: 'Content-Type',
         }),
       );
     }
-    for (const [at, name] of parts.cors.answer(request.headers.origin).entries()) {
-      const value = parts.cors.answer(request.headers.origin)[at + 1];
-      if (at % 2 === 0 && value !== undefined) response.setHeader(name, value);
-    }
+    const cors = parts.cors.answer(request.headers.origin);
+    for (let at = 0; at < cors.length; at += 2) response.setHeader(cors[at] ?? '', cors[at + 1] ?? '');
     void run(parts, handler, request, response);
   };
 }
@@ -160,9 +158,4 @@ function register(parts: HttpDoorParts, router: ConnectRouter, endpoint: Endpoin
     };
     router.rpc(method as DescMethodServerStreaming, stream as MethodImpl<DescMethodServerStreaming>);
   }
-}
-
-/** Whether a method is served by this door. */
-export function isConnectMethod(method: DescMethod): boolean {
-  return method.methodKind === 'unary' || method.methodKind === 'server_streaming';
 }
