@@ -39,7 +39,7 @@ export const limits = Object.freeze({
   /** Calls at once on one HTTP/2 connection: a bidirectional stream counts as one. */
   grpcStreamsMax: 1_000,
   /** What one HTTP/2 connection may hold of headers and unsent data: bounds rapid resets and floods of settings. */
-  grpcSessionMemoryMb: 32,
+  grpcSessionMemoryMb: 128,
   /** A quiet peer is asked whether it lives, and dropped when it does not say so. */
   grpcKeepaliveMs: 60_000,
   grpcKeepaliveTimeoutMs: 20_000,
@@ -54,11 +54,7 @@ export const limits = Object.freeze({
   streamLastOutcomesMs: 5_000,
 
   /** decisions.md, section 1. */
-  idempotencyKeyMaxChars: 255,
   idempotencyStoredMs: 24 * 60 * 60_000,
-  requestIdMaxChars: 128,
-  /** X-Delivery-Chain: 16 items of two ids and a role take some 2 KiB. */
-  deliveryChainMaxChars: 8 * 1024,
   /** decisions.md, section 4: how far X-Timestamp of a signed entity request may be off. */
   entityRequestSkewMs: 300_000,
 
