@@ -1,10 +1,12 @@
+import { connect } from 'node:http2';
+import { create, toBinary } from '@bufbuild/protobuf';
 import type { Client } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { sha256Hex } from '../../src/domain/hash.ts';
 import { DeveloperService } from '../../src/gen/svc/v1/developer_pb.ts';
 import { HealthService } from '../../src/gen/svc/v1/health_pb.ts';
-import { type AppendEventsRequest, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
+import { type AppendEventsRequest, AppendEventsRequestSchema, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import type { Call } from '../../src/service/call.ts';
 import { callGrpc, grpcClient, infoOf, openGrpcStream } from '../support/door-grpc.ts';
 import { bearer, type DoorNode, goodKey, keyedEntityId, masterId, startDoorNode } from '../support/door-node.ts';
@@ -38,7 +40,13 @@ beforeAll(async () => {
         for await (const request of requests) {
           taken += 1;
           if (request.eventType === 'BREAK') throw new LedgerError('overloaded', 'Too much.');
-          yield { clientIndex: request.clientIndex, outcome: { case: 'appended', value: { replayed: false } } };
+          yield {
+            clientIndex: request.clientIndex,
+            outcome: {
+              case: 'appended',
+              value: { replayed: false, event: { hash: 'x'.repeat(request.eventType === 'LARGE' ? 10_000 : 0) } },
+            },
+          };
         }
       },
     },
@@ -197,20 +205,34 @@ describe('streams both ways', () => {
     expect(Date.now() - began).toBeLessThan(1_000);
   });
 
-  it('a caller that does not read its outcomes is not read from', async () => {
+  it('a caller that does not read its outcomes is not read from, and gets them all once it reads', async () => {
     taken = 0;
-    const stream = openGrpcStream(client, MasterService.method.appendEvents, bearer);
-    stream.on('error', () => {});
-    const sent = 60_000;
-    for (let at = 0; at < sent; at += 1) stream.write({ clientIndex: BigInt(at), payload: '{}' });
-    stream.end();
+    // grpc-js reads ahead without bound while nobody reads, so the caller is a bare HTTP/2 one.
+    const session = connect(`http://${node.grpcAddress}`);
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/svc.v1.MasterService/AppendEvents',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      ...bearer,
+    });
+    const request = toBinary(AppendEventsRequestSchema, create(AppendEventsRequestSchema, { eventType: 'LARGE' }));
+    const frame = Buffer.concat([Buffer.from([0, 0, 0, 0, request.length]), request]);
+    const sent = 2_000;
+    stream.end(Buffer.concat(Array<Buffer>(sent).fill(frame)));
     const settled = async (): Promise<number> => {
-      for (let last = -1; last !== taken; await new Promise((resolve) => setTimeout(resolve, 200))) last = taken;
+      for (let last = -1; last !== taken || taken === 0; await new Promise((resolve) => setTimeout(resolve, 100)))
+        last = taken;
       return taken;
     };
-    expect(await settled()).toBeLessThan(sent / 2);
-    const { indexes } = await outcomesOf(stream);
-    expect(indexes).toEqual(Array.from({ length: sent }, (_, at) => at));
+    expect(await settled()).toBeLessThan(200);
+    let bytes = 0;
+    stream.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    await new Promise((resolve) => stream.on('end', resolve));
+    session.close();
+    expect([taken, bytes > sent * 10_000]).toEqual([sent, true]);
   });
 
   it('a caller that hangs up ends the call', async () => {
@@ -218,9 +240,8 @@ describe('streams both ways', () => {
     stream.on('error', () => {});
     stream.write({ clientIndex: 1n });
     await new Promise((resolve) => stream.once('data', resolve));
-    const running = node.pipeline.running.size;
+    expect(node.pipeline.running.size).toBeGreaterThan(0);
     stream.cancel();
-    while (node.pipeline.running.size >= running) await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(streamCall?.signal.aborted).toBe(true);
+    while (node.pipeline.running.size > 0) await new Promise((resolve) => setTimeout(resolve, 10));
   });
 });
