@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
-import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 import { actorDocumentToJson, authorityDocumentToJson, eventToJson } from '../client/answer-encoding.ts';
-import { createClient, type LedgerTrustClient } from '../client/client.ts';
+import type { LedgerTrustClient } from '../client/client.ts';
 import { actorUri } from '../domain/svc-uri.ts';
 import { exportFormat } from './export-file.ts';
 import { CliError, readInput, reasonOf, type Terminal } from './terminal.ts';
@@ -32,6 +31,7 @@ export function addExport(program: Command, terminal: Terminal): void {
     .action(async (ledgerId: string, options: ExportOptions) => {
       const apiKey = await readApiKey(terminal, options.apiKeyFile);
       const ca = options.ca === undefined ? {} : { ca: (await readInput(terminal, options.ca)).toString() };
+      const { createClient } = await import('../client/client.ts');
       await using client = createClient({ baseUrl: options.url, apiKey, ...ca });
       const sink = options.out === undefined ? stdoutSink(terminal) : await fileSink(options.out);
       try {
@@ -70,7 +70,7 @@ type Write = (line: string) => Promise<void>;
 
 async function writeExport(terminal: Terminal, client: LedgerTrustClient, ledgerId: string, write: Write) {
   const newest = await client.listLedgerEvents({ ledgerId, limit: 1, order: 'desc' });
-  const bar = progress(terminal, (newest.events[0]?.seq ?? -1) + 1);
+  const bar = await progress(terminal, (newest.events[0]?.seq ?? -1) + 1);
   const authors = new Set<string>();
   let count = 0;
   let issues = 0;
@@ -107,8 +107,9 @@ interface Bar {
   stop(): void;
 }
 
-function progress(terminal: Terminal, total: number): Bar {
+async function progress(terminal: Terminal, total: number): Promise<Bar> {
   if (!terminal.isWatched) return { update: () => {}, stop: () => {} };
+  const { SingleBar } = await import('cli-progress');
   const bar = new SingleBar({ format: '{bar} {value} of {total} events', stream: process.stderr, hideCursor: true });
   bar.start(total, 0);
   return { update: (count) => bar.update(count), stop: () => bar.stop() };

@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import { createClient } from '../client/client.ts';
 import {
   type AuthorityKeys,
   authorityKeysOf,
@@ -74,6 +73,8 @@ async function trustOf(terminal: Terminal, input: VerifyInput, options: VerifyCo
       throw new CliError('Give either --resolver or --keys and --authority.');
     }
     const ca = options.ca === undefined ? {} : { ca: (await readInput(terminal, options.ca)).toString() };
+    // Loaded here, since what works offline need not wait for it.
+    const { createClient } = await import('../client/client.ts');
     const client = createClient({ baseUrl: options.resolver, ...ca });
     try {
       const authorityKeys = authorityKeysOf(await client.getAuthority());
