@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { startEmbedded } from '../../src/embedded.ts';
+import { createLog } from '../../src/log.ts';
+import type { RunningNode } from '../../src/node.ts';
+
+/** Runs exactly what the README tells a newcomer to type, against a node of its own. */
+const root = resolve(import.meta.dirname, '../..');
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const blocks = [...readme.matchAll(/<!-- run -->\n```sh\n([\s\S]*?)```/g)].map(([, code]) => code ?? '');
+
+const place = mkdtempSync(join(tmpdir(), 'readme-'));
+let node: RunningNode;
+
+beforeAll(async () => {
+  const env = {
+    DATA_DIR: join(place, 'data'),
+    PORT: '0',
+    GRPC_PORT: '0',
+    OPS_PORT: '0',
+    HOST: '127.0.0.1',
+    LOG_LEVEL: 'silent',
+  };
+  node = await startEmbedded(readConfig(env), createLog('silent'), () => {});
+  for (const name of ['package.json', 'node_modules', 'src']) symlinkSync(join(root, name), join(place, name));
+});
+
+afterAll(async () => {
+  await node?.stop();
+  rmSync(place, { recursive: true, force: true });
+});
+
+function shell(script: string): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }> {
+  return new Promise((done) => {
+    const bash = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+      cwd: place,
+      env: { ...process.env, BASE: `http://127.0.0.1:${node.http.port}` },
+    });
+    let out = '';
+    let err = '';
+    bash.stdout.on('data', (chunk) => {
+      out += chunk;
+    });
+    bash.stderr.on('data', (chunk) => {
+      err += chunk;
+    });
+    bash.on('close', (code) => done({ code, out, err }));
+  });
+}
+
+test('the walk from nothing to a first signed, verified event does what the README says', {
+  timeout: 120_000,
+}, async () => {
+  expect(blocks.length).toBeGreaterThan(6);
+  const { code, out, err } = await shell(blocks.join('\n'));
+  expect({ code, err }).toMatchObject({ code: 0 });
+  expect(out).toContain('"status":"recorded"');
+  expect(out).toMatch(/^true$/m);
+  // A development node publishes no key of its authority, so that two seals stay unchecked; nothing else does.
+  expect(out).toMatch(/^INCOMPLETE[\s\S]*2 of the events: no key of the authority[\s\S]*^exit code 2$/m);
+  expect(out).toMatch(/^INVALID[\s\S]*hash_mismatch[\s\S]*^found out, exit code 1$/m);
+});
+
+test('a step that fails would be noticed', async () => {
+  expect((await shell('false\ntrue')).code).not.toBe(0);
+});
