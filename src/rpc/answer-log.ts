@@ -2,7 +2,8 @@ import type { Message } from '@bufbuild/protobuf';
 import type { ErrorCode, LedgerError } from '../domain/errors.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Door, Exchange } from './exchange.ts';
+import type { Door } from './door.ts';
+import type { Exchange } from './exchange.ts';
 import type { RunningCall } from './running-call.ts';
 import { statusOf } from './status.ts';
 

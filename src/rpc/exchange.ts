@@ -2,9 +2,8 @@ import type { Message } from '@bufbuild/protobuf';
 import type { LedgerError } from '../domain/errors.ts';
 import type { JsonNode } from '../domain/json.ts';
 import type { EntityRequest } from '../service/credentials.ts';
+import type { Door } from './door.ts';
 import type { RunningCall } from './running-call.ts';
-
-export type Door = 'rest' | 'connect' | 'grpc';
 
 /** A request message, with its fields of JSON text in canonical form. */
 export interface Decoded {

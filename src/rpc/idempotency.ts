@@ -12,12 +12,14 @@ import type { SecretBox } from '../service/secret-box.ts';
 import type { RecordStore, StoredRecord } from '../store/record-store.ts';
 import { type Random, SEED_BYTES, seededEntropy } from './entropy.ts';
 import type { RunningCall } from './running-call.ts';
+import { statusOf } from './status.ts';
 
 /**
  * Calls that are no appends, done once for each key (decisions.md, section 1; architecture.md, 'Calls that are no
  * appends'). A claim record is put before the call runs. It holds a seed, from which every run of the call takes the same
  * ids, secrets and time, so that running it again after a crash comes to the same result; so a claim may be taken over
- * whenever its deadline has passed, and at once where its run ended in an error. Seed and answer may give secrets away, so both
+ * whenever its deadline has passed, and at once where its run ended in an error. Where the first run was refused (4xx), nothing was made and
+ * the claim is forgotten. Seed and answer may give secrets away, so both
  * are sealed.
  */
 
@@ -48,6 +50,8 @@ export interface IdempotencyParts {
 interface Held {
   readonly claim: Claim;
   readonly version: string;
+  /** No run came before this one. */
+  readonly first: boolean;
 }
 
 /**
@@ -75,7 +79,9 @@ export async function runOnce(
   try {
     answer = asMessage(output, await run());
   } catch (error) {
-    await settle(parts, id, taken, { ...taken.claim, state: 'free', deadline: 0 });
+    // The first run of a claim that was refused has made nothing: the key is free again, for whatever call.
+    if (taken.first && isRefusal(error)) await release(parts, id, taken);
+    else await settle(parts, id, taken, { ...taken.claim, state: 'free', deadline: 0 });
     throw error;
   }
   const sealed = parts.secrets.seal(toBinary(output, answer), answerContext(id));
@@ -94,12 +100,12 @@ async function takeClaim(parts: IdempotencyParts, call: RunningCall, id: string,
     const current = known !== null && known.expires > parts.now() ? known : null;
     if (found !== null && current !== null) {
       if (current.fingerprint !== fingerprint) throw keyReused();
-      if (current.state === 'done') return { claim: current, version: found.version };
+      if (current.state === 'done') return { claim: current, version: found.version, first: false };
       if (current.state === 'running' && current.deadline > parts.now()) throw inProgress(call);
     }
     const claim = current === null ? freshClaim(parts, call, id, fingerprint) : takenOver(current, call);
     const put = await parts.records.put(record(id, claim, found?.version ?? 'absent'));
-    if (put.ok) return { claim, version: put.version };
+    if (put.ok) return { claim, version: put.version, first: current === null };
     found = put.current;
   }
   throw inProgress(call);
@@ -136,6 +142,19 @@ async function settle(parts: IdempotencyParts, id: string, held: Held, claim: Cl
   } catch (error) {
     if (!(error instanceof LedgerError)) throw error;
   }
+}
+
+/** Forgets a claim. One that cannot be removed now stays as if its run had been lost. */
+async function release(parts: IdempotencyParts, id: string, held: Held): Promise<void> {
+  try {
+    await parts.records.remove(KIND, id, held.version);
+  } catch (error) {
+    if (!(error instanceof LedgerError)) throw error;
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof LedgerError && statusOf(error.code).http < 500;
 }
 
 function record(id: string, claim: Claim, replaces: string) {

@@ -1,9 +1,9 @@
 import type { CommandMark } from '../domain/event.ts';
 import type { JsonNode } from '../domain/json.ts';
 import type { Call, Caller, CallSignature } from '../service/call.ts';
+import type { Door } from './door.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Entropy } from './entropy.ts';
-import type { Door } from './exchange.ts';
 
 const noJson: ReadonlyMap<string, JsonNode> = new Map();
 

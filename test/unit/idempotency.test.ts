@@ -117,6 +117,29 @@ describe('an idempotency key', () => {
     expect(spaced.headers.get('idempotent-replayed')).toBe('true');
   });
 
+  it('of a call that was refused is free again, for another body too', async () => {
+    let refuse = true;
+    const node = await start(async (request, call) => {
+      if (refuse) throw new LedgerError('invalid_argument', 'Not like this.');
+      return made(request, call);
+    });
+    expect((await create(node, 'a')).code).toBe('invalid_argument');
+    refuse = false;
+    expect((await create(node, 'a', { name: 'corrected' })).status).toBe(200);
+  });
+
+  it('of a call that failed half way keeps what it was for: it may have made something', async () => {
+    let fail = true;
+    const node = await start(async (request, call) => {
+      if (fail) throw new LedgerError('unavailable', 'Half of it is made.');
+      return made(request, call);
+    });
+    expect((await create(node, 'a')).code).toBe('unavailable');
+    fail = false;
+    expect((await create(node, 'a', { name: 'other' })).code).toBe('idempotency_key_reused');
+    expect((await create(node, 'a')).status).toBe(200);
+  });
+
   it('a hundred times at once runs once; the others are in progress or get its answer', async () => {
     let runs = 0;
     const node = await start(async (request, call) => {
