@@ -1,7 +1,9 @@
 import { accessSync, constants, mkdirSync } from 'node:fs';
+import type { AccessLog } from '../access-log.ts';
 import type { LedgerStore } from '../ledger-store.ts';
 import type { RecordStore } from '../record-store.ts';
 import { StartError } from '../start-error.ts';
+import { LmdbAccessLog } from './access-log.ts';
 import { Commits } from './commits.ts';
 import { checkDataFile } from './data-file.ts';
 import { claimFormat } from './format.ts';
@@ -26,6 +28,7 @@ export interface LmdbOptions {
 export interface LmdbStores extends AsyncDisposable {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
+  readonly access: AccessLog;
   /** Small durable texts that the node keeps of itself. */
   readonly facts: NodeFacts;
 }
@@ -45,6 +48,7 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
     return {
       ledgers: new LmdbLedgerStore(tables, commits, now),
       records: new LmdbRecordStore(tables, commits),
+      access: new LmdbAccessLog(tables, commits),
       facts: new NodeFacts(tables, commits),
       [Symbol.asyncDispose]: async () => {
         commits.close();

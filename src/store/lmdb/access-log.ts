@@ -1,0 +1,170 @@
+import { LedgerError } from '../../domain/errors.ts';
+import type { AccessEvent, AccessLog, AccessPage } from '../access-log.ts';
+import { accessTime, checkAccessOrder } from '../access-order.ts';
+import { OutcomeUnknown } from '../ledger-store.ts';
+import { blockEventsMax, formatBlock, parseBlock } from './access-block.ts';
+import {
+  actorLedgerPrefix,
+  actorPrefix,
+  blockKey,
+  blockOfLedgerKey,
+  blockTimeKey,
+  countOfBlockKey,
+  formatPlaces,
+  placesOf,
+  timeOfBlockKey,
+} from './access-keys.ts';
+import { AccessWindows } from './access-windows.ts';
+import type { Commits } from './commits.ts';
+import { keysIn } from './ranges.ts';
+import type { BytesTable, Tables } from './tables.ts';
+
+/** Blocks passed over between two turns of the event loop: an offset of 100,000 must not hold up appends. */
+const KEYS_AT_ONCE = 256;
+
+/** The access histories of one LMDB environment: blocks of events in tables of 15 days each. */
+export class LmdbAccessLog implements AccessLog {
+  readonly #windows: AccessWindows;
+  readonly #commits: Commits;
+
+  constructor(tables: Tables, commits: Commits) {
+    this.#windows = new AccessWindows(tables, commits);
+    this.#commits = commits;
+  }
+
+  async append(events: readonly AccessEvent[]): Promise<void> {
+    checkAccessOrder(events);
+    const last = events.at(-1);
+    if (last === undefined) return;
+    this.#commits.checkUsable();
+    const rows = rowsOf(events);
+    const table = this.#windows.at(accessTime(last.id));
+    await this.#settled(() =>
+      table.batch(() => {
+        for (const { key, value } of rows) table.put(key, value);
+      }),
+    );
+  }
+
+  async list(actorId: string, page: AccessPage): Promise<AccessEvent[]> {
+    const found: AccessEvent[] = [];
+    let skip = page.offset;
+    const windows = this.#windows.windows();
+    for (const { table } of page.descending ? windows.reverse() : windows) {
+      for await (const { key, whole } of this.#blocksIn(table, actorId, page)) {
+        if (found.length === page.limit) return found;
+        const count = countOfBlockKey(key);
+        if (whole && skip >= count) {
+          skip -= count;
+          continue;
+        }
+        const shown = readBlock(table, actorId, page, key).filter(({ id }) => whole || accessTime(id) >= page.since);
+        if (page.descending) shown.reverse();
+        found.push(...shown.slice(skip, skip + page.limit - found.length));
+        skip = Math.max(0, skip - shown.length);
+      }
+    }
+    return found;
+  }
+
+  async sweep(before: number): Promise<number> {
+    return this.#settled(() => this.#windows.drop(before));
+  }
+
+  /**
+   * Keys of the blocks that may hold what a page asks for, in the order of reading. `whole`: nothing in the block is older
+   * than what is asked for.
+   */
+  async *#blocksIn(
+    table: BytesTable,
+    actorId: string,
+    { ledgerId, since, descending }: AccessPage,
+  ): AsyncGenerator<{ readonly key: Uint8Array; readonly whole: boolean }> {
+    const prefix = prefixOf(actorId, ledgerId);
+    this.#commits.checkReadable();
+    table.resetReadTxn();
+    // The last block that begins earlier may still hold some.
+    const edge = blockTimeKey(prefix, Math.max(0, since));
+    const [before] = keysIn(table, { prefix, from: edge, behindFrom: true, descending: true, limit: 1 });
+    let from = descending ? undefined : before;
+    for (let first = true; ; first = false) {
+      const behindFrom = !first;
+      const keys = keysIn(table, { prefix, from: asKey(from), behindFrom, descending, limit: KEYS_AT_ONCE });
+      for (const key of keys) {
+        const whole = timeOfBlockKey(key) >= since;
+        yield { key, whole };
+        if (descending && !whole) return;
+      }
+      if (keys.length < KEYS_AT_ONCE) return;
+      from = keys.at(-1);
+      await new Promise((resolve) => setImmediate(resolve));
+      this.#commits.checkReadable();
+    }
+  }
+
+  async #settled<T>(start: () => Promise<T>): Promise<T> {
+    try {
+      return await start();
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown)) throw error;
+      throw new LedgerError('unavailable', 'The store did not say whether the access events were written.', {}, error);
+    }
+  }
+}
+
+interface Row {
+  readonly key: Buffer;
+  readonly value: Buffer;
+}
+
+/** The blocks of each actor, and what finds them by ledger. Made before the write begins: a write that throws is written in part. */
+function rowsOf(events: readonly AccessEvent[]): Row[] {
+  const rows: Row[] = [];
+  for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId)) {
+    const prefix = actorPrefix(actorId);
+    for (let at = 0; at < own.length; at += blockEventsMax) {
+      const block = own.slice(at, at + blockEventsMax);
+      const firstId = own[at]?.id ?? '';
+      rows.push({ key: blockKey(prefix, firstId, block.length), value: Buffer.from(formatBlock(block)) });
+      for (const [ledgerId, places] of placesByLedger(block)) {
+        const key = blockKey(actorLedgerPrefix(actorId, ledgerId), firstId, places.length);
+        rows.push({ key, value: formatPlaces(block.length, places) });
+      }
+    }
+  }
+  return rows;
+}
+
+function placesByLedger(block: readonly AccessEvent[]): Map<string, number[]> {
+  const ledgers = new Map<string, number[]>();
+  for (const [place, { ledgerId }] of block.entries()) {
+    if (ledgerId === null) continue;
+    const places = ledgers.get(ledgerId);
+    if (places === undefined) ledgers.set(ledgerId, [place]);
+    else places.push(place);
+  }
+  return ledgers;
+}
+
+function prefixOf(actorId: string, ledgerId: string | null): Buffer {
+  return ledgerId === null ? actorPrefix(actorId) : actorLedgerPrefix(actorId, ledgerId);
+}
+
+function asKey(key: Uint8Array | undefined): Buffer | undefined {
+  return key === undefined ? undefined : Buffer.from(key);
+}
+
+/** The events behind a key of a page, in their order. None where the window was dropped meanwhile. */
+function readBlock(table: BytesTable, actorId: string, { ledgerId }: AccessPage, key: Uint8Array): AccessEvent[] {
+  const found = table.get(key);
+  if (found === undefined) return [];
+  if (ledgerId === null) return parseBlock(actorId, textOf(found));
+  const block = table.get(blockOfLedgerKey(actorPrefix(actorId), key, found));
+  if (block === undefined) return [];
+  const events = parseBlock(actorId, textOf(block));
+  return placesOf(found)?.flatMap((place) => events[place] ?? []) ?? events;
+}
+
+function textOf(value: Uint8Array): string {
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8');
+}
