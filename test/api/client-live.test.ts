@@ -1,0 +1,369 @@
+import { spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  authorityKeysOf,
+  type ClientOptions,
+  createClient,
+  type Event,
+  keysFromResolver,
+  type LedgerTrustClient,
+  publicKeyBase64,
+  signerFromPrivateKey,
+  verifyEvents,
+} from '../../src/client/index.ts';
+import { readConfig } from '../../src/config.ts';
+import { startEmbedded } from '../../src/embedded.ts';
+import { createLog } from '../../src/log.ts';
+import type { RunningNode } from '../../src/node.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'ledger-trust-client-'));
+let node: RunningNode;
+let address: Pick<ClientOptions, 'baseUrl' | 'grpcUrl'> & { readonly baseUrl: string; readonly grpcUrl: string };
+const clients: LedgerTrustClient[] = [];
+
+beforeAll(async () => {
+  const config = readConfig({
+    HOST: '127.0.0.1',
+    PORT: '0',
+    GRPC_PORT: '0',
+    OPS_PORT: '0',
+    DATA_DIR: join(dir, 'data'),
+    LOG_LEVEL: 'silent',
+  });
+  node = await startEmbedded(config, createLog('silent'), (error) => {
+    throw error;
+  });
+  address = { baseUrl: `http://127.0.0.1:${node.http.port}`, grpcUrl: `http://127.0.0.1:${node.grpc.port}` };
+});
+
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close()));
+  await node?.stop();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+function connect(options: ClientOptions): LedgerTrustClient {
+  const client = createClient({ ...address, ...options });
+  clients.push(client);
+  return client;
+}
+
+let registered = 0;
+async function register(transport: 'rest' | 'grpc', keyed = true) {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const name = `party ${++registered}`;
+  const enrol = keyed ? { publicKey: publicKeyBase64(privateKey) } : {};
+  const { sandbox } = await connect({ transport }).registerDeveloper({
+    name,
+    email: 'a@party.example',
+    region: 'eu',
+    ...enrol,
+  });
+  const { apiKey, actorId, svcId, signingKey } = sandbox;
+  const signer = signingKey === null ? {} : { signer: signerFromPrivateKey(privateKey, signingKey.kid) };
+  return { apiKey, actorId, svcId, privateKey, client: connect({ transport, apiKey, ...signer }) };
+}
+
+/** Everything in order but for the seals: development mode publishes no key of the authority. */
+async function expectSound(
+  client: LedgerTrustClient,
+  events: AsyncIterable<Event>,
+  kind: 'ledger' | 'master' = 'ledger',
+) {
+  const authorityKeys = authorityKeysOf(await client.getAuthority());
+  const result = await verifyEvents(events, { keys: keysFromResolver(client), authorityKeys, kind });
+  expect(result.issues).toEqual([]);
+  const missing = kind === 'ledger' ? ['authority_keys_unknown'] : ['hash_unchecked', 'authority_keys_unknown'];
+  for (const { type } of result.incomplete) expect(missing).toContain(type);
+  return result;
+}
+
+describe.each(['rest', 'grpc'] as const)('over %s', (transport) => {
+  it('every signed call of a ledger’s life is accepted, and the ledger verifies', async () => {
+    const [supplier, buyer, carrier] = await Promise.all([
+      register(transport),
+      register(transport),
+      register(transport),
+    ]);
+    const { client } = supplier;
+    const delegateActorId = carrier.actorId;
+    const onboarding = {
+      legalName: 'S',
+      country: 'DE',
+      vatTaxNumber: '1',
+      primaryEmail: 's@party.example',
+      termsVersion: '1.0',
+      declarationHash: 'x',
+    };
+    const { organizationId, frlLedgerId } = await client.onboardOrganization(onboarding);
+    const ledger = await client.createLedger({ buyerSvcId: buyer.svcId });
+    expect(ledger).toMatchObject({ supplierOrganizationId: organizationId, buyerOrganizationId: null, status: 'OPEN' });
+    const master = await client.createMaster({ ledgerId: ledger.id, businessRef: 'PO-1 ü', scope: 'ORDER' });
+    const uuid = master.uuid;
+
+    const role = 'OPS';
+    await client.grantOrganizationDelegation({
+      organizationId,
+      delegateActorId,
+      role,
+      permissions: { access: 'read', z: [1] },
+    });
+    await client.revokeOrganizationDelegation({ organizationId, delegateActorId });
+    await client.grantLedgerDelegation({ ledgerId: ledger.id, delegateActorId, role });
+    await client.revokeLedgerDelegation({ ledgerId: ledger.id, delegateActorId });
+    await client.grantMasterDelegation({ masterId: uuid, delegateActorId, role, permissions: { access: 'write' } });
+    const second = await carrier.client.appendEvent({
+      uuid,
+      eventType: 'PICKED_UP',
+      payload: { '€': 1.5, list: [null, { b: -0 }] },
+    });
+    await client.revokeMasterDelegation({ masterId: uuid, delegateActorId });
+    const access = await client.grantMasterAccess({
+      uuid,
+      actorId: delegateActorId,
+      access: 'read',
+      expiresAt: '2099-01-01T00:00:00+01:00',
+    });
+    expect((await client.listMasterAccess({ uuid })).access).toMatchObject([{ linkId: access.linkId }]);
+    expect(await client.revokeMasterAccess({ uuid, linkId: access.linkId })).toBeUndefined();
+    const deliveryChain = [{ actorId: delegateActorId, actorType: 'service', role: 'CARRIER' }] as const;
+    await client.appendEvent(
+      { uuid, eventType: 'CORRECTION_NOTE', payload: { caused_by_hash: second.hash } },
+      { deliveryChain },
+    );
+    expect(await client.closeMaster({ uuid })).toMatchObject({ status: 'CLOSED' });
+    expect(await client.closeLedger({ ledgerId: ledger.id })).toEqual({ ledgerId: ledger.id, status: 'CLOSED' });
+    expect(await client.closeLedger({ ledgerId: frlLedgerId })).toMatchObject({ status: 'CLOSED' });
+
+    const { checked } = await expectSound(client, client.ledgerEvents(ledger.id, { limit: 3 }));
+    expect(checked.events).toBe(13);
+    expect(checked.actorSignatures).toBe(10);
+    await expectSound(client, client.ledgerEvents(frlLedgerId));
+    await expectSound(client, client.masterEvents(uuid), 'master');
+    await expectSound(client, client.ledgerEvents(ledger.id));
+  });
+
+  it('an actor without keys appends unsigned, and its ledger verifies', async () => {
+    const [supplier, buyer] = await Promise.all([register(transport, false), register(transport)]);
+    const ledger = await supplier.client.createLedger({ buyerActorId: buyer.actorId });
+    const { uuid } = await supplier.client.createMaster({ ledgerId: ledger.id, businessRef: 'r', scope: 'ORDER' });
+    await supplier.client.appendEvent({ uuid, eventType: 'A', payload: {} });
+    await supplier.client.closeMaster({ uuid });
+    await expectSound(supplier.client, supplier.client.ledgerEvents(ledger.id));
+  });
+
+  it('an entity with a key signs requests and events', async () => {
+    const owner = await register(transport);
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const made = await owner.client.onboardEntity({
+      displayName: 'Loom',
+      entityType: 'MACHINE',
+      uniqueId: `loom ${transport}`,
+      ownerActorId: owner.actorId,
+      publicKey: publicKeyBase64(privateKey),
+      metadata: { plant: 'Augsburg' },
+    });
+    const identity = { transport, entity: { actorId: made.actorId, actorType: 'device' } } as const;
+    const entity = connect({ ...identity, signer: signerFromPrivateKey(privateKey) });
+    const { ledgerId } = await entity.createRootLedger();
+    expect(await entity.getRootLedger({ actorId: made.actorId })).toMatchObject({ ledgerId, status: 'OPEN' });
+    expect(await entity.setArlGate({ requireArl: true })).toMatchObject({ requireArl: true });
+    const { uuid } = await entity.createMaster({ ledgerId, businessRef: 'r', scope: 'PROCESS' });
+    await entity.appendEvent({ uuid, eventType: 'READING', payload: { count: 1 } });
+    const stream = entity.appendStream();
+    await stream.append({ uuid, eventType: 'READING', payload: { count: 2 } });
+    await stream.close();
+    await entity.closeMaster({ uuid });
+    await entity.closeRootLedger({ actorId: made.actorId });
+    await expectSound(entity, entity.ledgerEvents(ledgerId));
+
+    const engagement = await entity.createEngagement({ counterpartyActorId: owner.actorId, purpose: 'INSPECTION' });
+    const other = await entity.createMaster({ ledgerId: engagement.ledgerId, businessRef: 'r', scope: 'PROCESS' });
+    await entity.closeMaster({ uuid: other.uuid });
+    await owner.client.closeEngagement({ ledgerId: engagement.ledgerId });
+    await expectSound(owner.client, owner.client.ledgerEvents(engagement.ledgerId));
+
+    const bare = connect(identity);
+    await expect(bare.getRootLedger({ actorId: made.actorId })).rejects.toMatchObject({ code: 'signature_required' });
+    const stranger = connect({ ...identity, signer: signerFromPrivateKey(generateKeyPairSync('ed25519').privateKey) });
+    await expect(stranger.getRootLedger({ actorId: made.actorId })).rejects.toMatchObject({
+      code: 'invalid_signature',
+    });
+  });
+
+  it('the same idempotency key is the same answer, and is told', async () => {
+    const { client } = await register(transport);
+    const replays: boolean[] = [];
+    const options = {
+      idempotencyKey: 'k-1',
+      onAnswer: ({ replayed }: { replayed: boolean }) => replays.push(replayed),
+    };
+    const first = await client.createApiKey({ name: 'n' }, options);
+    expect(await client.createApiKey({ name: 'n' }, options)).toEqual(first);
+    expect(replays).toEqual([false, true]);
+    await expect(client.createApiKey({ name: 'other' }, options)).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
+  });
+
+  it('errors carry code, details, request id and status', async () => {
+    const { client } = await register(transport);
+    const request = client.getLedger({ ledgerId: '01997f3e-5a10-7c21-9d4e-1b2c3d4e5f60' }, { requestId: 'mine-1' });
+    await expect(request).rejects.toMatchObject({
+      name: 'LedgerTrustError',
+      code: 'not_found',
+      requestId: 'mine-1',
+      status: transport === 'rest' ? 404 : 5,
+    });
+    await expect(client.listLedgers({ limit: 5_000 })).rejects.toMatchObject({
+      code: 'invalid_argument',
+      details: { field: 'limit' },
+    });
+    const nobody = connect({ transport });
+    await expect(nobody.listLedgers()).rejects.toMatchObject({ code: 'unauthenticated' });
+  });
+
+  it('a signature by another key is refused, with what was expected', async () => {
+    const [supplier, buyer] = await Promise.all([register(transport), register(transport)]);
+    const ledger = await supplier.client.createLedger({ buyerActorId: buyer.actorId });
+    const kid = `${supplier.svcId}#key-1`;
+    const forger = connect({
+      transport,
+      apiKey: supplier.apiKey,
+      signer: signerFromPrivateKey(Buffer.alloc(32, 9), kid),
+    });
+    const forged = forger.createMaster({ ledgerId: ledger.id, businessRef: 'r', scope: 'ORDER' });
+    await expect(forged).rejects.toMatchObject({
+      code: 'invalid_signature',
+      details: { event_type: 'TRACELEDGER_MASTER_CREATED' },
+    });
+  });
+
+  it('the sandbox run comes line by line', async () => {
+    const lines: string[] = [];
+    for await (const line of connect({ transport }).runSandbox()) lines.push(line);
+    expect(lines.at(-1)).toMatch(/^\d+ passed, 0 failed$/);
+  });
+});
+
+describe('an append stream', () => {
+  it('keeps the order of each ledger, and refused events do not end it', async () => {
+    const [supplier, buyer] = await Promise.all([register('rest'), register('rest')]);
+    const { client } = supplier;
+    const masters: string[] = [];
+    for (let at = 0; at < 3; at += 1) {
+      const ledger = await client.createLedger({ buyerActorId: buyer.actorId });
+      masters.push((await client.createMaster({ ledgerId: ledger.id, businessRef: `r${at}`, scope: 'ORDER' })).uuid);
+    }
+    const events = Array.from({ length: 300 }, (_, n) => ({
+      uuid: masters[n % 3] ?? '',
+      eventType: n === 150 ? 'GENESIS' : 'STEP',
+      payload: { n },
+    }));
+    await using stream = client.appendStream();
+    const errors: unknown[] = [];
+    let n = 0;
+    for await (const { event, error } of stream.appendAll(events)) {
+      expect(event.payload).toEqual({ n: n++ });
+      if (error !== null) errors.push(error);
+    }
+    expect(errors).toMatchObject([{ code: 'reserved_event_type' }]);
+    for (const [at, uuid] of masters.entries()) {
+      const steps: unknown[] = [];
+      for await (const { eventType, payload } of client.masterEvents(uuid))
+        if (eventType === 'STEP') steps.push(payload.n);
+      const expected = events.flatMap(({ payload }) => (payload.n % 3 === at && payload.n !== 150 ? [payload.n] : []));
+      expect(steps).toEqual(expected);
+    }
+  });
+
+  it('sent twice with the same keys records each event once', async () => {
+    const [supplier, buyer] = await Promise.all([register('grpc'), register('grpc')]);
+    const { client } = supplier;
+    const ledger = await client.createLedger({ buyerActorId: buyer.actorId });
+    const { uuid } = await client.createMaster({ ledgerId: ledger.id, businessRef: 'r', scope: 'ORDER' });
+    const events = [0, 1, 2].map((n) => ({ uuid, eventType: 'STEP', payload: { n }, idempotencyKey: `step-${n}` }));
+    const seqs: number[][] = [];
+    for (const replayed of [false, true]) {
+      await using stream = client.appendStream();
+      const outcomes = await Promise.all(events.map((event) => stream.append(event)));
+      expect(outcomes.map((outcome) => outcome.replayed)).toEqual([replayed, replayed, replayed]);
+      seqs.push(outcomes.map(({ seq }) => seq));
+    }
+    expect(seqs[1]).toEqual(seqs[0]);
+  });
+});
+
+describe('ledger-trust export and verify', () => {
+  const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+  const run = (args: readonly string[], env: Record<string, string> = {}) =>
+    new Promise<{ code: number | null; out: string; err: string }>((resolve, reject) => {
+      const child = spawn(process.execPath, [main, ...args], { cwd: dir, env });
+      let out = '';
+      let err = '';
+      child.stdout.on('data', (chunk) => {
+        out += chunk;
+      });
+      child.stderr.on('data', (chunk) => {
+        err += chunk;
+      });
+      child.on('error', reject);
+      child.on('close', (code) => resolve({ code, out, err }));
+    });
+
+  it('a ledger is exported to one file, which verifies offline and online, and not after a change', async () => {
+    const [supplier, buyer] = await Promise.all([register('rest'), register('rest')]);
+    const ledger = await supplier.client.createLedger({ buyerActorId: buyer.actorId });
+    const { uuid } = await supplier.client.createMaster({ ledgerId: ledger.id, businessRef: 'r', scope: 'ORDER' });
+    await supplier.client.appendEvent({ uuid, eventType: 'INVOICE_RAISED', payload: { amount: 100 } });
+    const out = join(dir, 'export.jsonl');
+    const args = ['export', ledger.id, '--url', address.baseUrl, '--out', out];
+    const env = { LEDGER_TRUST_API_KEY: supplier.apiKey };
+    expect(await run(args, env)).toEqual({
+      code: 0,
+      out: '',
+      err: `Exported 4 events of ledger ${ledger.id} to ${out}.\n`,
+    });
+
+    // Development mode publishes no authority key, so that the seals stay unchecked.
+    const offline = await run(['verify', out]);
+    expect({ code: offline.code, wrong: offline.out.includes('✗') }).toEqual({ code: 2, wrong: false });
+    expect(offline.out).toContain('2 of actors');
+    const online = await run(['verify', out, '--resolver', address.baseUrl, '--json']);
+    expect(online.code).toBe(2);
+    expect(JSON.parse(online.out)).toMatchObject({
+      issues: [],
+      incomplete: [{ type: 'authority_keys_unknown', count: 2 }],
+    });
+
+    const changed = join(dir, 'changed.jsonl');
+    writeFileSync(changed, readFileSync(out, 'utf8').replace('"amount":100', '"amount":900'));
+    expect((await run(['verify', changed])).code).toBe(1);
+  });
+
+  it('of a ledger that the key may not read says so and leaves no file', async () => {
+    const stranger = await register('rest');
+    const keyFile = join(dir, 'api-key');
+    writeFileSync(keyFile, `${stranger.apiKey}\n`);
+    const out = join(dir, 'none.jsonl');
+    const ledgerId = '01997f3e-5a10-7c21-9d4e-1b2c3d4e5f60';
+    const { code, err } = await run([
+      'export',
+      ledgerId,
+      '--url',
+      address.baseUrl,
+      '--api-key-file',
+      keyFile,
+      '--out',
+      out,
+    ]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^ledger-trust: There is no such ledger/);
+    expect(() => readFileSync(out)).toThrow();
+    expect(() => readFileSync(`${out}.part`)).toThrow();
+  });
+});

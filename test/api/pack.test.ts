@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const dir = mkdtempSync(join(tmpdir(), 'ledger-trust-pack-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+/** The node of this test comes first, since the package’s commands take the one of the path. */
+const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
+const inProject = { cwd: dir, env };
+
+const typed = `import { createClient, type Event, keysFromResolver, LedgerTrustError, verifyEvents } from 'ledger-trust/client';
+
+export async function read(ledgerId: string): Promise<readonly Event[]> {
+  await using client = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'k' });
+  const events: Event[] = [];
+  for await (const event of client.ledgerEvents(ledgerId)) events.push(event);
+  const { verdict } = await verifyEvents(events, { keys: keysFromResolver(client), kind: 'ledger' });
+  if (verdict === 'invalid') throw new LedgerTrustError('integrity_failed', 'not what was written');
+  // @ts-expect-error a misspelt field is found by the compiler
+  await client.getLedger({ ledgrId: ledgerId });
+  // @ts-expect-error a number is no text
+  const seq: string | undefined = events[0]?.seq;
+  return seq === undefined ? [] : events;
+}
+`;
+const plain = `import { createClient, LedgerTrustError } from 'ledger-trust/client';
+const client = createClient({ baseUrl: 'http://127.0.0.1:1', attemptsMax: 1 });
+const error = await client.getHealth().catch((thrown) => thrown);
+console.log(error instanceof LedgerTrustError, error.code);
+await client.close();
+`;
+
+describe('the package', () => {
+  beforeAll(async () => {
+    // Without the life-cycle scripts, which would make src/gen anew under the feet of other tests.
+    await run('npm', ['run', 'build'], { cwd: root, env });
+    await run('npm', ['pack', '--ignore-scripts', '--pack-destination', dir], { cwd: root, env });
+    writeFileSync(join(dir, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }));
+    const tarball = readdirSync(dir).find((name) => name.endsWith('.tgz'));
+    if (tarball === undefined) throw new Error('npm pack left no tarball');
+    const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
+    await run('npm', ['install', ...quiet, `./${tarball}`], inProject);
+  }, 240_000);
+
+  it('holds what runs and no sources, tests or data', async () => {
+    const installed = readdirSync(join(dir, 'node_modules', 'ledger-trust')).sort();
+    expect(installed.filter((name) => !/^(README|LICENSE|NOTICE)/.test(name))).toEqual([
+      'dist',
+      'package.json',
+      'proto',
+    ]);
+  });
+
+  it.each(['nodenext', 'bundler'])('has types for a project with %s resolution', async (moduleResolution) => {
+    writeFileSync(join(dir, 'use.ts'), typed);
+    const compilerOptions = {
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable'],
+      module: moduleResolution === 'nodenext' ? 'nodenext' : 'esnext',
+      moduleResolution,
+      strict: true,
+      noEmit: true,
+      types: ['node'],
+      typeRoots: [join(root, 'node_modules', '@types')],
+    };
+    writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use.ts'] }));
+    const tsc = join(root, 'node_modules', '.bin', 'tsc');
+    await expect(run(tsc, ['-p', dir], inProject)).resolves.toMatchObject({ stdout: '' });
+  });
+
+  it('runs as plain JavaScript', async () => {
+    writeFileSync(join(dir, 'use.mjs'), plain);
+    const { stdout } = await run(process.execPath, ['use.mjs'], inProject);
+    expect(stdout).toBe('true connection_lost\n');
+  });
+
+  it('brings the command ledger-trust', async () => {
+    const command = join(dir, 'node_modules', '.bin', 'ledger-trust');
+    const { stdout } = await run(command, ['keygen', '--out', 'key.pem'], inProject);
+    expect(stdout).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
+    expect(statSync(join(dir, 'key.pem')).mode & 0o777).toBe(0o600);
+  });
+
+  it('shows its insides to nobody', async () => {
+    const inside = "import('ledger-trust/dist/client/index.js').catch((error) => console.log(error.code))";
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', inside], inProject);
+    expect(stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n');
+  });
+});
