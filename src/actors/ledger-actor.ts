@@ -35,6 +35,7 @@ import type { Clock } from './clock.ts';
 import { Lanes } from './lanes.ts';
 import { type Letter, Mailbox } from './mailbox.ts';
 import { MasterActor } from './master-actor.ts';
+import type { Outbox } from './outbox.ts';
 import type { Outcome } from './outcome.ts';
 import type { ActorKeys, SigningKeys } from './signing-keys.ts';
 import { decideTurn, type Turn } from './turn.ts';
@@ -47,6 +48,7 @@ export interface LedgerActorParts {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
   readonly meter: ActorMeter;
+  readonly outbox?: Outbox;
 }
 
 /** What the actors tell the metrics. */
@@ -171,6 +173,7 @@ export class LedgerActor {
       switch (result) {
         case 'stands':
           this.#lostRaces = 0;
+          if (turn.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, turn.entries);
           await this.#answer(turn);
           return;
         case 'lost':
