@@ -39,6 +39,7 @@ export function checkChain(events: readonly LedgerEvent[], range: Range): Integr
   if (previous?.master) masters.set(previous.master.id, previous);
   for (const event of events) {
     checkHash(event, issues);
+    checkAttribution(event, issues);
     checkLedgerLink(previous, event, range, issues);
     checkMasterLink(event.master === null ? null : (masters.get(event.master.id) ?? null), event, range, issues);
     if (event.master !== null) masters.set(event.master.id, event);
@@ -53,7 +54,15 @@ function checkHash(event: LedgerEvent, issues: IntegrityIssue[]): void {
   if (wrong !== null) issues.push({ eventId: event.id, type: 'hash_mismatch', detail: wrong });
 }
 
-function wrongHash(event: LedgerEvent): string | null {
+/** An event is signed by its actor or sealed by the authority, never both: a seal that the service did not write is somebody else's. */
+function checkAttribution(event: LedgerEvent, issues: IntegrityIssue[]): void {
+  if (event.actorSig === null || (event.authoritySig === null && event.authorityKeyId === null)) return;
+  const detail = 'the event is signed by its actor and yet carries a seal of the authority';
+  issues.push({ eventId: event.id, type: 'invalid_authority_sig', detail });
+}
+
+/** What an event's own hashes say is wrong with it; null if it is what they seal. */
+export function wrongHash(event: LedgerEvent): string | null {
   if (sha256Hex(event.payload) !== event.payloadHash) {
     return 'the stored payload does not match the payload hash that the event seals';
   }

@@ -65,9 +65,9 @@ function text(value: string | null): string {
 }
 
 /**
- * Reads a row back. `contentHash` is computed from the content as stored; nothing else is checked here (see integrity.ts).
- * Throws LedgerError `unavailable` for a row of another format, so that its ledger is not served wrongly, and CorruptRow for
- * what is no event any more.
+ * Reads a row back. `contentHash` is computed from the content as stored; whether hashes and links hold is not checked here (see
+ * integrity.ts). Throws LedgerError `unavailable` for a row of another format, so that its ledger is not served wrongly, and
+ * CorruptRow for what is no event any more.
  */
 export function parseRow(row: string): LedgerEvent {
   if (!row.startsWith(`${format}\n`)) throw unreadable();
@@ -77,8 +77,8 @@ export function parseRow(row: string): LedgerEvent {
   const seal = row.indexOf('\n', signed) + 1;
   if (payload === 0 || signed === 0 || seal === 0) throw new CorruptRow();
   const contentText = row.slice(content, payload - 1);
-  const inside = parseLine<ContentLine>(contentText);
-  const outside = parseLine<SealLine>(row.slice(seal));
+  const inside = parseLine(contentText, isContentLine);
+  const outside = parseLine(row.slice(seal), isSealLine);
   return {
     id: inside.id,
     ledgerId: inside.ledger_id,
@@ -104,14 +104,76 @@ export function parseRow(row: string): LedgerEvent {
   };
 }
 
-function parseLine<T>(line: string): T {
+type Members = Readonly<Record<string, unknown>>;
+
+function parseLine<T>(line: string, isForm: (value: Members) => value is T & Members): T {
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(line);
-    if (typeof value === 'object' && value !== null) return value as T;
+    value = JSON.parse(line);
   } catch {
-    // Falls through: not JSON is not an event either.
+    throw new CorruptRow();
   }
-  throw new CorruptRow();
+  if (!isMembers(value) || !isForm(value)) throw new CorruptRow();
+  return value;
+}
+
+/** The types alone: who reads the event relies on them before any hash of it is checked. */
+function isContentLine(line: Members): line is ContentLine & Members {
+  return (
+    isText(line.id) &&
+    isText(line.ledger_id) &&
+    isCount(line.seq) &&
+    isText(line.event_type) &&
+    isText(line.actor_type) &&
+    isText(line.created_at) &&
+    isText(line.payload_hash) &&
+    isTextOrNull(line.actor_id) &&
+    isTextOrNull(line.actor_sig) &&
+    isTextOrNull(line.actor_sig_payload_hash) &&
+    isTextOrNull(line.caused_by_hash) &&
+    isTextOrNull(line.signing_key_id) &&
+    (line.master === null || isMasterLine(line.master))
+  );
+}
+
+function isMasterLine(value: unknown): boolean {
+  return isMembers(value) && isText(value.id) && isText(value.prev_hash) && isCount(value.seq);
+}
+
+/** Hashes have to be hex here, or what they are hashed to would depend on how they are misread. */
+function isSealLine(line: Members): line is SealLine & Members {
+  return (
+    isText(line.hash) &&
+    hashText.test(line.hash) &&
+    isText(line.prev_hash) &&
+    (line.prev_hash === '' || hashText.test(line.prev_hash)) &&
+    isTextOrNull(line.authority_sig) &&
+    isTextOrNull(line.authority_key_id) &&
+    Array.isArray(line.commands) &&
+    line.commands.every(isCommandMark)
+  );
+}
+
+function isCommandMark(value: unknown): boolean {
+  return isMembers(value) && isText(value.id) && isText(value.fingerprint) && typeof value.permanent === 'boolean';
+}
+
+const hashText = /^[0-9a-f]{64}$/;
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function isTextOrNull(value: unknown): value is string | null {
+  return value === null || typeof value === 'string';
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function unreadable(): LedgerError {
