@@ -171,7 +171,9 @@ function grantsAt(
     return { grants: ledger.ledgerGrants, objectId: ledger.facts?.ledgerId ?? '' };
   }
   demand(standing, 'party', 'ledger');
-  return { grants: ledger.organizationGrants, objectId: ledger.facts?.organizationId ?? '' };
+  const organizationId = ledger.facts?.organizationId ?? null;
+  if (organizationId === null) throw new LedgerError('not_found', 'This ledger is not the root of an organization.');
+  return { grants: ledger.organizationGrants, objectId: organizationId };
 }
 
 function visibleMaster(

@@ -7,11 +7,14 @@ import type { MasterState } from './master-state.ts';
 /** What an actor may do with a ledger or master at a time. `expired`: it could at least read, by a grant that has run out. */
 export type Standing = 'party' | 'owner' | 'write' | 'read' | 'expired' | 'none';
 
-/** A grant of role OWNER at ledger scope also grants and revokes. */
+/**
+ * A grant of role OWNER at ledger scope also grants and revokes, unless its permissions say `read`: who was given no more than that
+ * must not be able to give himself more.
+ */
 export function grantStanding(scope: GrantScope, grant: Grant | null | undefined, at: string): Standing {
   if (grant === null || grant === undefined) return 'none';
   if (!holdsAt(grant, at)) return 'expired';
-  return scope === 'ledger' && grant.role === 'OWNER' ? 'owner' : grant.access;
+  return scope === 'ledger' && grant.role === 'OWNER' && grant.access === 'write' ? 'owner' : grant.access;
 }
 
 const rank: Record<Standing, number> = { party: 5, owner: 4, write: 3, read: 2, expired: 1, none: 0 };
