@@ -127,7 +127,8 @@ export function ledgerClosedPayload(
 
 function masterCloseFields(ledger: LedgerFacts, masterId: string, requestedBy: string): Fields {
   const { buyer_actor_id: _, ...crossParty } = crossPartyFields(ledger);
-  const entity = ledger.entityId === null ? {} : { entity_id: ledger.entityId };
+  const hasEntity = ledger.type === 'ENGAGEMENT' || ledger.type === 'ENTITY_ROOT';
+  const entity = hasEntity ? { entity_id: ledger.entityId } : {};
   return { ...closeFields(ledger, requestedBy), traceledger_master_uuid: masterId, ...crossParty, ...entity };
 }
 
