@@ -11,8 +11,12 @@ export const eventOverheadBytes = 1_024;
 export const mailboxLettersMax = 4_096;
 export const mailboxBytesMax = 32 * 1024 * 1024;
 
-/** A snapshot is saved at least this often, so that a tail to replay stays below 1,024 events even when one save is late. */
-export const snapshotEveryEvents = 512;
+/** A snapshot is saved at least this often, so that a tail to replay stays below 1,024 events (two times this, and a batch each) even when one save is late. */
+export const snapshotEveryEvents = 448;
+/** After a save that failed the next one is tried this many events later. */
+export const snapshotRetryEvents = 64;
+/** What leaves memory with a shorter tail than this is not saved: reading so few events again costs less than a write. */
+export const snapshotWhenLeavingEvents = 64;
 /** Events read at once while a state is rebuilt. */
 export const replayPageEvents = 256;
 
@@ -20,8 +24,19 @@ export const replayPageEvents = 256;
 export const mastersInMemoryMax = 1_024;
 /** A ledger without a command for this long leaves memory. */
 export const passivateAfterMs = 60_000;
-/** Ledgers in memory; beyond it the longest idle ones leave early. */
+/** Ledgers in memory; beyond it those leave early that had no command for a second. */
 export const ledgersInMemoryMax = 10_000;
+export const passivateWhenCrowdedAfterMs = 1_000;
+/** Ledgers loaded after which it is looked whether there are too many, without waiting for the next regular look. */
+export const ledgersLoadedBetweenLooks = 1_000;
+
+/** How old the keys that a turn read may be when it is decided. A cluster dates a revocation two seconds ahead, and caches keys for one. */
+export const keysReadAgeMaxMs = 500;
+/** How often a busy ledger looks for commands whose time is up: what their answer may be late by. */
+export const deadlineCheckMs = 50;
+
+/** Nodes that a command is sent to before it is carried out here. */
+export const hopsMax = 2;
 
 /** Lost races for a claim before each side begins to wait. */
 export const claimRacesBeforeBackoff = 2;

@@ -5,3 +5,8 @@ export interface Clock {
   /** Calls `run` once after `delayMs`, unless the answer is called before. Does not keep the process alive. */
   after(delayMs: number, run: () => void): () => void;
 }
+
+/** Resolves after `delayMs`. */
+export function sleep(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(delayMs, resolve));
+}

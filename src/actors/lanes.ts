@@ -20,7 +20,10 @@ export class Lanes {
       return null;
     }
     if (known === undefined || known.broken || known.last !== lane.previous) {
-      return new LedgerError('unavailable', 'An event before this one was not written; nothing was written, send both again in order.');
+      return new LedgerError(
+        'unavailable',
+        'An event before this one was not written; nothing was written, send both again in order.',
+      );
     }
     known.last = lane.index;
     return null;

@@ -1,15 +1,5 @@
-import type { Command } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
-import type { Outcome } from './outcome.ts';
-
-/** A command with whoever waits for its outcome. */
-export interface Letter {
-  readonly command: Command;
-  /** Estimated size in a batch, bytes. */
-  readonly bytes: number;
-  resolve(outcome: Outcome): void;
-  reject(error: Error): void;
-}
+import type { Letter } from './letter.ts';
 
 export interface MailboxLimits {
   readonly lettersMax: number;
@@ -19,8 +9,8 @@ export interface MailboxLimits {
 /** Letters in the order of their arrival. Bounded: a full mailbox refuses (`overloaded`) instead of growing. */
 export class Mailbox {
   readonly #limits: MailboxLimits;
-  #letters: Letter[] = [];
-  /** Letters before this index are taken; the array is cut now and then, so that taking is cheap. */
+  /** Letters before `#first` are taken and no longer held; the array is cut now and then, so that taking is cheap. */
+  #letters: (Letter | undefined)[] = [];
   #first = 0;
   #bytes = 0;
 
@@ -32,9 +22,10 @@ export class Mailbox {
     return this.#letters.length - this.#first;
   }
 
-  /** Throws `overloaded` when full; nothing is kept then. */
+  /** Throws `overloaded` when full; nothing is kept then. One letter always fits, whatever its size. */
   push(letter: Letter): void {
-    if (this.size >= this.#limits.lettersMax || this.#bytes + letter.bytes > this.#limits.bytesMax) {
+    const isFull = this.size >= this.#limits.lettersMax || this.#bytes + letter.bytes > this.#limits.bytesMax;
+    if (isFull && this.size > 0) {
       throw new LedgerError(
         'overloaded',
         'This ledger has more waiting calls than it can hold; nothing was written, retry in a moment.',
@@ -48,11 +39,12 @@ export class Mailbox {
   take(count: number, bytes: number): Letter[] {
     const taken: Letter[] = [];
     let sum = 0;
-    while (taken.length < count && this.#first < this.#letters.length) {
+    while (taken.length < count) {
       const letter = this.#letters[this.#first];
       if (letter === undefined || (taken.length > 0 && sum + letter.bytes > bytes)) break;
       taken.push(letter);
       sum += letter.bytes;
+      this.#letters[this.#first] = undefined;
       this.#first += 1;
     }
     this.#bytes -= sum;
@@ -61,6 +53,14 @@ export class Mailbox {
       this.#first = 0;
     }
     return taken;
+  }
+
+  /** The letters that wait, in their order; they stay. */
+  *waiting(): Iterable<Letter> {
+    for (let at = this.#first; at < this.#letters.length; at++) {
+      const letter = this.#letters[at];
+      if (letter !== undefined) yield letter;
+    }
   }
 
   /** Everything that waits, leaving the mailbox empty. */

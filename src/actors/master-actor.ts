@@ -9,46 +9,53 @@ import {
 } from '../domain/master-state.ts';
 import { names } from '../domain/projection.ts';
 import { parseRow } from '../domain/row.ts';
-import type { LedgerStore } from '../store/ledger-store.ts';
-import { replayPageEvents, snapshotEveryEvents } from './bounds.ts';
+import type { LedgerStore, Snapshot } from '../store/ledger-store.ts';
+import { replayPageEvents } from './bounds.ts';
+import { BrokenChain, checkStored } from './broken-chain.ts';
+import { isOfLog, readSnapshot } from './ledger-loading.ts';
+import { SnapshotSaving } from './snapshot-saving.ts';
 
 /**
  * One master, inside the turn of its ledger's actor: it owns the master's state and its place in the chain.
  *
  * Invariants: `#state` is what the store holds; `#working` runs ahead of it only during a turn, and at the turn's end becomes the
- * state (commit) or is forgotten (discard).
+ * state (commit) or is forgotten with the actor.
  */
 export class MasterActor {
   readonly masterId: string;
+  readonly #saving: SnapshotSaving;
   #state: MasterState | null;
   #working: MasterState | null;
-  /** master_seq of the newest snapshot; -1 if none. */
-  #snapshotSeq: number;
 
-  private constructor(masterId: string, state: MasterState | null, snapshotSeq: number) {
+  private constructor(masterId: string, state: MasterState | null, saving: SnapshotSaving) {
     this.masterId = masterId;
+    this.#saving = saving;
     this.#state = state;
     this.#working = state;
-    this.#snapshotSeq = snapshotSeq;
   }
 
-  /** Loads the state as of ledger seq `upTo`: from its snapshot, if that is of this fold and of this log, and the events after it. */
+  /**
+   * Loads the newest state: from its snapshot, if that is of this fold and of this log, and the events after it. Where the ledger's
+   * claim was lost it may be ahead of the ledger's state; what is decided on that does not stand. Throws BrokenChain.
+   */
   static async load(store: LedgerStore, ledgerId: string, masterId: string): Promise<MasterActor> {
     let state = await fromSnapshot(store, ledgerId, masterId);
-    const snapshotSeq = state?.masterSeq ?? -1;
+    const saving = new SnapshotSaving(store, masterId, state?.masterSeq ?? -1);
     for (;;) {
       const from: number = state === null ? 0 : state.seq + 1;
       const page = await store.readScope(ledgerId, names.masterEvents(masterId), { from, limit: replayPageEvents });
-      if (page.missing.length > 0) throw new Error(`master ${masterId}: events are listed that the log does not have`);
+      if (page.missing.length > 0) throw new BrokenChain(`master ${masterId}: the log lacks events that are listed`);
       for (const entry of page.entries) {
         const event = parseRow(entry.row);
         const expected = nextMasterLink(state, masterId);
-        if (event.master?.seq !== expected.seq || event.master.prevHash !== expected.prevHash) {
-          throw new Error(`master ${masterId}: the chain of its events is broken at seq ${event.seq}`);
+        const link = event.master;
+        if (link?.id !== masterId || link.seq !== expected.seq || link.prevHash !== expected.prevHash) {
+          throw new BrokenChain(`master ${masterId}: the event at seq ${event.seq} does not follow the one before it`);
         }
+        checkStored(event, ledgerId);
         state = applyToMaster(state, event);
       }
-      if (page.entries.length < replayPageEvents) return new MasterActor(masterId, state, snapshotSeq);
+      if (page.entries.length < replayPageEvents) return new MasterActor(masterId, state, saving);
     }
   }
 
@@ -69,32 +76,25 @@ export class MasterActor {
     this.#state = this.#working;
   }
 
-  discard(): void {
-    this.#working = this.#state;
+  async saveWhenDue(): Promise<void> {
+    const state = this.#state;
+    if (state !== null) await this.#saving.saveWhenDue(state.masterSeq, () => snapshotOf(state));
   }
 
-  /** Saves a snapshot when enough events came since the last one, or when asked to `always`. */
-  saveSnapshot(store: LedgerStore, always: boolean): void {
+  async saveWhenLeaving(): Promise<void> {
     const state = this.#state;
-    if (state === null) return;
-    const tail = state.masterSeq - this.#snapshotSeq;
-    if (tail === 0 || (tail < snapshotEveryEvents && !always)) return;
-    this.#snapshotSeq = state.masterSeq;
-    const snapshot = {
-      foldVersion: masterFoldVersion,
-      seq: state.seq,
-      hash: state.hash,
-      state: masterStateJson(state),
-    };
-    // A snapshot that was not saved is only a longer replay.
-    store.saveSnapshot(this.masterId, snapshot).catch(() => {});
+    if (state !== null) await this.#saving.saveWhenLeaving(state.masterSeq, () => snapshotOf(state));
   }
+}
+
+function snapshotOf(state: MasterState): Snapshot {
+  return { foldVersion: masterFoldVersion, seq: state.seq, hash: state.hash, state: masterStateJson(state) };
 }
 
 async function fromSnapshot(store: LedgerStore, ledgerId: string, masterId: string): Promise<MasterState | null> {
   const snapshot = await store.snapshot(masterId);
   if (snapshot === null || snapshot.foldVersion !== masterFoldVersion) return null;
-  const [entry] = await store.read(ledgerId, snapshot.seq, 1);
-  if (entry === undefined || entry.seq !== snapshot.seq || parseRow(entry.row).hash !== snapshot.hash) return null;
-  return masterStateFrom(snapshot.state);
+  const state = readSnapshot(snapshot, masterStateFrom);
+  if (state?.facts.masterId !== masterId) return null;
+  return (await isOfLog(store, ledgerId, snapshot)) ? state : null;
 }

@@ -8,17 +8,17 @@ import { projectionsOf } from '../domain/projection.ts';
 import { formatRow } from '../domain/row.ts';
 import { type AuthoritySigner, sealEvent } from '../domain/seal.ts';
 import { isoTime } from '../domain/time.ts';
-import { uuidV7 } from '../domain/uuid.ts';
+import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../domain/uuid.ts';
 import type { FoundCommand, LedgerEntry } from '../store/ledger-store.ts';
-import type { Letter } from './mailbox.ts';
+import type { Letter } from './letter.ts';
 import type { MasterActor } from './master-actor.ts';
 import type { ActorKeys } from './signing-keys.ts';
+import { asksForKeys, type TurnReads } from './turn-reads.ts';
+import { keyReused } from './twins.ts';
 
-/** What was read before a turn, so that deciding needs no waiting. */
+/** What a turn needs, so that deciding needs no waiting. */
 export interface TurnContext {
-  readonly masters: ReadonlyMap<string, MasterActor>;
-  readonly commands: ReadonlyMap<string, FoundCommand>;
-  readonly keys: ReadonlyMap<string, ActorKeys>;
+  readonly reads: TurnReads;
   readonly authority: AuthoritySigner;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -43,54 +43,65 @@ export interface Turn {
   readonly masters: ReadonlyMap<string, MasterActor>;
 }
 
+/** Deciding one letter failed in a way that nobody foresaw: the turn is void, and the other letters had no part in it. */
+export class TurnFailed extends Error {
+  readonly letter: Letter;
+
+  constructor(letter: Letter, cause: unknown) {
+    super('a command could not be decided', { cause });
+    this.name = 'TurnFailed';
+    this.letter = letter;
+  }
+}
+
 /**
  * Decides letters one by one, each against the committed state folded with this batch's earlier entries: so a revocation
  * shuts out the append behind it in the same batch. A refused command adds nothing. The masters' working states run ahead; the
- * caller commits or discards them. No I/O, no waiting.
+ * caller commits them or forgets the masters. No I/O, no waiting. Throws TurnFailed.
  */
 export function decideTurn(committed: LedgerState, letters: readonly Letter[], context: TurnContext): Turn {
   const entries: LedgerEntry[] = [];
   const verdicts: Verdict[] = [];
   let state = committed;
   for (const letter of letters) {
-    const twin = findTwin(letter.command.marks, context.commands);
+    const twin = findTwin(letter.command.marks, context.reads.commands);
     if (twin !== null) {
       verdicts.push(
         twin.same ? { kind: 'replayed', letter, seq: twin.seq } : { kind: 'refused', letter, error: keyReused() },
       );
       continue;
     }
-    const before = state;
-    const firstEntry = entries.length;
+    const place = entries.length;
     try {
-      state = decideOne(state, letter, context, entries);
-      const event = writtenEvents.get(entries[firstEntry] as LedgerEntry);
-      if (event === undefined) throw new Error(`a ${letter.command.kind} command wrote no event`);
-      verdicts.push({ kind: 'written', letter, event });
+      const decided = decideOne(state, letter.command, context, entries);
+      verdicts.push({ kind: 'written', letter, event: decided.first });
+      state = decided.state;
     } catch (error) {
-      if (!(error instanceof LedgerError) || entries.length > firstEntry) throw error;
-      state = before;
+      if (!(error instanceof LedgerError) || entries.length > place) throw new TurnFailed(letter, error);
       verdicts.push({ kind: 'refused', letter, error });
     }
   }
-  return { verdicts, entries, state, masters: context.masters };
+  return { verdicts, entries, state, masters: context.reads.masters };
 }
 
-/** The event of an entry of this turn, so that it need not be parsed again to be answered. */
-const writtenEvents = new WeakMap<LedgerEntry, LedgerEvent>();
-
-function decideOne(before: LedgerState, letter: Letter, context: TurnContext, entries: LedgerEntry[]): LedgerState {
-  const command = letter.command;
+/** Adds a command's entries; the state behind them, and the first of its events. */
+function decideOne(
+  before: LedgerState,
+  command: Command,
+  context: TurnContext,
+  entries: LedgerEntry[],
+): { state: LedgerState; first: LedgerEvent } {
   const createdMs = Math.max(context.now, before.createdAt === '' ? 0 : Date.parse(before.createdAt));
   const createdAt = isoTime(createdMs);
-  checkKey(command, createdAt, context.keys);
+  checkKey(command, createdAt, context.reads);
   const masterId = commandMaster(command);
-  const master = masterId === null ? null : (context.masters.get(masterId) ?? null);
+  const master = masterId === null ? null : (context.reads.masters.get(masterId) ?? null);
   const drafts = decide(before, master?.working ?? null, command, createdAt);
   let state = before;
+  let first: LedgerEvent | null = null;
   for (const draft of drafts) {
     const place = {
-      id: uuidV7(createdMs, context.random(10)),
+      id: uuidV7(createdMs, context.random(UUID_V7_RANDOM_BYTES)),
       ledgerId: command.ledgerId,
       seq: state.seq + 1,
       prevHash: state.hash,
@@ -100,25 +111,27 @@ function decideOne(before: LedgerState, letter: Letter, context: TurnContext, en
     const { event, content } = sealEvent(draft, place, context.authority);
     state = applyToLedger(state, event);
     master?.apply(event);
-    const entry: LedgerEntry = {
+    entries.push({
       seq: event.seq,
       prevHash: event.prevHash,
       hash: event.hash,
       row: formatRow(event, content),
       projections: projectionsOf(event, state.facts),
-    };
-    writtenEvents.set(entry, event);
-    entries.push(entry);
+    });
+    first ??= event;
   }
-  return state;
+  if (first === null) throw new Error(`a ${command.kind} command wrote no event`);
+  return { state, first };
 }
 
 /** The key must be good at the very time that the event will carry (decisions.md, section 4). */
-function checkKey(command: Command, createdAt: string, keys: ReadonlyMap<string, ActorKeys>): void {
-  const known = keys.get(command.actorId);
+function checkKey(command: Command, createdAt: string, reads: TurnReads): void {
+  if (!asksForKeys(command)) return;
+  const known: ActorKeys | undefined = reads.keys(command.actorId);
+  if (known === undefined) throw new Error('a turn was decided without the keys of who asks');
   const signature = command.signature;
   if (signature === null) {
-    if (command.signatureRule === 'if_keyed' && known !== undefined && known.keys.size > 0) {
+    if (known.keys.size > 0) {
       throw new LedgerError(
         'signature_required',
         'This actor has signing keys: sign the call (X-Signing-Key-ID, X-Actor-Sig).',
@@ -126,7 +139,7 @@ function checkKey(command: Command, createdAt: string, keys: ReadonlyMap<string,
     }
     return;
   }
-  const life = known?.keys.get(signature.keyId);
+  const life = known.keys.get(signature.keyId);
   if (life === undefined) {
     throw new LedgerError('unknown_signing_key', 'X-Signing-Key-ID names no key of this actor: enrol it first.');
   }
@@ -155,11 +168,4 @@ function findTwin(
     twin = { seq: found.seq, same: true };
   }
   return twin;
-}
-
-function keyReused(): LedgerError {
-  return new LedgerError(
-    'idempotency_key_reused',
-    'This Idempotency-Key was used for another call: use a new key for each new call.',
-  );
 }

@@ -1,0 +1,143 @@
+import { LedgerError } from '../domain/errors.ts';
+import { emptyLedger, type LedgerState, ledgerFoldVersion, ledgerStateJson } from '../domain/ledger-state.ts';
+import { parseRow } from '../domain/row.ts';
+import {
+  type Claim,
+  Fenced,
+  type LedgerEntry,
+  type LedgerStore,
+  OutcomeUnknown,
+  type Snapshot,
+} from '../store/ledger-store.ts';
+import { claimBackoffMaxMs } from './bounds.ts';
+import { type Clock, sleep } from './clock.ts';
+import { loadLedger } from './ledger-loading.ts';
+import type { ActorMeter, ClaimReason } from './meter.ts';
+import { outcomeUnknown } from './refusals.ts';
+import { SnapshotSaving } from './snapshot-saving.ts';
+import type { Turn } from './turn.ts';
+
+/** What the store says of a turn: it stands; nothing of it is in the log, nor ever will be; or nobody can say any more. */
+export type Written = 'stands' | 'fenced' | 'not_written' | 'unsettled';
+
+/**
+ * A ledger as the store holds it, under a claim of this node.
+ *
+ * Invariant: while there is a claim, `state` is the fold of exactly what the store acknowledged under it, or held when it was made.
+ */
+export class CommittedLedger {
+  readonly #ledgerId: string;
+  readonly #store: LedgerStore;
+  readonly #clock: Clock;
+  readonly #meter: ActorMeter;
+  #claim: Claim | null = null;
+  #state: LedgerState = emptyLedger;
+  #saving: SnapshotSaving;
+
+  constructor(ledgerId: string, store: LedgerStore, clock: Clock, meter: ActorMeter) {
+    this.#ledgerId = ledgerId;
+    this.#store = store;
+    this.#clock = clock;
+    this.#meter = meter;
+    this.#saving = new SnapshotSaving(store, ledgerId, -1);
+  }
+
+  get claim(): Claim | null {
+    return this.#claim;
+  }
+
+  get state(): LedgerState {
+    return this.#state;
+  }
+
+  /** Claims the ledger and loads its state. Throws LedgerError `unavailable`, or BrokenChain. */
+  async activate(reason: ClaimReason): Promise<Claim> {
+    const started = this.#clock.now();
+    const claim = await this.#store.claim(this.#ledgerId);
+    this.#meter.claimed(reason);
+    const { state, snapshotSeq } = await loadLedger(this.#store, this.#ledgerId, claim.head);
+    this.#saving = new SnapshotSaving(this.#store, this.#ledgerId, snapshotSeq);
+    this.#claim = claim;
+    this.#state = state;
+    this.#meter.activated((this.#clock.now() - started) / 1_000);
+    return claim;
+  }
+
+  /** Forgets claim and state: they are read anew before the next decision. */
+  forget(): void {
+    this.#claim = null;
+    this.#state = emptyLedger;
+  }
+
+  /** Whether the state is still the ledger's, by a read begun now: what a refusal rests on. */
+  async confirm(claim: Claim): Promise<Written> {
+    const { seq, hash } = this.#state;
+    return (await this.#store.stands(claim, seq < 0 ? null : { seq, hash })) ? 'stands' : 'fenced';
+  }
+
+  /**
+   * Makes a turn's entries durable, and its state this ledger's. `not_written` leaves a new claim and the state under it. Throws
+   * LedgerError: nothing was written, or `outcome_unknown`.
+   */
+  async write(claim: Claim, turn: Turn): Promise<Written> {
+    const started = this.#clock.now();
+    try {
+      await this.#store.append(claim, turn.entries);
+    } catch (error) {
+      if (error instanceof Fenced) return 'fenced';
+      if (error instanceof OutcomeUnknown) return await this.#settle(turn);
+      if (error instanceof LedgerError) throw error;
+      // Nothing that a store may throw: whether it wrote is anybody's guess.
+      throw outcomeUnknown(error);
+    }
+    this.#meter.committed(turn.entries.length, charactersOf(turn.entries), (this.#clock.now() - started) / 1_000);
+    this.#state = turn.state;
+    for (const master of turn.masters.values()) master.commit();
+    return 'stands';
+  }
+
+  /**
+   * A new claim shuts the write out or finds it done: then it is certain. Tried until the last deadline of those who wait; until
+   * it is settled, the ledger accepts no other write.
+   */
+  async #settle(turn: Turn): Promise<Written> {
+    const [first] = turn.entries;
+    if (first === undefined) throw new Error('a turn without entries was written');
+    const lastDeadline = Math.max(...turn.verdicts.map(({ letter }) => letter.command.deadline));
+    this.forget();
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await this.activate('unknown_outcome');
+        const [entry] = await this.#store.read(this.#ledgerId, first.seq, 1);
+        const isWritten = entry?.seq === first.seq && parseRow(entry.row).hash === first.hash;
+        this.#meter.unknownOutcome(isWritten ? 'written' : 'not_written');
+        return isWritten ? 'stands' : 'not_written';
+      } catch (error) {
+        this.forget();
+        if (!(error instanceof LedgerError) || this.#clock.now() >= lastDeadline) {
+          this.#meter.unknownOutcome('unsettled');
+          return 'unsettled';
+        }
+        await sleep(this.#clock, Math.min(claimBackoffMaxMs, 10 * 2 ** attempt));
+      }
+    }
+  }
+
+  async saveWhenDue(): Promise<void> {
+    const state = this.#state;
+    await this.#saving.saveWhenDue(state.seq, () => snapshotOf(state));
+  }
+
+  async saveWhenLeaving(): Promise<void> {
+    const state = this.#state;
+    await this.#saving.saveWhenLeaving(state.seq, () => snapshotOf(state));
+  }
+}
+
+function snapshotOf(state: LedgerState): Snapshot {
+  return { foldVersion: ledgerFoldVersion, seq: state.seq, hash: state.hash, state: ledgerStateJson(state) };
+}
+
+function charactersOf(entries: readonly LedgerEntry[]): number {
+  return entries.reduce((sum, entry) => sum + entry.row.length, 0);
+}

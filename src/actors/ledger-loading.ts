@@ -1,0 +1,64 @@
+import {
+  applyToLedger,
+  emptyLedger,
+  type LedgerState,
+  ledgerFoldVersion,
+  ledgerStateFrom,
+} from '../domain/ledger-state.ts';
+import { parseRow } from '../domain/row.ts';
+import type { Head, LedgerStore, Snapshot } from '../store/ledger-store.ts';
+import { replayPageEvents } from './bounds.ts';
+import { BrokenChain, checkStored } from './broken-chain.ts';
+
+export interface LoadedLedger {
+  readonly state: LedgerState;
+  /** seq of the snapshot that it was loaded from; -1 if none. */
+  readonly snapshotSeq: number;
+}
+
+/** The fold of a ledger's events up to `head`, from its snapshot and the tail behind it. Throws BrokenChain. */
+export async function loadLedger(store: LedgerStore, ledgerId: string, head: Head | null): Promise<LoadedLedger> {
+  let state = await fromSnapshot(store, ledgerId);
+  const snapshotSeq = state.seq;
+  const headSeq = head?.seq ?? -1;
+  while (state.seq < headSeq) {
+    const page = await store.read(ledgerId, state.seq + 1, Math.min(replayPageEvents, headSeq - state.seq));
+    if (page.length === 0) throw new BrokenChain(`ledger ${ledgerId}: events up to the head are missing`);
+    for (const entry of page) {
+      const event = parseRow(entry.row);
+      if (event.seq !== state.seq + 1 || event.prevHash !== state.hash) {
+        throw new BrokenChain(`ledger ${ledgerId}: no event at seq ${state.seq + 1} seals the one before it`);
+      }
+      checkStored(event, ledgerId);
+      state = applyToLedger(state, event);
+    }
+  }
+  if (state.hash !== (head?.hash ?? '')) throw new BrokenChain(`ledger ${ledgerId}: the head is not the newest event`);
+  return { state, snapshotSeq };
+}
+
+async function fromSnapshot(store: LedgerStore, ledgerId: string): Promise<LedgerState> {
+  const snapshot = await store.snapshot(ledgerId);
+  if (snapshot === null || snapshot.foldVersion !== ledgerFoldVersion) return emptyLedger;
+  const state = readSnapshot(snapshot, ledgerStateFrom);
+  return state !== null && (await isOfLog(store, ledgerId, snapshot)) ? state : emptyLedger;
+}
+
+/** The state in a snapshot; null where it is damaged or says another place than the snapshot itself. */
+export function readSnapshot<T extends { readonly seq: number; readonly hash: string }>(
+  snapshot: Snapshot,
+  stateFrom: (json: string) => T,
+): T | null {
+  try {
+    const state = stateFrom(snapshot.state);
+    return state.seq === snapshot.seq && state.hash === snapshot.hash ? state : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the stored event at the snapshot's seq is the one that it was made at. */
+export async function isOfLog(store: LedgerStore, ledgerId: string, snapshot: Snapshot): Promise<boolean> {
+  const [entry] = await store.read(ledgerId, snapshot.seq, 1);
+  return entry?.seq === snapshot.seq && parseRow(entry.row).hash === snapshot.hash;
+}

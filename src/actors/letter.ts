@@ -1,0 +1,58 @@
+import type { Command } from '../domain/command.ts';
+import { eventOverheadBytes } from './bounds.ts';
+import type { Outcome } from './outcome.ts';
+
+/**
+ * A command with whoever waits for its outcome.
+ *
+ * Invariant: it is answered once. One that was answered, because its time was up, is never decided afterwards, whatever the
+ * clock says then.
+ */
+export class Letter {
+  readonly command: Command;
+  /** Estimated size of its events in a batch, bytes. */
+  readonly bytes: number;
+  readonly #resolve: (outcome: Outcome) => void;
+  readonly #reject: (error: Error) => void;
+  #answered = false;
+
+  constructor(command: Command, resolve: (outcome: Outcome) => void, reject: (error: Error) => void) {
+    this.command = command;
+    this.bytes = commandBytes(command);
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  get answered(): boolean {
+    return this.#answered;
+  }
+
+  resolve(outcome: Outcome): void {
+    this.#answered = true;
+    this.#resolve(outcome);
+  }
+
+  reject(error: Error): void {
+    this.#answered = true;
+    this.#reject(error);
+  }
+}
+
+/** What a command adds to a batch: the texts that the caller determines, in UTF-8, and the rest of its event. */
+function commandBytes(command: Command): number {
+  const texts: string[] = [];
+  switch (command.kind) {
+    case 'append_event':
+      texts.push(command.payload);
+      break;
+    case 'grant':
+      texts.push(command.requested, command.permissions);
+      break;
+    case 'open_ledger':
+      texts.push(command.registeredPayload ?? '');
+      break;
+  }
+  const signed = command.signature?.signedForm;
+  if (signed !== undefined && signed !== texts[0]) texts.push(signed);
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), eventOverheadBytes);
+}

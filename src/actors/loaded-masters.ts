@@ -1,0 +1,43 @@
+import type { LedgerStore } from '../store/ledger-store.ts';
+import { mastersInMemoryMax } from './bounds.ts';
+import { MasterActor } from './master-actor.ts';
+
+/** The masters of one ledger that are in memory; those used longest ago leave first. */
+export class LoadedMasters {
+  readonly #store: LedgerStore;
+  readonly #ledgerId: string;
+  #masters = new Map<string, MasterActor>();
+
+  constructor(store: LedgerStore, ledgerId: string) {
+    this.#store = store;
+    this.#ledgerId = ledgerId;
+  }
+
+  /** From memory, else from the store. */
+  async get(masterId: string): Promise<MasterActor> {
+    const held = this.#masters;
+    const loaded = held.get(masterId) ?? (await MasterActor.load(this.#store, this.#ledgerId, masterId));
+    // Moves it to the end of the order in which masters leave. What was cleared meanwhile stays cleared.
+    held.delete(masterId);
+    held.set(masterId, loaded);
+    return loaded;
+  }
+
+  /** Lets those go that are too many. Not while a turn is under way. */
+  trim(): void {
+    for (const [masterId, master] of this.#masters) {
+      if (this.#masters.size <= mastersInMemoryMax) return;
+      void master.saveWhenLeaving();
+      this.#masters.delete(masterId);
+    }
+  }
+
+  /** Forgets all of them: they are loaded anew. */
+  clear(): void {
+    this.#masters = new Map();
+  }
+
+  async saveWhenLeaving(): Promise<void> {
+    await Promise.all(Array.from(this.#masters.values(), (master) => master.saveWhenLeaving()));
+  }
+}

@@ -1,0 +1,12 @@
+/** Why a ledger was claimed. */
+export type ClaimReason = 'activation' | 'fenced' | 'unknown_outcome';
+
+/** What the actors tell the metrics. */
+export interface ActorMeter {
+  committed(events: number, bytes: number, seconds: number): void;
+  verdict(result: 'written' | 'replayed' | 'refused'): void;
+  claimed(reason: ClaimReason): void;
+  fenced(): void;
+  unknownOutcome(resolution: 'written' | 'not_written' | 'unsettled'): void;
+  activated(seconds: number): void;
+}

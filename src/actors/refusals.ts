@@ -1,0 +1,46 @@
+import { type ErrorCode, LedgerError } from '../domain/errors.ts';
+
+/** What callers are told who are refused for the service's reasons and not for their own. */
+
+const retryable: ReadonlySet<ErrorCode> = new Set([
+  'unavailable',
+  'overloaded',
+  'outcome_unknown',
+  'idempotency_in_progress',
+  'internal',
+]);
+
+/** Whether the same command may be sent again and then succeed. */
+export function isRetryable(error: LedgerError): boolean {
+  return retryable.has(error.code);
+}
+
+export function timeIsUp(): LedgerError {
+  return new LedgerError('unavailable', 'The call waited too long and was not written; retry it.');
+}
+
+export function reloading(cause?: unknown): LedgerError {
+  return new LedgerError('unavailable', 'The ledger is being loaded again; nothing was written, retry.', {}, cause);
+}
+
+export function stopping(): LedgerError {
+  return new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
+}
+
+export function somethingWrong(cause: unknown): LedgerError {
+  return new LedgerError(
+    'internal',
+    'Something went wrong here; the call may be retried with its Idempotency-Key.',
+    {},
+    cause,
+  );
+}
+
+export function outcomeUnknown(cause?: unknown): LedgerError {
+  return new LedgerError(
+    'outcome_unknown',
+    'The event may or may not have been written: retry with the same Idempotency-Key to learn which.',
+    {},
+    cause,
+  );
+}

@@ -1,0 +1,101 @@
+import { type Command, commandMaster } from '../domain/command.ts';
+import type { FoundCommand, LedgerStore } from '../store/ledger-store.ts';
+import { keysReadAgeMaxMs } from './bounds.ts';
+import type { Clock } from './clock.ts';
+import type { Letter } from './letter.ts';
+import type { LoadedMasters } from './loaded-masters.ts';
+import type { MasterActor } from './master-actor.ts';
+import type { ActorKeys, SigningKeys } from './signing-keys.ts';
+
+/** What a turn is decided with, beside the ledger's state. */
+export interface TurnReads {
+  readonly masters: ReadonlyMap<string, MasterActor>;
+  readonly commands: ReadonlyMap<string, FoundCommand>;
+  /** The keys of an actor as they are known at this very moment. */
+  keys(actorId: string): ActorKeys | undefined;
+}
+
+export interface TurnSources {
+  readonly store: LedgerStore;
+  readonly keys: SigningKeys;
+  readonly clock: Clock;
+  readonly masters: LoadedMasters;
+}
+
+/**
+ * Reads what deciding these letters needs, side by side. When it resolves, what it read of keys is at most half a second old, and the
+ * turn has to be decided at once; where that cannot be had, it ends with the letters' deadlines.
+ */
+export async function readForTurn(
+  ledgerId: string,
+  letters: readonly Letter[],
+  sources: TurnSources,
+): Promise<TurnReads> {
+  const { store, clock, keys } = sources;
+  const signers = new Set<string>();
+  const masterIds = new Set<string>();
+  const marks: string[] = [];
+  for (const { command } of letters) {
+    if (asksForKeys(command)) signers.add(command.actorId);
+    const masterId = commandMaster(command);
+    if (masterId !== null) masterIds.add(masterId);
+    for (const mark of command.marks) marks.push(mark.id);
+  }
+  const masters = new Map<string, MasterActor>();
+  const loadMaster = async (masterId: string) => void masters.set(masterId, await sources.masters.get(masterId));
+  const [read, commands] = await Promise.all([
+    readKeys(keys, signers, clock),
+    marks.length === 0 ? noCommands : store.findCommands(ledgerId, marks),
+    ...Array.from(masterIds, loadMaster),
+  ]);
+  const lastDeadline = letters.reduce((last, { command }) => Math.max(last, command.deadline), 0);
+  let known = knownKeys(keys, signers, read, clock.now());
+  while (known === null && clock.now() < lastDeadline) {
+    known = knownKeys(keys, signers, await readKeys(keys, signers, clock), clock.now());
+  }
+  // A change made on this node counts at once, so memory is asked again when the turn is decided.
+  return { masters, commands, keys: (actorId) => keys.fresh(actorId) ?? known?.get(actorId) };
+}
+
+/** Whether a turn needs to know the keys of who asks. */
+export function asksForKeys(command: Command): boolean {
+  return command.signature !== null || command.signatureRule === 'if_keyed';
+}
+
+interface KeysRead {
+  /** Milliseconds since 1970, from before the reading. */
+  readonly begunAt: number;
+  readonly found: ReadonlyMap<string, ActorKeys>;
+}
+
+/** Reads the keys that memory does not hold. */
+async function readKeys(keys: SigningKeys, actorIds: ReadonlySet<string>, clock: Clock): Promise<KeysRead> {
+  const begunAt = clock.now();
+  const found = new Map<string, ActorKeys>();
+  const reads: Promise<void>[] = [];
+  for (const actorId of actorIds) {
+    if (keys.fresh(actorId) !== undefined) continue;
+    reads.push(keys.read(actorId).then((read) => void found.set(actorId, read)));
+  }
+  if (reads.length > 0) await Promise.all(reads);
+  return { begunAt, found };
+}
+
+/** The keys of all signers, from memory or as just read; null if some are known no more, or not well enough any longer. */
+function knownKeys(
+  keys: SigningKeys,
+  actorIds: ReadonlySet<string>,
+  read: KeysRead,
+  now: number,
+): ReadonlyMap<string, ActorKeys> | null {
+  const isRecent = now >= read.begunAt && now - read.begunAt <= keysReadAgeMaxMs;
+  const known = new Map<string, ActorKeys>();
+  for (const actorId of actorIds) {
+    const held = keys.fresh(actorId) ?? (isRecent ? read.found.get(actorId) : undefined);
+    if (held === undefined) return null;
+    known.set(actorId, held);
+  }
+  return known;
+}
+
+const noCommands: ReadonlyMap<string, FoundCommand> = new Map();
