@@ -11,10 +11,13 @@ export function shardOf(ledgerId: string, shardCount: number): number {
 /** The ledgers of one shard that are in memory on this node. */
 export class Shard {
   readonly #parts: LedgerActorParts;
+  readonly #onLoad: () => void;
   readonly #ledgers = new Map<string, LedgerActor>();
 
-  constructor(parts: LedgerActorParts) {
+  /** `onLoad` is called for each ledger that comes into memory. */
+  constructor(parts: LedgerActorParts, onLoad: () => void) {
     this.#parts = parts;
+    this.#onLoad = onLoad;
   }
 
   get size(): number {
@@ -26,6 +29,7 @@ export class Shard {
     if (ledger === undefined || ledger.stopped) {
       ledger = new LedgerActor(command.ledgerId, this.#parts);
       this.#ledgers.set(command.ledgerId, ledger);
+      this.#onLoad();
     }
     return ledger.submit(command);
   }
@@ -40,9 +44,15 @@ export class Shard {
   /** Takes ledgers out of memory that had no command since `before` (ms since 1970), and what has stopped. */
   passivate(before: number): void {
     for (const [ledgerId, ledger] of this.#ledgers) {
-      const idleSince = ledger.idleSince;
-      if (ledger.stopped || (idleSince !== null && idleSince <= before && ledger.passivate()))
-        this.#ledgers.delete(ledgerId);
+      const { idleSince } = ledger;
+      const isIdle = idleSince !== null && idleSince <= before;
+      if (ledger.stopped || (isIdle && ledger.passivate())) this.#ledgers.delete(ledgerId);
     }
+  }
+
+  /** Takes all ledgers out of memory, each once its commands are answered. Nothing may be submitted any more. */
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#ledgers.values(), (ledger) => ledger.close()));
+    this.#ledgers.clear();
   }
 }
