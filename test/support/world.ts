@@ -1,0 +1,251 @@
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { Directory, type DirectoryParts } from '../../src/actors/directory.ts';
+import { LedgerActor, type LedgerActorParts } from '../../src/actors/ledger-actor.ts';
+import { localPlacement } from '../../src/actors/local-placement.ts';
+import type { ActorMeter } from '../../src/actors/meter.ts';
+import { noPeers } from '../../src/actors/no-peers.ts';
+import type { ActorKeys, KeyLife, SigningKeys } from '../../src/actors/signing-keys.ts';
+import { type Command, commandMaster } from '../../src/domain/command.ts';
+import { authorityDigest } from '../../src/domain/content.ts';
+import { decide } from '../../src/domain/decide.ts';
+import type { ErrorCode } from '../../src/domain/errors.ts';
+import { LedgerError } from '../../src/domain/errors.ts';
+import type { LedgerEvent } from '../../src/domain/event.ts';
+import { checkChain } from '../../src/domain/integrity.ts';
+import { applyToLedger, emptyLedger, type LedgerState } from '../../src/domain/ledger-state.ts';
+import { applyToMaster, type MasterState, nextMasterLink } from '../../src/domain/master-state.ts';
+import { parseRow } from '../../src/domain/row.ts';
+import { type AuthoritySigner, sealEvent } from '../../src/domain/seal.ts';
+import { isoTime } from '../../src/domain/time.ts';
+import { uuidV7 } from '../../src/domain/uuid.ts';
+import type { LedgerStore } from '../../src/store/ledger-store.ts';
+import { emptyLedgerData, type MemoryLedgerData } from '../../src/store/memory/ledger-data.ts';
+import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
+import { ManualClock } from './clock.ts';
+import { ledgerId } from './commands.ts';
+import { faultyLedgerStore } from './store-faults.ts';
+
+/** When tests begin. */
+export const startMs = Date.parse('2026-11-21T02:06:39.100Z');
+export const start = isoTime(startMs);
+
+/** The private key of an Ed25519 seed (RFC 8410). */
+export function ed25519Key(seedHex: string): KeyObject {
+  const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.from(seedHex, 'hex')]);
+  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+}
+
+/** A signer with the key of a seed. */
+export function authorityOf(seedHex: string): AuthoritySigner {
+  const key = ed25519Key(seedHex);
+  return { keyId: 'svc:authority#key-1', sign: (digest) => sign(null, digest, key).toString('base64') };
+}
+
+const authoritySeed = '4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb';
+export const authority = authorityOf(authoritySeed);
+const authorityPublicKey = createPublicKey(ed25519Key(authoritySeed));
+
+/** Whether an event carries a seal of `authority` over its hash. */
+export function isSealed(event: LedgerEvent): boolean {
+  if (event.authoritySig === null) return false;
+  return verify(null, authorityDigest(event.hash), authorityPublicKey, Buffer.from(event.authoritySig, 'base64'));
+}
+
+let drawn = 0;
+
+/** Bytes that are never the same twice in a test run. */
+export function countingBytes(): (length: number) => Uint8Array {
+  return (length) => {
+    const bytes = Buffer.alloc(8 + length);
+    bytes.writeUIntBE(++drawn, length + 2, 6);
+    return bytes.subarray(8);
+  };
+}
+
+/** A ledger without actor and store: commands are decided, sealed and folded one by one. */
+export class Chain {
+  ledger: LedgerState = emptyLedger;
+  readonly masters = new Map<string, MasterState>();
+  readonly events: LedgerEvent[] = [];
+  readonly #random = countingBytes();
+
+  /** The events that a command made; throws the LedgerError that it is refused with, and then changes nothing. */
+  run(command: Command, at: string = start): LedgerEvent[] {
+    const masterId = commandMaster(command);
+    const master = masterId === null ? null : (this.masters.get(masterId) ?? null);
+    return decide(this.ledger, master, command, at).map((draft) => {
+      const before = draft.masterId === null ? null : (this.masters.get(draft.masterId) ?? null);
+      const place = {
+        id: uuidV7(Date.parse(at), this.#random(10)),
+        ledgerId: command.ledgerId,
+        seq: this.ledger.seq + 1,
+        prevHash: this.ledger.hash,
+        createdAt: at,
+        master: draft.masterId === null ? null : nextMasterLink(before, draft.masterId),
+      };
+      const { event } = sealEvent(draft, place, authority);
+      this.ledger = applyToLedger(this.ledger, event);
+      if (draft.masterId !== null) this.masters.set(draft.masterId, applyToMaster(before, event));
+      this.events.push(event);
+      return event;
+    });
+  }
+
+  /** The code that a command is refused with; null if it is carried out. */
+  refusal(command: Command, at: string = start): ErrorCode | null {
+    try {
+      this.run(command, at);
+      return null;
+    } catch (error) {
+      if (error instanceof LedgerError) return error.code;
+      throw error;
+    }
+  }
+}
+
+/** A chain of which these commands were carried out. */
+export function chainOf(...commands: readonly Command[]): Chain {
+  const chain = new Chain();
+  for (const command of commands) chain.run(command);
+  return chain;
+}
+
+/** The one of something that has to be there. */
+export function only<T>(items: readonly T[]): T {
+  const [item, ...others] = items;
+  if (item === undefined || others.length > 0) throw new Error(`there are ${items.length} and not one`);
+  return item;
+}
+
+/** Keys that a test sets; what is `cached` is answered from memory. */
+export class TestKeys implements SigningKeys {
+  readonly stored = new Map<string, ReadonlyMap<string, KeyLife>>();
+  readonly cached = new Map<string, ReadonlyMap<string, KeyLife>>();
+  /** Called while a record is read. */
+  onRead: () => void | Promise<void> = () => {};
+  reads = 0;
+
+  fresh(actorId: string): ActorKeys | undefined {
+    const keys = this.cached.get(actorId);
+    return keys === undefined ? undefined : { keys };
+  }
+
+  async read(actorId: string): Promise<ActorKeys> {
+    this.reads++;
+    const keys = this.stored.get(actorId) ?? new Map();
+    await this.onRead();
+    return { keys };
+  }
+
+  /** One key of an actor, in its record. */
+  enrol(actorId: string, kid: string, life: Partial<KeyLife> = {}): void {
+    const key = { validFrom: '2020-01-01T00:00:00.000Z', revokedAt: null, ...life };
+    this.stored.set(actorId, new Map([...(this.stored.get(actorId) ?? []), [kid, key]]));
+  }
+}
+
+/** Counts what actors tell. */
+export class TestMeter implements ActorMeter {
+  readonly batches: number[] = [];
+  readonly claims: string[] = [];
+  readonly verdicts: string[] = [];
+  readonly unknown: string[] = [];
+  fencings = 0;
+
+  committed(events: number): void {
+    this.batches.push(events);
+  }
+  verdict(result: string): void {
+    this.verdicts.push(result);
+  }
+  claimed(reason: string): void {
+    this.claims.push(reason);
+  }
+  fenced(): void {
+    this.fencings++;
+  }
+  unknownOutcome(resolution: string): void {
+    this.unknown.push(resolution);
+  }
+  activated(): void {}
+}
+
+/** A memory store some of whose methods a test replaces. */
+export function storeWith(inner: LedgerStore, replaced: Partial<LedgerStore>): LedgerStore {
+  return { ...faultyLedgerStore(inner, () => null), ...replaced };
+}
+
+export interface Rig {
+  readonly clock: ManualClock;
+  readonly data: MemoryLedgerData;
+  readonly memory: MemoryLedgerStore;
+  readonly keys: TestKeys;
+  readonly meter: TestMeter;
+  readonly parts: LedgerActorParts;
+  actor(): LedgerActor;
+  directory(parts?: Partial<DirectoryParts>): Directory;
+  /** What the store holds of the ledger. */
+  log(): Promise<LedgerEvent[]>;
+}
+
+/** What actors need, over a memory store; `wrap` puts something between them. Several rigs over one `data` are several nodes. */
+export function rig(
+  options: {
+    readonly clock?: ManualClock;
+    readonly data?: MemoryLedgerData;
+    readonly keys?: TestKeys;
+    readonly wrap?: (memory: MemoryLedgerStore) => LedgerStore;
+  } = {},
+): Rig {
+  const clock = options.clock ?? new ManualClock(startMs);
+  const data = options.data ?? emptyLedgerData();
+  const memory = new MemoryLedgerStore(() => clock.now(), data);
+  const keys = options.keys ?? new TestKeys();
+  const meter = new TestMeter();
+  const store = options.wrap?.(memory) ?? memory;
+  const parts = { store, keys, authority: () => authority, clock, random: countingBytes(), meter };
+  return {
+    clock,
+    data,
+    memory,
+    keys,
+    meter,
+    parts,
+    actor: () => new LedgerActor(ledgerId, parts),
+    directory: (given = {}) =>
+      new Directory({
+        ...parts,
+        self: 'node-a',
+        shardCount: 16,
+        placement: localPlacement('node-a'),
+        peers: noPeers,
+        ...given,
+      }),
+    log: async () => {
+      const events: LedgerEvent[] = [];
+      for (;;) {
+        const page = await memory.read(ledgerId, events.length, 1_000);
+        if (page.length === 0) return events;
+        for (const entry of page) events.push(parseRow(entry.row));
+      }
+    },
+  };
+}
+
+/** What is wrong with a whole ledger's events. */
+export function faultsOf(events: readonly LedgerEvent[]): string[] {
+  const issues = checkChain(events, { kind: 'ledger', before: null }).map(({ type, detail }) => `${type}: ${detail}`);
+  const unsealed = events.filter((event) => event.actorSig === null && !isSealed(event));
+  return [...issues, ...unsealed.map((event) => `seq ${event.seq} has no seal`)];
+}
+
+/** The code of a refusal, or what was carried out instead. */
+export async function codeOf(outcome: Promise<unknown>): Promise<string> {
+  try {
+    await outcome;
+    return 'carried out';
+  } catch (error) {
+    if (error instanceof LedgerError) return error.code;
+    throw error;
+  }
+}
