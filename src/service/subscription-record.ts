@@ -1,0 +1,109 @@
+import { isoTime } from '../domain/time.ts';
+import type { FindPage, RecordStore } from '../store/record-store.ts';
+
+/** A webhook subscription as it is kept. Times are ISO. */
+export interface SubscriptionRecord {
+  readonly id: string;
+  /** Its owner, whose access counts at each delivery. */
+  readonly actorId: string;
+  readonly url: string;
+  /** Empty: all types. */
+  readonly eventTypes: readonly string[];
+  /** null: all ledgers that the owner may read. */
+  readonly ledgerId: string | null;
+  readonly createdAt: string;
+  /**
+   * The newest seq of ledgers that were written to just before the subscription was made. Clocks of nodes differ, and an event may be
+   * dated before the subscription and answered after it, so events are taken from a moment before it on, but for these.
+   */
+  readonly seen: Readonly<Record<string, number>>;
+  /** The secret, sealed for this record. */
+  readonly sealedSecret: string;
+  /** null while it is in force. */
+  readonly endedAt: string | null;
+  /** By a DELETE of the owner's, or a 410 of the receiver's. */
+  readonly endedBy: 'owner' | 'receiver' | null;
+}
+
+const kind = 'webhook_subscription';
+
+/** How long a subscription that has ended is still listed. */
+const endedKeptMs = 30 * 24 * 60 * 60_000;
+
+/** What a subscription's secret is sealed for. */
+export const secretContext = (subscriptionId: string): string => `${kind}/${subscriptionId}/secret`;
+
+/** Clocks of nodes differ by half a second at most (decisions.md, section 4), and a commit takes a while. */
+const slackMs = 1_000;
+
+/** ISO time from which on events may be for a subscription. */
+export function takesFrom(subscription: SubscriptionRecord): string {
+  return isoTime(Date.parse(subscription.createdAt) - slackMs);
+}
+
+export interface Subscriptions {
+  get(id: string): Promise<SubscriptionRecord | null>;
+  /** The record that stands under the id now: this one, or what an earlier run of the same call has made. */
+  create(subscription: SubscriptionRecord): Promise<SubscriptionRecord>;
+  /** The subscription as ended; null if it was not in force. */
+  end(id: string, at: string, by: 'owner' | 'receiver'): Promise<SubscriptionRecord | null>;
+  ofActor(actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
+  /** Subscriptions in force, in the order of their making, behind `after`. */
+  inForce(limit: number, after: SubscriptionRecord | null): Promise<SubscriptionRecord[]>;
+  /** Whether the actor has at least so many in force. */
+  hasInForce(actorId: string, count: number): Promise<boolean>;
+}
+
+export function subscriptionsIn(store: RecordStore): Subscriptions {
+  const write = (subscription: SubscriptionRecord, replaces: string) => {
+    const order = orderOf(subscription);
+    const lookups = [{ name: 'actor', value: subscription.actorId, order }];
+    if (subscription.endedAt === null) {
+      lookups.push({ name: 'in_force', value: 'all', order });
+      lookups.push({ name: 'in_force_of', value: subscription.actorId, order });
+    }
+    const expiresAt = subscription.endedAt === null ? null : Date.parse(subscription.endedAt) + endedKeptMs;
+    return store.put({
+      kind,
+      id: subscription.id,
+      replaces,
+      value: JSON.stringify(subscription),
+      lookups,
+      ...(expiresAt === null ? {} : { expiresAt }),
+    });
+  };
+  const find = async (name: string, value: string, page: FindPage): Promise<SubscriptionRecord[]> =>
+    (await store.find(kind, { name, value }, page)).map((record) => parse(record.value));
+  return {
+    get: async (id) => {
+      const record = await store.get(kind, id);
+      return record === null ? null : parse(record.value);
+    },
+    create: async (subscription) => {
+      const put = await write(subscription, 'absent');
+      return put.ok || put.current === null ? subscription : parse(put.current.value);
+    },
+    end: async (id, at, by) => {
+      for (;;) {
+        const record = await store.get(kind, id);
+        const subscription = record === null ? null : parse(record.value);
+        if (record === null || subscription === null || subscription.endedAt !== null) return null;
+        const ended = { ...subscription, endedAt: at, endedBy: by };
+        if ((await write(ended, record.version)).ok) return ended;
+      }
+    },
+    ofActor: (actorId, page) => find('actor', actorId, page),
+    inForce: (limit, after) =>
+      find('in_force', 'all', { limit, ...(after === null ? {} : { after: { order: orderOf(after), id: after.id } }) }),
+    hasInForce: async (actorId, count) =>
+      (await find('in_force_of', actorId, { limit: 1, offset: count - 1 })).length > 0,
+  };
+}
+
+function orderOf(subscription: SubscriptionRecord): string {
+  return `${subscription.createdAt}|${subscription.id}`;
+}
+
+function parse(value: string): SubscriptionRecord {
+  return JSON.parse(value) as SubscriptionRecord;
+}
