@@ -1,0 +1,126 @@
+import type { Clock } from '../actors/clock.ts';
+import { isoTime } from '../domain/time.ts';
+import { standardSignature, svcSignature } from '../domain/webhook-signature.ts';
+import type { DeliveryRecord } from '../service/delivery-record.ts';
+import type { SecretBox } from '../service/secret-box.ts';
+import { type SubscriptionRecord, secretContext } from '../service/subscription-record.ts';
+import { pingBody } from './delivery-body.ts';
+import type { EventBodies } from './event-bodies.ts';
+import type { Poster, PostResult } from './http-post.ts';
+
+/** decisions.md, section 7: success is a 2xx within this. */
+const attemptTimeoutMs = 10_000;
+
+/** What an attempt came to. Nothing that a receiver or a name server said is in it but the status. */
+export interface AttemptOutcome {
+  readonly verdict: 'delivered' | 'failed' | 'gone' | 'dropped';
+  /** null where nothing was answered. */
+  readonly status: number | null;
+  /** null where it was delivered. */
+  readonly error: string | null;
+  /** From sending until the answer; null where there was none. */
+  readonly tookMs: number | null;
+}
+
+export interface AttemptParts {
+  readonly bodies: EventBodies;
+  readonly secrets: SecretBox;
+  readonly poster: Pick<Poster, 'post'>;
+  readonly clock: Clock;
+  mayRead(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean>;
+}
+
+/**
+ * One attempt at a delivery: whether the owner may still read the event, then a signed POST. Throws where the service itself could not
+ * do it (the store is out of reach): then it was no attempt.
+ */
+export async function attempt(
+  parts: AttemptParts,
+  subscription: SubscriptionRecord,
+  delivery: DeliveryRecord,
+): Promise<AttemptOutcome> {
+  const { place } = delivery;
+  let body: Buffer;
+  if (place === null) {
+    body = pingBody(delivery);
+  } else {
+    const ready = await parts.bodies.of(delivery, place);
+    if (ready === null) return dropped('The stored event is damaged, so it is not sent.');
+    if (!(await parts.mayRead(subscription.actorId, place.ledgerId, ready.masterId)))
+      return dropped('The owner of the subscription may not read this event any more.');
+    body = ready.bytes;
+  }
+  const startedMs = parts.clock.now();
+  const late = new AbortController();
+  const cancel = parts.clock.after(attemptTimeoutMs, () => late.abort());
+  try {
+    const headers = headersOf(parts.secrets, subscription, delivery, body, startedMs);
+    const result = await parts.poster.post({ url: subscription.url, headers, body, signal: late.signal });
+    return outcomeOf(result, parts.clock.now() - startedMs);
+  } finally {
+    cancel();
+  }
+}
+
+function headersOf(
+  secrets: SecretBox,
+  subscription: SubscriptionRecord,
+  delivery: DeliveryRecord,
+  body: Buffer,
+  nowMs: number,
+): Record<string, string> {
+  const secret = secrets.open(subscription.sealedSecret, secretContext(subscription.id)).toString();
+  const timestampS = Math.floor(nowMs / 1_000);
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'user-agent': 'ledger-trust-webhooks/1',
+    'x-svc-signature': svcSignature(secret, body),
+    'webhook-id': delivery.eventId,
+    'webhook-timestamp': String(timestampS),
+    'webhook-signature': standardSignature(secret, delivery.eventId, timestampS, body),
+  };
+}
+
+function outcomeOf(result: PostResult, tookMs: number): AttemptOutcome {
+  if (result.kind === 'failed')
+    return { verdict: 'failed', status: null, error: faultTexts[result.fault], tookMs: null };
+  const { status } = result;
+  if (status >= 200 && status < 300) return { verdict: 'delivered', status, error: null, tookMs };
+  if (status === 410) {
+    return { verdict: 'gone', status, error: 'The receiver answered 410 Gone: the subscription has ended.', tookMs };
+  }
+  const error =
+    status >= 300 && status < 400
+      ? `The receiver answered ${status}; redirects are not followed.`
+      : `The receiver answered ${status}.`;
+  return { verdict: 'failed', status, error, tookMs };
+}
+
+const faultTexts: Readonly<Record<Extract<PostResult, { kind: 'failed' }>['fault'], string>> = {
+  unknown_name: 'The host name of the receiver has no address.',
+  forbidden_address: 'The receiver stands at an address that webhooks may not go to.',
+  not_reached: 'The receiver could not be connected to.',
+  tls_failed: 'No TLS connection could be made: check the certificate of the receiver.',
+  timeout: `The receiver did not answer within ${attemptTimeoutMs / 1_000} seconds.`,
+  broken_off: 'The connection broke off before the receiver had answered.',
+};
+
+function dropped(error: string): AttemptOutcome {
+  return { verdict: 'dropped', status: null, error, tookMs: null };
+}
+
+/** The record after an attempt that ended at `nowMs`. `next` is when to try again; null: never. */
+export function afterAttempt(
+  delivery: DeliveryRecord,
+  outcome: AttemptOutcome,
+  nowMs: number,
+  next: number | null,
+): DeliveryRecord {
+  const attempts = delivery.attempts + (outcome.verdict === 'dropped' ? 0 : 1);
+  const seen = { attempts, lastError: outcome.error, lastResponseStatus: outcome.status };
+  if (outcome.verdict === 'delivered') {
+    return { ...delivery, ...seen, status: 'DELIVERED', nextAttemptAt: null, deliveredAt: isoTime(nowMs) };
+  }
+  if (outcome.verdict === 'failed' && next !== null) return { ...delivery, ...seen, nextAttemptAt: isoTime(next) };
+  return { ...delivery, ...seen, status: 'FAILED', nextAttemptAt: null };
+}

@@ -1,0 +1,62 @@
+import type { LedgerEvent } from '../domain/event.ts';
+import { checkChain } from '../domain/integrity.ts';
+import { CorruptRow, parseRow } from '../domain/row.ts';
+import type { DeliveryRecord } from '../service/delivery-record.ts';
+import type { LedgerStore } from '../store/ledger-store.ts';
+import { eventBody } from './delivery-body.ts';
+
+/** What is sent of one event, and the master whose reader a receiver's owner has to be (null: the ledger's own event). */
+export interface ReadyBody {
+  readonly masterId: string | null;
+  readonly bytes: Buffer;
+}
+
+const keptMaxBytes = 8 * 1024 * 1024;
+
+/**
+ * The bodies of deliveries, made from the log. Deliveries of one event that were recorded together have the same body, and their
+ * subscriptions send it at about the same time, so the last ones are kept.
+ */
+export class EventBodies {
+  readonly #ledgers: LedgerStore;
+  readonly #kept = new Map<string, ReadyBody>();
+  #keptBytes = 0;
+
+  constructor(ledgers: LedgerStore) {
+    this.#ledgers = ledgers;
+  }
+
+  /** null where the stored event is gone, or its hashes are not those of its content: such an event is told to nobody. */
+  async of(delivery: DeliveryRecord, place: NonNullable<DeliveryRecord['place']>): Promise<ReadyBody | null> {
+    const key = `${delivery.eventId}|${delivery.createdAt}`;
+    const known = this.#kept.get(key);
+    if (known !== undefined) return known;
+    const [entry] = await this.#ledgers.read(place.ledgerId, place.seq, 1);
+    const event = entry?.seq === place.seq ? soundEvent(entry.row) : null;
+    if (event?.id !== delivery.eventId) return null;
+    const made = { masterId: event.master?.id ?? null, bytes: eventBody(event, delivery.createdAt) };
+    this.#keep(key, made);
+    return made;
+  }
+
+  #keep(key: string, made: ReadyBody): void {
+    if (this.#kept.has(key)) return;
+    this.#kept.set(key, made);
+    this.#keptBytes += made.bytes.length;
+    for (const [oldest, body] of this.#kept) {
+      if (this.#keptBytes <= keptMaxBytes) return;
+      this.#kept.delete(oldest);
+      this.#keptBytes -= body.bytes.length;
+    }
+  }
+}
+
+function soundEvent(row: string): LedgerEvent | null {
+  try {
+    const event = parseRow(row);
+    return checkChain([event], { kind: 'segment' }).length === 0 ? event : null;
+  } catch (error) {
+    if (error instanceof CorruptRow) return null;
+    throw error;
+  }
+}

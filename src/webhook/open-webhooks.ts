@@ -1,0 +1,46 @@
+import type { Registry } from 'prom-client';
+import type { Clock } from '../actors/clock.ts';
+import type { Log } from '../log.ts';
+import { LedgerReading } from '../service/ledger-reading.ts';
+import type { SecretBox } from '../service/secret-box.ts';
+import type { TargetPolicy } from '../service/webhook-target.ts';
+import type { LedgerStore } from '../store/ledger-store.ts';
+import type { RecordStore } from '../store/record-store.ts';
+import { createPoster } from './http-post.ts';
+import { dnsLookup, type NameLookup } from './name-lookup.ts';
+import { receiverConnector } from './receiver-connect.ts';
+import { attemptsPerTargetMax } from './targets.ts';
+import { webhookMeter } from './webhook-meter.ts';
+import { Webhooks } from './webhooks.ts';
+
+export interface NodeWebhooksParts {
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  readonly secrets: SecretBox;
+  readonly policy: TargetPolicy;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly registry: Registry;
+  /** Whether this node works for the ledger or subscription of this id. */
+  mine(id: string): boolean;
+  /** Share of the time since the last call that the event loop was busy. */
+  utilization(): number;
+  monotonicMs(): number;
+  /** How host names are looked up; DNS if it is not given. */
+  readonly lookup?: NameLookup;
+}
+
+/** Webhooks of a node over real connections. `start` them once the node's ports are open. */
+export function openWebhooks(parts: NodeWebhooksParts): Webhooks {
+  const { ledgers, clock, policy } = parts;
+  const lookup = parts.lookup ?? dnsLookup();
+  return new Webhooks({
+    ...parts,
+    reading: new LedgerReading(ledgers, () => clock.now()),
+    poster: createPoster(receiverConnector({ policy, lookup, clock }), attemptsPerTargetMax),
+    meter: webhookMeter(parts.registry),
+    mine: (id) => parts.mine(id),
+    utilization: () => parts.utilization(),
+    monotonicMs: () => parts.monotonicMs(),
+  });
+}

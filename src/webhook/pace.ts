@@ -1,0 +1,73 @@
+import type { Clock } from '../actors/clock.ts';
+
+/** How often it is asked whether the event loop is busy. */
+const sampleMs = 100;
+/** Busy beyond this share of the last sample, and only while ledgers are written to at this rate or more. */
+const busyUtilization = 0.85;
+const busyEventsPerSecond = 100;
+/** What fanning out and sending may take of the main thread while it is busy. */
+const busyShare = 0.04;
+/** What may be saved up: a burst longer than this would be felt by appends. */
+const savedMaxMs = 5;
+
+export interface PaceParts {
+  readonly clock: Clock;
+  /** Share of the time since the last call that the event loop was busy: 0 to 1. */
+  utilization(): number;
+  /** Milliseconds of a clock that never goes back. */
+  monotonicMs(): number;
+}
+
+/**
+ * Fanning out and sending are background work on the same thread as appends. While appends alone could fill the event loop (it is busy
+ * more than 85 % of the last tenth of a second, and events are being written), background work gets 4 % of the time and the log
+ * keeps what waits; otherwise it goes as fast as its own limits allow. Where nothing is appended the loop may well be full: then it is
+ * full of deliveries. What a piece of work costs cannot be measured while it waits for sockets and disks, so callers say what it costs
+ * as measured on a quiet machine.
+ */
+export class Pace {
+  readonly #parts: PaceParts;
+  #sampledAt: number;
+  #events = 0;
+  #isBusy = false;
+  #savedMs = 0;
+  #savedAt: number;
+
+  constructor(parts: PaceParts) {
+    this.#parts = parts;
+    this.#sampledAt = parts.monotonicMs();
+    this.#savedAt = this.#sampledAt;
+  }
+
+  /** Events were written to a ledger. */
+  committed(events: number): void {
+    this.#events += events;
+  }
+
+  /** How long to wait before work of this cost (of the main thread) may begin. 0: now, and it counts as done. */
+  delayMs(costMs: number): number {
+    const now = this.#parts.monotonicMs();
+    const elapsedMs = now - this.#sampledAt;
+    if (elapsedMs >= sampleMs) {
+      const utilization = this.#parts.utilization();
+      this.#isBusy = utilization > busyUtilization && this.#events >= (busyEventsPerSecond * elapsedMs) / 1_000;
+      this.#events = 0;
+      this.#sampledAt = now;
+    }
+    this.#savedMs = Math.min(savedMaxMs, this.#savedMs + (now - this.#savedAt) * busyShare);
+    this.#savedAt = now;
+    if (!this.#isBusy) return 0;
+    if (this.#savedMs < 0) return Math.ceil(Math.min(sampleMs, -this.#savedMs / busyShare));
+    this.#savedMs -= costMs;
+    return 0;
+  }
+
+  /** Resolves when work of this cost may begin, and never before everything else that is ready had its turn. */
+  async take(costMs: number): Promise<void> {
+    for (;;) {
+      const waitMs = this.delayMs(costMs);
+      if (waitMs === 0) return new Promise((resolve) => void setImmediate(resolve));
+      await new Promise<void>((resolve) => void this.#parts.clock.after(waitMs, resolve));
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import { isIP, type Socket, connect as tcpConnect } from 'node:net';
+import { connect as tlsConnect } from 'node:tls';
+import type { buildConnector } from 'undici';
+import type { Clock } from '../actors/clock.ts';
+import { hostOf, mayConnect, portOf, type TargetPolicy } from '../service/webhook-target.ts';
+import type { NameLookup } from './name-lookup.ts';
+
+/** Why no connection came about. What the cause says of hosts and addresses is for nobody's eyes. */
+export type ConnectFault = 'unknown_name' | 'forbidden_address' | 'not_reached' | 'tls_failed' | 'timeout';
+
+export class ConnectError extends Error {
+  readonly fault: ConnectFault;
+
+  constructor(fault: ConnectFault, cause?: unknown) {
+    super(`no connection to the receiver: ${fault}`, cause === undefined ? undefined : { cause });
+    this.name = 'ConnectError';
+    this.fault = fault;
+  }
+}
+
+export interface ReceiverConnectParts {
+  readonly policy: TargetPolicy;
+  readonly lookup: NameLookup;
+  readonly clock: Clock;
+  /** PEM of certificate authorities to trust in place of the usual ones. */
+  readonly trustedCa?: string;
+}
+
+/** Longer than any attempt: an attempt that is given up must not leave a socket half open for ever. */
+const connectTimeoutMs = 10_000;
+/** Addresses of one name that are tried. */
+const addressesMax = 4;
+
+/**
+ * How undici connects to receivers. The name is looked up here, and the socket goes to the very address that was checked, so no second
+ * look-up can lead elsewhere; the address that the socket says it is connected to is checked once more before a byte is sent.
+ */
+export function receiverConnector(parts: ReceiverConnectParts): buildConnector.connector {
+  return (options, callback) => {
+    connectChecked(parts, options).then(
+      (socket) => callback(null, socket),
+      (error) => callback(error instanceof ConnectError ? error : new ConnectError('not_reached', error), null),
+    );
+  };
+}
+
+async function connectChecked(parts: ReceiverConnectParts, options: buildConnector.Options): Promise<Socket> {
+  const { policy, clock } = parts;
+  const host = hostOf(options);
+  const { protocol } = options;
+  const port = portOf({ port: options.port, protocol });
+  const late = new AbortController();
+  const cancel = clock.after(connectTimeoutMs, () => late.abort());
+  try {
+    const found = isIP(host) === 0 ? await orLate(parts.lookup(host), late.signal) : [host];
+    if (found.length === 0) throw new ConnectError('unknown_name');
+    const allowed = found.filter((address) => mayConnect(policy, protocol, address, port)).slice(0, addressesMax);
+    if (allowed.length === 0) throw new ConnectError('forbidden_address');
+    const socket = await connectToOneOf(parts, protocol, allowed, port, late.signal);
+    return protocol === 'https:' ? await secured(parts, socket, host, late.signal) : socket;
+  } finally {
+    cancel();
+  }
+}
+
+async function connectToOneOf(
+  { policy }: ReceiverConnectParts,
+  protocol: string,
+  addresses: readonly string[],
+  port: number,
+  late: AbortSignal,
+): Promise<Socket> {
+  let failure: unknown = null;
+  for (const address of addresses) {
+    try {
+      const socket = tcpConnect({ host: address, port, noDelay: true, autoSelectFamily: false });
+      await ready(socket, 'connect', 'not_reached', late);
+      if (mayConnect(policy, protocol, socket.remoteAddress ?? '', port)) return socket;
+      socket.destroy();
+      throw new ConnectError('forbidden_address');
+    } catch (error) {
+      if (late.aborted || (error instanceof ConnectError && error.fault === 'forbidden_address')) throw error;
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+async function secured(parts: ReceiverConnectParts, socket: Socket, host: string, late: AbortSignal): Promise<Socket> {
+  const secure = tlsConnect({
+    socket,
+    host,
+    servername: isIP(host) === 0 ? host.replace(/\.$/, '') : '',
+    ALPNProtocols: ['http/1.1'],
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+    ...(parts.trustedCa === undefined ? {} : { ca: parts.trustedCa }),
+  });
+  await ready(secure, 'secureConnect', 'tls_failed', late);
+  return secure;
+}
+
+/** Waits for a socket's event; destroys the socket when it fails or is late. */
+function ready(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  fault: ConnectFault,
+  late: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (error: ConnectError | null) => {
+      socket.off('error', failed).off('close', closed).off(event, done);
+      late.removeEventListener('abort', timeout);
+      if (error === null) return resolve();
+      // Destroying may yet raise an error that nobody waits for.
+      socket.on('error', () => {}).destroy();
+      reject(error);
+    };
+    const failed = (error: Error) => end(new ConnectError(fault, error));
+    const closed = () => end(new ConnectError(fault));
+    const timeout = () => end(new ConnectError('timeout'));
+    const done = () => end(null);
+    socket.on('error', failed).on('close', closed).on(event, done);
+    late.addEventListener('abort', timeout);
+    if (late.aborted) timeout();
+  });
+}
+
+function orLate<T>(work: Promise<T>, late: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    late.addEventListener('abort', () => reject(new ConnectError('timeout')));
+    work.then(resolve, reject);
+  });
+}

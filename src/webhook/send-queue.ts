@@ -1,0 +1,53 @@
+import type { PendingDelivery } from '../service/delivery-record.ts';
+import type { SubscriptionRecord } from '../service/subscription-record.ts';
+
+/** The deliveries of one subscription and one ledger: one is sent after the other. */
+export interface Lane {
+  readonly queue: SendQueue;
+  readonly key: string;
+  readonly waiting: PendingDelivery[];
+  isSending: boolean;
+  /** The record of the last attempt, under way. */
+  recording: Promise<void> | null;
+}
+
+/** What is in memory of one subscription's deliveries: a window; the rest is in the store. */
+export class SendQueue {
+  readonly subscription: SubscriptionRecord;
+  readonly origin: string;
+  readonly lanes = new Map<string, Lane>();
+  /** Ids of deliveries that wait in a lane, are being sent, or whose record is being written. */
+  readonly held = new Set<string>();
+  /** While a window is read: what was recorded meanwhile, and may be read as it was before. */
+  readonly recordedMeanwhile = new Set<string>();
+  /** The store may hold more that is due. */
+  hasMore = true;
+  isLoading = false;
+  /** When the next delivery is due that is not yet (milliseconds since 1970), and what takes the alarm back. */
+  alarm: { readonly atMs: number; readonly cancel: () => void } | null = null;
+
+  constructor(subscription: SubscriptionRecord) {
+    this.subscription = subscription;
+    this.origin = new URL(subscription.url).origin;
+  }
+
+  /** The lane of a delivery, with the delivery at its end. */
+  add(pending: PendingDelivery): Lane {
+    const key = pending.delivery.place?.ledgerId ?? '';
+    const lane = this.lanes.get(key) ?? { queue: this, key, waiting: [], isSending: false, recording: null };
+    this.lanes.set(key, lane);
+    lane.waiting.push(pending);
+    this.held.add(pending.delivery.id);
+    return lane;
+  }
+
+  /** Nothing waits, nothing runs, and nothing is known to come: it can leave memory. */
+  get isIdle(): boolean {
+    return this.held.size === 0 && !this.hasMore && !this.isLoading && this.alarm === null;
+  }
+
+  silence(): void {
+    this.alarm?.cancel();
+    this.alarm = null;
+  }
+}

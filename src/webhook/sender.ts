@@ -1,0 +1,261 @@
+import type { Clock } from '../actors/clock.ts';
+import { nextAttemptMs } from '../domain/delivery-schedule.ts';
+import { isoTime } from '../domain/time.ts';
+import type { Log } from '../log.ts';
+import type { Deliveries, DeliveryRecord, PendingDelivery } from '../service/delivery-record.ts';
+import type { SubscriptionRecord } from '../service/subscription-record.ts';
+import { type AttemptOutcome, afterAttempt } from './attempt.ts';
+import type { Pace } from './pace.ts';
+import { type Lane, SendQueue } from './send-queue.ts';
+import { Targets } from './targets.ts';
+
+/** Deliveries of one subscription in memory, where its target answers quickly; one that does not needs no more than it can be sent at once. */
+const windowQuick = 128;
+const windowSlow = 8;
+/** Beyond this many in memory every subscription has the small window. */
+const heldMax = 16_384;
+/** After a failure of the store. */
+const retryMs = 1_000;
+/** How often a record is written again before its delivery is left to be sent again. */
+const recordTriesMax = 5;
+/** Main thread, measured: body, signatures, request, answer, record. */
+const sendCostMs = 0.35;
+
+export interface SenderParts {
+  readonly deliveries: Deliveries;
+  readonly pace: Pace;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The subscription, while it is in force. */
+  subscription(id: string): SubscriptionRecord | undefined;
+  /** Whether this node sends for the subscription. */
+  mine(subscriptionId: string): boolean;
+  /** The first seq of a ledger that may lack delivery records. */
+  position(ledgerId: string): Promise<number>;
+  attempt(subscription: SubscriptionRecord, delivery: DeliveryRecord): Promise<AttemptOutcome>;
+  /** The receiver answered 410. */
+  gone(subscriptionId: string): Promise<void>;
+  attempted(outcome: AttemptOutcome): void;
+}
+
+/**
+ * Sends what is recorded as PENDING.
+ *
+ * Invariants: of one subscription and ledger one delivery is under way at a time, in the order of the ledger, but that a retry waits for its
+ * time and is overtaken; a delivery is sent only once its ledger's cursor has passed its event, so that none before it can appear any
+ * more; memory holds a window of each subscription's deliveries; an attempt is recorded before the one after the next begins.
+ */
+export class Sender {
+  readonly #parts: SenderParts;
+  readonly #queues = new Map<string, SendQueue>();
+  readonly #targets = new Targets<Lane>();
+  readonly #underWay = new Set<Promise<void>>();
+  #held = 0;
+  #isResting = false;
+  #stopped = false;
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts;
+  }
+
+  /** Deliveries in memory. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Something may be due for the subscription. */
+  wake(subscriptionId: string): void {
+    if (this.#stopped || !this.#parts.mine(subscriptionId)) return;
+    const subscription = this.#parts.subscription(subscriptionId);
+    if (subscription === undefined) return;
+    const queue = this.#queues.get(subscriptionId) ?? new SendQueue(subscription);
+    this.#queues.set(subscriptionId, queue);
+    queue.hasMore = true;
+    this.#refill(queue);
+  }
+
+  /** The subscription has ended, or is somebody else's now: what is under way ends, nothing more is sent. */
+  drop(subscriptionId: string): void {
+    const queue = this.#queues.get(subscriptionId);
+    if (queue === undefined) return;
+    this.#queues.delete(subscriptionId);
+    queue.silence();
+    for (const lane of queue.lanes.values()) {
+      for (const { delivery } of lane.waiting) queue.held.delete(delivery.id);
+      this.#held -= lane.waiting.length;
+      lane.waiting.length = 0;
+    }
+  }
+
+  /** Begins no attempt any more; resolves when those under way have been recorded. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const queue of this.#queues.values()) queue.silence();
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
+  #isGone(queue: SendQueue): boolean {
+    return this.#stopped || this.#queues.get(queue.subscription.id) !== queue;
+  }
+
+  #refill(queue: SendQueue): void {
+    if (queue.isLoading || this.#isGone(queue)) return;
+    const isWide = this.#held < heldMax && this.#targets.isQuick(queue.origin);
+    const window = isWide ? windowQuick : windowSlow;
+    if (queue.hasMore && queue.held.size <= window / 4) this.#track(this.#load(queue, window));
+    else if (queue.isIdle) this.#queues.delete(queue.subscription.id);
+  }
+
+  async #load(queue: SendQueue, window: number): Promise<void> {
+    const { clock, deliveries, log } = this.#parts;
+    queue.isLoading = true;
+    queue.hasMore = false;
+    try {
+      const limit = window + queue.held.size;
+      const now = isoTime(clock.now());
+      const found = await deliveries.pending(queue.subscription.id, limit);
+      const due = found.filter(({ dueAt }) => dueAt <= now);
+      if (due.length === limit) queue.hasMore = true;
+      const next = found[due.length];
+      if (next !== undefined) this.#setAlarm(queue, Date.parse(next.dueAt));
+      await this.#take(queue, due);
+    } catch (error) {
+      log.warn({ err: error, subscription_id: queue.subscription.id }, 'reading deliveries failed; it is tried again');
+      queue.hasMore = true;
+      this.#setAlarm(queue, clock.now() + retryMs);
+      queue.recordedMeanwhile.clear();
+      queue.isLoading = false;
+      return;
+    }
+    queue.recordedMeanwhile.clear();
+    queue.isLoading = false;
+    this.#dispatch();
+    // Woken meanwhile, or idle now. What waits for a cursor is woken for when that has moved.
+    this.#refill(queue);
+  }
+
+  /** Puts what is due into its lanes, in the order it was read. */
+  async #take(queue: SendQueue, due: readonly PendingDelivery[]): Promise<void> {
+    const positions = new Map<string, number>();
+    const ready: PendingDelivery[] = [];
+    for (const pending of due) {
+      const { place, origin, attempts } = pending.delivery;
+      if (place !== null && origin === 'log' && attempts === 0) {
+        const position = positions.get(place.ledgerId) ?? (await this.#parts.position(place.ledgerId));
+        positions.set(place.ledgerId, position);
+        if (place.seq >= position) continue;
+      }
+      ready.push(pending);
+    }
+    if (this.#isGone(queue)) return;
+    for (const pending of ready) {
+      const { id } = pending.delivery;
+      if (queue.held.has(id) || queue.recordedMeanwhile.has(id)) continue;
+      const lane = queue.add(pending);
+      this.#held += 1;
+      if (!lane.isSending && lane.waiting.length === 1) this.#targets.ready(queue.origin, lane);
+    }
+  }
+
+  /** Hands out slots as long as there are lanes, slots and time. */
+  #dispatch(): void {
+    while (!this.#stopped && !this.#isResting && this.#targets.hasNext) {
+      const restMs = this.#parts.pace.delayMs(sendCostMs);
+      if (restMs > 0) {
+        this.#isResting = true;
+        this.#parts.clock.after(restMs, () => {
+          this.#isResting = false;
+          this.#dispatch();
+        });
+        return;
+      }
+      const lane = this.#targets.next();
+      if (lane === null) return;
+      this.#track(this.#send(lane));
+    }
+  }
+
+  async #send(lane: Lane): Promise<void> {
+    const { queue } = lane;
+    const pending = lane.waiting.shift();
+    if (pending === undefined) {
+      // Dropped while it waited for its turn.
+      this.#targets.done(queue.origin, lane, null);
+      return;
+    }
+    lane.isSending = true;
+    let outcome: AttemptOutcome | null = null;
+    try {
+      outcome = await this.#parts.attempt(queue.subscription, pending.delivery);
+      this.#parts.attempted(outcome);
+    } catch (error) {
+      const fields = { err: error, subscription_id: queue.subscription.id, delivery_id: pending.delivery.id };
+      this.#parts.log.warn(fields, 'a delivery could not be attempted; it is tried again');
+    }
+    this.#targets.done(queue.origin, lane, outcome?.tookMs ?? null);
+    this.#dispatch();
+    if (lane.recording !== null) await lane.recording;
+    const recording = this.#settle(queue, pending, outcome);
+    lane.recording = recording;
+    this.#track(recording);
+    lane.isSending = false;
+    if (lane.waiting.length > 0) this.#targets.ready(queue.origin, lane);
+    else queue.lanes.delete(lane.key);
+    this.#dispatch();
+  }
+
+  /** Records what an attempt came to; null: there was none. */
+  async #settle(queue: SendQueue, pending: PendingDelivery, outcome: AttemptOutcome | null): Promise<void> {
+    const { clock } = this.#parts;
+    if (outcome === null) {
+      this.#setAlarm(queue, clock.now() + retryMs);
+    } else {
+      const nowMs = clock.now();
+      const next = nextAttemptMs(pending.delivery.attempts + 1, nowMs);
+      const changed = afterAttempt(pending.delivery, outcome, nowMs, next);
+      await this.#record(queue, pending, changed);
+      if (changed.nextAttemptAt !== null) this.#setAlarm(queue, Date.parse(changed.nextAttemptAt));
+      if (outcome.verdict === 'gone') await this.#parts.gone(queue.subscription.id);
+    }
+    queue.held.delete(pending.delivery.id);
+    this.#held -= 1;
+    this.#refill(queue);
+  }
+
+  /** A record that cannot be written leaves the delivery PENDING: it is sent again, which receivers know how to take. */
+  async #record(queue: SendQueue, pending: PendingDelivery, changed: DeliveryRecord): Promise<void> {
+    const { clock, deliveries, log } = this.#parts;
+    for (let tries = 1; ; tries++) {
+      try {
+        await deliveries.replace(pending, changed, clock.now());
+        if (queue.isLoading) queue.recordedMeanwhile.add(pending.delivery.id);
+        return;
+      } catch (error) {
+        if (tries >= recordTriesMax || this.#stopped) {
+          log.warn({ err: error, delivery_id: pending.delivery.id }, 'an attempt could not be recorded');
+          this.#setAlarm(queue, clock.now() + retryMs);
+          return;
+        }
+        await new Promise<void>((resolve) => void clock.after(retryMs, resolve));
+      }
+    }
+  }
+
+  #setAlarm(queue: SendQueue, atMs: number): void {
+    if (this.#isGone(queue) || (queue.alarm !== null && queue.alarm.atMs <= atMs)) return;
+    queue.silence();
+    const delayMs = Math.max(0, atMs - this.#parts.clock.now());
+    const cancel = this.#parts.clock.after(delayMs, () => {
+      queue.alarm = null;
+      this.wake(queue.subscription.id);
+    });
+    queue.alarm = { atMs, cancel };
+  }
+
+  #track(work: Promise<void>): void {
+    const ended = work
+      .catch((error) => this.#parts.log.error({ err: error }, 'sending webhooks met something unexpected'))
+      .finally(() => this.#underWay.delete(ended));
+    this.#underWay.add(ended);
+  }
+}

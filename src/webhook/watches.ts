@@ -1,0 +1,147 @@
+import { type LedgerLine, names } from '../domain/projection.ts';
+import type { SubscriptionRecord } from '../service/subscription-record.ts';
+import type { LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
+
+const linesAtOnce = 500;
+const ledgersOfPrefix = names.ledgersOf('');
+
+interface WatchingActor {
+  /** Its subscriptions to all that it may read. */
+  readonly subscriptions: Set<string>;
+  /** The ledgers in its list: those it is, or once was, party or delegate of. Who may read is asked again for each event. */
+  readonly ledgers: Set<string>;
+}
+
+/**
+ * Which subscriptions watch which ledger, in memory. A subscription that names a ledger watches that one; any other watches
+ * its owner's ledgers: the list beside the log, and from then on what commits add to it.
+ *
+ * Invariant: once a subscription is in, a ledger that its owner comes to read afterwards is watched as soon as that was committed, and one
+ * from before as soon as `list` has come to it; each is told to `found`.
+ */
+export class Watches {
+  readonly #ledgers: LedgerStore;
+  readonly #found: (ledgerId: string) => void;
+  readonly #subscriptions = new Map<string, SubscriptionRecord>();
+  readonly #byLedger = new Map<string, Set<string>>();
+  readonly #actors = new Map<string, WatchingActor>();
+  readonly #actorsByLedger = new Map<string, Set<string>>();
+
+  /** `found` is told of every ledger that a subscription has come to watch. */
+  constructor(ledgers: LedgerStore, found: (ledgerId: string) => void) {
+    this.#ledgers = ledgers;
+    this.#found = found;
+  }
+
+  get(subscriptionId: string): SubscriptionRecord | undefined {
+    return this.#subscriptions.get(subscriptionId);
+  }
+
+  all(): Iterable<SubscriptionRecord> {
+    return this.#subscriptions.values();
+  }
+
+  /** Every watched ledger, some of them twice. */
+  *watchedLedgers(): Iterable<string> {
+    yield* this.#byLedger.keys();
+    yield* this.#actorsByLedger.keys();
+  }
+
+  isWatched(ledgerId: string): boolean {
+    return this.#byLedger.has(ledgerId) || this.#actorsByLedger.has(ledgerId);
+  }
+
+  /** The subscriptions that watch a ledger now. */
+  of(ledgerId: string): SubscriptionRecord[] {
+    const found: SubscriptionRecord[] = [];
+    const add = (ids: Iterable<string>) => {
+      for (const id of ids) {
+        const subscription = this.#subscriptions.get(id);
+        if (subscription !== undefined) found.push(subscription);
+      }
+    };
+    add(this.#byLedger.get(ledgerId) ?? none);
+    for (const actorId of this.#actorsByLedger.get(ledgerId) ?? none)
+      add(this.#actors.get(actorId)?.subscriptions ?? none);
+    return found;
+  }
+
+  /** Takes a subscription in. True if its owner's ledgers have to be listed now (`list`). */
+  add(subscription: SubscriptionRecord): boolean {
+    if (this.#subscriptions.has(subscription.id)) return false;
+    this.#subscriptions.set(subscription.id, subscription);
+    if (subscription.ledgerId !== null) {
+      addTo(this.#byLedger, subscription.ledgerId, subscription.id);
+      this.#found(subscription.ledgerId);
+      return false;
+    }
+    const actor = this.#actors.get(subscription.actorId) ?? { subscriptions: new Set(), ledgers: new Set() };
+    this.#actors.set(subscription.actorId, actor);
+    actor.subscriptions.add(subscription.id);
+    for (const ledgerId of actor.ledgers) this.#found(ledgerId);
+    return actor.subscriptions.size === 1;
+  }
+
+  /** Lists what an actor read before. `rest` is waited for between pages, so that long lists hold nobody up. */
+  async list(actorId: string, rest: () => Promise<void>): Promise<void> {
+    let from: string | undefined;
+    for (;;) {
+      const page = { limit: linesAtOnce, ...(from === undefined ? {} : { from, offset: 1 }) };
+      const lines = await this.#ledgers.lines(names.ledgersOf(actorId), page);
+      for (const line of lines) this.#note(actorId, (JSON.parse(line.value) as LedgerLine).ledgerId);
+      from = lines.at(-1)?.order;
+      if (lines.length < linesAtOnce) return;
+      await rest();
+    }
+  }
+
+  /** Learns from a commit who has come to read the ledger. */
+  learn(ledgerId: string, entries: readonly LedgerEntry[]): void {
+    if (this.#actors.size === 0) return;
+    for (const { projections } of entries) {
+      for (const projection of projections) {
+        if (projection.kind === 'line' && projection.list.startsWith(ledgersOfPrefix))
+          this.#note(projection.list.slice(ledgersOfPrefix.length), ledgerId);
+      }
+    }
+  }
+
+  /** Takes a subscription out; answers the ledgers that nobody watches any more. */
+  remove(subscriptionId: string): string[] {
+    const subscription = this.#subscriptions.get(subscriptionId);
+    if (subscription === undefined) return [];
+    this.#subscriptions.delete(subscriptionId);
+    if (subscription.ledgerId !== null) {
+      removeFrom(this.#byLedger, subscription.ledgerId, subscriptionId);
+      return this.isWatched(subscription.ledgerId) ? [] : [subscription.ledgerId];
+    }
+    const actor = this.#actors.get(subscription.actorId);
+    if (actor === undefined) return [];
+    actor.subscriptions.delete(subscriptionId);
+    if (actor.subscriptions.size > 0) return [];
+    this.#actors.delete(subscription.actorId);
+    for (const ledgerId of actor.ledgers) removeFrom(this.#actorsByLedger, ledgerId, subscription.actorId);
+    return [...actor.ledgers].filter((ledgerId) => !this.isWatched(ledgerId));
+  }
+
+  #note(actorId: string, ledgerId: string): void {
+    const actor = this.#actors.get(actorId);
+    if (actor === undefined || actor.ledgers.has(ledgerId)) return;
+    actor.ledgers.add(ledgerId);
+    addTo(this.#actorsByLedger, ledgerId, actorId);
+    this.#found(ledgerId);
+  }
+}
+
+const none: readonly string[] = [];
+
+function addTo(sets: Map<string, Set<string>>, key: string, value: string): void {
+  const set = sets.get(key);
+  if (set === undefined) sets.set(key, new Set([value]));
+  else set.add(value);
+}
+
+function removeFrom(sets: Map<string, Set<string>>, key: string, value: string): void {
+  const set = sets.get(key);
+  if (set?.delete(value) && set.size === 0) sets.delete(key);
+}

@@ -1,0 +1,195 @@
+import type { Clock } from '../actors/clock.ts';
+import type { Outbox } from '../actors/outbox.ts';
+import { isoTime } from '../domain/time.ts';
+import type { Log } from '../log.ts';
+import { deliveriesIn } from '../service/delivery-record.ts';
+import type { LedgerReading } from '../service/ledger-reading.ts';
+import type { SecretBox } from '../service/secret-box.ts';
+import { type SubscriptionRecord, type Subscriptions, subscriptionsIn } from '../service/subscription-record.ts';
+import type { WebhookWork } from '../service/webhook-work.ts';
+import type { LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
+import type { RecordStore } from '../store/record-store.ts';
+import { attempt } from './attempt.ts';
+import { cursorsIn } from './cursor-record.ts';
+import { mayReadEvent } from './event-access.ts';
+import { EventBodies } from './event-bodies.ts';
+import { Follower } from './follower.ts';
+import type { Poster } from './http-post.ts';
+import { Pace, type PaceParts } from './pace.ts';
+import { Sender } from './sender.ts';
+import { Watches } from './watches.ts';
+import type { WebhookMeter } from './webhook-meter.ts';
+
+/** Twice the slack that a subscription takes events with from before it was made. */
+const newestKeptMs = 2_000;
+const subscriptionsAtOnce = 500;
+const retryMs = 1_000;
+/** Main thread: listing a page of subscriptions or of ledgers. */
+const pageCostMs = 3;
+
+export interface WebhookParts extends PaceParts {
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  readonly reading: LedgerReading;
+  readonly secrets: SecretBox;
+  readonly poster: Poster;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meter: WebhookMeter;
+  /** Whether this node works for the ledger or subscription of this id; on a node that stands alone always. */
+  mine(id: string): boolean;
+}
+
+/**
+ * Webhooks of a node: follows the ledgers that are its own and sends for the subscriptions that are its own. Everything that must not be
+ * lost is in the store: the logs, a cursor a ledger, the delivery records. What is here in memory is found again at start.
+ */
+export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
+  readonly #parts: WebhookParts;
+  readonly #subscriptions: Subscriptions;
+  readonly #watches: Watches;
+  readonly #follower: Follower;
+  readonly #sender: Sender;
+  readonly #pace: Pace;
+  readonly #newest = new Map<string, { readonly seq: number; readonly atMs: number }>();
+  #stopped = false;
+
+  constructor(parts: WebhookParts) {
+    this.#parts = parts;
+    const { ledgers, records, clock, log, reading } = parts;
+    const deliveries = deliveriesIn(records);
+    const mayRead = (actorId: string, ledgerId: string, masterId: string | null) =>
+      mayReadEvent(reading, actorId, ledgerId, masterId);
+    const mine = (id: string) => parts.mine(id);
+    this.#subscriptions = subscriptionsIn(records);
+    this.#pace = new Pace(parts);
+    this.#watches = new Watches(ledgers, (ledgerId) => this.#follower.wake(ledgerId));
+    this.#follower = new Follower({
+      ledgers,
+      cursors: cursorsIn(records),
+      deliveries,
+      watches: this.#watches,
+      pace: this.#pace,
+      clock,
+      log,
+      mine,
+      mayRead,
+      queued: (subscriptionId) => this.#sender.wake(subscriptionId),
+      fannedOut: (count) => parts.meter.fannedOut(count),
+    });
+    const bodies = new EventBodies(ledgers);
+    this.#sender = new Sender({
+      deliveries,
+      pace: this.#pace,
+      clock,
+      log,
+      subscription: (id) => this.#watches.get(id),
+      mine,
+      position: (ledgerId) => this.#follower.position(ledgerId),
+      attempt: (subscription, delivery) =>
+        attempt({ bodies, secrets: parts.secrets, poster: parts.poster, clock, mayRead }, subscription, delivery),
+      gone: async (subscriptionId) => {
+        await this.#subscriptions.end(subscriptionId, isoTime(clock.now()), 'receiver');
+        this.ended(subscriptionId);
+      },
+      attempted: (outcome) => parts.meter.attempted(outcome),
+    });
+  }
+
+  /** Looks through all subscriptions in force: whose ledgers are watched, and what waits to be sent. Goes on in the background. */
+  start(): void {
+    void this.#again('finding subscriptions', async () => {
+      let after: SubscriptionRecord | null = null;
+      for (;;) {
+        await this.#pace.take(pageCostMs);
+        const page: SubscriptionRecord[] = await this.#subscriptions.inForce(subscriptionsAtOnce, after);
+        for (const subscription of page) {
+          this.subscribed(subscription);
+          this.#sender.wake(subscription.id);
+        }
+        after = page.at(-1) ?? null;
+        if (page.length < subscriptionsAtOnce) return;
+      }
+    });
+  }
+
+  committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
+    this.#pace.committed(entries.length);
+    this.#noteNewest(ledgerId, entries.at(-1)?.seq ?? 0);
+    this.#watches.learn(ledgerId, entries);
+    if (this.#watches.isWatched(ledgerId)) this.#follower.wake(ledgerId);
+  }
+
+  newestSeqs(): ReadonlyMap<string, number> {
+    this.#forgetOld();
+    return new Map([...this.#newest].map(([ledgerId, { seq }]) => [ledgerId, seq]));
+  }
+
+  subscribed(subscription: SubscriptionRecord): void {
+    if (!this.#watches.add(subscription)) return;
+    void this.#again('listing watched ledgers', () =>
+      this.#watches.list(subscription.actorId, () => this.#pace.take(pageCostMs)),
+    );
+  }
+
+  ended(subscriptionId: string): void {
+    // Cursors of ledgers that nobody watches any more are removed.
+    for (const ledgerId of this.#watches.remove(subscriptionId)) this.#follower.wake(ledgerId);
+    this.#sender.drop(subscriptionId);
+  }
+
+  queued(subscriptionId: string): void {
+    this.#sender.wake(subscriptionId);
+  }
+
+  /** This node works for more ids than before: `isNew` says which. Subscriptions that other nodes have made are found by `start`. */
+  takeOver(isNew: (id: string) => boolean): void {
+    for (const ledgerId of this.#watches.watchedLedgers()) if (isNew(ledgerId)) this.#follower.wake(ledgerId);
+    for (const { id } of this.#watches.all()) if (isNew(id)) this.#sender.wake(id);
+  }
+
+  /** Another node works for these ids now. What is under way ends; the store keeps two nodes from writing over each other. */
+  giveUp(isGone: (id: string) => boolean): void {
+    for (const ledgerId of this.#watches.watchedLedgers()) if (isGone(ledgerId)) this.#follower.forget(ledgerId);
+    for (const { id } of this.#watches.all()) if (isGone(id)) this.#sender.drop(id);
+  }
+
+  /** Deliveries in memory. */
+  get held(): number {
+    return this.#sender.held;
+  }
+
+  /** Begins nothing new and waits for what is under way, at most as long as an attempt may take. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped = true;
+    await Promise.all([this.#follower.stop(), this.#sender.stop()]);
+    await this.#parts.poster[Symbol.asyncDispose]();
+  }
+
+  #noteNewest(ledgerId: string, seq: number): void {
+    this.#newest.delete(ledgerId);
+    this.#newest.set(ledgerId, { seq, atMs: this.#parts.clock.now() });
+    this.#forgetOld();
+  }
+
+  /** The map is in the order of time, so what is too old stands first. */
+  #forgetOld(): void {
+    const before = this.#parts.clock.now() - newestKeptMs;
+    for (const [ledgerId, { atMs }] of this.#newest) {
+      if (atMs >= before) return;
+      this.#newest.delete(ledgerId);
+    }
+  }
+
+  /** Work that has to be done some time, whatever the store does now. */
+  async #again(what: string, work: () => Promise<void>): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        return await work();
+      } catch (error) {
+        this.#parts.log.warn({ err: error }, `${what} failed; it is tried again`);
+        await new Promise<void>((resolve) => void this.#parts.clock.after(retryMs, resolve));
+      }
+    }
+  }
+}
