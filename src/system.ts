@@ -9,3 +9,14 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** The share of the time since the last call that this thread's event loop was busy, 0 to 1; of the first call, since it began. */
+export function loopUtilization(): () => number {
+  let last = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const since = performance.eventLoopUtilization(now, last);
+    last = now;
+    return since.utilization;
+  };
+}
