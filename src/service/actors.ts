@@ -18,6 +18,7 @@ import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Call } from './call.ts';
 import { callerOf } from './call-caller.ts';
 import type { Identities } from './identities.ts';
+import type { KeyEndings } from './key-endings.ts';
 import { checkOrder } from './list-page.ts';
 import { mergeLists } from './merge-lists.ts';
 import { enrolKey, keyStatus, preferKey, revokeKey } from './signing-keys.ts';
@@ -28,7 +29,7 @@ export interface RevocationLead {
 }
 
 /** Actors and keys (spec, Endpoints). */
-export function actorService(identities: Identities, clock: Clock, revocation: RevocationLead) {
+export function actorService(identities: Identities, endings: KeyEndings, clock: Clock, revocation: RevocationLead) {
   const known = async (actorId: string): Promise<ActorRecord> => {
     const actor = await identities.recent(checkUuid('actor_id', actorId));
     if (actor === null) throw notFound('actor', 'actor_id');
@@ -119,11 +120,16 @@ export function actorService(identities: Identities, clock: Clock, revocation: R
       const { actorId } = await keyHolder(request.actorId, call);
       const kid = checkKid(actorId, request.kid);
       const reason = request.reason === undefined ? null : checkName('reason', request.reason);
-      const revokedAtMs = call.now + revocation.leadMs;
-      await changeKeys(actorId, (actor) =>
-        actor.keys.some((key) => key.kid === kid && key.revokedAt === isoTime(revokedAtMs))
-          ? actor
-          : revokeKey(actor, kid, reason, revokedAtMs),
+      const begun = isoTime(call.now);
+      // Not from when the call came: until here events were taken under the key, and these stay valid.
+      const revokedAtMs = Math.max(call.now, clock.now()) + revocation.leadMs;
+      await endings.during(kid, isoTime(revokedAtMs), () =>
+        changeKeys(actorId, (actor) =>
+          // Run again after a crash, the call finds the end that it set.
+          actor.keys.some((key) => key.kid === kid && key.revokedAt !== null && key.revokedAt > begun)
+            ? actor
+            : revokeKey(actor, kid, reason, revokedAtMs),
+        ),
       );
       // Once this is answered no ledger may date an event before the revocation.
       while (clock.now() < revokedAtMs) {

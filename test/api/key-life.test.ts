@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { append, eventsOf, newKeyPair, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
+import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let base: string;
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const keysPath = (party: Party) => `/v1/actors/${party.actorId}/keys`;
+
+/** Enrols a further key; answers the party as it signs with that one. */
+async function enrol(party: Party): Promise<Party> {
+  const key = newKeyPair();
+  const made = await done(base, 'POST', keysPath(party), {
+    headers: party.bearer,
+    body: { public_key: key.publicKey, algorithm: 'Ed25519' },
+  });
+  expect(made.body).toMatchObject({ algorithm: 'Ed25519', status: 'ACTIVE' });
+  return { ...party, key, kid: made.text('kid') };
+}
+
+const revoke = (party: Party, key: string, body: unknown = { reason: 'lost' }) =>
+  rest(base, 'PATCH', `${keysPath(party)}/${key}/revoke`, { headers: party.bearer, body });
+
+async function preferred(party: Party): Promise<unknown> {
+  const document = await done(base, 'GET', `/v1/resolve/${party.svcId}`);
+  const listed = (await done(base, 'GET', keysPath(party))).rows('items').filter((key) => key.preferred_signing);
+  expect(listed.map((key) => key.kid)).toEqual(
+    document.body.preferred_signing === null ? [] : [document.body.preferred_signing],
+  );
+  return document.body.preferred_signing;
+}
+
+test('the first key becomes preferred, a further one when it is asked to, by either form of its kid', async () => {
+  const party = await newParty(base, { keyed: false });
+  expect(await preferred(party)).toBe(null);
+  const first = await enrol(party);
+  expect(first.kid).toBe(`${party.svcId}#key-1`);
+  const second = await enrol(party);
+  expect(await preferred(party)).toBe(first.kid);
+  const prefer = (key: string) => rest(base, 'PATCH', `${keysPath(party)}/${key}/prefer`, { headers: party.bearer });
+  expect((await prefer(encodeURIComponent(second.kid ?? ''))).status).toBe(204);
+  expect(await preferred(party)).toBe(second.kid);
+  expect((await prefer('key-1')).status).toBe(204);
+  expect(await preferred(party)).toBe(first.kid);
+  for (const odd of [
+    'key-01',
+    'key-3',
+    'KEY-1',
+    'svc:authority%23key-1',
+    encodeURIComponent(`svc:actor:${node.base}#key-1`),
+  ]) {
+    expectRefused(await prefer(odd), 404, 'not_found');
+  }
+});
+
+test('a revoked key is history: hidden by default, shown with its end, never active again', async () => {
+  const party = await newParty(base);
+  expect((await revoke(party, 'key-1')).status).toBe(204);
+  expect((await done(base, 'GET', keysPath(party))).rows('items')).toEqual([]);
+  const [key] = (await done(base, 'GET', `${keysPath(party)}?include_revoked=true`)).rows('items');
+  const history = {
+    kid: party.kid,
+    algorithm: 'Ed25519',
+    public_key: party.key.publicKey,
+    status: 'REVOKED',
+    preferred_signing: false,
+    valid_from: shape.time,
+    created_at: shape.time,
+    revoked_at: shape.time,
+    revoked_reason: 'lost',
+  };
+  expect(key).toEqual(history);
+  const document = await done(base, 'GET', `/v1/resolve/${party.svcId}`);
+  expect(document.body).toMatchObject({ keys: [history], preferred_signing: null });
+  const prefer = await rest(base, 'PATCH', `${keysPath(party)}/key-1/prefer`, { headers: party.bearer });
+  expectRefused(prefer, 409, 'key_not_active');
+  const again = await revoke(party, 'key-1');
+  expectRefused(again, 409, 'key_not_active');
+});
+
+test('when the preferred key ends, the newest active one inherits', async () => {
+  const party = await newParty(base);
+  const second = await enrol(party);
+  const third = await enrol(party);
+  await revoke(party, 'key-1');
+  expect(await preferred(party)).toBe(third.kid);
+  await revoke(party, 'key-3');
+  expect(await preferred(party)).toBe(second.kid);
+  await revoke(party, 'key-2');
+  expect(await preferred(party)).toBe(null);
+});
+
+test('an actor whose keys are all revoked must enrol a new one; what it signed before stays valid', async () => {
+  const order = await newOrder(base);
+  const master = await newMaster(order);
+  const { buyer } = order;
+  expect((await append(master, buyer, 'NOTED', { n: 1 })).status).toBe(200);
+  await revoke(buyer, 'key-1');
+  expectRefused(await append(master, { ...buyer, kid: null }, 'NOTED', { n: 2 }), 401, 'signature_required');
+  expectRefused(await append(master, buyer, 'NOTED', { n: 2 }), 401, 'signing_key_revoked');
+  const renewed = await enrol(buyer);
+  expect(renewed.kid).toBe(`${buyer.svcId}#key-2`);
+  expect((await append(master, renewed, 'NOTED', { n: 2 })).status).toBe(200);
+  expectRefused(await append(master, buyer, 'NOTED', { n: 3 }), 401, 'signing_key_revoked');
+  const events = await eventsOf(base, buyer, order.ledgerId, '&verify=signatures');
+  expect(events.filter((event) => event.event_type === 'NOTED').map((event) => event.signing_key_id)).toEqual([
+    buyer.kid,
+    renewed.kid,
+  ]);
+});
+
+test('a key of somebody else is nobody’s to manage, and a bad one is not enrolled', async () => {
+  const [party, stranger] = [await newParty(base), await newParty(base)];
+  const body = { public_key: newKeyPair().publicKey };
+  expectRefused(
+    await rest(base, 'POST', keysPath(party), { headers: stranger.bearer, body }),
+    403,
+    'permission_denied',
+  );
+  expectRefused(
+    await rest(base, 'PATCH', `${keysPath(party)}/key-1/prefer`, { headers: stranger.bearer }),
+    403,
+    'permission_denied',
+  );
+  const revoking = { headers: stranger.bearer, body: { reason: 'mine now' } };
+  expectRefused(await rest(base, 'PATCH', `${keysPath(party)}/key-1/revoke`, revoking), 403, 'permission_denied');
+  const zero = Buffer.alloc(32).toString('base64');
+  const identity = Buffer.from(`01${'00'.repeat(31)}`, 'hex').toString('base64');
+  const notCanonical = Buffer.from(`ee${'ff'.repeat(30)}7f`, 'hex').toString('base64');
+  const short = Buffer.alloc(31, 7).toString('base64');
+  for (const public_key of [
+    zero,
+    identity,
+    notCanonical,
+    short,
+    '',
+    '!',
+    `${body.public_key} `,
+    body.public_key.replace('=', ''),
+  ]) {
+    for (const [path, headers] of [
+      [keysPath(party), party.bearer],
+      ['/v1/actors', {}],
+    ] as const) {
+      expectRefused(await rest(base, 'POST', path, { headers, body: { public_key } }), 400, 'invalid_public_key');
+    }
+  }
+  expectRefused(
+    await rest(base, 'POST', keysPath(party), { headers: party.bearer, body: { ...body, algorithm: 'RSA' } }),
+    400,
+    'invalid_argument',
+  );
+  expectRefused(
+    await rest(base, 'POST', keysPath(party), { headers: party.bearer, body: {} }),
+    400,
+    'invalid_public_key',
+  );
+});
+
+test('after the answer to a revocation nothing is accepted under the key, while 50 appends are in flight', async () => {
+  const order = await newOrder(base);
+  const master = await newMaster(order);
+  for (let round = 0; round < 4; round += 1) {
+    const signer = await enrol(order.buyer);
+    let revokedAnswered = false;
+    const lateSuccesses: number[] = [];
+    const load = Array.from({ length: 50 }, async (_, lane) => {
+      for (let n = 0; n < 3; n += 1) {
+        const startedAfter = revokedAnswered;
+        const answer = await append(master, signer, 'NOTED', { round, lane, n });
+        if (answer.status === 200 && startedAfter) lateSuccesses.push(lane);
+        if (answer.status !== 200) expectRefused(answer, 401, 'signing_key_revoked');
+      }
+    });
+    await new Promise((resolve) => setTimeout(resolve, 15 * round));
+    const answer = await revoke(order.buyer, String(signer.kid).split('#')[1] ?? '');
+    expect(answer.status).toBe(204);
+    revokedAnswered = true;
+    await Promise.all(load);
+    expect(lateSuccesses).toEqual([]);
+    const keys = (await done(base, 'GET', `${keysPath(order.buyer)}?include_revoked=true`)).rows('items');
+    const end = String(keys.find((key: Fields) => key.kid === signer.kid)?.revoked_at);
+    const events = await eventsOf(base, order.buyer, order.ledgerId, '&verify=signatures');
+    for (const event of events.filter((one) => one.signing_key_id === signer.kid)) {
+      expect(String(event.created_at) < end).toBe(true);
+    }
+    expectRefused(await append(master, signer, 'NOTED', { round, late: true }), 401, 'signing_key_revoked');
+  }
+});
