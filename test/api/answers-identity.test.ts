@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newKeyPair, newParty, type Party } from '../support/parties.ts';
+import { done, expectRefused, rest, shape } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let base: string;
+let party: Party;
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+  party = await newParty(base);
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+describe('health, terms and trust anchor', () => {
+  test.each(['/health', '/v1/health'])('%s names the store', async (path) => {
+    const { status, body } = await rest(base, 'GET', path);
+    expect({ status, body }).toEqual({ status: 200, body: { status: 'ok', db: [{ name: 'lmdb', status: 'ok' }] } });
+  });
+
+  test('the terms start at version 1.0', async () => {
+    const { body } = await done(base, 'GET', '/v1/legal/terms');
+    expect(body).toEqual({ version: '1.0', text: expect.stringContaining('Terms') });
+  });
+
+  test.each(['/.well-known/svc-authority', '/v1/.well-known/svc-authority'])(
+    '%s is phase 1 in development mode, without a key',
+    async (path) => {
+      const { body } = await done(base, 'GET', path);
+      expect(body).toMatchObject({
+        id: 'svc:authority',
+        algorithm: 'Ed25519',
+        kid_namespace: 'svc:authority#key-<seq>',
+        phase: '1',
+      });
+      expect(body).not.toHaveProperty('public_key');
+      expect(body).not.toHaveProperty('fingerprint');
+    },
+  );
+});
+
+describe('developer access', () => {
+  test('a registration answers two worlds, and a signing key only where a public key was sent', async () => {
+    const sent = { name: 'A', email: 'a@example.com', region: 'in' };
+    const bare = await done(base, 'POST', '/v1/developer/register', { body: sent });
+    const worldOf = (environment: string) => ({
+      actor_id: shape.uuid,
+      svc_id: expect.stringMatching(/^svc:actor:[0-9a-f-]{36}$/),
+      environment,
+      key_id: shape.uuid,
+    });
+    expect(bare.body).toEqual({
+      sandbox: { ...worldOf('sandbox'), api_key: expect.stringMatching(/^svc_sk_test_[0-9A-Za-z]+$/) },
+      production: {
+        ...worldOf('production'),
+        region: 'in',
+        api_key: expect.stringMatching(/^svc_sk_live_in_[0-9A-Za-z]+$/),
+      },
+    });
+    const keyed = await done(base, 'POST', '/v1/developer/register', {
+      body: { ...sent, region: 'eu', public_key: newKeyPair().publicKey },
+    });
+    const actorId = keyed.text('sandbox.actor_id');
+    expect(keyed.body.sandbox).toEqual({
+      ...worldOf('sandbox'),
+      api_key: expect.any(String),
+      signing_key: { kid: `svc:actor:${actorId}#key-1`, algorithm: 'Ed25519' },
+    });
+    expect(keyed.text('production.api_key')).toMatch(/^svc_sk_live_eu_/);
+  });
+
+  test('the same registration again makes new actors: nothing of it is unique', async () => {
+    const body = { name: 'Twin', email: 'twin@example.com', region: 'eu' };
+    const [one, two] = [
+      await done(base, 'POST', '/v1/developer/register', { body }),
+      await done(base, 'POST', '/v1/developer/register', { body }),
+    ];
+    expect(one.text('sandbox.actor_id')).not.toBe(two.text('sandbox.actor_id'));
+  });
+
+  test('an API key is shown once, listed by its prefix, and refused after its end', async () => {
+    const made = await done(base, 'POST', '/v1/developer/keys', { headers: party.bearer, body: { name: 'ci' } });
+    expect(made.body).toEqual({ key_id: shape.uuid, api_key: expect.any(String), environment: 'sandbox', name: 'ci' });
+    const secret = made.text('api_key');
+    const me = await done(base, 'GET', '/v1/developer/me', { headers: { authorization: `Bearer ${secret}` } });
+    expect(me.body).toEqual({
+      actor_id: party.actorId,
+      svc_id: party.svcId,
+      role: 'PARTICIPANT',
+      environment: 'sandbox',
+      created_at: shape.time,
+      keys: [
+        expect.objectContaining({ key_id: party.keyId }),
+        {
+          key_id: made.text('key_id'),
+          key_prefix: secret.slice(0, 18),
+          environment: 'sandbox',
+          name: 'ci',
+          created_at: shape.time,
+        },
+      ],
+    });
+    expect(me.raw).not.toContain(secret);
+
+    const stranger = await newParty(base);
+    const path = `/v1/developer/keys/${made.text('key_id')}`;
+    expectRefused(await rest(base, 'DELETE', path, { headers: stranger.bearer }), 404, 'not_found');
+    const gone = await done(base, 'DELETE', path, { headers: party.bearer });
+    expect([gone.status, gone.raw]).toEqual([204, '']);
+    const late = await rest(base, 'GET', '/v1/developer/me', { headers: { authorization: `Bearer ${secret}` } });
+    expectRefused(late, 401, 'invalid_api_key');
+    expect((await done(base, 'GET', '/v1/developer/me', { headers: party.bearer })).rows('keys')).toHaveLength(1);
+  });
+});
+
+describe('actors and resolver', () => {
+  test('an actor is made with a key or without, reads shows it to anybody', async () => {
+    const bare = await done(base, 'POST', '/v1/actors', {});
+    const actorId = bare.text('actor_id');
+    const names = { actor_id: actorId, svc_id: `svc:actor:${actorId}`, role: 'PARTICIPANT' };
+    expect(bare.body).toEqual(names);
+    expect((await done(base, 'GET', `/v1/actors/${actorId}`)).body).toEqual({ ...names, created_at: shape.time });
+    expect((await done(base, 'GET', `/v1/actors/lookup?svc_id=svc:actor:${actorId}`)).body).toEqual({
+      ...names,
+      resolve_url: `/resolve/svc:actor:${actorId}`,
+    });
+    expect((await done(base, 'GET', `/v1/actors/${actorId}/keys`)).raw).toBe('[]');
+
+    const { publicKey } = newKeyPair();
+    const body = { role: 'AUDITOR', public_key: publicKey, algorithm: 'Ed25519' };
+    const keyed = await done(base, 'POST', '/v1/actors', { body });
+    expect(keyed.body).toMatchObject({ role: 'AUDITOR' });
+    expect(keyed.body.key).toEqual({
+      kid: `${keyed.text('svc_id')}#key-1`,
+      algorithm: 'Ed25519',
+      public_key: publicKey,
+      status: 'ACTIVE',
+      preferred_signing: true,
+    });
+  });
+
+  test('the resolver shows the whole document, cacheable, and answers 304', async () => {
+    const answer = await done(base, 'GET', `/v1/resolve/${party.svcId}`);
+    expect(answer.body).toEqual({
+      id: party.svcId,
+      actor_id: party.actorId,
+      role: 'PARTICIPANT',
+      status: 'ACTIVE',
+      keys: [
+        {
+          kid: party.kid,
+          algorithm: 'Ed25519',
+          public_key: party.key.publicKey,
+          status: 'ACTIVE',
+          preferred_signing: true,
+          valid_from: shape.time,
+          created_at: shape.time,
+        },
+      ],
+      preferred_signing: party.kid,
+      trust_graph: null,
+      authority_attestations: [],
+      created_at: shape.time,
+    });
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=60');
+    const etag = answer.headers.get('etag') ?? '';
+    expect(etag).toMatch(/^(W\/)?".+"$/);
+    const again = await rest(base, 'GET', `/v1/resolve/${party.svcId}`, { headers: { 'if-none-match': etag } });
+    expect([again.status, again.raw]).toEqual([304, '']);
+    const other = await rest(base, 'GET', `/v1/resolve/${party.svcId}`, { headers: { 'if-none-match': '"other"' } });
+    expect(other.status).toBe(200);
+    const encoded = await done(base, 'GET', `/v1/resolve/${encodeURIComponent(party.svcId)}`);
+    expect(encoded.body).toEqual(answer.body);
+  });
+
+  test('reserved namespaces are 501, what is no URI 400, who is not there 404', async () => {
+    for (const namespace of ['entity', 'ledger', 'tlid']) {
+      const answer = await rest(base, 'GET', `/v1/resolve/svc:${namespace}:${party.actorId}`);
+      expectRefused(answer, 501, 'namespace_reserved');
+    }
+    expectRefused(await rest(base, 'GET', '/v1/resolve/svc:actor:x'), 400, 'invalid_argument');
+    expectRefused(await rest(base, 'GET', `/v1/resolve/did:actor:${party.actorId}`), 400, 'invalid_argument');
+    const upper = party.svcId.replace(/[0-9a-f-]{36}$/, (id) => id.toUpperCase());
+    expectRefused(await rest(base, 'GET', `/v1/resolve/${upper}`), 400, 'invalid_argument');
+    const nobody = '0199aaaa-0000-7000-8000-000000000001';
+    expectRefused(await rest(base, 'GET', `/v1/resolve/svc:actor:${nobody}`), 404, 'not_found');
+    expectRefused(await rest(base, 'GET', `/v1/actors/${nobody}`), 404, 'not_found');
+    expectRefused(await rest(base, 'GET', `/v1/actors/${nobody}/keys`), 404, 'not_found');
+    expectRefused(await rest(base, 'GET', `/v1/actors/lookup?svc_id=svc:actor:${nobody}`), 404, 'not_found');
+    expectRefused(await rest(base, 'GET', '/v1/actors/lookup'), 400, 'invalid_argument');
+    expectRefused(await rest(base, 'GET', `/v1/actors/${party.actorId.toUpperCase()}`), 400, 'invalid_argument');
+  });
+
+  test('the network lists actors in the order of their making, in pages', async () => {
+    const read = (query: string) => done(base, 'GET', `/v1/network/actors${query}`, { headers: party.bearer });
+    const all = await read('?limit=1000');
+    expect(all.body).toMatchObject({ limit: 1000, offset: 0, count: all.rows('actors').length });
+    expect(Object.keys(all.rows('actors')[0] ?? {})).toEqual(['actor_id', 'svc_id', 'role']);
+    const ids = all.rows('actors').map((actor) => actor.actor_id);
+    expect(ids).toEqual(ids.toSorted());
+    const page = await read('?limit=2&offset=1');
+    expect(page.body).toMatchObject({ limit: 2, offset: 1, count: 2 });
+    expect(page.rows('actors').map((actor) => actor.actor_id)).toEqual(ids.slice(1, 3));
+    const backwards = await read('?limit=2&order=desc');
+    expect(backwards.rows('actors').map((actor) => actor.actor_id)).toEqual(ids.toReversed().slice(0, 2));
+    expect((await read('')).body).toMatchObject({ limit: 20, offset: 0 });
+  });
+});

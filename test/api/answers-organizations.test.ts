@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newDevice, newParty, type Party } from '../support/parties.ts';
+import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let base: string;
+let owner: Party;
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+  owner = await newParty(base);
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const required: Fields = {
+  legal_name: 'ACME GmbH',
+  country: 'DE',
+  vat_tax_number: 'DE1',
+  primary_email: 'office@acme.example',
+  terms_version: '1.0',
+  declaration_hash: 'any text',
+};
+
+const onboard = (path: string, body: Fields, by: Party = owner) =>
+  rest(base, 'POST', path, { headers: by.bearer, body });
+
+test.each(['/v1/onboarding/organization', '/v1/onboarding/supplier'])(
+  '%s makes an organization and its root',
+  async (path) => {
+    const body = { ...required, region: 'BY', city: 'München', supplier_name: 'ACME', registered_address: 'Street 1' };
+    const made = await onboard(path, body);
+    expect(made.body).toEqual({
+      request_id: shape.uuid,
+      organization_id: shape.uuid,
+      frl_ledger_id: shape.uuid,
+      status: 'APPROVED',
+    });
+    const ids = { organization_id: made.text('organization_id'), request_id: made.text('request_id') };
+    const read = await done(base, 'GET', `/v1/organizations/${ids.organization_id}`, { headers: owner.bearer });
+    expect(read.body).toEqual({
+      ...body,
+      ...ids,
+      actor_id: owner.actorId,
+      frl_ledger_id: made.text('frl_ledger_id'),
+      status: 'APPROVED',
+      trade_name: null,
+      postal_code: null,
+      website: null,
+      phone: null,
+      created_at: shape.time,
+    });
+
+    const root = await done(base, 'GET', `/v1/ledgers/${made.text('frl_ledger_id')}/events`, { headers: owner.bearer });
+    expect(root.body.integrity).toEqual({ verified: true, issues: [] });
+    expect(root.rows('events').map(({ event_type, actor_id, payload }) => ({ event_type, actor_id, payload }))).toEqual(
+      [
+        {
+          event_type: 'GENESIS',
+          actor_id: null,
+          payload: {
+            ledger_type: 'FACILITY_ROOT',
+            primary_actor_id: owner.actorId,
+            organization_id: ids.organization_id,
+          },
+        },
+        { event_type: 'ORGANIZATION_REGISTERED', actor_id: owner.actorId, payload: { ...body, ...ids } },
+      ],
+    );
+  },
+);
+
+test('the required fields are required, each by its name; the others are not', async () => {
+  for (const field of Object.keys(required)) {
+    const { [field]: _, ...rest } = required;
+    const answer = await onboard('/v1/onboarding/organization', rest);
+    expectRefused(answer, 400, 'invalid_argument');
+    expect(answer.body.error).toMatchObject({ details: { field } });
+  }
+  expect((await onboard('/v1/onboarding/organization', required)).status).toBe(200);
+  for (const country of ['de', 'D', 'DEU', 'D1', '']) {
+    expectRefused(await onboard('/v1/onboarding/organization', { ...required, country }), 400, 'invalid_argument');
+  }
+});
+
+test('an actor owns several organizations, listed in order, also found by the actor’s id', async () => {
+  const several = await newParty(base);
+  const made: string[] = [];
+  for (const legal_name of ['First', 'Second', 'Second']) {
+    made.push(
+      (await onboard('/v1/onboarding/organization', { ...required, legal_name }, several)).text('organization_id'),
+    );
+  }
+  const list = await done(base, 'GET', `/v1/organizations/?actor_id=${several.actorId}`, { headers: several.bearer });
+  expect(list.body).toEqual({
+    actor_id: several.actorId,
+    count: 3,
+    organizations: made.map((organization_id, at) => ({ organization_id, legal_name: at === 0 ? 'First' : 'Second' })),
+  });
+  const own = await done(base, 'GET', '/v1/organizations', { headers: several.bearer });
+  expect(own.body).toEqual(list.body);
+  const byActor = await done(base, 'GET', `/v1/organizations/${several.actorId}`, { headers: several.bearer });
+  expect(byActor.body).toMatchObject({ organization_id: made[0], legal_name: 'First' });
+});
+
+test('a record is its owner’s: to others it is not there, and their list is empty', async () => {
+  const id = (await onboard('/v1/onboarding/organization', required)).text('organization_id');
+  const stranger = await newParty(base);
+  expectRefused(await rest(base, 'GET', `/v1/organizations/${id}`, { headers: stranger.bearer }), 404, 'not_found');
+  expectRefused(
+    await rest(base, 'GET', `/v1/organizations/${owner.actorId}`, { headers: stranger.bearer }),
+    404,
+    'not_found',
+  );
+  const list = await done(base, 'GET', `/v1/organizations/?actor_id=${owner.actorId}`, { headers: stranger.bearer });
+  expect(list.body).toEqual({ actor_id: owner.actorId, count: 0, organizations: [] });
+  const enrich = { headers: stranger.bearer, body: { trade_name: 'Mine' } };
+  expectRefused(await rest(base, 'PATCH', `/v1/organizations/${id}/enrich`, enrich), 404, 'not_found');
+  expectRefused(await rest(base, 'GET', `/v1/organizations/${id}`), 401, 'unauthenticated');
+});
+
+test('enrich sets the fields that it may, and none of the identity', async () => {
+  const id = (await onboard('/v1/onboarding/organization', required)).text('organization_id');
+  const enrich = (body: unknown) =>
+    rest(base, 'PATCH', `/v1/organizations/${id}/enrich`, { headers: owner.bearer, body });
+  const allowed = {
+    trade_name: 'Acme',
+    postal_code: '80331',
+    city: 'München',
+    region: 'BY',
+    primary_email: 'new@acme.example',
+    registered_address: 'Street 2',
+    website: 'https://acme.example',
+    phone: '+49 89 1',
+  };
+  expect((await enrich(allowed)).body).toEqual({ organization_id: id, status: 'enriched' });
+  const read = await done(base, 'GET', `/v1/organizations/${id}`, { headers: owner.bearer });
+  expect(read.body).toMatchObject({ ...allowed, legal_name: 'ACME GmbH', status: 'APPROVED' });
+  for (const field of ['legal_name', 'country', 'vat_tax_number', 'status', 'actor_id', 'terms_version']) {
+    const answer = await enrich({ [field]: 'XX' });
+    expectRefused(answer, 400, 'invalid_argument');
+    expect(answer.body.error).toMatchObject({ details: { field } });
+  }
+  expect((await done(base, 'GET', `/v1/organizations/${id}`, { headers: owner.bearer })).body).toEqual(read.body);
+});
+
+test('entities: onboarding, reads, lists by exact filters; no fingerprint but from onboarding', async () => {
+  const unique_id = 'press-4711';
+  const sent = {
+    display_name: 'Press',
+    entity_type: 'MACHINE',
+    unique_id,
+    metadata: { line: 'A', __proto__x: [1, 2.5] },
+  };
+  const made = await done(base, 'POST', '/v1/entities/onboard', { body: { ...sent, owner_actor_id: owner.actorId } });
+  const named = {
+    entity_id: made.text('entity_id'),
+    actor_id: made.text('actor_id'),
+    entity_type: 'MACHINE',
+    display_name: 'Press',
+  };
+  const full = { ...named, actor_type: 'device', trust_level: 'BASIC', unique_id };
+  expect(made.body).toEqual({
+    ...full,
+    fingerprint: createHash('sha256').update(`MACHINE\0${unique_id}`).digest('hex'),
+  });
+  const read = await done(base, 'GET', `/v1/entities/${named.actor_id}`);
+  expect(read.body).toEqual({ ...full, metadata: sent.metadata, created_at: shape.time });
+
+  const again = await done(base, 'POST', '/v1/entities/onboard', {
+    body: { ...sent, display_name: 'Other', metadata: {} },
+  });
+  expect(again.body).toEqual(made.body);
+  expect((await done(base, 'GET', `/v1/entities/${named.actor_id}`)).body).toEqual(read.body);
+
+  const other = await newDevice(base);
+  const list = async (query: string) => (await done(base, 'GET', `/v1/entities/?${query}`)).body;
+  const one = { count: 1, entities: [named] };
+  expect(await list(`unique_id=${unique_id}`)).toEqual(one);
+  expect(await list(`entity_type=MACHINE&display_name=Press&trust_level=BASIC&unique_id=${unique_id}`)).toEqual(one);
+  for (const query of [
+    'unique_id=PRESS-4711',
+    'display_name=press',
+    'display_name=Pres',
+    'trust_level=basic',
+    `unique_id=${unique_id}&entity_type=SENSOR`,
+  ]) {
+    expect(await list(query)).toEqual({ count: 0, entities: [] });
+  }
+  const machines = await done(base, 'GET', '/v1/entities?entity_type=MACHINE');
+  expect(machines.rows('entities').map((entity) => entity.actor_id)).toEqual([named.actor_id, other.actorId]);
+  const second = await done(base, 'GET', '/v1/entities?entity_type=MACHINE&limit=1&offset=1');
+  expect(second.rows('entities').map((entity) => entity.actor_id)).toEqual([other.actorId]);
+  expectRefused(await rest(base, 'GET', `/v1/entities/${owner.actorId}`), 404, 'not_found');
+});

@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type Device,
+  entityRequest,
+  newDevice,
+  newKeyPair,
+  newParty,
+  type Party,
+  signatureOf,
+} from '../support/parties.ts';
+import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let base: string;
+let owner: Party;
+let keyed: Device;
+let ledgerId: string;
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+  owner = await newParty(base);
+  keyed = await newDevice(base, { owner, keyed: true });
+  ledgerId = (await asked('POST', '/v1/entities/root-ledger')).text('ledger_id');
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+/** A call signed as a whole. */
+function asked(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<RestAnswer> {
+  const raw = body === undefined ? '' : JSON.stringify(body);
+  const headers = { ...entityRequest(keyed, method, path, raw), ...more };
+  return rest(base, method, path, { headers, ...(body === undefined ? {} : { body: raw }) });
+}
+
+/** The headers of an event signed by the device. */
+const signed = (eventType: string, form: unknown, device = keyed): Record<string, string> => ({
+  ...device.headers,
+  'x-signing-key-id': device.kid,
+  'x-actor-sig': signatureOf(device.key.privateKey, eventType, ledgerId, form),
+});
+
+async function master(): Promise<{ uuid: string; injected: Fields }> {
+  const body = { ledger_id: ledgerId, business_ref: `R-${Math.random()}`, scope: 'PROCESS' };
+  const made = await done(base, 'POST', '/v1/traceledger/master', {
+    headers: signed('TRACELEDGER_MASTER_CREATED', body),
+    body,
+  });
+  const uuid = made.text('uuid');
+  return { uuid, injected: { traceledger_master_uuid: uuid, business_ref: body.business_ref, scope: body.scope } };
+}
+
+async function count(): Promise<number> {
+  return (await asked('GET', `/v1/ledgers/${ledgerId}/events`)).body.count as number;
+}
+
+test('an entity without a key may call bare in development mode, and its events carry the seal', async () => {
+  const bare = await newDevice(base);
+  const as = (method: string, path: string, body?: unknown) =>
+    rest(base, method, path, { headers: bare.headers, body });
+  const root = (await as('POST', '/v1/entities/root-ledger')).text('ledger_id');
+  const made = await as('POST', '/v1/traceledger/master', { ledger_id: root, business_ref: 'R', scope: 'PROCESS' });
+  const path = `/v1/traceledger/master/${made.text('uuid')}/events`;
+  expect((await as('POST', path, { event_type: 'INSPECTION_READING', payload: { t: 1 } })).status).toBe(200);
+  const events = await as('GET', path);
+  expect(events.body.integrity).toEqual({ verified: true, issues: [] });
+  expect(events.rows('events')[1]).toMatchObject({ actor_id: bare.actorId, actor_type: 'device', actor_sig: null });
+  for (const reading of ['/v1/traceledger/master?ledger_id=', '/v1/ledgers/']) {
+    const where = reading.endsWith('=') ? `${reading}${root}` : `${reading}${root}/events`;
+    expect((await as('GET', where)).status).toBe(200);
+  }
+  expect((await as('PATCH', `/v1/traceledger/master/${made.text('uuid')}/close`)).status).toBe(200);
+});
+
+test('an entity with a key must sign every call, reads too', async () => {
+  const { uuid } = await master();
+  const bare = { headers: keyed.headers };
+  const calls: [string, string, unknown?][] = [
+    ['POST', '/v1/entities/root-ledger'],
+    ['GET', `/v1/entities/root-ledger/${keyed.actorId}`],
+    ['PATCH', '/v1/entities/arl-gate', { require_arl: true }],
+    ['POST', '/v1/engagements', { counterparty_actor_id: owner.actorId, purpose: 'SERVICE' }],
+    ['POST', '/v1/traceledger/master', { ledger_id: ledgerId, business_ref: 'R', scope: 'PROCESS' }],
+    ['GET', `/v1/traceledger/master?ledger_id=${ledgerId}`],
+    ['GET', `/v1/traceledger/master/${uuid}`],
+    ['GET', `/v1/traceledger/master/${uuid}/events`],
+    ['POST', `/v1/traceledger/master/${uuid}/events`, { event_type: 'X', payload: {} }],
+    ['PATCH', `/v1/traceledger/master/${uuid}/close`],
+    ['GET', `/v1/ledgers/${ledgerId}/events`],
+    ['PATCH', `/v1/entities/root-ledger/${keyed.actorId}/close`],
+  ];
+  const before = await count();
+  for (const [method, path, body] of calls) {
+    const answer = await rest(base, method, path, { ...bare, body });
+    expect([method, path, answer.status, answer.code]).toEqual([method, path, 401, 'signature_required']);
+  }
+  expect(await count()).toBe(before);
+});
+
+test('other calls do not take header identity', async () => {
+  const calls: [string, string, unknown?][] = [
+    ['GET', '/v1/developer/me'],
+    ['GET', '/v1/ledgers'],
+    ['GET', `/v1/ledgers/${ledgerId}`],
+    ['PATCH', `/v1/ledgers/${ledgerId}/close`],
+    ['GET', '/v1/network/actors'],
+    ['POST', '/v1/ledgers', { supplier_svc_id: owner.svcId }],
+    ['GET', `/v1/delegation/ledger?ledger_id=${ledgerId}`],
+    ['POST', `/v1/actors/${keyed.actorId}/keys`, { public_key: newKeyPair().publicKey }],
+  ];
+  for (const [method, path, body] of calls) {
+    const answer = await asked(method, path, body);
+    expect([method, path, answer.status, answer.code]).toEqual([method, path, 401, 'unauthenticated']);
+  }
+});
+
+test('who is no entity, or of another type, is no header identity', async () => {
+  const path = '/v1/entities/root-ledger';
+  const post = (headers: Record<string, string>) => rest(base, 'POST', path, { headers });
+  const bare = await newDevice(base);
+  const nobody = '0199aaaa-0000-7000-8000-000000000001';
+  for (const [id, type] of [
+    [owner.actorId, 'service'],
+    [owner.actorId, 'device'],
+    [bare.actorId, 'service'],
+    [bare.actorId, 'DEVICE'],
+    [bare.actorId.toUpperCase(), 'device'],
+    [nobody, 'device'],
+    ['', 'device'],
+  ] as const) {
+    const answer = await post({ 'x-actor-id': id, 'x-actor-type': type });
+    expect([
+      id,
+      type,
+      answer.status,
+      ['invalid_actor_identity', 'unauthenticated'].includes(String(answer.code)),
+    ]).toEqual([id, type, 401, true]);
+  }
+  expectRefused(await post({ 'x-actor-id': bare.actorId }), 401, 'invalid_actor_identity');
+  const badKey = { ...bare.headers, authorization: 'Bearer svc_sk_test_wrong' };
+  expectRefused(await post(badKey), 401, 'invalid_api_key');
+  expectRefused(await post({ ...bare.headers, authorization: 'Basic eDp5' }), 401, 'invalid_api_key');
+  const both = await post({ ...bare.headers, ...owner.bearer });
+  expect(both.status).toBe(403);
+});
+
+test('ENTITY_REQUEST covers method, path with query, body and a recent time', async () => {
+  const path = '/v1/entities/arl-gate';
+  const body = JSON.stringify({ require_arl: false });
+  const patch = (headers: Record<string, string>, to = path, sent = body) =>
+    rest(base, 'PATCH', to, { headers, body: sent });
+  const good = entityRequest(keyed, 'PATCH', path, body);
+  expectRefused(await patch(good, `${path}?x=1`), 401, 'invalid_signature');
+  expectRefused(await patch(good, path, `${body} `), 401, 'invalid_signature');
+  expectRefused(await patch(entityRequest(keyed, 'POST', path, body)), 401, 'invalid_signature');
+  const { 'x-timestamp': stamp, ...timeless } = good;
+  expectRefused(await patch(timeless), 401, 'signature_required');
+  for (const wrong of ['yesterday', String(Date.now()), '2026-13-01T00:00:00Z', `${stamp} `.trim().replace('Z', '')]) {
+    expectRefused(await patch({ ...good, 'x-timestamp': wrong }), 401, 'invalid_signature');
+  }
+  const at = (offsetS: number) => entityRequest(keyed, 'PATCH', path, body, new Date(Date.now() + offsetS * 1000));
+  expectRefused(await patch(at(-310)), 401, 'invalid_signature');
+  expectRefused(await patch(at(310)), 401, 'invalid_signature');
+  expect((await patch(at(-290))).status).toBe(200);
+  expect((await patch(at(290))).status).toBe(200);
+  expect((await patch(good)).status).toBe(200);
+});
+
+test('an ENTITY_REQUEST changes state once, also of many at once; its own retry gets the first answer', async () => {
+  const path = '/v1/engagements';
+  const body = JSON.stringify({ counterparty_actor_id: owner.actorId, purpose: 'SERVICE' });
+  const headers = entityRequest(keyed, 'POST', path, body);
+  const many = await Promise.all(Array.from({ length: 20 }, () => rest(base, 'POST', path, { headers, body })));
+  expect(many.filter((answer) => answer.status === 200)).toHaveLength(1);
+  for (const answer of many.filter(({ status }) => status !== 200)) expectRefused(answer, 401, 'invalid_signature');
+
+  const withKey = { ...entityRequest(keyed, 'POST', path, body, new Date(Date.now() + 5)), 'idempotency-key': 'eng-1' };
+  const first = await rest(base, 'POST', path, { headers: withKey, body });
+  const again = await rest(base, 'POST', path, { headers: withKey, body });
+  expect([first.status, again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 200, 'true']);
+  expect(again.body).toEqual(first.body);
+  expectRefused(
+    await rest(base, 'POST', path, { headers: { ...withKey, 'idempotency-key': 'eng-2' }, body }),
+    401,
+    'invalid_signature',
+  );
+  const read = `/v1/traceledger/master?ledger_id=${ledgerId}`;
+  const reading = entityRequest(keyed, 'GET', read, '');
+  for (const _ of [1, 2, 3]) expect((await rest(base, 'GET', read, { headers: reading })).status).toBe(200);
+});
+
+test('a signed event counts once for ever: whoever sends it again under the entity’s header writes nothing', async () => {
+  const { uuid, injected } = await master();
+  const path = `/v1/traceledger/master/${uuid}/events`;
+  const payload = { counter: 1 };
+  const headers = signed('INSPECTION_READING', { ...payload, ...injected });
+  const body = { event_type: 'INSPECTION_READING', payload };
+  const first = await rest(base, 'POST', path, { headers, body });
+  expect(first.status).toBe(200);
+  const events = await asked('GET', path);
+  const shown = events.rows('events').at(-1) ?? {};
+  const before = await count();
+  const replays = await Promise.all(
+    Array.from({ length: 20 }, (_, at) =>
+      rest(base, 'POST', path, {
+        headers: {
+          ...keyed.headers,
+          'x-signing-key-id': String(shown.signing_key_id),
+          'x-actor-sig': String(shown.actor_sig),
+          ...(at % 2 === 0 ? { 'idempotency-key': `other-${at}` } : {}),
+        },
+        body: at % 4 === 0 ? { ...body, payload: shown.payload } : body,
+      }),
+    ),
+  );
+  for (const replay of replays) {
+    expect([replay.status, replay.headers.get('idempotent-replayed'), replay.body]).toEqual([200, 'true', first.body]);
+  }
+  expect(await count()).toBe(before);
+
+  const created = { ledger_id: ledgerId, business_ref: 'once', scope: 'PROCESS' };
+  const creation = { headers: signed('TRACELEDGER_MASTER_CREATED', created), body: created };
+  const one = await rest(base, 'POST', '/v1/traceledger/master', creation);
+  const two = await rest(base, 'POST', '/v1/traceledger/master', creation);
+  expect([two.status, two.body]).toEqual([200, one.body]);
+  const form = {
+    traceledger_master_uuid: uuid,
+    ledger_id: ledgerId,
+    ledger_type: 'ENTITY_ROOT',
+    requested_by_actor_id: keyed.actorId,
+    status: 'CLOSED',
+    entity_id: keyed.entityId,
+  };
+  const close = () =>
+    rest(base, 'PATCH', `/v1/traceledger/master/${uuid}/close`, { headers: signed('MASTER_CLOSED', form) });
+  const closed = await close();
+  expect(closed.status).toBe(200);
+  const again = await close();
+  expect([again.status, again.body, again.headers.get('idempotent-replayed')]).toEqual([200, closed.body, 'true']);
+});
+
+test('the owner enrols, prefers and revokes keys for its entity; nobody else does', async () => {
+  const device = await newDevice(base, { owner });
+  const path = `/v1/actors/${device.actorId}/keys`;
+  const stranger = await newParty(base);
+  const { publicKey } = newKeyPair();
+  expectRefused(
+    await rest(base, 'POST', path, { headers: stranger.bearer, body: { public_key: publicKey } }),
+    403,
+    'permission_denied',
+  );
+  const first = await done(base, 'POST', path, {
+    headers: owner.bearer,
+    body: { public_key: publicKey, algorithm: 'Ed25519' },
+  });
+  expect(first.body).toMatchObject({
+    kid: `svc:actor:${device.actorId}#key-1`,
+    status: 'ACTIVE',
+    algorithm: 'Ed25519',
+  });
+  expectRefused(
+    await rest(base, 'POST', '/v1/entities/root-ledger', { headers: device.headers }),
+    401,
+    'signature_required',
+  );
+  await done(base, 'POST', path, { headers: owner.bearer, body: { public_key: newKeyPair().publicKey } });
+  expectRefused(
+    await rest(base, 'PATCH', `${path}/key-2/prefer`, { headers: stranger.bearer }),
+    403,
+    'permission_denied',
+  );
+  expect((await done(base, 'PATCH', `${path}/key-2/prefer`, { headers: owner.bearer })).status).toBe(204);
+  for (const key of ['key-1', 'key-2']) {
+    await done(base, 'PATCH', `${path}/${key}/revoke`, { headers: owner.bearer, body: { reason: 'sold' } });
+  }
+  expectRefused(
+    await rest(base, 'POST', '/v1/entities/root-ledger', { headers: device.headers }),
+    401,
+    'signature_required',
+  );
+});

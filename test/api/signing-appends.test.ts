@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  append,
+  type Master,
+  newMaster,
+  newOrder,
+  newParty,
+  type Order,
+  type Party,
+  signatureOf,
+  signedBy,
+} from '../support/parties.ts';
+import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let base: string;
+let order: Order;
+let master: Master;
+let sibling: Master;
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+  order = await newOrder(base);
+  master = await newMaster(order);
+  sibling = await newMaster(order);
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+/** Sends exactly these headers and this payload. */
+const send = (headers: Record<string, string>, payload: unknown, eventType = 'NOTED', to = master) =>
+  rest(base, 'POST', `/v1/traceledger/master/${to.uuid}/events`, { headers, body: { event_type: eventType, payload } });
+
+const signed = (form: unknown, by: Party = order.buyer, eventType = 'NOTED', ledgerId = order.ledgerId) =>
+  signedBy(by, eventType, ledgerId, form);
+
+async function count(): Promise<number> {
+  const page = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/events`, { headers: order.buyer.bearer });
+  return page.body.count as number;
+}
+
+async function read(id: string): Promise<Fields> {
+  const page = await done(base, 'GET', `/v1/ledgers/${order.ledgerId}/events?event_id=${id}&verify=signatures`, {
+    headers: order.supplier.bearer,
+  });
+  expect(page.body.integrity).toEqual({ verified: true, issues: [] });
+  return page.rows('events')[0] ?? {};
+}
+
+test('the payload after injection is what is signed; it is stored whole, so nothing beside it', async () => {
+  const payload = { n: 1, text: 'é\u2028😀', nested: { __proto__x: 1, constructor: {} }, number: 1.1e21 };
+  const made = await append(master, order.buyer, 'NOTED', payload);
+  expect(made.body).toMatchObject({ status: 'recorded', event_type: 'NOTED', ledger_id: order.ledgerId });
+  const event = await read(made.text('event_id'));
+  expect(event).toMatchObject({ actor_id: order.buyer.actorId, actor_type: 'service', actor_sig_payload: null });
+  expect(event.payload).toEqual({ ...payload, ...master.injected });
+  expect(event.hash).toBe(made.text('hash'));
+});
+
+test('__proto__ is an ordinary key, signed and kept', async () => {
+  const payload = '{"__proto__":{"admin":true},"n":1}';
+  const form = JSON.parse(payload) as Fields;
+  for (const [name, value] of Object.entries(master.injected)) {
+    Object.defineProperty(form, name, { value, enumerable: true });
+  }
+  const made = await rest(base, 'POST', `/v1/traceledger/master/${master.uuid}/events`, {
+    headers: signed(form),
+    body: `{"event_type":"NOTED","payload":${payload}}`,
+  });
+  expect(made.status).toBe(200);
+  expect(JSON.stringify((await read(made.text('event_id'))).payload)).toContain('"__proto__":{"admin":true}');
+});
+
+test('the payload as submitted may be signed if it names its master, and is then kept as the signed form', async () => {
+  const named = { n: 2, traceledger_master_uuid: master.uuid };
+  const made = await send(signed(named), named);
+  expect(made.status).toBe(200);
+  const event = await read(made.text('event_id'));
+  expect(event.actor_sig_payload).toEqual(named);
+  expect(event.payload).toEqual({ ...named, ...master.injected });
+
+  const unnamed = { n: 3 };
+  const answer = await send(signed(unnamed), unnamed);
+  expectRefused(answer, 401, 'invalid_signature');
+  const { details } = answer.body.error as { details: Fields };
+  expect(details).toMatchObject({ event_type: 'NOTED', ledger_id: order.ledgerId });
+  expect(JSON.parse(String(details.expected_canonical_json))).toEqual({ ...unnamed, ...master.injected });
+});
+
+test('server fields may be sent with the server’s value and with no other', async () => {
+  const same = { ...master.injected, n: 4 };
+  expect((await send(signed(same), same)).status).toBe(200);
+  for (const [field, value] of Object.entries({ ...master.injected, traceledger_master_uuid: sibling.uuid })) {
+    for (const wrong of [`${String(value)}x`, null, 1, field === 'traceledger_master_uuid' ? sibling.uuid : '']) {
+      const payload = { [field]: wrong };
+      const answer = await send(signed({ ...master.injected, ...payload }), payload);
+      expectRefused(answer, 400, 'reserved_field');
+      expect(answer.body.error).toMatchObject({ details: { field: `payload.${field}` } });
+    }
+  }
+  expectRefused(await send(signed({}), { delivery_chain: [] }), 400, 'reserved_field');
+});
+
+test('a signature fits its own master, ledger, event type, actor and payload alone', async () => {
+  const before = await count();
+  const payload = { n: 5 };
+  const full = { ...payload, ...master.injected };
+  const otherLedger = await newOrder(base);
+  expectRefused(await send(signed(full), payload, 'NOTED', sibling), 401, 'invalid_signature');
+  expectRefused(await send(signed(full), payload, 'NOTED_TOO'), 401, 'invalid_signature');
+  expectRefused(
+    await send(signed(full, order.buyer, 'NOTED', otherLedger.ledgerId), payload),
+    401,
+    'invalid_signature',
+  );
+  expectRefused(await send(signed(full), { n: 6 }), 401, 'invalid_signature');
+  const bySupplier = { ...signed(full, order.supplier), ...order.buyer.bearer };
+  expectRefused(await send(bySupplier, payload), 401, 'unknown_signing_key');
+  const borrowedKid = { ...signed(full), 'x-signing-key-id': String(order.supplier.kid), ...order.supplier.bearer };
+  expectRefused(await send(borrowedKid, payload), 401, 'invalid_signature');
+  const named = { n: 7, traceledger_master_uuid: master.uuid };
+  expectRefused(await send(signed(named), named, 'NOTED', sibling), 400, 'reserved_field');
+  expect(await count()).toBe(before);
+});
+
+test('only the exact kid of an own key is one', async () => {
+  const before = await count();
+  const payload = { n: 8 };
+  const good = signed({ ...payload, ...master.injected });
+  const { svcId, kid } = order.buyer;
+  const variants = [
+    `${svcId}#key-01`,
+    `${svcId}#key-2`,
+    `${svcId}#KEY-1`,
+    `${svcId}#key-0`,
+    `${svcId}#key-1 x`,
+    svcId,
+    `${svcId}%23key-1`,
+    'key-1',
+    '#key-1',
+    String(kid).toUpperCase(),
+    'svc:authority#key-1',
+    'x'.repeat(500),
+  ];
+  for (const variant of variants) {
+    const answer = await send({ ...good, 'x-signing-key-id': variant }, payload);
+    expect([variant, answer.status, answer.code]).toEqual([variant, 401, 'unknown_signing_key']);
+  }
+  const twice = await send({ ...good, 'x-signing-key-id': `${kid},${kid}` }, payload);
+  expectRefused(twice, 401, 'invalid_signature');
+  const { 'x-actor-sig': _, ...withoutSignature } = good;
+  expectRefused(await send(withoutSignature, payload), 401, 'signature_required');
+  const signature = String(good['x-actor-sig']);
+  for (const bad of [
+    '',
+    'AAAA',
+    signature.slice(0, -2),
+    signature.replaceAll('=', ''),
+    `${signature}\t${signature}`,
+    `${signature}, ${signature}`,
+    signature.toLowerCase(),
+    '%',
+  ]) {
+    const answer = await send({ ...good, 'x-actor-sig': bad }, payload);
+    expect([bad, answer.status, ['invalid_signature', 'signature_required'].includes(String(answer.code))]).toEqual([
+      bad,
+      401,
+      true,
+    ]);
+  }
+  const { 'x-signing-key-id': __, ...preferred } = good;
+  expect(await count()).toBe(before);
+  expect((await send(preferred, payload)).status).toBe(200);
+});
+
+test('the base64 of a signature must re-encode to itself', async () => {
+  const payload = { n: 9 };
+  const good = signed({ ...payload, ...master.injected });
+  const signature = String(good['x-actor-sig']);
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  const last = alphabet.indexOf(signature[85] ?? 'A');
+  const twin = `${signature.slice(0, 85)}${alphabet[last + 1]}==`;
+  expect(Buffer.from(twin, 'base64').equals(Buffer.from(signature, 'base64'))).toBe(true);
+  expectRefused(await send({ ...good, 'x-actor-sig': twin }, payload), 401, 'invalid_signature');
+});
+
+test('a delivery chain is stored beside what was signed', async () => {
+  const item = { actor_id: order.supplier.actorId, actor_type: 'external', role: 'CARRIER' };
+  const payload = { n: 10 };
+  const made = await append(master, order.buyer, 'NOTED', payload, {
+    headers: { 'x-delivery-chain': JSON.stringify([item]) },
+  });
+  const event = await read(made.text('event_id'));
+  expect(event.payload).toEqual({ ...payload, ...master.injected, delivery_chain: [item] });
+  expect(event.actor_sig_payload).toEqual({ ...payload, ...master.injected });
+  const bad = [
+    '{}',
+    '[{}]',
+    '[1]',
+    'null',
+    '[',
+    '',
+    JSON.stringify(Array.from({ length: 17 }, () => item)),
+    JSON.stringify([{ ...item, extra: 1 }]),
+    JSON.stringify([{ ...item, actor_type: 'robot' }]),
+    JSON.stringify([{ ...item, actor_id: 'x' }]),
+  ];
+  for (const chain of bad) {
+    const answer = await append(master, order.buyer, 'NOTED', { n: 11 }, { headers: { 'x-delivery-chain': chain } });
+    expect([chain, answer.status, ['invalid_argument', 'invalid_json'].includes(String(answer.code))]).toEqual([
+      chain,
+      400,
+      true,
+    ]);
+  }
+});
+
+test('caused_by_hash is recorded as given, at the top level too', async () => {
+  const hash = 'ab'.repeat(32);
+  const made = await append(master, order.buyer, 'CORRECTION_NOTE', { caused_by_hash: hash });
+  expect(await read(made.text('event_id'))).toMatchObject({ caused_by_hash: hash, payload: { caused_by_hash: hash } });
+  const none = await append(master, order.buyer, 'CORRECTION_NOTE', { caused_by_hash: null });
+  expect(await read(none.text('event_id'))).toMatchObject({ caused_by_hash: null, payload: { caused_by_hash: null } });
+  for (const bad of [hash.toUpperCase(), hash.slice(1), '', 1, {}, `${hash}0`]) {
+    const answer = await append(master, order.buyer, 'CORRECTION_NOTE', { caused_by_hash: bad });
+    expectRefused(answer, 400, 'invalid_argument');
+    expect(answer.body.error).toMatchObject({ details: { field: 'payload.caused_by_hash' } });
+  }
+});
+
+test('X-ACTOR-TYPE beside a Bearer is what the event carries, if it is one', async () => {
+  for (const type of ['human', 'service', 'external', 'device']) {
+    const made = await append(master, order.buyer, 'NOTED', { type }, { headers: { 'x-actor-type': type } });
+    expect((await read(made.text('event_id'))).actor_type).toBe(type);
+  }
+  const odd = await append(master, order.buyer, 'NOTED', {}, { headers: { 'x-actor-type': 'robot' } });
+  expect([odd.status, odd.code]).toEqual([401, 'invalid_actor_identity']);
+});
+
+test('an event signed by someone else’s hand is none of the caller’s, though it verifies for that one', async () => {
+  const stranger = await newParty(base);
+  const forged = signatureOf(stranger.key.privateKey, 'NOTED', order.ledgerId, { n: 12, ...master.injected });
+  const headers = { ...order.buyer.bearer, 'x-signing-key-id': String(order.buyer.kid), 'x-actor-sig': forged };
+  expectRefused(await send(headers, { n: 12 }), 401, 'invalid_signature');
+});

@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { append, newMaster, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
+import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let base: string;
+let order: Order;
+/** The supplier has an organization when this ledger is opened, the buyer has none. */
+let withOrganization: { readonly ledgerId: string; readonly organizationId: string; readonly frlLedgerId: string };
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+  order = await newOrder(base);
+  const organization = await onboard(order.supplier);
+  const made = await done(base, 'POST', '/v1/ledgers', {
+    headers: order.buyer.bearer,
+    body: { supplier_svc_id: order.supplier.svcId },
+  });
+  withOrganization = { ledgerId: made.text('id'), ...organization };
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+async function onboard(by: Party) {
+  const made = await done(base, 'POST', '/v1/onboarding/organization', {
+    headers: by.bearer,
+    body: {
+      legal_name: 'ACME',
+      country: 'DE',
+      vat_tax_number: 'DE1',
+      primary_email: 'a@example.com',
+      terms_version: '1.0',
+      declaration_hash: 'x',
+    },
+  });
+  return { organizationId: made.text('organization_id'), frlLedgerId: made.text('frl_ledger_id') };
+}
+
+async function newLedger(): Promise<string> {
+  const body = { supplier_svc_id: order.supplier.svcId };
+  return (await done(base, 'POST', '/v1/ledgers', { headers: order.buyer.bearer, body })).text('id');
+}
+
+/** The newest event of a ledger. */
+async function newest(ledgerId: string, by: Party = order.supplier): Promise<Fields> {
+  const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events?order=desc&limit=1&verify=signatures`, {
+    headers: by.bearer,
+  });
+  expect(page.body.integrity).toEqual({ verified: true, issues: [] });
+  return page.rows('events')[0] ?? {};
+}
+
+/** Calls signed over each form, and then unsigned and over a form with one key more: those must fail. */
+async function refusesOthers(
+  call: (headers: Record<string, string>) => Promise<RestAnswer>,
+  by: Party,
+  eventType: string,
+  ledgerId: string,
+  form: Fields,
+): Promise<void> {
+  expectRefused(await call({ ...by.bearer }), 401, 'signature_required');
+  const others = [{ ...form, extra: 1 }, Object.fromEntries(Object.entries(form).slice(1)), {}];
+  for (const other of others) {
+    const answer = await call(signedBy(by, eventType, ledgerId, other));
+    expectRefused(answer, 401, 'invalid_signature');
+    expect(answer.body.error).toMatchObject({ details: { event_type: eventType, ledger_id: ledgerId } });
+  }
+  expectRefused(await call(signedBy(by, `${eventType}X`, ledgerId, form)), 401, 'invalid_signature');
+  expectRefused(await call(signedBy(by, eventType, by.actorId, form)), 401, 'invalid_signature');
+}
+
+describe('LEDGER_CLOSED', () => {
+  const closing = (ledgerId: string) => (headers: Record<string, string>) =>
+    rest(base, 'PATCH', `/v1/ledgers/${ledgerId}/close`, { headers });
+
+  test.each([false, true])('of an order, absent organizations as null: %s', async (nulls) => {
+    const ledgerId = await newLedger();
+    const { buyer, supplier } = order;
+    const form = {
+      ledger_id: ledgerId,
+      ledger_type: 'ORDER',
+      requested_by_actor_id: buyer.actorId,
+      status: 'CLOSED',
+      buyer_actor_id: buyer.actorId,
+      supplier_actor_id: supplier.actorId,
+      supplier_organization_id: withOrganization.organizationId,
+      ...(nulls ? { buyer_organization_id: null } : {}),
+    };
+    await refusesOthers(closing(ledgerId), buyer, 'LEDGER_CLOSED', ledgerId, form);
+    const headers = signedBy(buyer, 'LEDGER_CLOSED', ledgerId, form);
+    expect((await closing(ledgerId)(headers)).body).toEqual({ ledger_id: ledgerId, status: 'CLOSED' });
+    const event = await newest(ledgerId);
+    const { buyer_organization_id: _, ...stored } = { buyer_organization_id: null, ...form };
+    expect(event).toMatchObject({
+      event_type: 'LEDGER_CLOSED',
+      actor_id: buyer.actorId,
+      actor_sig: null,
+      signing_key_id: null,
+    });
+    expect(event.actor_sig_payload).toEqual(form);
+    expect(event.payload).toEqual({
+      ...stored,
+      requestor_sig: headers['x-actor-sig'],
+      requestor_signing_key_id: buyer.kid,
+    });
+    expectRefused(await closing(ledgerId)(headers), 409, 'ledger_closed');
+  });
+
+  test('of an FRL, the founder as supplier', async () => {
+    const { supplier } = order;
+    const { organizationId, frlLedgerId } = await onboard(supplier);
+    const form = {
+      ledger_id: frlLedgerId,
+      ledger_type: 'FACILITY_ROOT',
+      requested_by_actor_id: supplier.actorId,
+      status: 'CLOSED',
+      supplier_actor_id: supplier.actorId,
+      supplier_organization_id: organizationId,
+    };
+    const headers = signedBy(supplier, 'LEDGER_CLOSED', frlLedgerId, form);
+    expect((await closing(frlLedgerId)(headers)).status).toBe(200);
+    expect((await newest(frlLedgerId)).actor_sig_payload).toEqual(form);
+  });
+});
+
+describe('masters', () => {
+  test('TRACELEDGER_MASTER_CREATED signs the three fields of the body', async () => {
+    const { ledgerId, supplier } = order;
+    const body = { ledger_id: ledgerId, business_ref: 'PO-7', scope: 'PROCESS' };
+    const create = (headers: Record<string, string>) => rest(base, 'POST', '/v1/traceledger/master', { headers, body });
+    await refusesOthers(create, supplier, 'TRACELEDGER_MASTER_CREATED', ledgerId, body);
+    const headers = signedBy(supplier, 'TRACELEDGER_MASTER_CREATED', ledgerId, body);
+    const made = await create(headers);
+    expect(made.body).toMatchObject({ ...body, status: 'OPEN', ledger_type: 'ORDER' });
+    const event = await newest(ledgerId);
+    expect(event).toMatchObject({
+      event_type: 'TRACELEDGER_MASTER_CREATED',
+      master_id: made.text('uuid'),
+      master_seq: 0,
+      actor_sig: headers['x-actor-sig'],
+      signing_key_id: supplier.kid,
+      authority_sig: null,
+      actor_sig_payload: body,
+    });
+  });
+
+  test.each([false, true])('MASTER_CLOSED of an order, absent organizations as null: %s', async (nulls) => {
+    const { buyer, supplier } = order;
+    const master = await newMaster({ ...order, ledgerId: withOrganization.ledgerId });
+    const form = {
+      traceledger_master_uuid: master.uuid,
+      ledger_id: master.ledgerId,
+      ledger_type: 'ORDER',
+      requested_by_actor_id: buyer.actorId,
+      status: 'CLOSED',
+      supplier_actor_id: supplier.actorId,
+      supplier_organization_id: withOrganization.organizationId,
+      ...(nulls ? { buyer_organization_id: null } : {}),
+    };
+    const close = (headers: Record<string, string>) =>
+      rest(base, 'PATCH', `/v1/traceledger/master/${master.uuid}/close`, { headers });
+    await refusesOthers(close, buyer, 'MASTER_CLOSED', master.ledgerId, form);
+    const headers = signedBy(buyer, 'MASTER_CLOSED', master.ledgerId, form);
+    expect((await close(headers)).body).toEqual({
+      traceledger_master_uuid: master.uuid,
+      ledger_id: master.ledgerId,
+      status: 'CLOSED',
+    });
+    const event = await newest(master.ledgerId);
+    expect(event).toMatchObject({ event_type: 'MASTER_CLOSED', actor_sig: headers['x-actor-sig'] });
+    expect(event.actor_sig_payload ?? event.payload).toEqual(form);
+    expectRefused(await close(headers), 409, 'master_closed');
+    expectRefused(await append(master, supplier, 'LATE', {}), 409, 'master_closed');
+  });
+
+  test('MASTER_CLOSED of an FRL and of an engagement sign their own fields', async () => {
+    const { supplier } = order;
+    const { organizationId, frlLedgerId } = await onboard(supplier);
+    const frlMaster = await createMaster(supplier, frlLedgerId);
+    const frlForm = {
+      traceledger_master_uuid: frlMaster,
+      ledger_id: frlLedgerId,
+      ledger_type: 'FACILITY_ROOT',
+      requested_by_actor_id: supplier.actorId,
+      status: 'CLOSED',
+      supplier_actor_id: supplier.actorId,
+      supplier_organization_id: organizationId,
+    };
+    const close = (master: string, ledgerId: string, form: Fields) =>
+      rest(base, 'PATCH', `/v1/traceledger/master/${master}/close`, {
+        headers: signedBy(supplier, 'MASTER_CLOSED', ledgerId, form),
+      });
+    expect((await close(frlMaster, frlLedgerId, frlForm)).status).toBe(200);
+
+    const body = { counterparty_actor_id: order.buyer.actorId, purpose: 'SERVICE' };
+    const engagement = await done(base, 'POST', '/v1/engagements', { headers: supplier.bearer, body });
+    const ledgerId = engagement.text('ledger_id');
+    const master = await createMaster(supplier, ledgerId);
+    const form = {
+      traceledger_master_uuid: master,
+      ledger_id: ledgerId,
+      ledger_type: 'ENGAGEMENT',
+      requested_by_actor_id: supplier.actorId,
+      status: 'CLOSED',
+    };
+    expectRefused(
+      await close(master, ledgerId, { ...form, supplier_actor_id: supplier.actorId }),
+      401,
+      'invalid_signature',
+    );
+    expect((await close(master, ledgerId, form)).status).toBe(200);
+  });
+});
+
+async function createMaster(by: Party, ledgerId: string): Promise<string> {
+  const body = { ledger_id: ledgerId, business_ref: 'M', scope: 'PROCESS' };
+  const headers = signedBy(by, 'TRACELEDGER_MASTER_CREATED', ledgerId, body);
+  return (await done(base, 'POST', '/v1/traceledger/master', { headers, body })).text('uuid');
+}
+
+describe('an actor that never had a key', () => {
+  test('calls unsigned, its events carry the authority’s seal, and a signature is of an unknown key', async () => {
+    const bare = await newOrder(base, { keyed: false });
+    const master = await newMaster(bare);
+    expect((await append(master, bare.buyer, 'NOTED', { n: 1 })).status).toBe(200);
+    const event = await newest(bare.ledgerId, bare.buyer);
+    expect(event).toMatchObject({ actor_sig: null, signing_key_id: null, actor_sig_payload: null });
+    expect(event.authority_key_id).toBe('svc:authority#key-1');
+    const other = await newParty(base);
+    const posing = { ...bare.buyer, kid: `${bare.buyer.svcId}#key-1`, key: other.key };
+    expectRefused(await append(master, posing, 'NOTED', { n: 2 }), 401, 'unknown_signing_key');
+  });
+});

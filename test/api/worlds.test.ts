@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newDevice, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
+import { done, expectRefused, rest } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let base: string;
+let one: Party;
+let two: Party;
+let order: Order;
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+  [one, two, order] = await Promise.all([newParty(base), newParty(base), newOrder(base)]);
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const uri = (actorId: string) => `svc:actor:${actorId}`;
+
+test('a ledger takes no two worlds, by URI or by id, from either side', async () => {
+  for (const body of [
+    { supplier_svc_id: uri(two.production.actorId) },
+    { buyer_svc_id: uri(two.production.actorId) },
+    { buyer_actor_id: one.actorId, supplier_actor_id: two.production.actorId },
+  ]) {
+    expectRefused(await rest(base, 'POST', '/v1/ledgers', { headers: one.bearer, body }), 403, 'environment_mismatch');
+  }
+  const production = { headers: one.production.bearer, body: { supplier_svc_id: uri(two.actorId) } };
+  expectRefused(await rest(base, 'POST', '/v1/ledgers', production), 403, 'environment_mismatch');
+  const same = { headers: one.production.bearer, body: { supplier_svc_id: uri(two.production.actorId) } };
+  expect((await done(base, 'POST', '/v1/ledgers', same)).body).toMatchObject({ status: 'OPEN' });
+});
+
+test('a delegate of the other world is refused at every scope', async () => {
+  const body = { ledger_id: order.ledgerId, delegate_actor_id: one.production.actorId, role: 'AUDITOR' };
+  const headers = signedBy(order.buyer, 'LEDGER_DELEGATION_GRANTED', order.ledgerId, body);
+  expectRefused(await rest(base, 'POST', '/v1/delegation/ledger', { headers, body }), 403, 'environment_mismatch');
+});
+
+test('an actor of no world may be named in both', async () => {
+  const worldless = (await done(base, 'POST', '/v1/actors', { body: {} })).text('actor_id');
+  for (const bearer of [one.bearer, one.production.bearer]) {
+    const made = await rest(base, 'POST', '/v1/ledgers', {
+      headers: bearer,
+      body: { supplier_svc_id: uri(worldless) },
+    });
+    expect(made.status).toBe(200);
+  }
+});
+
+test('an entity has its owner’s world; one without an owner has none', async () => {
+  const own = await newDevice(base, { owner: one });
+  const engage = (device: { headers: Readonly<Record<string, string>> }, counterparty_actor_id: string) =>
+    rest(base, 'POST', '/v1/engagements', {
+      headers: device.headers,
+      body: { counterparty_actor_id, purpose: 'SERVICE' },
+    });
+  expect((await engage(own, two.actorId)).status).toBe(200);
+  expectRefused(await engage(own, two.production.actorId), 403, 'environment_mismatch');
+  const free = await newDevice(base);
+  const inProduction = await engage(free, two.production.actorId);
+  expect(inProduction.status).toBe(200);
+  expect((await engage(free, two.actorId)).status).toBe(200);
+
+  // The ledger of a production party is of the production world, so a sandbox delegate has no place in it.
+  const ledgerId = inProduction.text('ledger_id');
+  const body = { ledger_id: ledgerId, delegate_actor_id: one.actorId, role: 'AUDITOR' };
+  const grant = await rest(base, 'POST', '/v1/delegation/ledger', { headers: two.production.bearer, body });
+  expectRefused(grant, 403, 'environment_mismatch');
+});
+
+test('a key reads and changes its own world: the other one is not there', async () => {
+  const path = `/v1/ledgers/${order.ledgerId}`;
+  expectRefused(await rest(base, 'GET', path, { headers: order.buyer.production.bearer }), 404, 'not_found');
+  expectRefused(
+    await rest(base, 'GET', `${path}/events`, { headers: order.buyer.production.bearer }),
+    404,
+    'not_found',
+  );
+  const network = await done(base, 'GET', '/v1/network/actors?limit=1000', { headers: one.production.bearer });
+  const seen = network.rows('actors').map((actor) => actor.actor_id);
+  expect(seen).toContain(two.production.actorId);
+  expect(seen).not.toContain(two.actorId);
+  const me = await done(base, 'GET', '/v1/developer/me', { headers: one.production.bearer });
+  expect(me.body).toMatchObject({ environment: 'production', actor_id: one.production.actorId });
+  const made = await done(base, 'POST', '/v1/developer/keys', {
+    headers: one.production.bearer,
+    body: { name: 'more' },
+  });
+  expect(made.body).toMatchObject({ environment: 'production' });
+  expect(made.text('api_key')).toMatch(/^svc_sk_live_eu_/);
+});
+
+test('the key management of the other world’s actor of the same developer is refused', async () => {
+  const path = `/v1/actors/${one.production.actorId}/keys`;
+  const answer = await rest(base, 'POST', path, { headers: one.bearer, body: { public_key: one.key.publicKey } });
+  expect(answer.status).toBe(403);
+});
