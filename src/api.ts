@@ -11,6 +11,7 @@ import { MasterService } from './gen/svc/v1/masters_pb.ts';
 import { OrganizationService } from './gen/svc/v1/organizations_pb.ts';
 import { ResolverService } from './gen/svc/v1/resolver_pb.ts';
 import { SandboxService } from './gen/svc/v1/sandbox_pb.ts';
+import { WebhookService } from './gen/svc/v1/webhooks_pb.ts';
 import { type Implementation, implement } from './rpc/handlers.ts';
 import { type SandboxParts, sandboxService } from './sandbox/sandbox-service.ts';
 import { actorService } from './service/actors.ts';
@@ -35,6 +36,10 @@ import { organizationService } from './service/organizations.ts';
 import { Replays } from './service/replays.ts';
 import { resolverService } from './service/resolver.ts';
 import { SealCheck } from './service/seal-check.ts';
+import type { SecretBox } from './service/secret-box.ts';
+import type { TargetPolicy } from './service/webhook-target.ts';
+import type { WebhookWork } from './service/webhook-work.ts';
+import { webhookService } from './service/webhooks.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 import type { RecordStore } from './store/record-store.ts';
 
@@ -50,13 +55,14 @@ export interface ApiParts {
   readonly stores: readonly StoreCheck[];
   readonly production: boolean;
   readonly sandbox: SandboxParts;
+  readonly webhooks: { readonly secrets: SecretBox; readonly targets: TargetPolicy; readonly work: WebhookWork };
   /** How far ahead a key's revocation is dated. */
   readonly revocationLeadMs: number;
 }
 
 /** Every service of the API with its functions. */
 export function apiOf(parts: ApiParts): Implementation[] {
-  const { ledgers, records, identities, directory, authority, clock } = parts;
+  const { ledgers, records, identities, directory, authority, clock, webhooks } = parts;
   const now = () => clock.now();
   const reading = new LedgerReading(ledgers, now);
   const replays = new Replays(ledgers);
@@ -80,5 +86,9 @@ export function apiOf(parts: ApiParts): Implementation[] {
     }),
     implement(SandboxService, sandboxService(parts.sandbox)),
     implement(DelegationService, delegationService(ledgers, delegations, seals, now)),
+    implement(
+      WebhookService,
+      webhookService(records, ledgers, reading, webhooks.secrets, webhooks.targets, webhooks.work),
+    ),
   ];
 }

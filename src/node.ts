@@ -36,6 +36,8 @@ import { createSecretBox } from './service/secret-box.ts';
 import { checkSecretsKey } from './service/secrets-key-check.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 import type { RecordStore } from './store/record-store.ts';
+import { loopUtilization } from './system.ts';
+import { openWebhooks } from './webhook/open-webhooks.ts';
 
 /** What a node is made of. An embedded node and a clustered one differ in these alone. */
 export interface NodeParts {
@@ -80,6 +82,21 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const credentials = storedCredentials(records, identities, { production, now });
   const endings = new KeyEndings(identities);
   const metrics = createMetrics();
+  const monotonicMs = () => performance.now();
+  let ownPorts: ReadonlySet<number> = new Set();
+  const targets = { production, ownPorts: () => ownPorts };
+  const webhooks = openWebhooks({
+    ledgers,
+    records,
+    secrets,
+    policy: targets,
+    clock,
+    log,
+    registry: metrics.registry,
+    mine: () => true,
+    utilization: loopUtilization(),
+    monotonicMs,
+  });
   const directory = new Directory({
     store: ledgers,
     keys: endings,
@@ -87,6 +104,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     clock,
     random,
     meter: actorMeter(metrics),
+    outbox: webhooks,
     self: parts.self,
     shardCount: defaultShardCount,
     placement: parts.placement,
@@ -107,6 +125,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     stores: parts.stores,
     production,
     revocationLeadMs: parts.revocationLeadMs,
+    webhooks: { secrets, targets, work: webhooks },
     sandbox: {
       target: () => ownAddress(config, http, tls?.cert ?? null),
       webhookSteps: () => skippedWebhookSteps('webhooks go to public addresses alone, and this run has none'),
@@ -114,7 +133,6 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     },
   });
 
-  const monotonicMs = () => performance.now();
   const newId = () => uuidV7(now(), randomBytes(10));
   const endpoints = endpointsOf(api);
   const answers = createAnswerLog({ log, metrics, history: null, monotonicMs, now });
@@ -159,6 +177,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     pages,
   };
   http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));
+  ownPorts = new Set([http.port, grpc.port, ops.port]);
+  webhooks.start();
 
   const sweep = setInterval(() => {
     records.sweep(now(), sweepRecordsMax).catch((error) => log.warn({ err: error }, 'sweeping failed'));
@@ -174,7 +194,11 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       stopping = true;
       clearInterval(sweep);
       grpc.setServing(false);
-      await Promise.all([http.close(limits.stopGraceMs), grpc.close(limits.stopGraceMs)]);
+      await Promise.all([
+        http.close(limits.stopGraceMs),
+        grpc.close(limits.stopGraceMs),
+        webhooks[Symbol.asyncDispose](),
+      ]);
       await directory[Symbol.asyncDispose]();
       await ops.close(0);
     },
