@@ -41,3 +41,4 @@ export type {
   VerificationIssueType,
 } from './verification.ts';
 export { type VerifyOptions, verifyEvents } from './verifying.ts';
+export { type VerifyWebhookOptions, verifyWebhook, type WebhookDelivery, type WebhookHeaders } from './webhook.ts';

@@ -1,0 +1,91 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { MessageShape } from '@bufbuild/protobuf';
+import { standardSignature, svcSignature, WEBHOOK_SECRET_PREFIX } from '../domain/webhook-signature.ts';
+import { WebhookBodySchema } from '../gen/svc/v1/webhooks_pb.ts';
+import { answerFromJson } from './answer-decoding.ts';
+import { invalidAnswer, LedgerTrustError } from './error.ts';
+import type { Answer } from './shapes.ts';
+
+/** A delivery whose signatures were checked. `event.id` is the key to recognise a repetition by: delivery is at least once. */
+export type WebhookDelivery = Answer<MessageShape<typeof WebhookBodySchema>>;
+
+/** Headers as Node's `request.headers` or fetch's `Headers` have them. */
+export type WebhookHeaders = Headers | { readonly [name: string]: string | readonly string[] | undefined };
+
+export interface VerifyWebhookOptions {
+  /** How old, or ahead of this clock, an attempt may be: a delivery that somebody recorded must not count for ever. 5 minutes. */
+  readonly toleranceMs?: number;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+const toleranceDefaultMs = 5 * 60_000;
+
+/**
+ * Checks a webhook as it came in and answers what it says (spec, Webhook delivery; Standard Webhooks). `body` is the raw body, byte by byte
+ * as received: parsed and written again it has another signature. Both signatures must be good, and the attempt recent. Throws
+ * LedgerTrustError `invalid_signature`, or `invalid_answer` where what was signed is no delivery.
+ */
+export function verifyWebhook(
+  secret: string,
+  headers: WebhookHeaders,
+  body: Uint8Array | string,
+  options: VerifyWebhookOptions = {},
+): WebhookDelivery {
+  if (!secret.startsWith(WEBHOOK_SECRET_PREFIX)) {
+    throw new TypeError(`The secret of a subscription begins with ${WEBHOOK_SECRET_PREFIX}`);
+  }
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const signature = header(headers, 'x-svc-signature');
+  if (!isSame(signature, svcSignature(secret, bytes))) throw refused('X-SVC-Signature is not that of this body.');
+  const id = header(headers, 'webhook-id');
+  const timestamp = header(headers, 'webhook-timestamp');
+  if (!/^\d{1,12}$/.test(timestamp)) throw refused('webhook-timestamp is no time.');
+  const timestampS = Number(timestamp);
+  const expected = standardSignature(secret, id, timestampS, bytes);
+  // Several are separated by spaces while a secret is being changed.
+  if (
+    !header(headers, 'webhook-signature')
+      .split(' ')
+      .some((given) => isSame(given, expected))
+  ) {
+    throw refused('webhook-signature is not that of this body, id and time.');
+  }
+  const ageMs = Math.abs((options.now ?? Date.now)() - timestampS * 1_000);
+  if (ageMs > (options.toleranceMs ?? toleranceDefaultMs))
+    throw refused('The delivery is too old, or a clock is wrong.');
+  const delivery = answerFromJson(WebhookBodySchema, parsed(bytes)) as WebhookDelivery;
+  if (delivery.event.id !== id) throw refused('webhook-id is not the id of the event.');
+  return delivery;
+}
+
+function header(headers: WebhookHeaders, name: string): string {
+  const value = headers instanceof Headers ? headers.get(name) : byName(headers, name);
+  if (typeof value !== 'string' || value === '')
+    throw refused(`Header ${name} is missing, or was sent more than once.`);
+  return value;
+}
+
+function byName(headers: Exclude<WebhookHeaders, Headers>, name: string): string | readonly string[] | undefined {
+  if (headers[name] !== undefined) return headers[name];
+  const found = Object.keys(headers).find((key) => key.toLowerCase() === name);
+  return found === undefined ? undefined : headers[found];
+}
+
+function isSame(given: string, expected: string): boolean {
+  const a = Buffer.from(given);
+  const b = Buffer.from(expected);
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw invalidAnswer('WebhookBody', 'JSON', { cause });
+  }
+}
+
+function refused(message: string): LedgerTrustError {
+  return new LedgerTrustError('invalid_signature', message);
+}
