@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { addExport } from './export-command.ts';
 import { addKeygen } from './keygen-command.ts';
+import { addListen } from './listen.ts';
 import { addServerCommands } from './server-commands.ts';
 import { addSign } from './sign-command.ts';
 import type { Terminal } from './terminal.ts';
@@ -21,6 +22,7 @@ export async function runProgram(terminal: Terminal, args: readonly string[], ve
   addSign(program, terminal);
   addVerify(program, terminal);
   addExport(program, terminal);
+  addListen(program, terminal);
   addServerCommands(program, terminal);
   try {
     await program.parseAsync(args, { from: 'user' });
