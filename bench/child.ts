@@ -1,0 +1,18 @@
+import { spawn } from 'node:child_process';
+
+/** Runs a script of this folder as a process of its own with a job on its standard input; what it answers, as JSON both ways. */
+export function runProcess<Job, Result>(script: string, job: Job): Promise<Result> {
+  const child = spawn(process.execPath, [new URL(script, import.meta.url).pathname], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  child.stdin.end(JSON.stringify(job));
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0) resolve(JSON.parse(Buffer.concat(chunks).toString()) as Result);
+      else reject(new Error(`${script} ended with ${code}`));
+    });
+  });
+}

@@ -1,0 +1,34 @@
+import type { Door } from './options.ts';
+import type { RequestFile } from './request-file.ts';
+
+/** What the load generator is to send. Plain data: it comes to that process as JSON. */
+export interface LoadJob {
+  readonly door: Door;
+  readonly port: number;
+  readonly file: RequestFile;
+  /** API keys of the lanes. */
+  readonly apiKeys: readonly string[];
+  /** Records of each lane, from inclusive, to exclusive. */
+  readonly from: number;
+  readonly to: number;
+  /** Events of each lane that wait for their answers at a time. */
+  readonly inFlight: number;
+}
+
+/** What came of it. */
+export interface LoadResult {
+  readonly accepted: number;
+  /** Refused for their signature. */
+  readonly refused: number;
+  /** Anything else: the run is worth nothing then. */
+  readonly failed: number;
+  readonly firstFailure: string | null;
+  readonly seconds: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** CPU time of the load generator while it sent, in µs. */
+  readonly cpuUs: number;
+}
+
+/** An answer as the load generator sees it. */
+export type Verdict = 'accepted' | 'refused' | 'failed';

@@ -1,0 +1,90 @@
+import { connect, type Socket } from 'node:net';
+import type { LoadJob, LoadResult, Verdict } from './load-job.ts';
+import { LaneReader } from './request-file.ts';
+import { Tally } from './tally.ts';
+
+/** REST, one request at a time on each of many kept connections. */
+export async function loadRest(job: LoadJob): Promise<LoadResult> {
+  const lanes = Array.from(job.apiKeys, (_, lane) => new LaneReader(job.file, lane, job.from, job.to));
+  const connections = await Promise.all(
+    lanes.flatMap((lane) => Array.from({ length: job.inFlight }, () => openConnection(job.port, lane))),
+  );
+  const tally = new Tally(lanes.length * (job.to - job.from));
+  for (const connection of connections) connection.begin(tally);
+  const result = await tally.finished;
+  for (const connection of connections) connection.close();
+  return result;
+}
+
+function openConnection(port: number, lane: LaneReader): Promise<RestConnection> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    socket.once('error', reject).once('connect', () => resolve(new RestConnection(socket, lane)));
+  });
+}
+
+const headEnd = Buffer.from('\r\n\r\n');
+const lengthHeader = 'content-length: ';
+
+class RestConnection {
+  readonly #socket: Socket;
+  readonly #lane: LaneReader;
+  #tally: Tally | null = null;
+  #received: Buffer | null = null;
+  #sentMs = 0;
+
+  constructor(socket: Socket, lane: LaneReader) {
+    this.#socket = socket;
+    this.#lane = lane;
+    socket.on('data', (chunk) => this.#take(chunk));
+  }
+
+  begin(tally: Tally): void {
+    this.#tally = tally;
+    this.#send();
+  }
+
+  close(): void {
+    this.#socket
+      .removeAllListeners()
+      .on('error', () => {})
+      .destroy();
+  }
+
+  #send(): void {
+    const request = this.#lane.next();
+    if (request === null) return;
+    this.#sentMs = performance.now();
+    // The block that it lies in is read over as soon as its lane goes on.
+    this.#socket.write(Buffer.from(request));
+  }
+
+  #take(chunk: Buffer): void {
+    const bytes = this.#received === null ? chunk : Buffer.concat([this.#received, chunk]);
+    const length = answerBytes(bytes);
+    if (length === null || bytes.length < length) {
+      this.#received = bytes;
+      return;
+    }
+    this.#received = null;
+    this.#tally?.answer(verdictOf(bytes), this.#sentMs, () => bytes.toString('latin1'));
+    this.#send();
+  }
+}
+
+/** Length of the whole answer; null while that is not known. */
+function answerBytes(bytes: Buffer): number | null {
+  const end = bytes.indexOf(headEnd);
+  if (end < 0) return null;
+  const head = bytes.toString('latin1', 0, end).toLowerCase();
+  const at = head.indexOf(lengthHeader);
+  if (at < 0) throw new Error(`an answer without a length: ${head}`);
+  return end + headEnd.length + Number.parseInt(head.slice(at + lengthHeader.length), 10);
+}
+
+/** `HTTP/1.1 200`, or 401 with the code of a wrong signature. */
+function verdictOf(answer: Buffer): Verdict {
+  const status = answer.toString('latin1', 9, 12);
+  if (status === '200') return 'accepted';
+  return status === '401' && answer.includes('"invalid_signature"') ? 'refused' : 'failed';
+}

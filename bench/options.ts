@@ -1,0 +1,61 @@
+import { parseArgs } from 'node:util';
+
+export type Door = 'rest' | 'grpc' | 'stream';
+
+/** What is measured, and how much of it. */
+export interface BenchOptions {
+  readonly doors: readonly Door[];
+  /** How many ledgers the events of a run go to: one hot ledger, or a hundred. */
+  readonly ledgerCounts: readonly number[];
+  /** Events of a run. */
+  readonly events: number;
+  /** The run of a million events on one ledger, with its memory and its pages. */
+  readonly memory: boolean;
+  /** Where the JSON goes beside standard output; null: nowhere else. */
+  readonly jsonFile: string | null;
+  /** Seconds that each raw limit is measured for. */
+  readonly limitSeconds: number;
+  /** Where the server writes CPU profiles; null: none. */
+  readonly profileDir: string | null;
+}
+
+const usage = `npm run bench -- [options]
+  --quick               20,000 events a run instead of 100,000
+  --only rest|grpc|stream
+  --ledgers 1|100       one hot ledger, or a hundred; both if left out
+  --events N            events of a run
+  --memory              a million events on one ledger: memory, and reading pages of 1,000
+  --json FILE           writes the result there too
+  --profile DIR         the server writes CPU profiles there (slows it down)`;
+
+/** Reads the command line; throws Error with the usage for one that means nothing. */
+export function readOptions(args: readonly string[]): BenchOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      ledgers: { type: 'string' },
+      events: { type: 'string' },
+      memory: { type: 'boolean', default: false },
+      json: { type: 'string' },
+      profile: { type: 'string' },
+    },
+  });
+  const doors: Door[] = ['stream', 'grpc', 'rest'];
+  const only = doors.filter((door) => values.only === undefined || values.only === door);
+  const events = Number(values.events ?? (values.memory ? 1_000_000 : values.quick ? 20_000 : 100_000));
+  const ledgers = values.ledgers === undefined ? [1, 100] : [Number(values.ledgers)];
+  if (only.length === 0 || !Number.isInteger(events) || events < 1_600 || !ledgers.every((n) => n === 1 || n === 100)) {
+    throw new Error(usage);
+  }
+  return {
+    doors: values.memory ? ['stream'] : only,
+    ledgerCounts: values.memory ? [1] : ledgers,
+    events,
+    memory: values.memory,
+    jsonFile: values.json ?? null,
+    limitSeconds: values.quick ? 2 : 4,
+    profileDir: values.profile ?? null,
+  };
+}

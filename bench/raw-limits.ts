@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { runProcess } from './child.ts';
+import type { LimitJob, LimitResult } from './limit-process.ts';
+import type { LoadJob, LoadResult } from './load-job.ts';
+import { keyCount } from './setting.ts';
+
+/** Bytes of a stored event whose payload has 500 bytes. */
+const rowBytes = 1_750;
+
+/** Ed25519 verifications a second of Node on all cores. */
+export function verificationLimit(seconds: number): Promise<LimitResult> {
+  return runProcess<LimitJob, LimitResult>('limit-process.ts', { kind: 'verifications', seconds, keys: keyCount });
+}
+
+/** Durable LMDB puts a second, 64 in a commit. */
+export function lmdbLimit(seconds: number, workDir: string): Promise<LimitResult> {
+  const directory = join(workDir, 'lmdb-limit');
+  mkdirSync(directory);
+  return runProcess<LimitJob, LimitResult>('limit-process.ts', { kind: 'lmdb', seconds, directory, rowBytes });
+}
+
+/** The same REST requests from the same load generator to a bare HTTP server. */
+export async function echoLimit(job: Omit<LoadJob, 'port'>): Promise<LoadResult> {
+  const script = new URL('limit-process.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [script, 'echo'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const port = await new Promise<number>((resolve) => child.stdout.once('data', (text) => resolve(Number(text))));
+  try {
+    return await runProcess<LoadJob, LoadResult>('load-process.ts', { ...job, port });
+  } finally {
+    child.stdin.end();
+  }
+}

@@ -1,0 +1,174 @@
+import { closeSync, openSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { runProcess } from './child.ts';
+import type { LoadJob, LoadResult } from './load-job.ts';
+import type { Door } from './options.ts';
+import type { RequestFile } from './request-file.ts';
+import { commitCounts, cpuTime, machineCpuUs, type ServerProcess } from './server-process.ts';
+import { keyCount, type Setting } from './setting.ts';
+import { laneSigner, type SigningJob, wrongEvery } from './signing.ts';
+import type { VerifyingJob, VerifyingResult } from './verifying-process.ts';
+import { requestOf } from './wire.ts';
+
+/** Events sent before time is taken, so that what is measured is a server that has run for a while. */
+const warmUpEvents = 8_000;
+/** Events of each of the 16 lanes that wait at a time. */
+const inFlight: Readonly<Record<Door, number>> = { rest: 6, grpc: 8, stream: 24 };
+
+/** A run of one door on one setting, with all its requests signed and in a file. */
+export interface PreparedRun {
+  readonly door: Door;
+  readonly setting: Setting;
+  readonly file: RequestFile;
+  /** Records of each lane that warm the server up. */
+  readonly warmUp: number;
+}
+
+export interface RunReport {
+  readonly door: Door;
+  readonly ledgers: number;
+  readonly events: number;
+  readonly accepted: number;
+  readonly refused: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpuUsPerEvent: {
+    readonly server: number;
+    readonly serverMainThread: number;
+    readonly loadGenerator: number;
+  };
+  /** Cores that neither the server nor the load generator used: above a tenth or so, something else ran on the machine. */
+  readonly coresOfOthers: number;
+  readonly eventsPerCommit: number;
+  readonly commitMs: number;
+}
+
+/** Signs the requests of a run, all cores at it, into a file in `workDir`. */
+export async function prepareRun(door: Door, setting: Setting, events: number, workDir: string): Promise<PreparedRun> {
+  const warmUp = Math.ceil(warmUpEvents / keyCount);
+  const laneRecords = warmUp + Math.ceil(events / keyCount);
+  const run = `${door}-${setting.ledgers.length}`;
+  const path = join(workDir, `${run}.requests`);
+  closeSync(openSync(path, 'w'));
+  const first = laneSigner(setting, 0, run, keyCount)(0);
+  const file = { path, recordBytes: requestOf(door, first).length, lanes: keyCount, laneRecords };
+  const processes = availableParallelism();
+  await Promise.all(
+    Array.from({ length: processes }, (_, process) => {
+      const lanes = Array.from({ length: keyCount }, (__, lane) => lane).filter((lane) => lane % processes === process);
+      return runProcess<SigningJob, object>('signing-process.ts', { setting, door, run, file, lanes });
+    }),
+  );
+  return { door, setting, file, warmUp };
+}
+
+/** Sends a prepared run and reports what came of it. Throws where anything but the wrongly signed events was refused. */
+export async function measureRun(server: ServerProcess, run: PreparedRun): Promise<RunReport> {
+  const job = loadJob(run, run.door === 'rest' ? server.httpPort : server.grpcPort);
+  const { warmUp, file } = run;
+  const load = (part: LoadJob) => runProcess<LoadJob, LoadResult>('load-process.ts', part);
+  await load({ ...job, from: 0, to: warmUp });
+  const commits = await commitCounts(server);
+  const [cpu, machineUs] = [cpuTime(server.pid), machineCpuUs()];
+  const result = await load(job);
+  const [cpuAfter, machineAfterUs] = [cpuTime(server.pid), machineCpuUs()];
+  const commitsAfter = await commitCounts(server);
+  const othersUs = machineAfterUs - machineUs - (cpuAfter.allUs - cpu.allUs) - result.cpuUs;
+  rmSync(file.path);
+
+  const events = (file.laneRecords - warmUp) * keyCount;
+  const wrong = Math.floor((file.laneRecords * keyCount) / wrongEvery) - Math.floor((warmUp * keyCount) / wrongEvery);
+  if (result.failed > 0 || result.refused !== wrong) {
+    throw new Error(
+      `${run.door}: ${result.refused} refused of ${wrong} wrong ones, ${result.failed} failed: ${result.firstFailure}`,
+    );
+  }
+  const committed = commitsAfter.commits - commits.commits;
+  return {
+    door: run.door,
+    ledgers: run.setting.ledgers.length,
+    events,
+    accepted: result.accepted,
+    refused: result.refused,
+    perSecond: Math.round(result.accepted / result.seconds),
+    p50Ms: rounded(result.p50Ms),
+    p99Ms: rounded(result.p99Ms),
+    cpuUsPerEvent: {
+      server: rounded((cpuAfter.allUs - cpu.allUs) / events),
+      serverMainThread: rounded((cpuAfter.mainUs - cpu.mainUs) / events),
+      loadGenerator: rounded(result.cpuUs / events),
+    },
+    coresOfOthers: rounded(othersUs / (result.seconds * 1e6)),
+    eventsPerCommit: rounded((commitsAfter.events - commits.events) / committed),
+    commitMs: rounded(((commitsAfter.seconds - commits.seconds) / committed) * 1_000),
+  };
+}
+
+export function loadJob(run: PreparedRun, port: number): LoadJob {
+  const { door, file, setting, warmUp } = run;
+  const apiKeys = setting.keys.map(({ apiKey }) => apiKey);
+  return { door, port, file, apiKeys, from: warmUp, to: file.laneRecords, inFlight: inFlight[door] };
+}
+
+export interface VerificationReport {
+  readonly events: number;
+  readonly actorSignatures: number;
+  readonly seconds: number;
+}
+
+/** Reads everything that runs wrote back through the API and verifies it, all cores at it. Throws where anything is amiss. */
+export async function verifyRuns(server: ServerProcess, runs: readonly PreparedRun[]): Promise<VerificationReport> {
+  const startedMs = performance.now();
+  const jobs = runs.flatMap((run) => verifyingJobs(server, run).map((job) => ({ run, job })));
+  const results = new Map<PreparedRun, VerifyingResult[]>(runs.map((run) => [run, []]));
+  const worker = async (): Promise<void> => {
+    for (let next = jobs.shift(); next !== undefined; next = jobs.shift()) {
+      results.get(next.run)?.push(await runProcess<VerifyingJob, VerifyingResult>('verifying-process.ts', next.job));
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  let events = 0;
+  let actorSignatures = 0;
+  for (const [run, parts] of results) {
+    checkWhole(run, parts);
+    for (const part of parts) {
+      events += part.verified;
+      actorSignatures += part.actorSignatures;
+    }
+  }
+  return { events, actorSignatures, seconds: rounded((performance.now() - startedMs) / 1_000) };
+}
+
+/** One job for a hot ledger, several for a run of many. */
+function verifyingJobs(server: ServerProcess, { setting, file }: PreparedRun): VerifyingJob[] {
+  const readers = setting.ledgers.map((ledger) => {
+    const reader = setting.keys.find(({ actorId }) => actorId === ledger.buyerActorId);
+    if (reader === undefined) throw new Error('nobody may read the ledger');
+    return { ledgerId: ledger.ledgerId, reader };
+  });
+  const parts = Math.min(readers.length, 2 * availableParallelism());
+  return Array.from({ length: parts }, (_, part) => ({
+    baseUrl: server.baseUrl,
+    events: file.laneRecords * keyCount,
+    ledgers: readers.filter((__, at) => at % parts === part),
+  }));
+}
+
+/** Every event of the run is there once, but for the wrongly signed ones, which are not. */
+function checkWhole({ door, file }: PreparedRun, parts: readonly VerifyingResult[]): void {
+  const problems = parts.flatMap((part) => part.problems);
+  if (problems.length > 0) throw new Error(`${door}: ${problems.join('; ')}`);
+  const events = file.laneRecords * keyCount;
+  let found = 0;
+  for (const part of parts) {
+    for (const byte of Buffer.from(part.found, 'base64')) for (let bits = byte; bits > 0; bits &= bits - 1) found += 1;
+  }
+  const expected = events - Math.floor(events / wrongEvery);
+  if (found !== expected) throw new Error(`${door}: ${found} events are there, not ${expected}`);
+}
+
+export function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}

@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** The server under test, a process of its own. */
+export interface ServerProcess {
+  readonly pid: number;
+  readonly baseUrl: string;
+  readonly httpPort: number;
+  readonly grpcPort: number;
+  readonly opsPort: number;
+  stop(): Promise<void>;
+}
+
+const startMaxMs = 20_000;
+
+/** Starts the service on free ports with its data in `dataDir`, and waits until it says that it serves. */
+export async function startServer(dataDir: string, profileDir: string | null): Promise<ServerProcess> {
+  const main = new URL('../src/main.ts', import.meta.url).pathname;
+  const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
+  const child = spawn(process.execPath, [...profile, main], {
+    env: {
+      ...process.env,
+      HOST: '127.0.0.1',
+      PORT: '0',
+      GRPC_PORT: '0',
+      OPS_PORT: '0',
+      DATA_DIR: dataDir,
+      LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const announced = await announcement(child);
+  const port = (pattern: RegExp): number => {
+    const found = pattern.exec(announced)?.[1];
+    if (found === undefined) throw new Error(`the server did not say its ports:\n${announced}`);
+    return Number(found);
+  };
+  const httpPort = port(/REST\s+http:\/\/[^:]+:(\d+)/);
+  return {
+    pid: child.pid ?? 0,
+    baseUrl: `http://127.0.0.1:${httpPort}`,
+    httpPort,
+    grpcPort: port(/gRPC\s+[^:]+:(\d+)/),
+    opsPort: port(/internal\s+http:\/\/[^:]+:(\d+)/),
+    stop: () => stop(child),
+  };
+}
+
+function announcement(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const late = setTimeout(() => reject(new Error(`the server did not start:\n${text}`)), startMaxMs);
+    child.once('exit', (code) => reject(new Error(`the server ended with ${code}`)));
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk;
+      if (!/internal .*\n/.test(text)) return;
+      clearTimeout(late);
+      resolve(text);
+    });
+  });
+}
+
+function stop(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.removeAllListeners('exit');
+    child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`the server stopped with ${code}`))));
+    child.kill('SIGTERM');
+  });
+}
+
+/** CPU time in µs since the start of the process: of all threads, and of the main one. */
+export interface CpuTime {
+  readonly allUs: number;
+  readonly mainUs: number;
+}
+
+/** Linux counts CPU time in ticks of 10 ms (USER_HZ). */
+const tickUs = 10_000;
+
+export function cpuTime(pid: number): CpuTime {
+  const ticks = (file: string): number => {
+    const fields = readFileSync(file, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return Number(fields[11]) + Number(fields[12]);
+  };
+  return { allUs: ticks(`/proc/${pid}/stat`) * tickUs, mainUs: ticks(`/proc/${pid}/task/${pid}/stat`) * tickUs };
+}
+
+/** CPU time of the whole machine that was not idle, in µs, with what the host took away. */
+export function machineCpuUs(): number {
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = readFileSync('/proc/stat', 'utf8')
+    .split('\n', 1)
+    .join()
+    .trim()
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
+  return (user + nice + system + irq + softIrq + steal) * tickUs;
+}
+
+/** Anonymous memory of a process and of those that it started, MiB. */
+export function anonymousMib(pid: number): number {
+  const own = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  const children = readdirSync(`/proc/${pid}/task`)
+    .flatMap((task) => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' '))
+    .filter((child) => child !== '');
+  return Number(own ?? 0) / 1_024 + children.reduce((sum, child) => sum + anonymousMib(Number(child)), 0);
+}
+
+/** Commits and their events since the start of the server. */
+export interface CommitCounts {
+  readonly commits: number;
+  readonly events: number;
+  readonly seconds: number;
+}
+
+export async function commitCounts(server: ServerProcess): Promise<CommitCounts> {
+  const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text();
+  const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);
+  return {
+    commits: value('svc_commit_batch_events_count'),
+    events: value('svc_commit_batch_events_sum'),
+    seconds: value('svc_commit_seconds_sum'),
+  };
+}

@@ -1,0 +1,106 @@
+import { createHash, createPrivateKey } from 'node:crypto';
+import { canonicalJson } from '../src/domain/canonical.ts';
+import { sigDigest } from '../src/domain/digest.ts';
+import type { LedgerFacts } from '../src/domain/ledger-facts.ts';
+import { injectedFields } from '../src/domain/service-events.ts';
+import { signDigest } from '../src/domain/signature.ts';
+import type { Door } from './options.ts';
+import { benchEventType, payloadOf } from './payload.ts';
+import { LaneWriter, type RequestFile } from './request-file.ts';
+import { type BenchLedger, type BenchMaster, ledgersOf, type Setting } from './setting.ts';
+import { requestOf, type SignedEvent } from './wire.ts';
+
+/** Requests of a run that are to be signed. Plain data: it goes to other processes as JSON. */
+export interface SigningJob {
+  readonly setting: Setting;
+  readonly door: Door;
+  /** Names the run in its idempotency keys. */
+  readonly run: string;
+  readonly file: RequestFile;
+  /** The lanes that this process signs. */
+  readonly lanes: readonly number[];
+}
+
+/** One event in so many is wrongly signed. */
+export const wrongEvery = 1_000;
+
+/** The index of an event in its run: lanes take turns. */
+export function eventIndex(lane: number, laneIndex: number, lanes: number): number {
+  return laneIndex * lanes + lane;
+}
+
+export function isWronglySigned(index: number): boolean {
+  return index % wrongEvery === wrongEvery - 1;
+}
+
+/** Signs the events of some lanes and writes their requests into the file. */
+export function signLanes(job: SigningJob): void {
+  for (const lane of job.lanes) {
+    const writer = new LaneWriter(job.file, lane);
+    const make = laneSigner(job.setting, lane, job.run, job.file.lanes);
+    for (let at = 0; at < job.file.laneRecords; at++) writer.write(requestOf(job.door, make(at)));
+    writer.close();
+  }
+}
+
+/** Makes the signed events of a lane: `laneIndex` → event. They go to the ledgers of the lane's key in turns, and to their masters. */
+export function laneSigner(
+  setting: Setting,
+  lane: number,
+  run: string,
+  lanes: number,
+): (laneIndex: number) => SignedEvent {
+  const key = setting.keys[lane];
+  if (key === undefined) throw new Error(`there is no key ${lane}`);
+  const privateKey = createPrivateKey(key.privateKey);
+  const targets = targetsOf(ledgersOf(setting, key));
+  return (laneIndex) => {
+    const index = eventIndex(lane, laneIndex, lanes);
+    const { ledger, master } = targets[laneIndex % targets.length] as Target;
+    const payload = payloadOf(index);
+    const signed = canonicalJson({ ...payload, ...injectedFields(factsOf(ledger), master) });
+    const digest = sigDigest(benchEventType, ledger.ledgerId, signed);
+    // A wrong signature is a real one, of something else.
+    const signature = signDigest(isWronglySigned(index) ? otherDigest(digest) : digest, privateKey);
+    return {
+      apiKey: key.apiKey,
+      kid: key.kid,
+      masterId: master.masterId,
+      payload: JSON.stringify(payload),
+      signature,
+      laneIndex,
+      idempotencyKey: `${run}-${String(index).padStart(8, '0')}`,
+    };
+  };
+}
+
+interface Target {
+  readonly ledger: BenchLedger;
+  readonly master: BenchMaster;
+}
+
+function targetsOf(ledgers: readonly BenchLedger[]): Target[] {
+  return ledgers.flatMap((ledger) => ledger.masters.map((master) => ({ ledger, master })));
+}
+
+function factsOf(ledger: BenchLedger): LedgerFacts {
+  return {
+    ledgerId: ledger.ledgerId,
+    type: 'ORDER',
+    createdAt: '',
+    genesisHash: '',
+    buyerActorId: ledger.buyerActorId,
+    supplierActorId: ledger.supplierActorId,
+    buyerOrganizationId: null,
+    supplierOrganizationId: null,
+    primaryActorId: null,
+    counterpartyActorId: null,
+    organizationId: null,
+    entityId: null,
+    purpose: null,
+  };
+}
+
+function otherDigest(digest: Buffer): Buffer {
+  return createHash('sha256').update(digest).digest();
+}
