@@ -2,29 +2,13 @@ import type { Message } from '@bufbuild/protobuf';
 import type { ErrorCode, LedgerError } from '../domain/errors.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
+import type { AccessHistory } from '../service/access-history.ts';
+import type { Caller } from '../service/call.ts';
 import type { Door } from './door.ts';
 import type { Exchange } from './exchange.ts';
+import { namedUnread } from './named-unread.ts';
 import type { RunningCall } from './running-call.ts';
 import { statusOf } from './status.ts';
-
-/** One authenticated call that named a ledger (decisions.md, section 5: audit). */
-export interface AccessRecord {
-  readonly actorId: string;
-  readonly apiKeyId: string | null;
-  /** null: a master or organization under no ledger. */
-  readonly ledgerId: string | null;
-  /** REST method and path, without the query, also for calls through other doors. */
-  readonly method: string;
-  readonly path: string;
-  /** HTTP status. */
-  readonly responseStatus: number;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly requestId: string;
-}
-
-/** Keeps access records. The answer waits for it; a failure must be its own affair. */
-export type AccessHistory = (record: AccessRecord) => Promise<void> | undefined;
 
 /** What is noted of every answer: its metrics, its line in the log, its access record. */
 export interface AnswerLog {
@@ -69,34 +53,41 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
     else log.info(line, 'call');
   };
 
-  const keep = (call: RunningCall, exchange: Exchange, message: Message | null, responseStatus: number) => {
-    const { caller, ledgers } = call;
-    if (parts.history === null || caller === null || ledgers === null) return undefined;
+  /** `error`: null on success. An answer given in place of a handler that was too slow is the one that counts. */
+  const keep = (
+    call: RunningCall,
+    exchange: Exchange,
+    message: Message | null,
+    status: number,
+    error: LedgerError | null,
+  ) => {
+    const { caller } = call;
+    if (parts.history === null || caller === null || (error === null && call.answered)) return undefined;
+    if (error !== null && !isProven(call, caller, status, error)) return undefined;
+    const ledgers = call.ledgers ?? unread(call, caller, exchange, error);
+    if (ledgers === null) return undefined;
     const { verb: method, path } = exchange.equivalent(message);
-    const base = {
-      actorId: caller.actorId,
-      apiKeyId: caller.apiKeyId,
-      method,
-      path,
-      responseStatus,
-      at: parts.now(),
-      requestId: call.requestId,
-    };
-    const records = ledgers.size === 0 ? [null] : [...ledgers];
-    const kept = records.map((ledgerId) => parts.history?.({ ...base, ledgerId }));
-    return kept.some((one) => one !== undefined) ? Promise.all(kept).then(() => undefined) : undefined;
+    const { actorId, apiKeyId } = caller;
+    const { requestId } = call;
+    const at = parts.now();
+    let waits: Promise<void> | undefined;
+    for (const ledgerId of ledgers.size === 0 ? noLedger : ledgers) {
+      // The history is one queue: room for the last record is room for those before it.
+      waits = parts.history({ actorId, apiKeyId, ledgerId, method, path, responseStatus: status, at, requestId });
+    }
+    return waits;
   };
 
   return {
     succeeded(call, exchange, message) {
       const status = call.endpoint.route?.emptyAnswer === true ? 204 : 200;
       note(call, 'ok', status, null);
-      return keep(call, exchange, message, status);
+      return keep(call, exchange, message, status, null);
     },
     failed(call, exchange, message, error) {
       const status = statusOf(error.code).http;
       note(call, error.code, status, error);
-      return keep(call, exchange, message, status);
+      return keep(call, exchange, message, status, error);
     },
     late(call, error) {
       log.warn(
@@ -109,4 +100,26 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
       if (logsCalls) log.info({ door, method, route, status, code: code ?? 'ok', request_id: requestId }, 'no call');
     },
   };
+}
+
+/** A master or organization under no ledger. */
+const noLedger = [null] as const;
+
+/** What a signed call is refused with once its signature was verified. */
+const pastSignature: ReadonlySet<number> = new Set([403, 409, 422, 500, 503, 504]);
+
+/**
+ * Whether it was the caller who was refused. An identity header says who is meant: of an entity that must sign, a call that was
+ * refused before its signature was verified may come from anybody, and leaves nothing in the entity's history.
+ */
+function isProven(call: RunningCall, caller: Caller, status: number, error: LedgerError): boolean {
+  if (!caller.mustSign) return true;
+  if (status === 401 || call.ledgers === null) return false;
+  return !call.endpoint.rule.signed || (pastSignature.has(status) && error.code !== 'access_expired');
+}
+
+/** A call beyond its rate is turned away unread, and what it named is not looked for: that would cost what the limit saves. */
+function unread(call: RunningCall, caller: Caller, exchange: Exchange, error: LedgerError | null) {
+  const isUnread = error === null ? call.replayed : error.code !== 'rate_limited';
+  return isUnread && !caller.mustSign ? namedUnread(call.endpoint, exchange.equivalent(null)) : null;
 }

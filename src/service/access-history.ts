@@ -1,0 +1,248 @@
+import type { Clock } from '../actors/clock.ts';
+import { LedgerError } from '../domain/errors.ts';
+import { uuidV7 } from '../domain/uuid.ts';
+import type { AccessEvent, AccessLog } from '../store/access-log.ts';
+
+/** One authenticated call that named a ledger (decisions.md, section 5: audit). */
+export interface AccessRecord {
+  readonly actorId: string;
+  readonly apiKeyId: string | null;
+  /** null: a master or organization under no ledger. */
+  readonly ledgerId: string | null;
+  /** REST method and path, without the query, also for calls through other doors. */
+  readonly method: string;
+  readonly path: string;
+  /** HTTP status. */
+  readonly responseStatus: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly requestId: string;
+}
+
+/** Keeps access records. Never rejects; a promise is for the answer to wait for, and undefined says that it need not. */
+export type AccessHistory = (record: AccessRecord) => Promise<void> | undefined;
+
+/** How long calls are kept. */
+export const accessKeptMs = 90 * 24 * 60 * 60 * 1000;
+
+/** When records are written, and how many may wait for it. */
+export const historyBounds = Object.freeze({
+  /** What a killed process loses at most, and what a history lags behind on other nodes. */
+  flushAfterMs: 100,
+  /** Written at once when so many wait, and written together at most: some 100 KiB. */
+  flushRecords: 1_000,
+  /** From here on answers wait for room: a store that does not keep up slows its callers down. */
+  waitRecords: 10_000,
+  /** Some 50 MB. Beyond it records are lost, and it is said how many: it takes callers that no longer wait for answers. */
+  heldRecordsMax: 100_000,
+  /** After a failed write; then twice as long each time. */
+  retryFirstMs: 100,
+  retryMaxMs: 10_000,
+  /** How long a stopping node goes on trying. */
+  lastFlushMs: 5_000,
+  /** The paths of the API are shorter; what a caller makes up behind an id is not worth keeping. */
+  pathMaxChars: 512,
+});
+
+/** What a history has to say to the operator. */
+export interface HistoryReport {
+  /** Writing has begun to fail and is tried again; `held` records wait. */
+  failing(error: unknown, held: number): void;
+  /** Writing works again. */
+  recovered(): void;
+  /** `cause`: the records were such that no store takes them; null: the store did not take any for too long. */
+  lost(records: number, cause: unknown): void;
+}
+
+export interface AccessQueueParts {
+  readonly log: AccessLog;
+  readonly clock: Clock;
+  readonly random: (lengthBytes: number) => Uint8Array;
+  readonly report: HistoryReport;
+}
+
+/** Ids of one millisecond. */
+const idsPerMs = 4096;
+const idRandomBytes = 8;
+
+/**
+ * Access records on their way to the store, written behind the answers, in the order of the answers. Invariants: one write is under way at
+ * a time, of the oldest records; a record leaves the queue when it was written, or counted as lost.
+ */
+export class AccessQueue implements AsyncDisposable {
+  readonly #parts: AccessQueueParts;
+  #waiting: AccessRecord[] = [];
+  #writing = 0;
+  #noted = 0;
+  #finished = 0;
+  #lost = 0;
+  #lastMs = 0;
+  #idsInMs = 0;
+  #running: Promise<void> | null = null;
+  #failing = false;
+  #closed = false;
+  #givenUp = false;
+  #stopTimer: (() => void) | null = null;
+  #endPause: (() => void) | null = null;
+  #room: PromiseWithResolvers<void> | null = null;
+  #flushes: { readonly upTo: number; readonly resolve: () => void }[] = [];
+
+  constructor(parts: AccessQueueParts) {
+    this.#parts = parts;
+  }
+
+  /** Records that are not in the store yet. */
+  get held(): number {
+    return this.#waiting.length + this.#writing;
+  }
+
+  /** Takes a record. A promise: the queue is full, the answer has to wait until there is room. */
+  note(record: AccessRecord): Promise<void> | undefined {
+    if (this.#closed || this.held >= historyBounds.heldRecordsMax) {
+      this.#lost += 1;
+      if (this.#givenUp) this.#tellLost();
+      return undefined;
+    }
+    this.#waiting.push(record);
+    this.#noted += 1;
+    if (this.#running === null) {
+      if (this.#waiting.length >= historyBounds.flushRecords) this.#start();
+      else this.#stopTimer ??= this.#parts.clock.after(historyBounds.flushAfterMs, () => this.#start());
+    }
+    if (this.held < historyBounds.waitRecords) return undefined;
+    this.#room ??= Promise.withResolvers();
+    return this.#room.promise;
+  }
+
+  /** Resolves when what was noted before is in the store, or when the store has failed to take it. */
+  flush(): Promise<void> {
+    if (this.held === 0 || this.#failing || this.#closed) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#flushes.push({ upTo: this.#noted, resolve });
+      if (this.#running === null) this.#start();
+    });
+  }
+
+  /** Takes no more records, and writes those it has: what cannot be written in 5 s is lost, and said to be. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#running === null && this.#waiting.length > 0) this.#start();
+    this.#endPause?.();
+    this.#stopTimer?.();
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const onTime = this.#parts.clock.after(historyBounds.lastFlushMs, resolve);
+    await Promise.race([this.#running, late]);
+    onTime();
+    this.#givenUp = true;
+    this.#endPause?.();
+    this.#lost += this.held;
+    this.#tellLost();
+    this.#release(Number.POSITIVE_INFINITY);
+  }
+
+  #start(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = null;
+    this.#running = this.#run();
+  }
+
+  /** Writes batches as long as there is a reason not to wait for more. */
+  async #run(): Promise<void> {
+    do {
+      const batch = this.#events(this.#waiting.splice(0, historyBounds.flushRecords));
+      this.#writing = batch.length;
+      await this.#write(batch);
+      if (this.#givenUp) return;
+      this.#writing = 0;
+      this.#finished += batch.length;
+      this.#release(this.#finished);
+    } while (this.#waiting.length >= historyBounds.flushRecords || (this.#waiting.length > 0 && this.#isAwaited));
+    this.#running = null;
+    if (this.#waiting.length > 0)
+      this.#stopTimer = this.#parts.clock.after(historyBounds.flushAfterMs, () => this.#start());
+  }
+
+  get #isAwaited(): boolean {
+    return this.#closed || this.#flushes.length > 0;
+  }
+
+  /** Tries until the batch is written. The same events each time: a batch that was written after all stands there once. */
+  async #write(batch: readonly AccessEvent[]): Promise<void> {
+    for (let pauseMs = historyBounds.retryFirstMs; !this.#givenUp; pauseMs *= 2) {
+      try {
+        await this.#parts.log.append(batch);
+        if (this.#failing) this.#parts.report.recovered();
+        this.#failing = false;
+        this.#tellLost();
+        return;
+      } catch (error) {
+        if (!(error instanceof LedgerError)) {
+          // Events that no store takes would hold up all that come behind them.
+          this.#parts.report.lost(batch.length, error);
+          return;
+        }
+        if (!this.#failing) this.#parts.report.failing(error, this.held);
+        this.#failing = true;
+        this.#release(Number.POSITIVE_INFINITY, false);
+        await this.#pause(this.#closed ? historyBounds.retryFirstMs : Math.min(pauseMs, historyBounds.retryMaxMs));
+      }
+    }
+  }
+
+  async #pause(pauseMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#parts.clock.after(pauseMs, resolve);
+    this.#endPause = resolve;
+    await promise;
+    this.#endPause = null;
+    cancel();
+  }
+
+  /** Wakes who waits for the records up to a number, and, where there is room, who waits for that. */
+  #release(upTo: number, room = true): void {
+    const ready = this.#flushes.filter((flush) => flush.upTo <= upTo);
+    this.#flushes = this.#flushes.filter((flush) => flush.upTo > upTo);
+    for (const { resolve } of ready) resolve();
+    if (!room || (this.held >= historyBounds.waitRecords && !this.#closed)) return;
+    this.#room?.resolve();
+    this.#room = null;
+  }
+
+  /** Told when writing works again, or the node stops: until then there may be more. */
+  #tellLost(): void {
+    if (this.#lost > 0) this.#parts.report.lost(this.#lost, null);
+    this.#lost = 0;
+  }
+
+  /** Ids ascend, whatever the clock does: the order of the answers is the order of the history. */
+  #events(records: readonly AccessRecord[]): AccessEvent[] {
+    const random = this.#parts.random(records.length * idRandomBytes);
+    return records.map((record, place) => {
+      const { at, path, ...kept } = record;
+      const bytes = random.subarray(place * idRandomBytes, (place + 1) * idRandomBytes);
+      return { id: this.#nextId(at, bytes), ...kept, path: cut(path) };
+    });
+  }
+
+  #nextId(atMs: number, random: Uint8Array): string {
+    if (atMs > this.#lastMs) {
+      this.#lastMs = atMs;
+      this.#idsInMs = 0;
+    } else if (this.#idsInMs === idsPerMs) {
+      this.#lastMs += 1;
+      this.#idsInMs = 0;
+    }
+    const place = this.#idsInMs++;
+    const bytes = new Uint8Array(2 + idRandomBytes);
+    bytes[0] = place >> 8;
+    bytes[1] = place & 0xff;
+    bytes.set(random, 2);
+    return uuidV7(this.#lastMs, bytes);
+  }
+}
+
+function cut(path: string): string {
+  const { pathMaxChars } = historyBounds;
+  return path.length <= pathMaxChars ? path : `${path.slice(0, pathMaxChars - 1)}…`;
+}
