@@ -1,6 +1,7 @@
 import type { Clock } from './actors/clock.ts';
 import type { Directory } from './actors/directory.ts';
 import { ActorService } from './gen/svc/v1/actors_pb.ts';
+import { AuditService } from './gen/svc/v1/audit_pb.ts';
 import { DelegationService } from './gen/svc/v1/delegation_pb.ts';
 import { DeveloperService } from './gen/svc/v1/developer_pb.ts';
 import { EngagementService } from './gen/svc/v1/engagements_pb.ts';
@@ -14,9 +15,11 @@ import { SandboxService } from './gen/svc/v1/sandbox_pb.ts';
 import { WebhookService } from './gen/svc/v1/webhooks_pb.ts';
 import { type Implementation, implement } from './rpc/handlers.ts';
 import { type SandboxParts, sandboxService } from './sandbox/sandbox-service.ts';
+import type { AccessQueue } from './service/access-history.ts';
 import { actorService } from './service/actors.ts';
 import { appendStream } from './service/append-stream.ts';
 import { Appending } from './service/appending.ts';
+import { auditService } from './service/audit.ts';
 import type { Authority } from './service/authority.ts';
 import { delegationService } from './service/delegation.ts';
 import { Delegations } from './service/delegations.ts';
@@ -27,11 +30,13 @@ import type { KeyCache } from './service/entity-credentials.ts';
 import { healthService, type StoreCheck } from './service/health.ts';
 import type { Identities } from './service/identities.ts';
 import type { KeyEndings } from './service/key-endings.ts';
+import { LedgerNaming, naming } from './service/ledger-naming.ts';
 import { LedgerOpening } from './service/ledger-opening.ts';
 import { LedgerReading } from './service/ledger-reading.ts';
 import { ledgerService } from './service/ledgers.ts';
 import { masterAccess } from './service/master-access.ts';
 import { masterService } from './service/masters.ts';
+import { delegationNames, entityNames, masterNames, organizationNames } from './service/named-ledgers.ts';
 import { organizationService } from './service/organizations.ts';
 import { Replays } from './service/replays.ts';
 import { resolverService } from './service/resolver.ts';
@@ -40,12 +45,14 @@ import type { SecretBox } from './service/secret-box.ts';
 import type { TargetPolicy } from './service/webhook-target.ts';
 import type { WebhookWork } from './service/webhook-work.ts';
 import { webhookService } from './service/webhooks.ts';
+import type { AccessLog } from './store/access-log.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 import type { RecordStore } from './store/record-store.ts';
 
 export interface ApiParts {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
+  readonly access: { readonly log: AccessLog; readonly queue: AccessQueue };
   readonly identities: Identities;
   readonly endings: KeyEndings;
   readonly directory: Directory;
@@ -62,9 +69,10 @@ export interface ApiParts {
 
 /** Every service of the API with its functions. */
 export function apiOf(parts: ApiParts): Implementation[] {
-  const { ledgers, records, identities, directory, authority, clock, webhooks } = parts;
+  const { ledgers, records, access, identities, directory, authority, clock, webhooks } = parts;
   const now = () => clock.now();
   const reading = new LedgerReading(ledgers, now);
+  const named = new LedgerNaming(reading, records);
   const replays = new Replays(ledgers);
   const opening = new LedgerOpening(directory, reading);
   const seals = new SealCheck(authority, identities);
@@ -75,17 +83,26 @@ export function apiOf(parts: ApiParts): Implementation[] {
     implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
     implement(ActorService, actorService(identities, parts.endings, clock, { leadMs: parts.revocationLeadMs })),
     implement(ResolverService, resolverService(identities, authority, parts.production)),
-    implement(OrganizationService, organizationService(records, opening, reading)),
-    implement(EntityService, entityService(records, identities, opening, reading, directory)),
+    implement(OrganizationService, naming(organizationService(records, opening, reading), organizationNames(named))),
+    implement(EntityService, naming(entityService(records, identities, opening, reading, directory), entityNames())),
     implement(EngagementService, engagementService(records, identities, opening, reading, directory)),
     implement(LedgerService, ledgerService(ledgers, records, identities, reading, opening, directory, seals)),
     implement(MasterService, {
-      ...masterService(ledgers, identities, reading, directory, appending, seals, replays),
-      ...masterAccess(delegations, reading, now),
-      appendEvents: appendStream(appending, now),
+      ...naming(
+        {
+          ...masterService(ledgers, identities, reading, directory, appending, seals, replays),
+          ...masterAccess(delegations, reading, now),
+        },
+        masterNames(named),
+      ),
+      appendEvents: appendStream(appending, named, now),
     }),
     implement(SandboxService, sandboxService(parts.sandbox)),
-    implement(DelegationService, delegationService(ledgers, delegations, seals, now)),
+    implement(DelegationService, naming(delegationService(ledgers, delegations, seals, now), delegationNames(named))),
+    implement(
+      AuditService,
+      auditService(access.log, () => access.queue.flush(), now),
+    ),
     implement(
       WebhookService,
       webhookService(records, ledgers, reading, webhooks.secrets, webhooks.targets, webhooks.work),

@@ -21,6 +21,7 @@ export async function startEmbedded(config: Config, log: Log, onFatal: (error: E
       keys: readNodeKeys(config),
       ledgers: stores.ledgers,
       records: stores.records,
+      access: stores.access,
       stores: [{ name: 'lmdb', check: async () => void (await stores.records.get('node', 'secrets-key')) }],
       self,
       placement: localPlacement(self),

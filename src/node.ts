@@ -27,6 +27,7 @@ import type { ListeningDoor } from './rpc/listening.ts';
 import { openOpsDoor } from './rpc/ops-door.ts';
 import { createPipeline } from './rpc/pipeline.ts';
 import { skippedWebhookSteps } from './sandbox/webhook-steps.ts';
+import { AccessQueue, type AccessRecord, accessKeptMs, type HistoryReport } from './service/access-history.ts';
 import { openAuthority } from './service/authority.ts';
 import { storedCredentials } from './service/entity-credentials.ts';
 import type { StoreCheck } from './service/health.ts';
@@ -34,6 +35,8 @@ import { Identities } from './service/identities.ts';
 import { KeyEndings } from './service/key-endings.ts';
 import { createSecretBox } from './service/secret-box.ts';
 import { checkSecretsKey } from './service/secrets-key-check.ts';
+import { VerifyingThreads } from './service/verifying-threads.ts';
+import type { AccessLog } from './store/access-log.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 import type { RecordStore } from './store/record-store.ts';
 import { loopUtilization } from './system.ts';
@@ -45,6 +48,7 @@ export interface NodeParts {
   readonly keys: NodeKeys;
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
+  readonly access: AccessLog;
   /** Named in /health. */
   readonly stores: readonly StoreCheck[];
   readonly self: NodeId;
@@ -78,7 +82,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const secrets = createSecretBox(parts.keys.secrets, random);
   await checkSecretsKey(records, secrets);
   const authority = await openAuthority(records, parts.keys.authority, isoTime(now()));
-  const identities = new Identities(records, now);
+  const verifying = new VerifyingThreads();
+  const identities = new Identities(records, now, verifying.verify);
   const credentials = storedCredentials(records, identities, { production, now });
   const endings = new KeyEndings(identities);
   const metrics = createMetrics();
@@ -110,12 +115,14 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     placement: parts.placement,
     peers: parts.peers,
   });
+  const accesses = new AccessQueue({ log: parts.access, clock, random, report: historyReport(log) });
   const tls = readTls(config);
   // Opened last; the sandbox run is served through it and calls it, like anyone else.
   let http: ListeningDoor;
   const api = apiOf({
     ledgers,
     records,
+    access: { log: parts.access, queue: accesses },
     identities,
     endings,
     directory,
@@ -135,7 +142,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
 
   const newId = () => uuidV7(now(), randomBytes(10));
   const endpoints = endpointsOf(api);
-  const answers = createAnswerLog({ log, metrics, history: null, monotonicMs, now });
+  const history = (record: AccessRecord) => accesses.note(record);
+  const answers = createAnswerLog({ log, metrics, history, monotonicMs, now });
   const rates = createCallRates(config.rateLimits);
   const pipeline = createPipeline({ credentials, records, secrets, rates, answers, random, now, monotonicMs });
   const clientAddress = clientAddressBehind(config.trustedProxies);
@@ -182,8 +190,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
 
   const sweep = setInterval(() => {
     records.sweep(now(), sweepRecordsMax).catch((error) => log.warn({ err: error }, 'sweeping failed'));
+    parts.access.sweep(now() - accessKeptMs).catch((error) => log.warn({ err: error }, 'sweeping failed'));
     const load = directory.load();
     metrics.mailboxDepth.set(load.waiting);
+    metrics.verificationQueue.set(verifying.waiting);
   }, sweepEveryMs).unref();
 
   return {
@@ -200,8 +210,18 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
         webhooks[Symbol.asyncDispose](),
       ]);
       await directory[Symbol.asyncDispose]();
+      await verifying[Symbol.asyncDispose]();
+      await accesses[Symbol.asyncDispose]();
       await ops.close(0);
     },
+  };
+}
+
+function historyReport(log: Log): HistoryReport {
+  return {
+    failing: (error, held) => log.warn({ err: error, held }, 'access history cannot be written, and is tried again'),
+    recovered: () => log.info({}, 'access history is written again'),
+    lost: (records, cause) => log.error({ records, err: cause }, 'access history lost'),
   };
 }
 

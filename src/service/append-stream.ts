@@ -6,6 +6,7 @@ import type { AppendEventsRequest } from '../gen/svc/v1/masters_pb.ts';
 import type { Appending, PreparedAppend } from './appending.ts';
 import type { Call, Caller, CallSignature } from './call.ts';
 import { callerOf } from './call-caller.ts';
+import type { LedgerNaming } from './ledger-naming.ts';
 import { appendedMessage } from './masters.ts';
 
 /** Events of a stream that were taken and whose outcome was not handed out yet. */
@@ -96,9 +97,9 @@ interface Promised {
  * come back in that order for each ledger, interleaved between ledgers. A refused event does not end the stream.
  * What is open is bounded, so that a caller that does not read its outcomes is not read from.
  */
-export function appendStream(appending: Appending, now: () => number) {
+export function appendStream(appending: Appending, naming: LedgerNaming, now: () => number) {
   return async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call): AsyncIterable<Answer> {
-    const stream = new AppendStream(appending, call, now);
+    const stream = new AppendStream(appending, naming, call, now);
     void stream.take(requests);
     yield* stream.answers();
   };
@@ -106,6 +107,7 @@ export function appendStream(appending: Appending, now: () => number) {
 
 class AppendStream {
   readonly #appending: Appending;
+  readonly #naming: LedgerNaming;
   readonly #call: Call;
   readonly #caller: Caller;
   readonly #now: () => number;
@@ -119,8 +121,9 @@ class AppendStream {
   #wakeReader: (() => void) | null = null;
   #wakeWriter: (() => void) | null = null;
 
-  constructor(appending: Appending, call: Call, now: () => number) {
+  constructor(appending: Appending, naming: LedgerNaming, call: Call, now: () => number) {
     this.#appending = appending;
+    this.#naming = naming;
     this.#call = call;
     this.#caller = callerOf(call);
     this.#now = now;
@@ -175,11 +178,25 @@ class AppendStream {
     this.#open += 1;
     this.#openBytes += bytes;
     const call = new StreamedCall(this.#call, this.#caller, request, this.#now());
-    const prepared = this.#appending.prepare(call, request, request.idempotencyKey);
+    const prepared = this.#named(request.uuid, this.#appending.prepare(call, request, request.idempotencyKey));
     prepared.catch(() => {});
     const lane = this.#lane(laneName);
     lane.waiting.push({ clientIndex, bytes, prepared });
     if (!lane.sending) void this.#send(lane);
+  }
+
+  /** The stream names the ledgers of its events: each stands once in the caller's access history, when the stream ends. */
+  async #named(masterId: string, preparing: Promise<PreparedAppend>): Promise<PreparedAppend> {
+    try {
+      const prepared = await preparing;
+      const noted = this.#naming.master(this.#call, masterId, false);
+      if (noted !== undefined) await noted;
+      return prepared;
+    } catch (error) {
+      // Of an entity that must sign, an event whose signature was not verified may come from anybody.
+      if (!this.#caller.mustSign) await this.#naming.master(this.#call, masterId, true);
+      throw error;
+    }
   }
 
   #lane(name: string): LedgerLane {

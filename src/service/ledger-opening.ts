@@ -47,6 +47,7 @@ export class LedgerOpening {
     registeredPayload: string | null,
   ): Promise<LedgerFacts> {
     const caller = callerOf(call);
+    call.named(ledgerId);
     try {
       await this.#directory.submit({
         kind: 'open_ledger',
