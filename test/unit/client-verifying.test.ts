@@ -457,6 +457,60 @@ describe('a forger who recomputes every hash after the change and holds the auth
     expect((await forged(4, { ...fields, payload: without })).verdict).toBe('invalid');
   });
 
+  it('cannot date an event before the one before it', async () => {
+    const { issues } = await forged(5, { createdAt: '2026-11-21T02:06:39.103Z' });
+    expect(issues.map(({ type, eventId }) => [type, eventId])).toEqual([['broken_link', at(5).id]]);
+  });
+
+  it('cannot give two events one place in their master', async () => {
+    const { issues } = await forged(6, { masterSeq: 1 });
+    expect(issues.map(({ type, eventId }) => [type, eventId])).toContainEqual(['broken_link', at(6).id]);
+  });
+
+  it('cannot bring in a key under which every signature verifies', async () => {
+    // OpenSSL 3.0 verifies this signature of anything; 3.5.8 does not. The client relies on neither.
+    const identityPoint = Buffer.from([1, ...new Uint8Array(31)]);
+    const anySignature = Buffer.concat([identityPoint, Buffer.alloc(32)]).toString('base64');
+    const weak = keysFromDocuments([documentOf({ publicKey: identityPoint.toString('base64') })]);
+    const list = resealed(
+      chain.map((event) => (event.actorSig === null ? event : { ...event, actorSig: anySignature })),
+      0,
+    );
+    const { issues } = await verify(list, { keys: weak });
+    expect(issues.filter(({ type }) => type === 'invalid_actor_sig')).toHaveLength(7);
+  });
+
+  it('cannot put an event of the ledger into a master, or begin a ledger twice or otherwise', async () => {
+    expect((await forged(8, { masterId: masterA, masterSeq: 4 })).verdict).toBe('invalid');
+    expect((await forged(1, { eventType: 'GENESIS', actorId: null })).verdict).toBe('invalid');
+    expect((await forged(0, { eventType: 'ORDER_OPENED', actorId: supplier })).verdict).toBe('invalid');
+  });
+
+  it('cannot take a signature that names no master for one of this master', async () => {
+    const signer = ed25519Key(Buffer.from(vectors.keys.supplier.seed_hex, 'hex'));
+    const actorSigPayload = { carrier: 'BlueDart' };
+    const input = {
+      eventType: 'SHIPMENT_DISPATCHED',
+      ledgerId: at(4).ledgerId,
+      canonical: canonicalJson(actorSigPayload),
+    };
+    const { ledger_id: _, ...injected } = at(2).payload;
+    const change = {
+      actorSig: signDigest(digestOf(input), signer),
+      actorSigPayload,
+      payload: { ...injected, ...actorSigPayload },
+    };
+    const { issues } = await forged(4, change);
+    expect(issues).toMatchObject([
+      { type: 'contradiction', detail: expect.stringContaining('does not name the master') },
+    ]);
+  });
+
+  it('cannot lend a sealed event the look of a signed one', async () => {
+    expect((await forged(1, { signingKeyId: vectors.kid })).verdict).toBe('invalid');
+    expect((await forged(1, { actorSigPayload: at(1).payload })).verdict).toBe('invalid');
+  });
+
   it('that lacks the authority’s key cannot change what it sealed', async () => {
     const payload = { ...at(1).payload, supplier_actor_id: at(5).id };
     const { issues } = await verify(resealed(changed(1, { payload }), 1, false));
