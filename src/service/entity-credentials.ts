@@ -7,7 +7,6 @@ import type { RecordStore } from '../store/record-store.ts';
 import { apiKeyCollection } from './api-key-record.ts';
 import type { Credentials, KeyOwner } from './credentials.ts';
 import type { Identities } from './identities.ts';
-import { verifySignature } from './signature-verifier.ts';
 import { findKey } from './signing.ts';
 
 /** How long a good API key is believed without asking the store: a revoked one is refused everywhere within a second. */
@@ -66,7 +65,7 @@ export function storedCredentials(
       const { method, path, bodyHash, timestamp } = request;
       const expected = canonicalJson({ method, path, body_hash: bodyHash, timestamp });
       const digest = sigDigest('ENTITY_REQUEST', actorId, expected);
-      if (await verifySignature(digest, checkSignatureForm(text), identities.keyObject(key))) return;
+      if (await identities.verify(key, digest, checkSignatureForm(text))) return;
       throw new LedgerError(
         'invalid_signature',
         'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.',

@@ -4,6 +4,7 @@ import { keyObject } from '../domain/public-key.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
 import type { Collection } from './collection.ts';
+import { type VerifySignature, verifySignature } from './signature-verifier.ts';
 
 /** How old a cached identity may be. Ledgers rely on it when they check keys (decisions.md, section 4). */
 const freshMs = 1_000;
@@ -23,12 +24,14 @@ interface Cached {
 export class Identities implements SigningKeys {
   readonly #actors: Collection<ActorRecord>;
   readonly #now: () => number;
+  readonly #verify: VerifySignature;
   readonly #cache = new Map<string, Cached>();
   readonly #keyObjects = new Map<string, KeyObject>();
 
-  constructor(store: RecordStore, now: () => number) {
+  constructor(store: RecordStore, now: () => number, verify: VerifySignature = verifySignature) {
     this.#actors = actorCollection(store);
     this.#now = now;
+    this.#verify = verify;
   }
 
   /** As it stands in the store. */
@@ -74,8 +77,13 @@ export class Identities implements SigningKeys {
     return actor === null ? { keys: new Map() } : keysOf(actor);
   }
 
+  /** Whether the signature (64 bytes) of a digest verifies under the key. */
+  verify(key: SigningKeyRecord, digest: Uint8Array, signature: Uint8Array): Promise<boolean> {
+    return this.#verify(digest, signature, this.#keyObject(key));
+  }
+
   /** The key made ready for verifying; parsed once. */
-  keyObject(key: SigningKeyRecord): KeyObject {
+  #keyObject(key: SigningKeyRecord): KeyObject {
     const known = this.#keyObjects.get(key.kid);
     if (known !== undefined) return known;
     const made = keyObject(Buffer.from(key.publicKey, 'base64'));

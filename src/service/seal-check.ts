@@ -4,7 +4,6 @@ import type { IntegrityIssue } from '../domain/integrity.ts';
 import { checkSignatureForm, parseKid } from '../domain/signature.ts';
 import type { Authority } from './authority.ts';
 import type { Identities } from './identities.ts';
-import { verifySignature } from './signature-verifier.ts';
 
 /** Checks authority seals, and on demand actor signatures, of stored events. */
 export class SealCheck {
@@ -53,7 +52,7 @@ export class SealCheck {
       return wrong('the signature is not 64 bytes in base64');
     }
     const digest = sigDigest(event.eventType, event.ledgerId, event.actorSigPayload ?? event.payload);
-    const valid = await verifySignature(digest, signature, this.#identities.keyObject(key));
+    const valid = await this.#identities.verify(key, digest, signature);
     return valid ? null : wrong('the signature does not verify over the signed payload');
   }
 }

@@ -1,8 +1,13 @@
 import { type KeyObject, verify } from 'node:crypto';
 
-/** Verifies Ed25519 signatures of 32-byte digests, off the main thread (libuv's thread pool): about 100 µs of a core each. */
-export function verifySignature(digest: Buffer, signature: Uint8Array, key: KeyObject): Promise<boolean> {
-  return new Promise((resolve, reject) => {
+/**
+ * Verifies an Ed25519 signature (64 bytes) of a 32-byte digest off the main thread. False for one that does not verify;
+ * rejects where it could not be looked at, with `overloaded` where too many wait.
+ */
+export type VerifySignature = (digest: Uint8Array, signature: Uint8Array, key: KeyObject) => Promise<boolean>;
+
+/** In libuv's thread pool, which LMDB's writer needs too: for the few signatures that are not those of calls. */
+export const verifySignature: VerifySignature = (digest, signature, key) =>
+  new Promise((resolve, reject) => {
     verify(null, digest, key, signature, (error, valid) => (error === null ? resolve(valid) : reject(error)));
   });
-}

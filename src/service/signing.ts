@@ -6,7 +6,6 @@ import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Call, Caller, CallSignature } from './call.ts';
 import { callerOf } from './call-caller.ts';
 import type { Identities } from './identities.ts';
-import { verifySignature } from './signature-verifier.ts';
 
 /** What is to be signed: the first form is the one that errors show as expected. */
 export interface SigningInput {
@@ -38,7 +37,7 @@ export async function checkCallSignature(
   const bytes = checkSignatureForm(signature);
   for (const signedForm of input.forms) {
     const digest = sigDigest(input.eventType, input.ledgerId, signedForm);
-    if (await verifySignature(digest, bytes, identities.keyObject(key)))
+    if (await identities.verify(key, digest, bytes))
       return { signature, keyId: key.kid, signedForm };
   }
   throw new LedgerError(
