@@ -147,7 +147,7 @@ async function collect(store: LedgerStore, source: EventSource, query: EventQuer
       if (wantedEvent && skip > 0) {
         skip -= 1;
       } else if (wantedEvent) {
-        const size = eventFrameBytes + entry.row.length;
+        const size = eventFrameBytes + Buffer.byteLength(entry.row);
         if (events.length === query.limit || (events.length > 0 && bytes + size > pageBytesMax)) {
           return { events, unreadable, next: entry.seq };
         }

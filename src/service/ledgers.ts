@@ -182,6 +182,9 @@ function checkSides(
     supplier_actor_id:
       request.supplierActorId === undefined ? undefined : checkUuid('supplier_actor_id', request.supplierActorId),
   };
+  if (named.buyer_svc_id !== undefined && named.supplier_svc_id !== undefined) {
+    throw invalidField('buyer_svc_id', 'left out beside supplier_svc_id: exactly one counterparty');
+  }
   const buyer = oneSide('buyer', named.buyer_svc_id, named.buyer_actor_id);
   const supplier = oneSide('supplier', named.supplier_svc_id, named.supplier_actor_id);
   if (buyer === undefined && supplier === undefined) {

@@ -1,0 +1,257 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { append, newMaster, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
+import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let base: string;
+let buyer: Party;
+let supplier: Party;
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+  [buyer, supplier] = await Promise.all([newParty(base), newParty(base)]);
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const open = (by: Party, body: Fields) => rest(base, 'POST', '/v1/ledgers', { headers: by.bearer, body });
+
+async function onboard(by: Party): Promise<string> {
+  const body = {
+    legal_name: 'A',
+    country: 'DE',
+    vat_tax_number: '1',
+    primary_email: 'a@b.de',
+    terms_version: '1.0',
+    declaration_hash: 'x',
+  };
+  return (await done(base, 'POST', '/v1/onboarding/organization', { headers: by.bearer, body })).text(
+    'organization_id',
+  );
+}
+
+describe('opening a ledger', () => {
+  test('takes the counterparty by URI or id, from either side, and writes genesis and opening', async () => {
+    const forms: [Party, Fields][] = [
+      [buyer, { supplier_svc_id: supplier.svcId }],
+      [supplier, { buyer_svc_id: buyer.svcId }],
+      [buyer, { buyer_actor_id: buyer.actorId, supplier_actor_id: supplier.actorId }],
+      [supplier, { buyer_actor_id: buyer.actorId, supplier_actor_id: supplier.actorId }],
+    ];
+    for (const [by, body] of forms) {
+      const made = await open(by, body);
+      const order = {
+        id: shape.uuid,
+        buyer_actor_id: buyer.actorId,
+        supplier_actor_id: supplier.actorId,
+        status: 'OPEN',
+        ledger_type: 'ORDER',
+        buyer_organization_id: null,
+        supplier_organization_id: null,
+        created_at: shape.time,
+      };
+      expect(made.body).toEqual(order);
+      const read = await done(base, 'GET', `/v1/ledgers/${made.text('id')}`, { headers: supplier.bearer });
+      expect(read.body).toMatchObject(made.body);
+      const events = await done(base, 'GET', `/v1/ledgers/${made.text('id')}/events`, { headers: supplier.bearer });
+      const sides = { buyer_actor_id: buyer.actorId, supplier_actor_id: supplier.actorId };
+      expect(
+        events
+          .rows('events')
+          .map(({ event_type, actor_id, actor_type, payload }) => ({ event_type, actor_id, actor_type, payload })),
+      ).toEqual([
+        { event_type: 'GENESIS', actor_id: null, actor_type: 'service', payload: { ledger_type: 'ORDER', ...sides } },
+        { event_type: 'ORDER_OPENED', actor_id: by.actorId, actor_type: 'service', payload: sides },
+      ]);
+    }
+  });
+
+  test('refuses oneself as the other side, third parties’ ledgers, and what is not there', async () => {
+    const stranger = await newParty(base);
+    const ids = { buyer_actor_id: buyer.actorId, supplier_actor_id: supplier.actorId };
+    expectRefused(await open(stranger, ids), 403, 'permission_denied');
+    for (const body of [
+      { supplier_svc_id: buyer.svcId },
+      { buyer_svc_id: buyer.svcId },
+      { buyer_actor_id: buyer.actorId, supplier_actor_id: buyer.actorId },
+      {},
+      { supplier_svc_id: supplier.svcId, buyer_svc_id: buyer.svcId },
+      { supplier_svc_id: 'svc:entity:x' },
+      { supplier_svc_id: supplier.svcId.toUpperCase() },
+    ]) {
+      const answer = await open(buyer, body);
+      expect([JSON.stringify(body), answer.status, answer.code]).toEqual([
+        JSON.stringify(body),
+        400,
+        'invalid_argument',
+      ]);
+    }
+    const nobody = '0199aaaa-0000-7000-8000-000000000001';
+    const unknown = await open(buyer, { supplier_svc_id: `svc:actor:${nobody}` });
+    expectRefused(unknown, 404, 'not_found');
+    expect(unknown.body.error).toMatchObject({ details: { field: 'supplier_svc_id' } });
+    const byId = await open(buyer, { buyer_actor_id: buyer.actorId, supplier_actor_id: nobody });
+    expect(byId.body.error).toMatchObject({ code: 'not_found', details: { field: 'supplier_actor_id' } });
+  });
+
+  test('fixes the organizations: each party’s first, or the one that is named', async () => {
+    const [one, two] = [await newParty(base), await newParty(base)];
+    const [first, second] = [await onboard(one), await onboard(one)];
+    const other = await onboard(two);
+    const fixed = await open(one, { supplier_svc_id: two.svcId });
+    expect(fixed.body).toMatchObject({ buyer_organization_id: first, supplier_organization_id: other });
+    const named = await open(one, { supplier_svc_id: two.svcId, buyer_organization_id: second });
+    expect(named.body).toMatchObject({ buyer_organization_id: second, supplier_organization_id: other });
+    const events = await done(base, 'GET', `/v1/ledgers/${named.text('id')}/events?limit=1`, { headers: one.bearer });
+    expect(events.rows('events')[0]?.payload).toMatchObject({
+      buyer_organization_id: second,
+      supplier_organization_id: other,
+    });
+    for (const id of [other, '0199aaaa-0000-7000-8000-000000000001', 'x']) {
+      const answer = await open(one, { supplier_svc_id: two.svcId, buyer_organization_id: id });
+      expectRefused(answer, 400, 'invalid_argument');
+      expect(answer.body.error).toMatchObject({ details: { field: 'buyer_organization_id' } });
+    }
+  });
+});
+
+test('ledgers are listed by type, status and role, in order, in pages', async () => {
+  const [one, two] = [await newParty(base), await newParty(base)];
+  const ids: string[] = [];
+  for (let n = 0; n < 3; n += 1)
+    ids.push((await open(n === 1 ? two : one, { supplier_svc_id: (n === 1 ? one : two).svcId })).text('id'));
+  const engagement = await done(base, 'POST', '/v1/engagements', {
+    headers: one.bearer,
+    body: { counterparty_actor_id: two.actorId, purpose: 'SERVICE' },
+  });
+  await done(base, 'PATCH', `/v1/engagements/${engagement.text('ledger_id')}/close`, { headers: one.bearer });
+  ids.push(engagement.text('ledger_id'));
+  const list = async (query: string, by = one) => {
+    const page = await done(base, 'GET', `/v1/ledgers?${query}`, { headers: by.bearer });
+    expect(page.body).toMatchObject({ actor_id: by.actorId, count: page.rows('ledgers').length });
+    return page.rows('ledgers').map((ledger) => ledger.id);
+  };
+  const whole = await done(base, 'GET', '/v1/ledgers', { headers: one.bearer });
+  expect(whole.rows('ledgers')).toEqual([
+    ...ids.slice(0, 3).map((id) => ({ id, ledger_type: 'ORDER', status: 'OPEN' })),
+    { id: ids[3], ledger_type: 'ENGAGEMENT', status: 'CLOSED' },
+  ]);
+  expect(await list('ledger_type=ORDER')).toEqual(ids.slice(0, 3));
+  expect(await list('status=CLOSED')).toEqual([ids[3]]);
+  expect(await list('status=OPEN&order=desc')).toEqual(ids.slice(0, 3).toReversed());
+  expect(await list('role=buyer')).toEqual([ids[0], ids[2]]);
+  expect(await list('role=supplier')).toEqual([ids[1]]);
+  expect(await list('role=primary')).toEqual([ids[3]]);
+  expect(await list('role=counterparty', two)).toEqual([ids[3]]);
+  expect(await list('role=delegate')).toEqual([]);
+  expect(await list('limit=2&offset=1')).toEqual(ids.slice(1, 3));
+  expect(await list('limit=1&ledger_type=ORDER&offset=2')).toEqual([ids[2]]);
+  for (const query of ['ledger_type=X', 'status=open', 'role=owner', 'limit=0', 'offset=-1']) {
+    expectRefused(await rest(base, 'GET', `/v1/ledgers?${query}`, { headers: one.bearer }), 400, 'invalid_argument');
+  }
+});
+
+describe('masters', () => {
+  let order: Order;
+  beforeAll(async () => {
+    order = await newOrder(base);
+  });
+
+  test('are made, read and listed', async () => {
+    const first = await newMaster(order, order.supplier, 'PO-1');
+    const second = await newMaster(order, order.buyer, 'PO-1');
+    const read = await done(base, 'GET', `/v1/traceledger/master/${first.uuid}`, { headers: order.buyer.bearer });
+    expect(read.body).toEqual({
+      uuid: first.uuid,
+      ledger_id: order.ledgerId,
+      business_ref: 'PO-1',
+      scope: 'ORDER',
+      status: 'OPEN',
+      ledger_type: 'ORDER',
+      created_at: shape.time,
+    });
+    const list = (query = '') =>
+      done(base, 'GET', `/v1/traceledger/master?ledger_id=${order.ledgerId}${query}`, { headers: order.buyer.bearer });
+    const item = (uuid: string) => ({ uuid, scope: 'ORDER', status: 'OPEN' });
+    expect((await list()).body).toEqual({
+      ledger_id: order.ledgerId,
+      count: 2,
+      masters: [item(first.uuid), item(second.uuid)],
+    });
+    expect((await list('&order=desc&limit=1')).rows('masters')).toEqual([item(second.uuid)]);
+    expect((await list('&offset=1')).rows('masters')).toEqual([item(second.uuid)]);
+    expectRefused(
+      await rest(base, 'GET', '/v1/traceledger/master', { headers: order.buyer.bearer }),
+      400,
+      'invalid_argument',
+    );
+  });
+
+  test('an append answers what the next one may be caused by', async () => {
+    const master = await newMaster(order);
+    const made = await append(master, order.buyer, 'A', { n: 1 });
+    const { event_id, hash, created_at, seq } = made.body;
+    expect(made.body).toEqual({
+      traceledger_master_uuid: master.uuid,
+      ledger_id: order.ledgerId,
+      event_type: 'A',
+      status: 'recorded',
+      event_id: shape.uuid,
+      seq: expect.any(Number),
+      master_seq: 1,
+      hash: shape.hash,
+      created_at: shape.time,
+    });
+    const next = await append(master, order.supplier, 'B', { caused_by_hash: hash });
+    expect(next.body).toMatchObject({ master_seq: 2, seq: Number(seq) + 1 });
+    const events = await done(base, 'GET', `/v1/traceledger/master/${master.uuid}/events`, {
+      headers: order.buyer.bearer,
+    });
+    expect(events.rows('events')[1]).toMatchObject({ id: event_id, hash, created_at, seq });
+    expect(events.rows('events')[2]).toMatchObject({ caused_by_hash: hash });
+  });
+
+  test('a closed ledger takes nothing, its masters read as closed, reads and revocations go on', async () => {
+    const closing = await newOrder(base);
+    const master = await newMaster(closing);
+    const friend = await newParty(base);
+    const { ledgerId } = closing;
+    const grant = { ledger_id: ledgerId, delegate_actor_id: friend.actorId, role: 'AUDITOR' };
+    const grantIt = () =>
+      rest(base, 'POST', '/v1/delegation/ledger', {
+        headers: signedBy(closing.buyer, 'LEDGER_DELEGATION_GRANTED', ledgerId, grant),
+        body: grant,
+      });
+    expect((await grantIt()).status).toBe(200);
+    const form = {
+      ledger_id: ledgerId,
+      ledger_type: 'ORDER',
+      requested_by_actor_id: closing.supplier.actorId,
+      status: 'CLOSED',
+      buyer_actor_id: closing.buyer.actorId,
+      supplier_actor_id: closing.supplier.actorId,
+    };
+    await done(base, 'PATCH', `/v1/ledgers/${ledgerId}/close`, {
+      headers: signedBy(closing.supplier, 'LEDGER_CLOSED', ledgerId, form),
+    });
+    expectRefused(await append(master, closing.buyer, 'LATE', {}), 409, 'ledger_closed');
+    expectRefused(await grantIt(), 409, 'ledger_closed');
+    const body = { ledger_id: ledgerId, business_ref: 'LATE', scope: 'ORDER' };
+    const late = { headers: signedBy(closing.buyer, 'TRACELEDGER_MASTER_CREATED', ledgerId, body), body };
+    expectRefused(await rest(base, 'POST', '/v1/traceledger/master', late), 409, 'ledger_closed');
+    const read = await done(base, 'GET', `/v1/traceledger/master/${master.uuid}`, { headers: friend.bearer });
+    expect(read.body).toMatchObject({ status: 'CLOSED' });
+    const list = await done(base, 'GET', `/v1/traceledger/master?ledger_id=${ledgerId}`, { headers: friend.bearer });
+    expect(list.rows('masters')).toEqual([{ uuid: master.uuid, scope: 'ORDER', status: 'CLOSED' }]);
+    const revoke = { ledger_id: ledgerId, delegate_actor_id: friend.actorId };
+    await done(base, 'PATCH', '/v1/delegation/ledger', {
+      headers: signedBy(closing.buyer, 'LEDGER_DELEGATION_REVOKED', ledgerId, revoke),
+      body: revoke,
+    });
+    expectRefused(await rest(base, 'GET', `/v1/ledgers/${ledgerId}`, { headers: friend.bearer }), 404, 'not_found');
+    expect((await done(base, 'GET', `/v1/ledgers/${ledgerId}`, { headers: closing.buyer.bearer })).body).toMatchObject({
+      status: 'CLOSED',
+    });
+  });
+});
