@@ -182,7 +182,7 @@ export interface Rig {
   readonly keys: TestKeys;
   readonly meter: TestMeter;
   readonly parts: LedgerActorParts;
-  actor(): LedgerActor;
+  newActor(): LedgerActor;
   directory(parts?: Partial<DirectoryParts>): Directory;
   /** What the store holds of the ledger. */
   log(): Promise<LedgerEvent[]>;
@@ -211,7 +211,7 @@ export function rig(
     keys,
     meter,
     parts,
-    actor: () => new LedgerActor(ledgerId, parts),
+    newActor: () => new LedgerActor(ledgerId, parts),
     directory: (given = {}) =>
       new Directory({
         ...parts,
