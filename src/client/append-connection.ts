@@ -2,7 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { type AppendError, AppendEventResponseSchema, AppendEventsResponseSchema } from '../gen/svc/v1/masters_pb.ts';
 import { answerFromMessage } from './answer-decoding.ts';
-import type { Appended, OpenEvent } from './append-stream.ts';
+import type { Appended, OpenEvent } from './append-event.ts';
 import { type ClientErrorCode, invalidAnswer, LedgerTrustError } from './error.ts';
 import { detailsOf, grpcError } from './grpc-error.ts';
 import { isServiceError } from './grpc-transport.ts';

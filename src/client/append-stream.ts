@@ -1,34 +1,18 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { canonicalJson } from '../domain/canonical.ts';
-import {
-  type AppendEventRequest,
-  AppendEventRequestSchema,
-  type AppendEventResponse,
-  AppendEventsRequestSchema,
-} from '../gen/svc/v1/masters_pb.ts';
+import { AppendEventRequestSchema, AppendEventsRequestSchema } from '../gen/svc/v1/masters_pb.ts';
 import { runAppendConnection } from './append-connection.ts';
+import type { Appended, AppendOutcome, OpenEvent, StreamedEvent } from './append-event.ts';
 import { deliveryChainJson } from './call.ts';
 import { type Credential, identityHeaders } from './credential.ts';
 import { endpointNamed } from './endpoint.ts';
 import { LedgerTrustError } from './error.ts';
 import type { Facts } from './facts.ts';
 import type { GrpcTransport } from './grpc-transport.ts';
-import type { CallOptions } from './methods.ts';
 import { givenFields } from './request-encoding.ts';
 import { backoffMs, mayRetry, type RetryClock } from './retry.ts';
-import type { Answer, Request } from './shapes.ts';
 import { appendEventInput } from './signed-calls.ts';
 import { digestOf } from './signing.ts';
-
-/** An event to append; the idempotency key is made if it is not given. */
-export type StreamedEvent = Request<AppendEventRequest> & Pick<CallOptions, 'idempotencyKey' | 'deliveryChain'>;
-
-/** What appendEvent answers. `replayed`: it was recorded earlier, under the same idempotency key. */
-export type Appended = Answer<AppendEventResponse> & { readonly replayed: boolean };
-
-export type AppendOutcome =
-  | { readonly event: StreamedEvent; readonly appended: Appended; readonly error: null }
-  | { readonly event: StreamedEvent; readonly appended: null; readonly error: unknown };
 
 export interface AppendStreamOptions {
   /** Events sent whose outcome is not there yet; 256 if not given. The service takes up to 512. */
@@ -63,14 +47,6 @@ export interface AppendStreamParts {
   readonly facts: Facts;
   readonly clock: RetryClock;
   newId(): string;
-}
-
-/** An event that was taken and has no outcome yet. */
-export interface OpenEvent {
-  /** The serialized request; rejects where the event cannot be made into one, and then the event is settled. */
-  readonly request: Promise<Buffer>;
-  resolve(appended: Appended): void;
-  reject(error: unknown): void;
 }
 
 const endpoint = endpointNamed('appendEvents');

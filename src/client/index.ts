@@ -1,7 +1,8 @@
 /** The public face of the client: `ledger-trust/client`. */
 export type { ErrorCode } from '../domain/errors.ts';
 export type { ActorType, LedgerType } from '../domain/event.ts';
-export type { Appended, AppendOutcome, AppendStream, AppendStreamOptions, StreamedEvent } from './append-stream.ts';
+export type { Appended, AppendOutcome, StreamedEvent } from './append-event.ts';
+export type { AppendStream, AppendStreamOptions } from './append-stream.ts';
 export { type ClientOptions, createClient, type LedgerTrustClient } from './client.ts';
 export type { Credential } from './credential.ts';
 export { type ClientErrorCode, LedgerTrustError } from './error.ts';
