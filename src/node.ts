@@ -26,7 +26,7 @@ import { openHttpDoor } from './rpc/http-door.ts';
 import type { ListeningDoor } from './rpc/listening.ts';
 import { openOpsDoor } from './rpc/ops-door.ts';
 import { createPipeline } from './rpc/pipeline.ts';
-import { skippedWebhookSteps } from './sandbox/webhook-steps.ts';
+import { skippedWebhookSteps, webhookSteps } from './sandbox/webhook-steps.ts';
 import { AccessQueue, type AccessRecord, accessKeptMs, type HistoryReport } from './service/access-history.ts';
 import { openAuthority } from './service/authority.ts';
 import { storedCredentials } from './service/entity-credentials.ts';
@@ -135,7 +135,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     webhooks: { secrets, targets, work: webhooks },
     sandbox: {
       target: () => ownAddress(config, http, tls?.cert ?? null),
-      webhookSteps: () => skippedWebhookSteps('webhooks go to public addresses alone, and this run has none'),
+      webhookSteps: () =>
+        production
+          ? skippedWebhookSteps('webhooks go to public addresses alone, and this run has none')
+          : webhookSteps(),
       now,
     },
   });

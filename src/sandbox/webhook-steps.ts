@@ -1,11 +1,57 @@
 import type { Party } from './party.ts';
-import type { Step } from './steps.ts';
+import { openReceiver, type Receiver } from './receiver.ts';
+import { check, type Step } from './steps.ts';
 
 /** The part of the story that is about webhooks: the run itself is the receiver. */
 export interface WebhookSteps {
+  /** Before the events. */
   subscribe(owner: Party, ledgerId: () => string): Iterable<Step>;
+  /** After them. */
   received(): Iterable<Step>;
   close(): Promise<void>;
+}
+
+/** Deliveries are background work: they may wait while the service is busy. */
+const deliveryTimeoutMs = 30_000;
+
+export function webhookSteps(): WebhookSteps {
+  let receiver: Receiver | null = null;
+  let owner: Party | null = null;
+  let subscriptionId = '';
+  return {
+    *subscribe(party, ledgerId) {
+      yield {
+        title: `the ${party.name} subscribes a webhook to SHIPMENT_DISPATCHED`,
+        run: async () => {
+          owner = party;
+          receiver = await openReceiver();
+          const made = await party.client.createWebhook({
+            url: receiver.url,
+            eventTypes: ['SHIPMENT_DISPATCHED'],
+            ledgerId: ledgerId(),
+          });
+          subscriptionId = made.id;
+          receiver.useSecret(made.secret);
+          return receiver.url;
+        },
+      };
+    },
+    *received() {
+      yield {
+        title: 'the webhook of the shipment came, and its HMAC is right',
+        run: async () => {
+          check(receiver !== null && owner !== null, 'nobody subscribed');
+          const { event } = await receiver.delivery(
+            ({ event }) => event.eventType === 'SHIPMENT_DISPATCHED',
+            deliveryTimeoutMs,
+          );
+          await owner.client.deleteWebhook({ id: subscriptionId });
+          return `event ${event.id}`;
+        },
+      };
+    },
+    close: async () => receiver?.close(),
+  };
 }
 
 /** For a service that delivers to public addresses alone: the run has none, and says so. */

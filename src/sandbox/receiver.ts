@@ -1,0 +1,83 @@
+import { createServer, type Server } from 'node:http';
+import { verifyWebhook, type WebhookDelivery } from '../client/webhook.ts';
+
+/** A webhook receiver of the run's own, on the loopback: keeps what came in signed rightly. */
+export interface Receiver {
+  readonly url: string;
+  /** Checks what came and comes with the secret of the subscription, which is known only after it was made. */
+  useSecret(secret: string): void;
+  /** Resolves with the first delivery that `wanted` asks for; rejects after `timeoutMs`. */
+  delivery(wanted: (delivery: WebhookDelivery) => boolean, timeoutMs: number): Promise<WebhookDelivery>;
+  close(): Promise<void>;
+}
+
+const bodyBytesMax = 1024 * 1024;
+
+interface Received {
+  readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
+  readonly body: Buffer;
+}
+
+export async function openReceiver(): Promise<Receiver> {
+  const received: Received[] = [];
+  let secret: string | null = null;
+  let look: () => void = () => {};
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > bodyBytesMax) request.destroy();
+      else chunks.push(chunk);
+    });
+    request.on('end', () => {
+      received.push({ headers: request.headers, body: Buffer.concat(chunks) });
+      response.writeHead(204).end();
+      look();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+
+  const find = (wanted: (delivery: WebhookDelivery) => boolean): WebhookDelivery | null => {
+    if (secret === null) return null;
+    for (const { headers, body } of received) {
+      const delivery = verifyWebhook(secret, headers, body);
+      if (wanted(delivery)) return delivery;
+    }
+    return null;
+  };
+
+  return {
+    url: `http://127.0.0.1:${portOf(server)}/webhook`,
+    useSecret: (given) => {
+      secret = given;
+    },
+    delivery: (wanted, timeoutMs) =>
+      new Promise((resolve, reject) => {
+        const late = setTimeout(() => reject(new Error(`no such delivery came within ${timeoutMs} ms`)), timeoutMs);
+        look = () => {
+          try {
+            const found = find(wanted);
+            if (found === null) return;
+            clearTimeout(late);
+            resolve(found);
+          } catch (error) {
+            clearTimeout(late);
+            reject(error);
+          }
+        };
+        look();
+      }),
+    close: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the receiver has no port');
+  return address.port;
+}
