@@ -36,7 +36,7 @@ import { LedgerReading } from './service/ledger-reading.ts';
 import { ledgerService } from './service/ledgers.ts';
 import { masterAccess } from './service/master-access.ts';
 import { masterService } from './service/masters.ts';
-import { delegationNames, entityNames, masterNames, organizationNames } from './service/named-ledgers.ts';
+import { delegationNames, entityNames, masterNames, organizationNames, webhookNames } from './service/named-ledgers.ts';
 import { organizationService } from './service/organizations.ts';
 import { Replays } from './service/replays.ts';
 import { resolverService } from './service/resolver.ts';
@@ -105,7 +105,10 @@ export function apiOf(parts: ApiParts): Implementation[] {
     ),
     implement(
       WebhookService,
-      webhookService(records, ledgers, reading, webhooks.secrets, webhooks.targets, webhooks.work),
+      naming(
+        webhookService(records, ledgers, reading, webhooks.secrets, webhooks.targets, webhooks.work),
+        webhookNames(named),
+      ),
     ),
   ];
 }

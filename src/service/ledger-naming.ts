@@ -3,9 +3,11 @@ import { isUuid } from '../domain/uuid.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import type { Call } from './call.ts';
 import { callerOf } from './call-caller.ts';
+import { deliveriesIn } from './delivery-record.ts';
 import { rootLedgerId } from './entities.ts';
 import type { LedgerReading } from './ledger-reading.ts';
 import { firstOrganizationOf, organizationCollection } from './organization-record.ts';
+import { subscriptionsIn } from './subscription-record.ts';
 
 /** Says which ledger a call names, once it is known how the call ended. */
 export type Naming<Request> = (request: Request, call: Call, refused: boolean) => Promise<void> | undefined;
@@ -55,10 +57,14 @@ export function nameRootLedger(call: Call, actorId: string): undefined {
 export class LedgerNaming {
   readonly #reading: LedgerReading;
   readonly #organizations;
+  readonly #subscriptions;
+  readonly #deliveries;
 
   constructor(reading: LedgerReading, records: RecordStore) {
     this.#reading = reading;
     this.#organizations = organizationCollection(records);
+    this.#subscriptions = subscriptionsIn(records);
+    this.#deliveries = deliveriesIn(records);
   }
 
   /** `refused`: it is not certain yet that the caller may see the master. What is no id names nothing. */
@@ -73,6 +79,19 @@ export class LedgerNaming {
   /** By the organization's id, or by that of the actor whose first one is meant. */
   organization(call: Call, id: string): Promise<void> | undefined {
     return isUuid(id) ? this.#note(call, () => this.#ledgerOfOrganization(call, id)) : undefined;
+  }
+
+  /** The ledger that a caller's own subscription is for, and that of a delivery which is sent again; a subscription may be for all. */
+  async subscription(call: Call, id: string, deliveryId: string | null): Promise<void> {
+    try {
+      const subscription = isUuid(id) ? await this.#subscriptions.get(id) : null;
+      if (subscription?.actorId !== callerOf(call).actorId) return;
+      if (subscription.ledgerId !== null) call.named(subscription.ledgerId);
+      const delivery = deliveryId !== null && isUuid(deliveryId) ? await this.#deliveries.get(deliveryId) : null;
+      if (delivery?.subscriptionId === id && delivery.place !== null) call.named(delivery.place.ledgerId);
+    } catch {
+      // The call itself has met the same store.
+    }
   }
 
   /** Naming must not change how a call ends: where the store cannot say, the call stands under no ledger. */

@@ -58,6 +58,17 @@ export function delegationNames(naming: LedgerNaming) {
   };
 }
 
+export function webhookNames(naming: LedgerNaming) {
+  const byId = (request: { readonly id: string }, call: Call) => naming.subscription(call, request.id, null);
+  return {
+    deleteWebhook: byId,
+    listWebhookDeliveries: byId,
+    testWebhook: byId,
+    redeliverWebhook: (request: { readonly id: string; readonly deliveryId: string }, call: Call) =>
+      naming.subscription(call, request.id, request.deliveryId),
+  };
+}
+
 interface OfOrganization {
   readonly organizationId: string;
 }
