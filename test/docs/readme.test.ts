@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -15,6 +16,7 @@ const blocks = [...readme.matchAll(/<!-- run -->\n```sh\n([\s\S]*?)```/g)].map((
 
 const place = mkdtempSync(join(tmpdir(), 'readme-'));
 let node: RunningNode;
+let hookPort: number;
 
 beforeAll(async () => {
   const env = {
@@ -26,6 +28,7 @@ beforeAll(async () => {
     LOG_LEVEL: 'silent',
   };
   node = await startEmbedded(readConfig(env), createLog('silent'), () => {});
+  hookPort = await freePort();
   for (const name of ['package.json', 'node_modules', 'src']) symlinkSync(join(root, name), join(place, name));
 });
 
@@ -34,11 +37,22 @@ afterAll(async () => {
   rmSync(place, { recursive: true, force: true });
 });
 
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
+
 function shell(script: string): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }> {
   return new Promise((done) => {
     const bash = spawn('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: place,
-      env: { ...process.env, BASE: `http://127.0.0.1:${node.http.port}` },
+      env: { ...process.env, BASE: `http://127.0.0.1:${node.http.port}`, HOOK_PORT: String(hookPort) },
     });
     let out = '';
     let err = '';
@@ -63,6 +77,7 @@ test('the walk from nothing to a first signed, verified event does what the READ
   // A development node publishes no key of its authority, so that two seals stay unchecked; nothing else does.
   expect(out).toMatch(/^INCOMPLETE[\s\S]*2 of the events: no key of the authority[\s\S]*^exit code 2$/m);
   expect(out).toMatch(/^INVALID[\s\S]*hash_mismatch[\s\S]*^found out, exit code 1$/m);
+  expect(out).toMatch(/^true\n5\nrecorded\n[\s\S]*SHIPMENT_DELIVERED/m);
 });
 
 test('a step that fails would be noticed', async () => {
