@@ -1,0 +1,274 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { historyOf, storedHistory, tracked } from '../support/access-events.ts';
+import {
+  append,
+  entityRequest,
+  type Master,
+  newDevice,
+  newMaster,
+  newOrder,
+  newParty,
+  type Order,
+} from '../support/parties.ts';
+import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode, temporaryDir } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let base: string;
+let order: Order;
+let master: Master;
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+  order = await newOrder(base, { keyed: false });
+  master = await newMaster(order);
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const newStranger = () => newParty(base, { keyed: false });
+const short = (events: readonly Fields[]) =>
+  events.map((event) => [event.method, event.response_status, event.ledger_id]);
+
+describe('refused calls', () => {
+  test('a call without a caller, or with a bad key, leaves nothing anywhere', async () => {
+    const before = await historyOf(base, order.buyer);
+    const { apiKey } = order.buyer;
+    const forged = `${apiKey.slice(0, -1)}${apiKey.endsWith('a') ? 'b' : 'a'}`;
+    const bad: Record<string, string>[] = [{}, { authorization: `Bearer ${forged}` }, { authorization: apiKey }];
+    for (const headers of bad) {
+      const answer = await rest(base, 'GET', `/v1/ledgers/${order.ledgerId}`, { headers });
+      expect(answer.status).toBe(401);
+    }
+    expect(await historyOf(base, order.buyer)).toEqual(before);
+  });
+
+  test.each([
+    ['an unknown ledger', 404, 'GET', () => '/v1/ledgers/0199dddd-0000-7000-8000-00000000000f', undefined],
+    ['a bad query', 400, 'GET', () => `/v1/ledgers/${order.ledgerId}/events?limit=0`, undefined],
+    ['a query that cannot be read', 400, 'GET', () => `/v1/ledgers/${order.ledgerId}/events?limit=abc`, undefined],
+    [
+      'a bad query beside the ledger',
+      400,
+      'GET',
+      () => `/v1/traceledger/master?limit=abc&ledger_id=${order.ledgerId}`,
+      undefined,
+    ],
+    [
+      'signing headers of who has no key',
+      401,
+      'PATCH',
+      () => `/v1/ledgers/${order.ledgerId}/close`,
+      { 'x-actor-sig': 'AA==' },
+    ],
+  ])('%s leaves its %i', async (_, status, method, path, extra) => {
+    const { answer, requestId } = await tracked(base, method, path(), { headers: { ...order.buyer.bearer, ...extra } });
+    expect(answer.status).toBe(status);
+    const [event] = await historyOf(base, order.buyer);
+    const named = status === 404 ? '0199dddd-0000-7000-8000-00000000000f' : order.ledgerId;
+    expect(event).toMatchObject({ method, response_status: status, ledger_id: named, request_id: requestId });
+  });
+
+  test.each([
+    ['a field that nobody knows', { event_type: 'A', payload: {}, mistyped: 1 }, null],
+    ['no JSON', '{', null],
+    ['a reserved type', { event_type: 'GENESIS', payload: {} }, 'the ledger'],
+    ['a reserved field', { event_type: 'A', payload: { scope: 'OTHER' } }, 'the ledger'],
+  ])('an append with %s leaves its 400', async (_, body, ledger) => {
+    const path = `/v1/traceledger/master/${master.uuid}/events`;
+    const { answer, requestId } = await tracked(base, 'POST', path, { headers: order.buyer.bearer, body });
+    expect(answer.status).toBe(400);
+    // What could not be read was not looked up either.
+    const ledgerId = ledger === null ? null : order.ledgerId;
+    expect((await historyOf(base, order.buyer))[0]).toMatchObject({ path, ledger_id: ledgerId, request_id: requestId });
+  });
+
+  test('a reader’s 403 and a party’s 409 stand under the ledger', async () => {
+    const own = await newOrder(base, { keyed: false });
+    const ofOwn = await newMaster(own);
+    const reader = await newStranger();
+    const grant = { ledger_id: own.ledgerId, delegate_actor_id: reader.actorId, role: 'AUDITOR' };
+    await done(base, 'POST', '/v1/delegation/ledger', { headers: own.buyer.bearer, body: grant });
+    expectRefused(await append(ofOwn, reader, 'A', {}), 403, 'permission_denied');
+    expect(short(await historyOf(base, reader))).toEqual([['POST', 403, own.ledgerId]]);
+    await done(base, 'PATCH', `/v1/traceledger/master/${ofOwn.uuid}/close`, { headers: own.buyer.bearer });
+    expectRefused(await append(ofOwn, own.supplier, 'A', {}), 409, 'master_closed');
+    expect(short(await historyOf(base, own.supplier))[0]).toEqual(['POST', 409, own.ledgerId]);
+  });
+
+  test('a stranger cannot tell from its history whether a master or an organization exists', async () => {
+    const stranger = await newStranger();
+    const made = await done(base, 'POST', '/v1/onboarding/organization', {
+      headers: order.buyer.bearer,
+      body: {
+        legal_name: 'ACME',
+        country: 'DE',
+        vat_tax_number: 'DE1',
+        primary_email: 'a@example.com',
+        terms_version: '1.0',
+        declaration_hash: 'x',
+      },
+    });
+    const organizationId = made.text('organization_id');
+    const pairs = [
+      [
+        master.uuid,
+        randomUUID(),
+        (id: string) => rest(base, 'GET', `/v1/traceledger/master/${id}`, { headers: stranger.bearer }),
+      ],
+      [master.uuid, randomUUID(), (id: string) => append({ ...master, uuid: id }, stranger, 'GENESIS', {})],
+      [
+        organizationId,
+        randomUUID(),
+        (id: string) => rest(base, 'GET', `/v1/organizations/${id}`, { headers: stranger.bearer }),
+      ],
+      [
+        order.buyer.actorId,
+        randomUUID(),
+        (id: string) => rest(base, 'GET', `/v1/organizations/${id}`, { headers: stranger.bearer }),
+      ],
+    ] as const;
+    for (const [there, nowhere, call] of pairs) {
+      const first = await call(there);
+      const second = await call(nowhere);
+      expect(first.status).toBe(second.status);
+      const [latest, before] = await historyOf(base, stranger);
+      expect(latest).toMatchObject({ ledger_id: null, response_status: first.status });
+      expect(before).toMatchObject({ ledger_id: null, response_status: first.status });
+    }
+  });
+
+  test('a grant that has run out still names its ledger to who held it; a revoked one does not', async () => {
+    const holder = await newStranger();
+    const path = `/v1/traceledger/master/${master.uuid}`;
+    const grant = async (expiresAt: string) =>
+      done(base, 'POST', `${path}/access`, {
+        headers: order.buyer.bearer,
+        body: { actor_id: holder.actorId, access: 'read', expires_at: expiresAt },
+      });
+    const soon = new Date(Date.now() + 400);
+    await grant(soon.toISOString());
+    await done(base, 'GET', path, { headers: holder.bearer });
+    await expect
+      .poll(async () => (await rest(base, 'GET', path, { headers: holder.bearer })).code)
+      .toBe('access_expired');
+    const link = (await grant(new Date(Date.now() + 60_000).toISOString())).text('link_id');
+    await done(base, 'DELETE', `${path}/access/${link}`, { headers: order.buyer.bearer });
+    expectRefused(await rest(base, 'GET', path, { headers: holder.bearer }), 404, 'not_found');
+    const events = short(await historyOf(base, holder));
+    expect(events[0]).toEqual(['GET', 404, null]);
+    expect(events[1]).toEqual(['GET', 403, order.ledgerId]);
+    expect(events.at(-1)).toEqual(['GET', 200, order.ledgerId]);
+  });
+});
+
+describe('reading a history', () => {
+  test('newest first, in pages, by ledger, in either order, each call listed once it was answered', async () => {
+    const party = await newStranger();
+    const ledgers = [randomUUID(), randomUUID()];
+    for (let at = 0; at < 7; at++)
+      await rest(base, 'GET', `/v1/ledgers/${ledgers[at % 2]}`, {
+        headers: { ...party.bearer, 'x-request-id': `r${at}` },
+      });
+    const ids = async (query: string) =>
+      (await done(base, 'GET', `/v1/audit/access${query}`, { headers: party.bearer }))
+        .rows('access_events')
+        .map((event) => event.request_id);
+    expect(await ids('')).toEqual(['r6', 'r5', 'r4', 'r3', 'r2', 'r1', 'r0']);
+    expect(await ids('?order=asc&limit=3')).toEqual(['r0', 'r1', 'r2']);
+    expect(await ids('?order=desc&limit=2&offset=3')).toEqual(['r3', 'r2']);
+    expect(await ids(`?ledger_id=${ledgers[1]}`)).toEqual(['r5', 'r3', 'r1']);
+    // Reading the audit of a ledger names it.
+    expect((await ids(`?ledger_id=${ledgers[1]}`)).slice(1)).toEqual(['r5', 'r3', 'r1']);
+    expect(await ids(`?ledger_id=${randomUUID()}`)).toEqual([]);
+    expect(await ids('?offset=100000')).toEqual([]);
+  });
+
+  test.each([
+    'limit=0',
+    'limit=1001',
+    'offset=-1',
+    'offset=100001',
+    'order=up',
+    'ledger_id=x',
+    `ledger_id=${randomUUID().toUpperCase()}`,
+  ])('%s is refused', async (query) => {
+    const answer = await rest(base, 'GET', `/v1/audit/access?${query}`, { headers: order.buyer.bearer });
+    expectRefused(answer, 400, 'invalid_argument');
+  });
+
+  test('nobody sees what others did, not even on a ledger of its own', async () => {
+    const [mine, theirs] = [await newOrder(base, { keyed: false }), await newStranger()];
+    await rest(base, 'GET', `/v1/ledgers/${mine.ledgerId}`, { headers: theirs.bearer });
+    await done(base, 'GET', `/v1/ledgers/${mine.ledgerId}`, { headers: mine.supplier.bearer });
+    const query = `&ledger_id=${mine.ledgerId}`;
+    expect(short(await historyOf(base, mine.buyer, query))).toEqual([['POST', 200, mine.ledgerId]]);
+    expect(short(await historyOf(base, theirs, query))).toEqual([['GET', 404, mine.ledgerId]]);
+    expect(short(await historyOf(base, mine.supplier, query))).toEqual([['GET', 200, mine.ledgerId]]);
+    const otherWorld = { bearer: mine.buyer.production.bearer };
+    expect(await historyOf(base, otherWorld)).toEqual([]);
+  });
+
+  test('a history asks for a Bearer key; an entity’s header is none', async () => {
+    const device = await newDevice(base);
+    expectRefused(await rest(base, 'GET', '/v1/audit/access'), 401, 'unauthenticated');
+    const answer = await rest(base, 'GET', '/v1/audit/access', { headers: device.headers });
+    expectRefused(answer, 401, 'unauthenticated');
+  });
+
+  test('300 calls at once leave 300 events, and a retried append one for each try', async () => {
+    const own = await newOrder(base, { keyed: false });
+    const ofOwn = await newMaster(own);
+    const headers = { 'idempotency-key': 'once' };
+    await Promise.all(Array.from({ length: 300 }, (_, at) => append(ofOwn, own.buyer, 'A', { at })));
+    for (let retry = 0; retry < 5; retry++)
+      expect((await append(ofOwn, own.buyer, 'B', {}, { headers })).status).toBe(200);
+    const events = await historyOf(base, own.buyer, `&ledger_id=${own.ledgerId}`);
+    expect(events.filter(({ path }) => path === `/v1/traceledger/master/${ofOwn.uuid}/events`)).toHaveLength(305);
+    expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
+    const times = events.map(({ at }) => String(at));
+    expect(times).toEqual(times.toSorted().reverse());
+  });
+});
+
+describe('across the life of a node', () => {
+  test('a restart keeps every event, of the last moment too', async () => {
+    const dataDir = temporaryDir();
+    const first = await runNode({ dataDir });
+    const party = await newParty(first.base, { keyed: false });
+    for (let at = 0; at < 40; at++)
+      await rest(first.base, 'GET', `/v1/ledgers/${randomUUID()}`, { headers: party.bearer });
+    const before = await historyOf(first.base, party);
+    await rest(first.base, 'GET', `/v1/ledgers/${order.ledgerId}`, { headers: party.bearer });
+    await first.stop();
+    await using second = await runNode({ dataDir });
+    const after = await historyOf(second.base, party);
+    expect(after.slice(1)).toEqual(before);
+    expect(after[0]).toMatchObject({ ledger_id: order.ledgerId, response_status: 404 });
+    expect(before).toHaveLength(40);
+  });
+});
+
+describe('an entity that must sign', () => {
+  test('has nothing in its history of calls that anybody may have made in its name', async () => {
+    await using own = await runNode();
+    const device = await newDevice(own.base, { keyed: true });
+    const unknown = randomUUID();
+    const anybody = { headers: device.headers };
+    const body = { event_type: 'A', payload: {} };
+    const path = `/v1/traceledger/master/${unknown}`;
+    expect((await rest(own.base, 'GET', path, anybody)).status).toBe(401);
+    expect((await rest(own.base, 'POST', `${path}/events`, { ...anybody, body })).status).toBe(404);
+    const other = { ledger_id: unknown, business_ref: 'R', scope: 'ORDER' };
+    expect((await rest(own.base, 'POST', '/v1/traceledger/master', { ...anybody, body: other })).status).toBe(404);
+    expect((await rest(own.base, 'GET', `/v1/ledgers/${unknown}/events?limit=abc`, anybody)).status).toBe(401);
+    const signed = entityRequest(device, 'GET', path, '');
+    expect((await rest(own.base, 'GET', path, { headers: signed })).status).toBe(404);
+    await own.stop();
+    const events = await storedHistory(own.dataDir, device.actorId);
+    expect(events.map(({ method, responseStatus, path }) => [method, responseStatus, path])).toEqual([
+      ['GET', 404, path],
+    ]);
+  });
+});
