@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import { actorMeter } from './actor-meter.ts';
 import { defaultShardCount } from './actors/bounds.ts';
 import type { Clock } from './actors/clock.ts';
@@ -237,7 +238,15 @@ function readTls(config: Config): { readonly cert: Buffer; readonly key: Buffer 
       throw new ConfigError(`Set ${variable} to a PEM file that this user may read; ${file} is none.`);
     }
   };
-  return { cert: read('TLS_CERT_FILE', config.tls.certFile), key: read('TLS_KEY_FILE', config.tls.keyFile) };
+  const tls = { cert: read('TLS_CERT_FILE', config.tls.certFile), key: read('TLS_KEY_FILE', config.tls.keyFile) };
+  try {
+    createSecureContext(tls);
+  } catch {
+    throw new ConfigError(
+      'Set TLS_CERT_FILE and TLS_KEY_FILE to a certificate and the private key that belongs to it, both PEM.',
+    );
+  }
+  return tls;
 }
 
 function portError(variable: string, port: number, error: unknown): unknown {

@@ -1,0 +1,110 @@
+import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { type ProcessEnvironment, runToEnd, startNodeProcess } from '../support/node-process.ts';
+import { temporaryDir } from '../support/running-node.ts';
+
+const root = temporaryDir();
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const file = (name: string, text: string | Buffer): string => {
+  const path = join(root, name);
+  writeFileSync(path, text);
+  return path;
+};
+const pem = (type: 'ed25519' | 'x25519'): string => {
+  const { privateKey } = type === 'ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync('x25519');
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+};
+const authorityFile = file('authority.pem', pem('ed25519'));
+const secretsFile = file('secrets.key', randomBytes(32).toString('base64'));
+
+let dirs = 0;
+const freshDir = (): string => {
+  dirs += 1;
+  return join(root, `data-${dirs}`);
+};
+
+/** One sentence on stderr, exit code 1, and at once. */
+async function refuses(env: ProcessEnvironment, ...words: string[]): Promise<void> {
+  const begun = performance.now();
+  const end = await runToEnd({ DATA_DIR: freshDir(), ...env });
+  expect(end).toMatchObject({ code: 1, stdout: '' });
+  expect(end.stderr).toMatch(/^ledger-trust: [^\n]+\n$/);
+  for (const word of words) expect(end.stderr).toContain(word);
+  expect(performance.now() - begun).toBeLessThan(8_000);
+}
+
+test.each<[string, ProcessEnvironment, ...string[]]>([
+  ['a variable that is no number', { PORT: 'many' }, 'PORT', 'many'],
+  ['a certificate that is not there', { TLS_CERT_FILE: '/no/cert.pem', TLS_KEY_FILE: '/no/key.pem' }, 'TLS_CERT_FILE'],
+  ['a certificate that is none', { TLS_CERT_FILE: secretsFile, TLS_KEY_FILE: secretsFile }, 'TLS'],
+  ['an authority key that is not there', { AUTHORITY_KEY_FILE: '/no/key.pem' }, 'AUTHORITY_KEY_FILE'],
+  ['an authority key of another kind', { AUTHORITY_KEY_FILE: file('x.pem', pem('x25519')) }, 'AUTHORITY_KEY_FILE'],
+  [
+    'a secrets key of the wrong length',
+    { SECRETS_KEY_FILE: file('short.key', randomBytes(16).toString('base64')) },
+    'SECRETS_KEY_FILE',
+  ],
+  ['a data directory that cannot be made', { DATA_DIR: '/proc/no/data' }, '/proc/no/data'],
+  ['a data directory that is a file', { DATA_DIR: authorityFile }, authorityFile],
+  [
+    'production mode and nothing else',
+    { SVC_MODE: 'production' },
+    'AUTHORITY_KEY_FILE',
+    'SECRETS_KEY_FILE',
+    'TLS_TERMINATED',
+  ],
+])('a node does not start with %s', (_name, env, ...words) => refuses(env, ...words));
+
+test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])('a node does not start when %s is taken', async (variable) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? String(address.port) : '';
+  try {
+    await refuses({ [variable]: port }, variable, port);
+  } finally {
+    server.close();
+  }
+});
+
+test('one directory is served by one node, and the second start leaves the first in peace', async () => {
+  const DATA_DIR = freshDir();
+  await using node = await startNodeProcess({ DATA_DIR });
+  await refuses({ DATA_DIR }, DATA_DIR);
+  expect((await fetch(`${node.base}/health`)).status).toBe(200);
+});
+
+test('a directory of another format, or under other keys, is not opened', async () => {
+  const DATA_DIR = freshDir();
+  const first = await startNodeProcess({ DATA_DIR });
+  expect(await first.terminate()).toMatchObject({ code: 0, stderr: '' });
+  await refuses({ DATA_DIR, AUTHORITY_KEY_FILE: authorityFile }, 'authority');
+  await refuses({ DATA_DIR, SECRETS_KEY_FILE: secretsFile }, 'SECRETS_KEY_FILE');
+  await using again = await startNodeProcess({ DATA_DIR });
+  expect((await fetch(`${again.base}/health`)).status).toBe(200);
+  await again.terminate();
+
+  const odd = freshDir();
+  mkdirSync(odd);
+  writeFileSync(join(odd, 'data.mdb'), 'not a database'.repeat(1000));
+  await refuses({ DATA_DIR: odd }, odd);
+});
+
+test('keys that a node makes for itself are its user’s alone', async () => {
+  const DATA_DIR = freshDir();
+  await using node = await startNodeProcess({ DATA_DIR });
+  expect(node.said()).toContain('development');
+  const modes = execFileSync('stat', [
+    '-c',
+    '%a %n',
+    ...readdirSync(DATA_DIR).map((name) => join(DATA_DIR, name)),
+  ]).toString();
+  const keys = modes.split('\n').filter((line) => /\.(pem|key)$|-key$/.test(line));
+  expect(keys).toHaveLength(2);
+  for (const line of keys) expect(line).toMatch(/^600 /);
+});

@@ -1,0 +1,94 @@
+import { rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, expect, test } from 'vitest';
+import { startNodeProcess } from '../support/node-process.ts';
+import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
+import type { Fields } from '../support/parties-rest.ts';
+import { temporaryDir } from '../support/running-node.ts';
+
+const dirs: string[] = [];
+const freshDir = (): string => {
+  const dir = temporaryDir();
+  dirs.push(dir);
+  return dir;
+};
+afterAll(() => {
+  for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
+});
+
+test('SIGTERM finishes the calls in flight, takes no more, and ends with 0', async () => {
+  const DATA_DIR = freshDir();
+  const node = await startNodeProcess({ DATA_DIR });
+  const order = await newOrder(node.base);
+  const master = await newMaster(order);
+  const answered: Fields[] = [];
+  let refused = 0;
+  let stopping = false;
+  const lanes = Array.from({ length: 20 }, async (_, lane) => {
+    for (let n = 0; n < 500; n += 1) {
+      const late = stopping;
+      try {
+        const answer = await append(master, order.buyer, 'NOTED', { lane, n });
+        if (answer.status === 200) answered.push(answer.body);
+        else {
+          expect(answer.code).toBe('unavailable');
+          refused += 1;
+        }
+      } catch (error) {
+        // Only where no connection was had any more: a call that was taken is answered.
+        const { cause } = error as Error & { cause?: Error & { code?: string } };
+        expect([late || stopping, cause?.code]).toEqual([
+          true,
+          expect.stringMatching(/^(ECONNREFUSED|ECONNRESET|UND_ERR_SOCKET)$/),
+        ]);
+        return;
+      }
+    }
+  });
+  await delay(300);
+  stopping = true;
+  const begun = performance.now();
+  const end = await node.terminate();
+  await Promise.all(lanes);
+  expect(end).toMatchObject({ code: 0, stderr: '' });
+  expect(performance.now() - begun).toBeLessThan(9_000);
+  expect(answered.length).toBeGreaterThan(20);
+  expect(refused).toBeLessThan(answered.length);
+
+  await using again = await startNodeProcess({ DATA_DIR });
+  const events = await eventsOf(again.base, order.supplier, order.ledgerId, '&verify=signatures');
+  const ids = new Set(events.map((event) => event.id));
+  for (const { event_id } of answered) expect(ids.has(event_id)).toBe(true);
+});
+
+test('idle connections do not hold up SIGINT', async () => {
+  const node = await startNodeProcess({ DATA_DIR: freshDir() });
+  const { port } = new URL(node.base);
+  const idle = connect(Number(port), '127.0.0.1');
+  idle.on('error', () => {});
+  await fetch(`${node.base}/health`);
+  const begun = performance.now();
+  node.child.kill('SIGINT');
+  expect(await node.ended).toMatchObject({ code: 0, stderr: '' });
+  expect(performance.now() - begun).toBeLessThan(4_000);
+  idle.destroy();
+});
+
+test('a second signal ends it at once', async () => {
+  const node = await startNodeProcess({ DATA_DIR: freshDir() });
+  const { port } = new URL(node.base);
+  const half = connect(Number(port), '127.0.0.1');
+  half.on('error', () => {});
+  half.write(
+    'POST /v1/actors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"ro',
+  );
+  await delay(100);
+  node.child.kill('SIGTERM');
+  await delay(200);
+  const begun = performance.now();
+  node.child.kill('SIGTERM');
+  expect(await node.ended).toMatchObject({ code: 1, stderr: '' });
+  expect(performance.now() - begun).toBeLessThan(2_000);
+  half.destroy();
+});
