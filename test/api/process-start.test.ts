@@ -49,7 +49,7 @@ test.each<[string, ProcessEnvironment, ...string[]]>([
     { SECRETS_KEY_FILE: file('short.key', randomBytes(16).toString('base64')) },
     'SECRETS_KEY_FILE',
   ],
-  ['a data directory that cannot be made', { DATA_DIR: '/proc/no/data' }, '/proc/no/data'],
+  ['a data directory that cannot be made', { DATA_DIR: '/sys/kernel/data' }, '/sys/kernel/data'],
   ['a data directory that is a file', { DATA_DIR: authorityFile }, authorityFile],
   [
     'production mode and nothing else',

@@ -28,12 +28,20 @@ export type ProcessEnvironment = Readonly<Record<string, string>>;
 
 const anyPorts = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0', LOG_LEVEL: 'warn' };
 
+/** No test may leave a process behind, however it ends. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 function begin(env: ProcessEnvironment, main: string, args: readonly string[]) {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, [main, ...args], {
     env: { PATH, HOME, ...anyPorts, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  running.add(child);
+  child.once('close', () => running.delete(child));
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (data: Buffer) => {
@@ -48,13 +56,20 @@ function begin(env: ProcessEnvironment, main: string, args: readonly string[]) {
   return { child, ended, said: () => stdout + stderr };
 }
 
+/** Longer than anything that is run to its end may take. */
+const endMaxMs = 15_000;
+
 /** Runs a program of the project to its end. */
-export function runToEnd(
+export async function runToEnd(
   env: ProcessEnvironment,
   main: string = MAIN,
   args: readonly string[] = [],
 ): Promise<ProcessEnd> {
-  return begin(env, main, args).ended;
+  const { child, ended } = begin(env, main, args);
+  const late = setTimeout(() => child.kill('SIGKILL'), endMaxMs);
+  const end = await ended;
+  clearTimeout(late);
+  return end;
 }
 
 /** Starts a node; resolves when it listens, rejects with what it said when it ends before that. */
