@@ -12,6 +12,7 @@ import {
 import { claimBackoffMaxMs } from './bounds.ts';
 import { type Clock, sleep } from './clock.ts';
 import { loadLedger } from './ledger-loading.ts';
+import { LoadedMasters } from './loaded-masters.ts';
 import type { ActorMeter, ClaimReason } from './meter.ts';
 import { outcomeUnknown } from './refusals.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
@@ -21,9 +22,10 @@ import type { Turn } from './turn.ts';
 export type Written = 'stands' | 'fenced' | 'not_written' | 'unsettled';
 
 /**
- * A ledger as the store holds it, under a claim of this node.
+ * A ledger and its masters as the store holds them, under a claim of this node.
  *
- * Invariant: while there is a claim, `state` is the fold of exactly what the store acknowledged under it, or held when it was made.
+ * Invariant: while there is a claim, `state` and `masters` are the folds of exactly what the store acknowledged under it, or held when
+ * it was made; with the claim they are all forgotten.
  */
 export class CommittedLedger {
   readonly #ledgerId: string;
@@ -32,6 +34,7 @@ export class CommittedLedger {
   readonly #meter: ActorMeter;
   #claim: Claim | null = null;
   #state: LedgerState = emptyLedger;
+  #masters: LoadedMasters;
   #saving: SnapshotSaving;
 
   constructor(ledgerId: string, store: LedgerStore, clock: Clock, meter: ActorMeter) {
@@ -39,6 +42,7 @@ export class CommittedLedger {
     this.#store = store;
     this.#clock = clock;
     this.#meter = meter;
+    this.#masters = new LoadedMasters(store, ledgerId);
     this.#saving = new SnapshotSaving(store, ledgerId, -1);
   }
 
@@ -50,9 +54,14 @@ export class CommittedLedger {
     return this.#state;
   }
 
+  get masters(): LoadedMasters {
+    return this.#masters;
+  }
+
   /** Claims the ledger and loads its state. Throws LedgerError `unavailable`, or BrokenChain. */
   async activate(reason: ClaimReason): Promise<Claim> {
     const started = this.#clock.now();
+    this.forget();
     const claim = await this.#store.claim(this.#ledgerId);
     this.#meter.claimed(reason);
     const { state, snapshotSeq } = await loadLedger(this.#store, this.#ledgerId, claim.head);
@@ -63,10 +72,11 @@ export class CommittedLedger {
     return claim;
   }
 
-  /** Forgets claim and state: they are read anew before the next decision. */
+  /** Forgets claim and states: they are read anew before the next decision. */
   forget(): void {
     this.#claim = null;
     this.#state = emptyLedger;
+    this.#masters = new LoadedMasters(this.#store, this.#ledgerId);
   }
 
   /** Whether the state is still the ledger's, by a read begun now: what a refusal rests on. */
@@ -104,7 +114,6 @@ export class CommittedLedger {
     const [first] = turn.entries;
     if (first === undefined) throw new Error('a turn without entries was written');
     const lastDeadline = Math.max(...turn.verdicts.map(({ letter }) => letter.command.deadline));
-    this.forget();
     for (let attempt = 0; ; attempt++) {
       try {
         await this.activate('unknown_outcome');
@@ -123,14 +132,20 @@ export class CommittedLedger {
     }
   }
 
-  async saveWhenDue(): Promise<void> {
+  /** Saves what has a long tail after a turn, and lets masters go that are too many. */
+  tidy(turn: Turn): void {
     const state = this.#state;
-    await this.#saving.saveWhenDue(state.seq, () => snapshotOf(state));
+    void this.#saving.saveWhenDue(state.seq, () => snapshotOf(state));
+    for (const master of turn.masters.values()) void master.saveWhenDue();
+    this.#masters.trim();
   }
 
   async saveWhenLeaving(): Promise<void> {
     const state = this.#state;
-    await this.#saving.saveWhenLeaving(state.seq, () => snapshotOf(state));
+    await Promise.all([
+      this.#saving.saveWhenLeaving(state.seq, () => snapshotOf(state)),
+      this.#masters.saveWhenLeaving(),
+    ]);
   }
 }
 

@@ -16,7 +16,6 @@ import { type Clock, sleep } from './clock.ts';
 import { CommittedLedger, type Written } from './committed-ledger.ts';
 import { Lanes } from './lanes.ts';
 import { Letter } from './letter.ts';
-import { LoadedMasters } from './loaded-masters.ts';
 import { Mailbox } from './mailbox.ts';
 import type { ActorMeter, ClaimReason } from './meter.ts';
 import type { Outbox } from './outbox.ts';
@@ -55,7 +54,6 @@ export class LedgerActor {
   readonly #lanes = new Lanes();
   readonly #twins = new Twins();
   readonly #ledger: CommittedLedger;
-  readonly #masters: LoadedMasters;
   /** The letters that are being worked on, and what was sent to the store of them. */
   #batch: Letter[] = [];
   #sent: Turn | null = null;
@@ -69,7 +67,6 @@ export class LedgerActor {
     this.ledgerId = ledgerId;
     this.#parts = parts;
     this.#ledger = new CommittedLedger(ledgerId, parts.store, parts.clock, parts.meter);
-    this.#masters = new LoadedMasters(parts.store, ledgerId);
     this.#lastUsed = parts.clock.now();
   }
 
@@ -132,7 +129,7 @@ export class LedgerActor {
   async #leave(): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
-    await Promise.all([this.#ledger.saveWhenLeaving(), this.#masters.saveWhenLeaving()]);
+    await this.#ledger.saveWhenLeaving();
   }
 
   async #run(): Promise<void> {
@@ -160,7 +157,12 @@ export class LedgerActor {
     let reason: ClaimReason = 'activation';
     while (this.#dropLate()) {
       const claim = this.#ledger.claim ?? (await this.#ledger.activate(reason));
-      const reads = await readForTurn(this.ledgerId, this.#batch, { store, keys, clock, masters: this.#masters });
+      const reads = await readForTurn(this.ledgerId, this.#batch, {
+        store,
+        keys,
+        clock,
+        masters: this.#ledger.masters,
+      });
       // From here to the store nothing is waited for: a command whose time is up by now is certain not to be written.
       if (!this.#dropLate()) break;
       const context = { reads, authority: authority(), now: clock.now(), random };
@@ -174,7 +176,6 @@ export class LedgerActor {
         this.#answer(turn);
         break;
       }
-      this.#masters.clear();
       if (written === 'unsettled') throw outcomeUnknown();
       if (written === 'fenced') {
         meter.fenced();
@@ -225,9 +226,7 @@ export class LedgerActor {
       if (verdict.kind === 'written') verdict.letter.resolve({ event: verdict.event, replayed: false });
       else this.#refuse(verdict.letter, verdict.error);
     }
-    void this.#ledger.saveWhenDue();
-    for (const master of turn.masters.values()) void master.saveWhenDue();
-    this.#masters.trim();
+    this.#ledger.tidy(turn);
   }
 
   /** Answers with the event that the same command wrote before. It is in the log for good, so that nothing has to be confirmed. */

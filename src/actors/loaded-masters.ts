@@ -6,7 +6,7 @@ import { MasterActor } from './master-actor.ts';
 export class LoadedMasters {
   readonly #store: LedgerStore;
   readonly #ledgerId: string;
-  #masters = new Map<string, MasterActor>();
+  readonly #masters = new Map<string, MasterActor>();
 
   constructor(store: LedgerStore, ledgerId: string) {
     this.#store = store;
@@ -15,11 +15,11 @@ export class LoadedMasters {
 
   /** From memory, else from the store. */
   async get(masterId: string): Promise<MasterActor> {
-    const held = this.#masters;
-    const loaded = held.get(masterId) ?? (await MasterActor.load(this.#store, this.#ledgerId, masterId));
-    // Moves it to the end of the order in which masters leave. What was cleared meanwhile stays cleared.
-    held.delete(masterId);
-    held.set(masterId, loaded);
+    const held = this.#masters.get(masterId);
+    const loaded = held ?? (await MasterActor.load(this.#store, this.#ledgerId, masterId));
+    // Moves it to the end of the order in which masters leave.
+    this.#masters.delete(masterId);
+    this.#masters.set(masterId, loaded);
     return loaded;
   }
 
@@ -30,11 +30,6 @@ export class LoadedMasters {
       void master.saveWhenLeaving();
       this.#masters.delete(masterId);
     }
-  }
-
-  /** Forgets all of them: they are loaded anew. */
-  clear(): void {
-    this.#masters = new Map();
   }
 
   async saveWhenLeaving(): Promise<void> {
