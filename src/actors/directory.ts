@@ -1,5 +1,6 @@
 import type { Command } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
+import { ActivationPace } from './activation-pace.ts';
 import {
   hopsMax,
   ledgersInMemoryMax,
@@ -11,7 +12,7 @@ import type { LedgerActorParts } from './ledger-actor.ts';
 import type { Outcome } from './outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
-import { isRetryable, outcomeUnknown, stopping } from './refusals.ts';
+import { outcomeUnknown, stopping } from './refusals.ts';
 import { Shard, shardOf } from './shard.ts';
 
 export interface DirectoryParts extends LedgerActorParts {
@@ -19,6 +20,8 @@ export interface DirectoryParts extends LedgerActorParts {
   readonly shardCount: number;
   readonly placement: Placement;
   readonly peers: Peers;
+  /** Ledgers that may come into memory in a second; none given: no limit. */
+  readonly activationsPerSecond?: number;
 }
 
 /**
@@ -28,13 +31,20 @@ export interface DirectoryParts extends LedgerActorParts {
  */
 export class Directory {
   readonly #parts: DirectoryParts;
+  readonly #pace: ActivationPace | null;
   readonly #shards = new Map<number, Shard>();
+  /** Other nodes that carried a command of the shard out: asked first, until one says no or cannot be reached. */
+  readonly #owners = new Map<number, NodeId>();
+  /** Shards that are being handed over; what comes for them waits until that is done. */
+  readonly #leaving = new Map<number, Promise<void>>();
   #closing = false;
   #loaded = 0;
   #cancelLook = () => {};
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
+    this.#pace =
+      parts.activationsPerSecond === undefined ? null : new ActivationPace(parts.clock, parts.activationsPerSecond);
     this.#armLook();
   }
 
@@ -42,9 +52,47 @@ export class Directory {
   async submit(command: Command): Promise<Outcome> {
     if (this.#closing) throw stopping();
     const shard = shardOf(command.ledgerId, this.#parts.shardCount);
-    const owner = await this.#parts.placement.locate(shard).catch(() => null);
+    const owner = this.#owners.get(shard) ?? (await this.#locate(shard));
     if (owner === null || owner === this.#parts.self) return this.#runHere(shard, command);
     return this.#forward(owner, shard, this.#marked(command));
+  }
+
+  /**
+   * The outcome of a command that another node sent here as to the owner of its shard, or the LedgerError it was refused with. NotOwner
+   * where another node is known to run the shard: then nothing was done.
+   */
+  async carryOut(command: Command): Promise<Outcome> {
+    const shard = shardOf(command.ledgerId, this.#parts.shardCount);
+    for (;;) {
+      const owner = await this.#locate(shard);
+      if (owner !== null && owner !== this.#parts.self) throw new NotOwner(owner);
+      if (this.#closing) throw new NotOwner(null);
+      const left = this.#leaving.get(shard);
+      if (left === undefined) return this.#admit(shard, command);
+      await left;
+    }
+  }
+
+  /**
+   * Hands a shard over: takes no command for it, lets the ones that run end, takes its ledgers out of memory and calls `release`. What came
+   * meanwhile goes to whom placement names then. Rejects with what `release` rejects with.
+   */
+  async leave(shard: number, release: () => Promise<void>): Promise<void> {
+    await this.#leaving.get(shard);
+    const done = Promise.withResolvers<void>();
+    this.#leaving.set(shard, done.promise);
+    try {
+      await this.#shards.get(shard)?.close();
+      this.#shards.delete(shard);
+      await release();
+    } finally {
+      this.#leaving.delete(shard);
+      done.resolve();
+    }
+  }
+
+  #locate(shard: number): Promise<NodeId | null> {
+    return this.#parts.placement.locate(shard).catch(() => null);
   }
 
   /** A command that goes to another node can be found again, so that it lands once even where that node's answer is lost. */
@@ -58,9 +106,13 @@ export class Directory {
     let asked = owner;
     for (let hop = 1; ; hop++) {
       try {
-        return await this.#parts.peers.ask(asked, shard, command);
+        const outcome = await this.#parts.peers.ask(asked, shard, command);
+        this.#owners.set(shard, asked);
+        return outcome;
       } catch (error) {
-        if (error instanceof PeerUnreachable) return this.#runAgain(shard, command);
+        if (error instanceof NotOwner || error instanceof PeerUnreachable) this.#owners.delete(shard);
+        if (error instanceof PeerUnreachable && error.mayHaveArrived) return this.#runAgain(shard, command);
+        if (error instanceof PeerUnreachable) return this.#runHere(shard, command);
         if (!(error instanceof NotOwner)) throw error;
         const next = error.owner;
         if (next === null || next === asked || next === this.#parts.self || hop >= hopsMax)
@@ -70,19 +122,35 @@ export class Directory {
     }
   }
 
-  /** Carries a command out that another node may have carried out, or may be at: failing here says nothing about there. */
+  /**
+   * Carries a command out that another node may have carried out, or may be at. What is refused here may yet be written there, once
+   * that node claims the ledger again and its state has changed: only that a key was used twice holds everywhere.
+   */
   async #runAgain(shard: number, command: Command): Promise<Outcome> {
     try {
       return await this.#runHere(shard, { ...command, resubmitted: true });
     } catch (error) {
-      throw error instanceof LedgerError && isRetryable(error) ? outcomeUnknown(error) : error;
+      throw error instanceof LedgerError && error.code !== 'idempotency_key_reused' ? outcomeUnknown(error) : error;
     }
   }
 
   async #runHere(shard: number, command: Command): Promise<Outcome> {
     // Asked again after every wait: nothing comes into memory behind the closing.
     if (this.#closing) throw stopping();
-    return this.#shard(shard).submit(command);
+    const left = this.#leaving.get(shard);
+    if (left === undefined) return this.#admit(shard, command);
+    await left;
+    return this.submit(command);
+  }
+
+  /** Synchronous as far as no new ledger has to wait for its turn, so that commands keep their order. */
+  async #admit(number: number, command: Command): Promise<Outcome> {
+    const shard = this.#shard(number);
+    const turn =
+      this.#pace === null || shard.has(command.ledgerId) ? null : this.#pace.take(command.ledgerId, command.deadline);
+    if (turn === null) return shard.submit(command);
+    await turn;
+    return this.#runHere(number, command);
   }
 
   /** Ledgers in memory, and commands that wait for them. */

@@ -12,11 +12,14 @@ export class NotOwner extends Error {
   }
 }
 
-/** The node could not be asked, or did not answer in time: the command may have been carried out. */
+/** The node could not be asked, or did not answer in time. */
 export class PeerUnreachable extends Error {
-  constructor(cause: unknown) {
+  /** The command may have come through: it may have been carried out there, or may yet be. */
+  readonly mayHaveArrived: boolean;
+  constructor(cause: unknown, mayHaveArrived = true) {
     super('a peer could not be reached', { cause });
     this.name = 'PeerUnreachable';
+    this.mayHaveArrived = mayHaveArrived;
   }
 }
 
