@@ -252,6 +252,19 @@ describe('an append of which nobody knows whether it landed', () => {
     expect(await log()).toHaveLength(4);
   });
 
+  test('where another node has gone on behind it, so does this one, masters included', async () => {
+    const { actor, fail, clock, data, log } = await faulty();
+    fail('append', 'applied');
+    fail('claim', 'unavailable');
+    const first = codeOf(actor.submit(append()));
+    await settled();
+    await rig({ clock, data }).newActor().submit(append());
+    await clock.advance(1_000);
+    expect(await first).toBe('carried out');
+    expect((await actor.submit(append())).event.master?.seq).toBe(3);
+    expect(faultsOf(await log())).toEqual([]);
+  });
+
   test('an error that no store may throw says nothing about the write either', async () => {
     const { replaced, actor, memory, one, log } = await twoNodes();
     replaced.append = async (claim, entries) => {

@@ -127,7 +127,7 @@ describe('a peer that does not carry it out', () => {
   test('cannot be reached: the ledger is claimed and the command carried out here', async () => {
     const world = await node();
     const remote = peers(async () => {
-      throw new PeerUnreachable(new Error('refused'));
+      throw new PeerUnreachable(new Error('timeout'));
     });
     expect(await codeOf(world.owning(remote, 'node-b').submit(append()))).toBe('carried out');
     expect(faultsOf(await world.log())).toEqual([]);
@@ -174,13 +174,26 @@ describe('a peer that does not carry it out', () => {
     expect(await world.log()).toHaveLength(4);
   });
 
-  test('was never reached: a refusal for the caller’s reasons is one', async () => {
+  test('may yet carry it out: a refusal here is no certain one, but for a key that was used twice', async () => {
+    const world = await node();
+    await world.home.submit(append({ marks: [mark('k')] }));
+    const remote = peers(async () => {
+      throw new PeerUnreachable(new Error('reset'));
+    });
+    const directory = world.owning(remote, 'node-b');
+    expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('outcome_unknown');
+    expect(await codeOf(directory.submit(append({ marks: [mark('k', 'other')] })))).toBe('idempotency_key_reused');
+  });
+
+  test('was certainly never reached: what is told here is certain', async () => {
     const world = await node();
     const remote = peers(async () => {
-      throw new PeerUnreachable(new Error('refused'));
+      throw new PeerUnreachable(new Error('refused'), false);
     });
-    const command = append({ actorId: stranger });
-    expect(await codeOf(world.owning(remote, 'node-b').submit(command))).toBe('not_found');
+    const directory = world.owning(remote, 'node-b');
+    expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('not_found');
+    expect(await codeOf(directory.submit(append({ deadline: startMs })))).toBe('unavailable');
+    expect(await codeOf(directory.submit(append()))).toBe('carried out');
   });
 });
 
