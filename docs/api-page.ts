@@ -1,0 +1,132 @@
+/** The API as one page of text, made from the OpenAPI document and so from the descriptors. */
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+}
+
+interface Body {
+  readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
+  readonly description?: string;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly description: string;
+  readonly security?: readonly object[];
+  readonly parameters?: readonly {
+    readonly $ref?: string;
+    readonly name?: string;
+    readonly in?: string;
+    readonly description?: string;
+  }[];
+  readonly requestBody?: Body;
+  readonly responses: Readonly<Record<string, Body>>;
+}
+
+export interface ApiDocument {
+  readonly tags: readonly { readonly name: string; readonly description?: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+const head = `# The API
+
+Made from the descriptors in \`proto/svc/v1\` by \`node docs/make.ts\`; the same text, to try out, is at \`/docs\`.
+
+Every method is served over REST as shown, and over gRPC, gRPC-Web and Connect as \`/svc.v1.<Service>/<Method>\` with the same fields and,
+as metadata, the same headers. Errors have one envelope: \`{"error": {"code", "message", "request_id", "details"}}\`.
+
+Where the contract leaves something open, this is how it is here:
+
+- An idempotency key is compared by what the call means: white space, the order of members and the door make no difference. A first call
+  that is refused (4xx) frees its key; one that fails (5xx) keeps it, with what it was for.
+- An event's id is a UUIDv7 whose time is its \`created_at\`.
+- A grant that has run out can still be revoked; granting to an actor that holds a grant at that scope replaces it.
+- A page of a segment (what a master's delegate sees of a ledger) and every filtered list are checked for what they hold, not for gaps.
+- For gRPC and Connect, what an ENTITY_REQUEST signs is method \`POST\`, path \`/svc.v1.<Service>/<Method>\` and the hash of the serialized
+  request message.
+- In development mode the authority's key is not published, so that its seals cannot be verified from outside.
+`;
+
+/** Markdown. */
+export function apiPage(document: ApiDocument): string {
+  const operations = Object.entries(document.paths).flatMap(([path, verbs]) =>
+    Object.entries(verbs).map(([verb, operation]) => ({ path, verb: verb.toUpperCase(), operation })),
+  );
+  const sections = document.tags.map(({ name, description }) => {
+    const own = operations.filter(({ operation }) => operation.tags.includes(name));
+    const entries = own.map(({ path, verb, operation }) => operationText(document, path, verb, operation));
+    return [`## ${name}`, '', description ?? '', '', ...entries].join('\n');
+  });
+  return `${[head, ...sections].join('\n').trimEnd()}\n`;
+}
+
+function operationText(document: ApiDocument, path: string, verb: string, operation: Operation): string {
+  const lines = [
+    `### ${verb} ${path}`,
+    '',
+    `\`${operation.operationId}\` · ${auth(operation)}`,
+    '',
+    operation.description,
+    '',
+  ];
+  const asked = [
+    ...(operation.parameters ?? [])
+      .filter((parameter) => parameter.name !== undefined && parameter.in !== 'header')
+      .map((parameter) => `| \`${parameter.name}\` | ${parameter.in} | ${cell(parameter.description)} |`),
+    ...fields(document, operation.requestBody).map(([name, type, text]) => `| \`${name}\` | ${type} | ${text} |`),
+  ];
+  if (asked.length > 0) lines.push('| request | | |', '|---|---|---|', ...asked, '');
+  const answered = fields(document, operation.responses['200']).map(
+    ([name, type, text]) => `| \`${name}\` | ${type} | ${text} |`,
+  );
+  if (answered.length > 0) lines.push('| answer | | |', '|---|---|---|', ...answered, '');
+  else if (operation.responses['204'] !== undefined) lines.push('Answers 204.', '');
+  return lines.join('\n');
+}
+
+function auth(operation: Operation): string {
+  const schemes = (operation.security ?? []).flatMap((scheme) => Object.keys(scheme));
+  if (schemes.length === 0) return 'no credential';
+  const ways = [schemes.includes('ApiKey') ? 'API key' : '', schemes.includes('EntityActorId') ? 'entity headers' : ''];
+  return ways.filter((way) => way !== '').join(' or ');
+}
+
+function fields(document: ApiDocument, body: Body | undefined): [name: string, type: string, text: string][] {
+  const schema = resolve(document, body?.content?.['application/json']?.schema);
+  const shape = schema?.type === 'array' ? resolve(document, schema.items) : schema;
+  return Object.entries(shape?.properties ?? {}).map(([name, field]) => {
+    const required = shape?.required?.includes(name) === true;
+    return [
+      name,
+      `${typeName(field)}${required ? '' : ', optional'}`,
+      cell(field.description ?? resolve(document, field)?.description),
+    ];
+  });
+}
+
+function resolve(document: ApiDocument, schema: Schema | undefined): Schema | undefined {
+  const name = schema?.$ref?.split('/').at(-1);
+  return name === undefined ? schema : document.components.schemas[name];
+}
+
+function typeName(schema: Schema): string {
+  if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? 'object';
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices !== undefined) return choices.map(typeName).join(' or ');
+  if (schema.items !== undefined) return `array of ${typeName(schema.items)}`;
+  return typeof schema.type === 'string' ? schema.type : (schema.type ?? ['object']).join(' or ');
+}
+
+function cell(text: string | undefined): string {
+  return (text ?? '').replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
