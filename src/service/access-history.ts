@@ -219,9 +219,18 @@ export class AccessQueue implements AsyncDisposable {
   #events(records: readonly AccessRecord[]): AccessEvent[] {
     const random = this.#parts.random(records.length * idRandomBytes);
     return records.map((record, place) => {
-      const { at, path, ...kept } = record;
       const bytes = random.subarray(place * idRandomBytes, (place + 1) * idRandomBytes);
-      return { id: this.#nextId(at, bytes), ...kept, path: cut(path) };
+      // Written out: this runs for every call, and a spread costs three times as much.
+      return {
+        id: this.#nextId(record.at, bytes),
+        actorId: record.actorId,
+        apiKeyId: record.apiKeyId,
+        ledgerId: record.ledgerId,
+        method: record.method,
+        path: cut(record.path),
+        responseStatus: record.responseStatus,
+        requestId: record.requestId,
+      };
     });
   }
 

@@ -1,5 +1,5 @@
 import { uuidBytes } from '../../domain/uuid.ts';
-import { ledgerKey } from './keys.ts';
+import { ledgerKey, ledgerKeyBytes } from './keys.ts';
 
 /**
  * Keys of the access tables:
@@ -22,12 +22,25 @@ export function actorPrefix(actorId: string): Buffer {
 
 /** What an actor's blocks that hold events of a ledger stand behind. */
 export function actorLedgerPrefix(actorId: string, ledgerId: string): Buffer {
-  return Buffer.concat([uuidBytes(actorId), Buffer.of(LEDGERS), ledgerKey(ledgerId)]);
+  return actorLedger(actorPrefix(actorId), ledgerId);
+}
+
+/** The same, from what the actor's blocks stand behind. */
+export function actorLedger(actorBlocks: Buffer, ledgerId: string): Buffer {
+  const prefix = Buffer.allocUnsafe(actorBlocks.length + ledgerKeyBytes);
+  prefix.set(actorBlocks);
+  prefix[ID_BYTES] = LEDGERS;
+  prefix.set(ledgerKey(ledgerId), actorBlocks.length);
+  return prefix;
 }
 
 /** prefix | first event | number of events */
-export function blockKey(prefix: Buffer, firstId: string, count: number): Buffer {
-  return Buffer.concat([prefix, uuidBytes(firstId), Buffer.of(count)]);
+export function blockKey(prefix: Buffer, firstId: Buffer, count: number): Buffer {
+  const key = Buffer.allocUnsafe(prefix.length + NAME_BYTES);
+  key.set(prefix);
+  key.set(firstId, prefix.length);
+  key[key.length - 1] = count;
+  return key;
 }
 
 /** Before all blocks that begin at or after a time, behind all that begin earlier. */

@@ -1,9 +1,11 @@
 import { LedgerError } from '../../domain/errors.ts';
+import { uuidBytes } from '../../domain/uuid.ts';
 import type { AccessEvent, AccessLog, AccessPage } from '../access-log.ts';
 import { accessTime, checkAccessOrder } from '../access-order.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
 import { blockEventsMax, formatBlock, parseBlock } from './access-block.ts';
 import {
+  actorLedger,
   actorLedgerPrefix,
   actorPrefix,
   blockKey,
@@ -124,10 +126,10 @@ function rowsOf(events: readonly AccessEvent[]): Row[] {
     const prefix = actorPrefix(actorId);
     for (let at = 0; at < own.length; at += blockEventsMax) {
       const block = own.slice(at, at + blockEventsMax);
-      const firstId = own[at]?.id ?? '';
+      const firstId = uuidBytes(block[0]?.id ?? '');
       rows.push({ key: blockKey(prefix, firstId, block.length), value: Buffer.from(formatBlock(block)) });
       for (const [ledgerId, places] of placesByLedger(block)) {
-        const key = blockKey(actorLedgerPrefix(actorId, ledgerId), firstId, places.length);
+        const key = blockKey(actorLedger(prefix, ledgerId), firstId, places.length);
         rows.push({ key, value: formatPlaces(block.length, places) });
       }
     }
