@@ -20,6 +20,8 @@ export class SendQueue {
   readonly held = new Set<string>();
   /** While a window is read: what was recorded meanwhile, and may be read as it was before. */
   readonly recordedMeanwhile = new Set<string>();
+  /** Of those last read: what waits until its ledger's cursor has passed it, and must not hide what comes behind it. */
+  blocked = 0;
   /** The store may hold more that is due. */
   hasMore = true;
   isLoading = false;

@@ -9,11 +9,12 @@ import type { Pace } from './pace.ts';
 import { type Lane, SendQueue } from './send-queue.ts';
 import { Targets } from './targets.ts';
 
-/** Deliveries of one subscription in memory, where its target answers quickly; one that does not needs no more than it can be sent at once. */
+/** Deliveries of one subscription in memory: where its target answers quickly, and where it does not (yet). */
 const windowQuick = 128;
-const windowSlow = 8;
-/** Beyond this many in memory every subscription has the small window. */
+const windowSlow = 32;
+/** Beyond this many in memory in all, a subscription has no more than this. */
 const heldMax = 16_384;
+const windowTight = 8;
 /** After a failure of the store. */
 const retryMs = 1_000;
 /** How often a record is written again before its delivery is left to be sent again. */
@@ -33,7 +34,7 @@ export interface SenderParts {
   /** The first seq of a ledger that may lack delivery records. */
   position(ledgerId: string): Promise<number>;
   attempt(subscription: SubscriptionRecord, delivery: DeliveryRecord): Promise<AttemptOutcome>;
-  /** The receiver answered 410. */
+  /** The receiver answered 410: the subscription ends, and `drop` is called before this has answered. */
   gone(subscriptionId: string): Promise<void>;
   attempted(outcome: AttemptOutcome): void;
 }
@@ -100,8 +101,8 @@ export class Sender {
 
   #refill(queue: SendQueue): void {
     if (queue.isLoading || this.#isGone(queue)) return;
-    const isWide = this.#held < heldMax && this.#targets.isQuick(queue.origin);
-    const window = isWide ? windowQuick : windowSlow;
+    const roomy = this.#targets.isQuick(queue.origin) ? windowQuick : windowSlow;
+    const window = this.#held < heldMax ? roomy : windowTight;
     if (queue.hasMore && queue.held.size <= window / 4) this.#track(this.#load(queue, window));
     else if (queue.isIdle) this.#queues.delete(queue.subscription.id);
   }
@@ -110,28 +111,28 @@ export class Sender {
     const { clock, deliveries, log } = this.#parts;
     queue.isLoading = true;
     queue.hasMore = false;
+    const blockedBefore = queue.blocked;
+    let isFull = false;
     try {
-      const limit = window + queue.held.size;
+      const limit = window + queue.held.size + blockedBefore;
       const now = isoTime(clock.now());
       const found = await deliveries.pending(queue.subscription.id, limit);
       const due = found.filter(({ dueAt }) => dueAt <= now);
-      if (due.length === limit) queue.hasMore = true;
+      isFull = due.length === limit;
       const next = found[due.length];
       if (next !== undefined) this.#setAlarm(queue, Date.parse(next.dueAt));
       await this.#take(queue, due);
     } catch (error) {
       log.warn({ err: error, subscription_id: queue.subscription.id }, 'reading deliveries failed; it is tried again');
-      queue.hasMore = true;
       this.#setAlarm(queue, clock.now() + retryMs);
-      queue.recordedMeanwhile.clear();
-      queue.isLoading = false;
-      return;
     }
     queue.recordedMeanwhile.clear();
     queue.isLoading = false;
     this.#dispatch();
-    // Woken meanwhile, or idle now. What waits for a cursor is woken for when that has moved.
-    this.#refill(queue);
+    const goesOn = queue.hasMore || (isFull && queue.blocked > blockedBefore);
+    // The rest is read when what was taken is done; what waits for a cursor is woken for when that has moved.
+    queue.hasMore ||= isFull;
+    if (goesOn || queue.isIdle) this.#refill(queue);
   }
 
   /** Puts what is due into its lanes, in the order it was read. */
@@ -147,6 +148,7 @@ export class Sender {
       }
       ready.push(pending);
     }
+    queue.blocked = due.length - ready.length;
     if (this.#isGone(queue)) return;
     for (const pending of ready) {
       const { id } = pending.delivery;
@@ -193,6 +195,7 @@ export class Sender {
       this.#parts.log.warn(fields, 'a delivery could not be attempted; it is tried again');
     }
     this.#targets.done(queue.origin, lane, outcome?.tookMs ?? null);
+    if (outcome?.verdict === 'gone') this.#track(this.#parts.gone(queue.subscription.id));
     this.#dispatch();
     if (lane.recording !== null) await lane.recording;
     const recording = this.#settle(queue, pending, outcome);
@@ -215,7 +218,6 @@ export class Sender {
       const changed = afterAttempt(pending.delivery, outcome, nowMs, next);
       await this.#record(queue, pending, changed);
       if (changed.nextAttemptAt !== null) this.#setAlarm(queue, Date.parse(changed.nextAttemptAt));
-      if (outcome.verdict === 'gone') await this.#parts.gone(queue.subscription.id);
     }
     queue.held.delete(pending.delivery.id);
     this.#held -= 1;

@@ -88,9 +88,11 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
       position: (ledgerId) => this.#follower.position(ledgerId),
       attempt: (subscription, delivery) =>
         attempt({ bodies, secrets: parts.secrets, poster: parts.poster, clock, mayRead }, subscription, delivery),
-      gone: async (subscriptionId) => {
-        await this.#subscriptions.end(subscriptionId, isoTime(clock.now()), 'receiver');
+      gone: (subscriptionId) => {
         this.ended(subscriptionId);
+        return this.#again('ending a subscription', async () => {
+          await this.#subscriptions.end(subscriptionId, isoTime(clock.now()), 'receiver');
+        });
       },
       attempted: (outcome) => parts.meter.attempted(outcome),
     });
