@@ -1,0 +1,198 @@
+import { randomBytes } from 'node:crypto';
+import type { Directory } from '../../src/actors/directory.ts';
+import type { Command } from '../../src/domain/command.ts';
+import type { LedgerEvent } from '../../src/domain/event.ts';
+import { uuidV7 } from '../../src/domain/uuid.ts';
+import { createLog } from '../../src/log.ts';
+import type { Call } from '../../src/service/call.ts';
+import { LedgerReading } from '../../src/service/ledger-reading.ts';
+import { createSecretBox } from '../../src/service/secret-box.ts';
+import { webhookService } from '../../src/service/webhooks.ts';
+import type { LedgerStore } from '../../src/store/ledger-store.ts';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import type { RecordStore } from '../../src/store/record-store.ts';
+import type { AttemptOutcome } from '../../src/webhook/attempt.ts';
+import type { Post, PostResult } from '../../src/webhook/http-post.ts';
+import { Webhooks } from '../../src/webhook/webhooks.ts';
+import { settled } from './clock.ts';
+import { type Rig, rig } from './world.ts';
+
+/** A POST as the receiver would have seen it. */
+export interface SeenPost {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly raw: Buffer;
+  /** Milliseconds since 1970, of the test's clock. */
+  readonly atMs: number;
+  readonly event: {
+    readonly id: string;
+    readonly ledger_id: string | null;
+    readonly event_type: string;
+    readonly seq: number | null;
+  };
+}
+
+export type Receiver = (post: SeenPost, signal: AbortSignal) => PostResult | Promise<PostResult>;
+
+export const answer = (status: number): PostResult => ({ kind: 'answered', status });
+export const broken: PostResult = { kind: 'failed', fault: 'broken_off' };
+
+/** A receiver that never answers. */
+export const silent: Receiver = (_post, signal) =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve({ kind: 'failed', fault: 'timeout' })));
+
+/** Answers when the test says so. */
+export function heldReceiver(): { receiver: Receiver; waiting: (() => void)[] } {
+  const waiting: (() => void)[] = [];
+  const receiver: Receiver = () => new Promise((resolve) => waiting.push(() => resolve(answer(200))));
+  return { receiver, waiting };
+}
+
+export interface WebhookRig {
+  readonly rig: Rig;
+  readonly clock: Rig['clock'];
+  readonly records: RecordStore;
+  readonly posts: SeenPost[];
+  readonly outcomes: AttemptOutcome[];
+  readonly logged: string[];
+  /** By URL; who is not in it answers 200. */
+  readonly receivers: Map<string, Receiver>;
+  readonly webhooks: Webhooks;
+  readonly api: ReturnType<typeof webhookService>;
+  readonly directory: Directory;
+  call(actorId: string): Call;
+  run(...commands: readonly Command[]): Promise<LedgerEvent[]>;
+  /** A subscription's id and secret. */
+  subscribe(
+    actorId: string,
+    given?: { url?: string; eventTypes?: string[]; ledgerId?: string },
+  ): Promise<{ id: string; secret: string }>;
+  deliveries(actorId: string, id: string): ReturnType<ReturnType<typeof webhookService>['listWebhookDeliveries']>;
+  /** Until nothing happens any more that waits for no time to pass. */
+  quiet(): Promise<void>;
+  /** As SIGKILL does: no write of these webhooks lands any more, nothing is sent. */
+  kill(): void;
+  /** Another process over the same data. */
+  restarted(): WebhookRig;
+}
+
+export interface WebhookRigOptions {
+  readonly rig?: Rig;
+  readonly records?: RecordStore;
+  /** What webhooks see of the stores. */
+  readonly wrapLedgers?: (inner: LedgerStore) => LedgerStore;
+  readonly wrapRecords?: (inner: RecordStore) => RecordStore;
+  readonly utilization?: () => number;
+  readonly monotonicMs?: () => number;
+  readonly secretsKey?: Buffer;
+  readonly production?: boolean;
+}
+
+/** Webhooks over memory stores and made-up receivers, under a clock that the test moves. */
+export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
+  const base = options.rig ?? rig();
+  const { clock, memory } = base;
+  const records = options.records ?? new MemoryRecordStore();
+  let alive = true;
+  const seenRecords = whileAlive(options.wrapRecords?.(records) ?? records, () => alive);
+  const seenLedgers = whileAlive<LedgerStore>(options.wrapLedgers?.(memory) ?? memory, () => alive);
+  const posts: SeenPost[] = [];
+  const outcomes: AttemptOutcome[] = [];
+  const logged: string[] = [];
+  const receivers = new Map<string, Receiver>();
+  const secretsKey = options.secretsKey ?? randomBytes(32);
+  const secrets = createSecretBox(secretsKey, randomBytes);
+  const reading = new LedgerReading(memory, () => clock.now());
+  const webhooks = new Webhooks({
+    ledgers: seenLedgers,
+    records: seenRecords,
+    reading,
+    secrets,
+    clock,
+    log: createLog('info', { write: (line) => void logged.push(line) }),
+    meter: { fannedOut: () => {}, attempted: (outcome) => void outcomes.push(outcome) },
+    mine: () => true,
+    utilization: options.utilization ?? (() => 0),
+    monotonicMs: options.monotonicMs ?? (() => clock.now()),
+    poster: {
+      post: async ({ url, headers, body, signal }: Post) => {
+        if (!alive) return new Promise(() => {});
+        const raw = Buffer.from(body);
+        const { event } = JSON.parse(raw.toString()) as { event: SeenPost['event'] };
+        const post = { url, headers, raw, atMs: clock.now(), event };
+        posts.push(post);
+        return (receivers.get(url) ?? (() => answer(200)))(post, signal);
+      },
+      [Symbol.asyncDispose]: async () => {},
+    },
+  });
+  const directory = base.directory({ outbox: webhooks });
+  const policy = { production: options.production ?? false, ownPorts: () => new Set([8080]) };
+  const api = webhookService(records, memory, reading, secrets, policy, webhooks);
+
+  const call = (actorId: string): Call => ({
+    requestId: 'r',
+    caller: { actorId, world: 'sandbox', via: 'api_key', apiKeyId: 'k', actorType: 'service', mustSign: false },
+    signature: null,
+    deliveryChain: null,
+    command: null,
+    now: clock.now(),
+    newId: () => uuidV7(clock.now(), randomBytes(10)),
+    randomBytes,
+    signal: new AbortController().signal,
+    deadline: Number.MAX_SAFE_INTEGER,
+    markReplayed: () => {},
+    json: () => null,
+    setHeader: () => {},
+    named: () => {},
+  });
+
+  const quiet = async () => {
+    for (let calm = 0, seen = -1; calm < 3; ) {
+      for (let turn = 0; turn < 25; turn++) await settled();
+      calm = posts.length === seen ? calm + 1 : 0;
+      seen = posts.length;
+    }
+  };
+
+  return {
+    rig: base,
+    clock,
+    records,
+    posts,
+    outcomes,
+    logged,
+    receivers,
+    webhooks,
+    api,
+    directory,
+    call,
+    quiet,
+    run: async (...commands) => {
+      const events: LedgerEvent[] = [];
+      for (const command of commands) events.push((await directory.submit(command)).event);
+      return events;
+    },
+    subscribe: async (actorId, { url = 'https://hooks.example/a', eventTypes = [], ledgerId } = {}) => {
+      const request = { $typeName: 'svc.v1.CreateWebhookRequest', url, eventTypes } as const;
+      return api.createWebhook(ledgerId === undefined ? request : { ...request, ledgerId }, call(actorId));
+    },
+    deliveries: (actorId, id) =>
+      api.listWebhookDeliveries({ $typeName: 'svc.v1.ListWebhookDeliveriesRequest', id, limit: 1_000 }, call(actorId)),
+    kill: () => {
+      alive = false;
+    },
+    restarted: () => webhookRig({ rig: base, records, secretsKey }),
+  };
+}
+
+/** The same object whose methods never answer once it is dead. */
+function whileAlive<T extends object>(inner: T, isAlive: () => boolean): T {
+  return new Proxy(inner, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      return (...given: unknown[]) => (isAlive() ? member.apply(target, given) : new Promise(() => {}));
+    },
+  });
+}
