@@ -113,6 +113,29 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       }
     });
 
+    test('a history of many single events is paged through to its end', async () => {
+      const [actorId, ledgerId] = [randomUUID(), randomUUID()];
+      const events = Array.from({ length: 700 }, (_, at) =>
+        event({ actorId, ledgerId: at % 7 === 0 ? null : ledgerId }),
+      );
+      await Promise.all(events.map((one) => log.append([one])));
+      for (const ledger of [null, ledgerId])
+        for (const descending of [false, true]) {
+          const own = ids(events.filter((one) => ledger === null || one.ledgerId === ledger));
+          if (descending) own.reverse();
+          for (const [offset, limit] of [
+            [0, 1000],
+            [255, 3],
+            [256, 1],
+            [511, 120],
+            [590, 9],
+          ] as const)
+            expect(ids(await list(actorId, { ledgerId: ledger, descending, offset, limit }))).toEqual(
+              own.slice(offset, offset + limit),
+            );
+        }
+    });
+
     test('nothing from before `since` is shown, to the event', async () => {
       const [actorId, ledgerId] = [randomUUID(), randomUUID()];
       const events: AccessEvent[] = [];
