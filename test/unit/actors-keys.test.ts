@@ -145,6 +145,22 @@ describe('keys that change while a turn reads', () => {
     expect(await log()).toHaveLength(3);
   });
 
+  test('revoked in the last moment before the turn: refused', async () => {
+    const { actor, keys, clock } = await opened();
+    const good = { validFrom: start, revokedAt: null };
+    keys.cached.set(supplier, new Map([[kid, good]]));
+    let looks = 0;
+    const fresh = keys.fresh.bind(keys);
+    keys.fresh = (actorId) => {
+      looks++;
+      // As soon as whoever looked the second time waits for anything at all.
+      const revoke = () => keys.cached.set(supplier, new Map([[kid, { ...good, revokedAt: isoTime(clock.now()) }]]));
+      if (looks === 2) queueMicrotask(revoke);
+      return fresh(actorId);
+    };
+    expect(await codeOf(actor.submit(signed))).toBe('signing_key_revoked');
+  });
+
   test('the first key enrolled meanwhile: the unsigned command is refused', async () => {
     const { actor, keys } = await opened();
     keys.onRead = () => {

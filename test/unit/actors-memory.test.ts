@@ -217,6 +217,14 @@ describe('a snapshot is only a cache', () => {
     ['as it was saved', (snapshot) => snapshot, true],
     ['of another fold version', (snapshot) => ({ ...snapshot, foldVersion: snapshot.foldVersion + 1 }), false],
     ['of another hash', (snapshot) => ({ ...snapshot, hash: 'ab'.repeat(32) }), false],
+    [
+      'of a log that had another event there',
+      (snapshot) => {
+        const hash = 'ab'.repeat(32);
+        return { ...snapshot, hash, state: snapshot.state.replaceAll(snapshot.hash, hash) };
+      },
+      false,
+    ],
     ['of an event that is not there', (snapshot) => ({ ...snapshot, seq: 5_000 }), false],
     ['of another event', (snapshot) => ({ ...snapshot, seq: snapshot.seq - 1 }), false],
     [
@@ -312,6 +320,14 @@ describe('a log that does not hold together', () => {
     expect(meter.batches).toEqual([]);
   });
 
+  test('a head that is not the newest event: the ledger refuses', async () => {
+    const { newActor, data } = await tampered(0, (row) => row);
+    const ledger = data.ledgers.get(ledgerId);
+    if (ledger?.head == null) throw new Error('no ledger');
+    ledger.head = { ...ledger.head, hash: 'ab'.repeat(32) };
+    expect(await codeOf(newActor().submit(append()))).toBe('internal');
+  });
+
   test('a row of an unknown format makes the ledger unavailable', async () => {
     const { newActor } = await tampered(3, (row) => row.replace('svc1', 'svc2'));
     expect(await codeOf(newActor().submit(append()))).toBe('unavailable');
@@ -326,7 +342,8 @@ describe('a log that does not hold together', () => {
     const seqs = data.ledgers.get(ledgerId)?.scopes.get(`master:${masterId}`);
     seqs?.delete(4);
     expect(await codeOf(counting(data).newActor().submit(append()))).toBe('internal');
-    seqs?.add(77);
+    seqs?.clear();
+    for (const seq of [2, 4, 5, 6, 77]) seqs?.add(seq);
     expect(await codeOf(counting(data).newActor().submit(append()))).toBe('internal');
     expect(
       await codeOf(
