@@ -20,6 +20,8 @@ function newParent(): Promise<string> {
 
 export function lmdbFactory(): StoreFactory {
   let clock: TestClock = { nowMs: 0 };
+  /** Made by this factory, and so removed by it. */
+  let parent: string | null = null;
   let dataDir = '';
   let opened: LmdbStores | null = null;
   const close = async () => {
@@ -43,7 +45,8 @@ export function lmdbFactory(): StoreFactory {
   return {
     async open(given) {
       clock = given;
-      dataDir = join(await newParent(), 'data');
+      parent = await newParent();
+      dataDir = join(parent, 'data');
       return open();
     },
     reopen,
@@ -56,7 +59,7 @@ export function lmdbFactory(): StoreFactory {
     },
     async close() {
       await close();
-      await rm(join(dataDir, '..'), { recursive: true, force: true });
+      if (parent !== null) await rm(parent, { recursive: true, force: true });
     },
   };
 }
