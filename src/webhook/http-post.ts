@@ -49,7 +49,8 @@ export function createPoster(connect: buildConnector.connector, perTargetMax: nu
   const once = async ({ url, headers, body, signal }: Post): Promise<number> => {
     const { origin, pathname, search } = new URL(url);
     const path = pathname + search;
-    const answer = await agent.request({ origin, path, method: 'POST', headers, body, signal });
+    const asked = agent.request({ origin, path, method: 'POST', headers, body, signal });
+    const answer = await orAborted(asked, signal);
     // The status decides; a body that never ends, or breaks off, only costs its connection.
     await answer.body.dump({ limit: answerMaxBytes, signal }).catch(() => {});
     return answer.statusCode;
@@ -90,4 +91,14 @@ function faultOf(error: unknown, signal: AbortSignal): ConnectFault | 'broken_of
 function isBrokenOff(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+/** A request that waits for its connection does not hear of the signal before it has one, and is then not sent. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const aborted = () => reject(signal.reason);
+    signal.addEventListener('abort', aborted);
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
+    if (signal.aborted) aborted();
+  });
 }
