@@ -1,0 +1,343 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { TargetPolicy } from '../../src/service/webhook-target.ts';
+import { systemClock } from '../../src/system.ts';
+import { createPoster, type PostResult } from '../../src/webhook/http-post.ts';
+import { dnsLookup, type NameLookup } from '../../src/webhook/name-lookup.ts';
+import { receiverConnector } from '../../src/webhook/receiver-connect.ts';
+
+const production: TargetPolicy = { production: true, ownPorts: () => new Set() };
+const development: TargetPolicy = { production: false, ownPorts: () => new Set() };
+const servers: { close(): unknown }[] = [];
+afterAll(() => {
+  for (const server of servers) server.close();
+});
+
+/** A listener on every address of this machine that counts the connections it gets. */
+async function countingListener(host = '::'): Promise<{ port: number; connections: () => number }> {
+  let count = 0;
+  const sockets = new Set<Socket>();
+  const server: Server = createTcpServer((socket) => {
+    count += 1;
+    sockets.add(socket);
+    socket.on('error', () => {}).end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+  });
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  servers.push({ close: () => server.close() });
+  return { port: (server.address() as AddressInfo).port, connections: () => count };
+}
+
+async function receiver(
+  handle: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void,
+): Promise<{ url: string; port: number; sockets: () => number }> {
+  let sockets = 0;
+  const server = createHttpServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk) => chunks.push(chunk)).on('end', () => handle(request, response, Buffer.concat(chunks)));
+  });
+  server.on('connection', () => {
+    sockets += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  servers.push({
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/hook?a=1`, port, sockets: () => sockets };
+}
+
+function posterFor(policy: TargetPolicy, lookup: NameLookup = dnsLookup()) {
+  const poster = createPoster(receiverConnector({ policy, lookup, clock: systemClock }), 4);
+  servers.push({ close: () => poster[Symbol.asyncDispose]() });
+  const post = (url: string, signal: AbortSignal = AbortSignal.timeout(5_000)): Promise<PostResult> =>
+    poster.post({ url, headers: { 'content-type': 'application/json' }, body: Buffer.from('{}'), signal });
+  return { post };
+}
+
+const refused = { kind: 'failed', fault: 'forbidden_address' };
+
+describe('targets that are refused at connection', () => {
+  const hosts = [
+    '127.0.0.1',
+    '127.1',
+    '127.8.9.10',
+    '0x7f000001',
+    '2130706433',
+    '0177.0.0.1',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '[::127.0.0.1]',
+    '[64:ff9b::7f00:1]',
+    '[2002:7f00:1::]',
+    'localhost',
+    'localhost.',
+    'a.localhost',
+    '0.0.0.0',
+    '[::]',
+  ];
+
+  test.each(hosts)('%s: production mode makes no connection', async (host) => {
+    const listener = await countingListener();
+    for (const scheme of ['http', 'https']) {
+      const { post } = posterFor(production);
+      expect(await post(`${scheme}://${host}:${listener.port}/`)).toEqual(refused);
+    }
+    expect(listener.connections()).toBe(0);
+  });
+
+  test.each(['0.0.0.0', '[::]', '[::ffff:127.0.0.1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]'])(
+    '%s: development mode makes none either',
+    async (host) => {
+      const listener = await countingListener();
+      const { post } = posterFor(development);
+      expect(await post(`http://${host}:${listener.port}/`)).toEqual(refused);
+      expect(listener.connections()).toBe(0);
+    },
+  );
+
+  test.each([
+    ['loopback', ['127.0.0.1']],
+    ['mapped loopback', ['::ffff:127.0.0.1']],
+    ['IPv6 loopback', ['::1']],
+    ['a private address', ['10.1.2.3']],
+    ['the metadata service', ['169.254.169.254']],
+    ['nothing that is an address', ['localhost']],
+  ])('a name that resolves to %s', async (_name, addresses) => {
+    const listener = await countingListener();
+    const { post } = posterFor(production, async () => addresses);
+    expect(await post(`https://hooks.example:${listener.port}/`)).toEqual(refused);
+    expect(listener.connections()).toBe(0);
+  });
+
+  test('a name that resolves to a public address first and to loopback afterwards is looked up once a connection', async () => {
+    const listener = await countingListener();
+    let lookups = 0;
+    // A name server under an attacker's control; nothing listens at the documentation's address, which counts as forbidden too.
+    const { post } = posterFor(production, async () => {
+      lookups += 1;
+      return lookups % 2 === 1 ? ['192.0.2.1'] : ['127.0.0.1'];
+    });
+    for (let at = 0; at < 4; at++) expect(await post(`https://hooks.example:${listener.port}/`)).toEqual(refused);
+    expect([lookups, listener.connections()]).toEqual([4, 0]);
+  });
+
+  test('of a name’s several addresses only those that are allowed are tried', async () => {
+    const listener = await countingListener('127.0.0.1');
+    const { post } = posterFor(development, async () => ['10.0.0.1', '::ffff:127.0.0.1', '127.0.0.1']);
+    expect(await post(`http://hooks.example:${listener.port}/`)).toMatchObject({ kind: 'answered', status: 200 });
+    expect(listener.connections()).toBe(1);
+  });
+
+  test('the service’s own ports, in development mode too', async () => {
+    const listener = await countingListener();
+    const policy = { production: false, ownPorts: () => new Set([listener.port]) };
+    for (const host of ['127.0.0.1', 'localhost', '[::1]', '127.1']) {
+      const { post } = posterFor(policy);
+      expect(await post(`http://${host}:${listener.port}/`)).toEqual(refused);
+    }
+    expect(listener.connections()).toBe(0);
+  });
+
+  test('a redirect to the metadata service, or to anywhere, is an answer and not followed', async () => {
+    const listener = await countingListener('127.0.0.1');
+    for (const status of [301, 302, 303, 307, 308]) {
+      const { url } = await receiver((_request, response) =>
+        response.writeHead(status, { location: `http://127.0.0.1:${listener.port}/latest/meta-data/` }).end(),
+      );
+      const { post } = posterFor(development);
+      expect(await post(url)).toEqual({ kind: 'answered', status });
+    }
+    expect(listener.connections()).toBe(0);
+  });
+
+  test('a socket that turns out to be connected elsewhere is closed before a byte is sent', async () => {
+    let bytes = 0;
+    const server = createTcpServer((socket) => {
+      socket.on('data', (data) => {
+        bytes += data.length;
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    servers.push(server);
+    const { port } = server.address() as AddressInfo;
+    // The policy changes its mind between choosing the address and looking at the socket.
+    let asked = 0;
+    const policy = {
+      production: false,
+      ownPorts: () => {
+        asked += 1;
+        return new Set(asked > 1 ? [port] : []);
+      },
+    };
+    const { post } = posterFor(policy);
+    expect(await post(`http://127.0.0.1:${port}/`)).toEqual(refused);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect([asked, bytes]).toEqual([2, 0]);
+  });
+});
+
+describe('receivers that misbehave', () => {
+  test('nobody there, no such name, and no TLS where TLS is asked for', async () => {
+    const listener = await countingListener('127.0.0.1');
+    const { post } = posterFor(development, async () => []);
+    expect(await post('https://nowhere.example/')).toEqual({ kind: 'failed', fault: 'unknown_name' });
+    expect(await post('http://127.0.0.1:1/')).toEqual({ kind: 'failed', fault: 'not_reached' });
+    expect(await post(`https://127.0.0.1:${listener.port}/`)).toEqual({ kind: 'failed', fault: 'tls_failed' });
+  });
+
+  test('one that never answers is given up when its time is over', async () => {
+    const { url } = await receiver(() => {});
+    const { post } = posterFor(development);
+    expect(await post(url, AbortSignal.timeout(200))).toEqual({ kind: 'failed', fault: 'timeout' });
+  });
+
+  test('a name server that never answers is given up too', async () => {
+    const { post } = posterFor(development, () => new Promise(() => {}));
+    expect(await post('https://hooks.example/', AbortSignal.timeout(200))).toEqual({
+      kind: 'failed',
+      fault: 'timeout',
+    });
+  });
+
+  test('an answer without end is read up to 64 KiB; its status counts', async () => {
+    let written = 0;
+    const { url } = await receiver((_request, response) => {
+      response.writeHead(200);
+      const chunk = Buffer.alloc(64 * 1024, 97);
+      const more = () => {
+        while (!response.destroyed && written < 64 * 1024 * 1024) {
+          written += chunk.length;
+          if (!response.write(chunk)) return void response.once('drain', more);
+        }
+      };
+      more();
+    });
+    const { post } = posterFor(development);
+    expect(await post(url)).toEqual({ kind: 'answered', status: 200 });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(written).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  test('a status whose body breaks off counts; a connection that breaks off before does not', async () => {
+    const { url } = await receiver((_request, response) => {
+      response.writeHead(200, { 'content-length': '10' }).write('a');
+      setTimeout(() => response.destroy(), 20);
+    });
+    const cut = await receiver((request) => request.socket.destroy());
+    const { post } = posterFor(development);
+    expect(await post(url)).toEqual({ kind: 'answered', status: 200 });
+    expect(await post(cut.url)).toEqual({ kind: 'failed', fault: 'broken_off' });
+    expect(cut.sockets()).toBe(1);
+  });
+
+  test('a body that drips after the status holds its connection until the time is over, and is delivered', async () => {
+    const { url } = await receiver((_request, response) => {
+      response.writeHead(200).write('a');
+      const timer = setInterval(() => response.write('a'), 10);
+      response.on('close', () => clearInterval(timer));
+    });
+    const { post } = posterFor(development);
+    expect(await post(url, AbortSignal.timeout(200))).toEqual({ kind: 'answered', status: 200 });
+  });
+
+  test('headers beyond 16 KiB and what is no HTTP fail', async () => {
+    const { url } = await receiver((_request, response) =>
+      response.writeHead(200, { 'x-long': 'a'.repeat(17_000) }).end(),
+    );
+    const noise = createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.6\r\n'));
+    await new Promise<void>((resolve) => noise.listen(0, '127.0.0.1', resolve));
+    servers.push(noise);
+    const { post } = posterFor(development);
+    expect(await post(url)).toMatchObject({ kind: 'failed' });
+    expect(await post(`http://127.0.0.1:${(noise.address() as AddressInfo).port}/`)).toMatchObject({ kind: 'failed' });
+  });
+});
+
+describe('TLS', () => {
+  /** A key and a certificate of its own authority for `name`. */
+  function certificate(name: string): { key: string; cert: string } {
+    const folder = mkdtempSync(join(tmpdir(), 'webhook-tls-'));
+    const at = (file: string) => join(folder, file);
+    const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`];
+    const made = ['-keyout', at('key.pem'), '-out', at('cert.pem'), '-days', '2', '-nodes'];
+    const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+    execFileSync('openssl', [...kind, ...subject, ...made], { stdio: 'ignore' });
+    const files = { key: readFileSync(at('key.pem'), 'utf8'), cert: readFileSync(at('cert.pem'), 'utf8') };
+    rmSync(folder, { recursive: true });
+    return files;
+  }
+
+  test('a certificate has to be of a trusted authority and for the name of the URL', async () => {
+    const tls = certificate('hooks.example');
+    const names: (string | false)[] = [];
+    const server = createHttpsServer(tls, (_request, response) => response.end('ok'));
+    server.on('secureConnection', (socket) => names.push(socket.servername ?? ''));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    servers.push({
+      close: () => {
+        server.closeAllConnections();
+        server.close();
+      },
+    });
+    const { port } = server.address() as AddressInfo;
+    const lookup = async () => ['127.0.0.1'];
+    const poster = (trustedCa?: string) => {
+      const given = { policy: development, lookup, clock: systemClock };
+      const made = createPoster(receiverConnector(trustedCa === undefined ? given : { ...given, trustedCa }), 4);
+      servers.push({ close: () => made[Symbol.asyncDispose]() });
+      return (host: string) =>
+        made.post({
+          url: `https://${host}:${port}/`,
+          headers: {},
+          body: Buffer.from('{}'),
+          signal: AbortSignal.timeout(5_000),
+        });
+    };
+    const failed = { kind: 'failed', fault: 'tls_failed' };
+    expect(await poster(tls.cert)('hooks.example')).toEqual({ kind: 'answered', status: 200 });
+    expect(await poster(tls.cert)('other.example')).toEqual(failed);
+    expect(await poster()('hooks.example')).toEqual(failed);
+    expect(names[0]).toBe('hooks.example');
+  });
+});
+
+describe('connections', () => {
+  test('are kept for the next delivery, and one that was closed meanwhile is no failure', async () => {
+    const seen: Buffer[] = [];
+    let close = false;
+    const target = await receiver((request, response, body) => {
+      seen.push(body);
+      if (close) {
+        close = false;
+        request.socket.destroy();
+      } else response.end('thanks');
+    });
+    const { post } = posterFor(development);
+    for (let at = 0; at < 10; at++) expect(await post(target.url)).toEqual({ kind: 'answered', status: 200 });
+    expect(target.sockets()).toBeLessThan(4);
+    close = true;
+    expect(await post(target.url)).toEqual({ kind: 'answered', status: 200 });
+    expect(seen).toHaveLength(12);
+  });
+
+  test('what is posted arrives as it is, with its path and query', async () => {
+    let seen: unknown;
+    const target = await receiver((request, response, body) => {
+      seen = [request.method, request.url, request.headers['content-type'], body.toString()];
+      response.writeHead(204).end();
+    });
+    const { post } = posterFor(development);
+    expect(await post(target.url)).toEqual({ kind: 'answered', status: 204 });
+    expect(seen).toEqual(['POST', '/hook?a=1', 'application/json', '{}']);
+  });
+});
