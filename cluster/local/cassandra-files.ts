@@ -1,0 +1,75 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What one node needs to know to take part in a local cluster. */
+export interface CassandraNodePlan {
+  readonly address: string;
+  /** Of CQL; the same on every node. */
+  readonly port: number;
+  readonly storagePort: number;
+  readonly seeds: readonly string[];
+  readonly token: string;
+  readonly dir: string;
+}
+
+/** Tokens that cut the ring of Murmur3Partitioner into equal parts. */
+export function evenTokens(count: number): string[] {
+  const step = 2n ** 64n / BigInt(count);
+  return Array.from({ length: count }, (_, index) => String(-(2n ** 63n) + step * BigInt(index)));
+}
+
+/** Writes cassandra.yaml and logback.xml, which the jars do not bring, and answers where they are. */
+export async function writeCassandraFiles(plan: CassandraNodePlan): Promise<{ yaml: string; logback: string }> {
+  await mkdir(plan.dir, { recursive: true });
+  const yaml = join(plan.dir, 'cassandra.yaml');
+  const logback = join(plan.dir, 'logback.xml');
+  await writeFile(yaml, yamlOf(plan));
+  await writeFile(logback, logbackOf(plan.dir));
+  return { yaml, logback };
+}
+
+/**
+ * As a production cluster should be set where it matters: commits are on disk before they are acknowledged
+ * (batch, and direct access: the memory-mapped log is slow to sync), Paxos is v2 with its state purged by repair.
+ */
+function yamlOf({ address, port, storagePort, seeds, token, dir }: CassandraNodePlan): string {
+  return `cluster_name: ledger-trust-local
+num_tokens: 1
+initial_token: ${token}
+auto_bootstrap: false
+partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+endpoint_snitch: SimpleSnitch
+seed_provider:
+  - class_name: org.apache.cassandra.locator.SimpleSeedProvider
+    parameters:
+      - seeds: "${seeds.map((seed) => `${seed}:${storagePort}`).join(',')}"
+listen_address: ${address}
+rpc_address: ${address}
+storage_port: ${storagePort}
+native_transport_port: ${port}
+data_file_directories:
+  - ${join(dir, 'data')}
+commitlog_directory: ${join(dir, 'commitlog')}
+saved_caches_directory: ${join(dir, 'saved_caches')}
+hints_directory: ${join(dir, 'hints')}
+cdc_raw_directory: ${join(dir, 'cdc_raw')}
+commitlog_sync: batch
+commitlog_disk_access_mode: direct
+disk_failure_policy: stop
+commit_failure_policy: stop
+auto_snapshot: false
+paxos_variant: v2
+paxos_state_purging: repaired
+`;
+}
+
+function logbackOf(dir: string): string {
+  return `<configuration scan="false">
+  <appender name="FILE" class="ch.qos.logback.core.FileAppender">
+    <file>${join(dir, 'system.log')}</file>
+    <encoder><pattern>%-5level %date{ISO8601} %logger{0} - %msg%n</pattern></encoder>
+  </appender>
+  <root level="WARN"><appender-ref ref="FILE"/></root>
+</configuration>
+`;
+}

@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+export const cassandraVersion = '5.0.9';
+const mavenMaxMs = 300_000;
+const run = promisify(execFile);
+
+const pom = `<?xml version="1.0" encoding="UTF-8"?>
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>local</groupId>
+  <artifactId>cassandra-classpath</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.cassandra</groupId>
+      <artifactId>cassandra-all</artifactId>
+      <version>${cassandraVersion}</version>
+    </dependency>
+  </dependencies>
+</project>
+`;
+
+/**
+ * The class path of Cassandra's own jars, resolved by Maven on first use (67 MB, some 10 s) and remembered as long as
+ * every jar is still there. Throws with Maven's own words where it cannot.
+ */
+export async function cassandraClasspath(
+  cacheDir: string = join(homedir(), '.cache', 'ledger-trust', `cassandra-${cassandraVersion}`),
+): Promise<string> {
+  const file = join(cacheDir, 'classpath');
+  const known = existsSync(file) ? (await readFile(file, 'utf8')).trim() : '';
+  if (known !== '' && known.split(delimiter).every((jar) => existsSync(jar))) return known;
+  await mkdir(cacheDir, { recursive: true });
+  const pomFile = join(cacheDir, 'pom.xml');
+  const draft = `${file}.${process.pid}`;
+  await writeFile(pomFile, pom);
+  const args = ['-B', '-q', '-f', pomFile, 'dependency:build-classpath', `-Dmdep.outputFile=${draft}`];
+  await run('mvn', [...args, '-DincludeScope=runtime'], { timeout: mavenMaxMs });
+  await rename(draft, file);
+  return (await readFile(file, 'utf8')).trim();
+}

@@ -1,0 +1,140 @@
+import { join } from 'node:path';
+import cassandra from 'cassandra-driver';
+import { type CassandraNodePlan, evenTokens, writeCassandraFiles } from './cassandra-files.ts';
+import { cassandraClasspath } from './cassandra-jars.ts';
+import { type ServerProcess, startServerProcess } from './child-process.ts';
+import { accepts, afterMs, freePorts } from './ports.ts';
+
+const startMaxMs = 120_000;
+const pollMs = 100;
+
+export interface LocalCassandraOptions {
+  /** More than one: on 127.0.0.1, 127.0.0.2, … */
+  readonly nodes: 1 | 3;
+  /** Data, logs and configuration of the nodes go below it. Data that is there is used again. */
+  readonly dir: string;
+  /** Of CQL. Default: any free one. */
+  readonly port?: number;
+  /** All of the JIT, for measuring; without it a node starts in half the time. */
+  readonly fullJit?: boolean;
+  readonly heapMb?: number;
+}
+
+export interface LocalCassandraNode {
+  readonly address: string;
+  readonly process: ServerProcess;
+}
+
+/** Cassandra of our own, as processes on the loopback. */
+export interface LocalCassandra extends AsyncDisposable {
+  /** `host:port` of every node. */
+  readonly contactPoints: readonly string[];
+  readonly localDataCenter: string;
+  readonly nodes: readonly LocalCassandraNode[];
+  readonly startupMs: number;
+  /** Starts a node again that was stopped or killed, with its data. */
+  restart(index: number): Promise<void>;
+}
+
+/**
+ * Starts Cassandra from its own jars and waits until every node serves CQL and all agree on the schema. The nodes start
+ * together, each with its token and all as seeds. Throws where Java or Maven is missing or a node does not come up.
+ */
+export async function startCassandra(options: LocalCassandraOptions): Promise<LocalCassandra> {
+  const began = performance.now();
+  const classpath = await cassandraClasspath();
+  const [free = 0, storagePort = 0] = await freePorts(2);
+  const port = options.port ?? free;
+  const addresses = Array.from({ length: options.nodes }, (_, index) => `127.0.0.${index + 1}`);
+  const tokens = evenTokens(options.nodes);
+  const start = async (address: string, index: number): Promise<LocalCassandraNode> => {
+    const dir = join(options.dir, `node-${index + 1}`);
+    const token = tokens[index] ?? '0';
+    const plan: CassandraNodePlan = { address, port, storagePort, seeds: addresses, token, dir };
+    return { address, process: await startNode(plan, classpath, options) };
+  };
+  const nodes = await Promise.all(addresses.map(start));
+  const stop = async () => void (await Promise.all(nodes.map(({ process }) => process.stop())));
+  try {
+    await Promise.all(nodes.map((node) => untilServing(node, port, options.dir)));
+    await untilAgreed(addresses, port);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    contactPoints: addresses.map((address) => `${address}:${port}`),
+    localDataCenter: 'datacenter1',
+    nodes,
+    startupMs: Math.round(performance.now() - began),
+    async restart(index) {
+      const old = nodes[index];
+      if (old === undefined) throw new RangeError(`There is no node ${index}`);
+      await old.process.stop();
+      nodes[index] = await start(old.address, index);
+      await untilServing(nodes[index], port, options.dir);
+    },
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function startNode(
+  plan: CassandraNodePlan,
+  classpath: string,
+  options: LocalCassandraOptions,
+): Promise<ServerProcess> {
+  const { yaml, logback } = await writeCassandraFiles(plan);
+  const heapMb = options.heapMb ?? (options.nodes === 1 ? 1024 : 512);
+  const opened = ['java.base/sun.nio.ch', 'java.base/jdk.internal.ref', 'java.base/java.io'];
+  const args = [
+    `-Xms${heapMb}m`,
+    `-Xmx${heapMb}m`,
+    ...(options.fullJit === true ? [] : ['-XX:TieredStopAtLevel=1']),
+    '-XX:+UseG1GC',
+    // With the default regions of 1 MB a heap of this size dies silently under load.
+    '-XX:G1HeapRegionSize=4m',
+    '-XX:+ExitOnOutOfMemoryError',
+    ...opened.flatMap((name) => ['--add-opens', `${name}=ALL-UNNAMED`]),
+    `-Dcassandra.config=file://${yaml}`,
+    `-Dlogback.configurationFile=${logback}`,
+    `-Dcassandra.storagedir=${plan.dir}`,
+    '-Dcassandra.skip_wait_for_gossip_to_settle=0',
+    '-Dcassandra.ring_delay_ms=0',
+    '-Djava.net.preferIPv4Stack=true',
+    '-cp',
+    classpath,
+    'org.apache.cassandra.service.CassandraDaemon',
+  ];
+  return startServerProcess('java', args, join(plan.dir, 'stdout.log'));
+}
+
+async function untilServing(node: LocalCassandraNode, port: number, dir: string): Promise<void> {
+  const began = performance.now();
+  while (!(await accepts(node.address, port))) {
+    if (node.process.hasEnded() || performance.now() - began > startMaxMs)
+      throw new Error(`Cassandra on ${node.address} did not start; see the logs below ${dir}`);
+    await afterMs(pollMs);
+  }
+}
+
+/** Until every node knows every other and all have one schema version. */
+async function untilAgreed(addresses: readonly string[], port: number): Promise<void> {
+  const client = new cassandra.Client({
+    contactPoints: addresses.map((address) => `${address}:${port}`),
+    localDataCenter: 'datacenter1',
+  });
+  try {
+    await client.connect();
+    const began = performance.now();
+    for (;;) {
+      const local = await client.execute('SELECT schema_version FROM system.local');
+      const peers = await client.execute('SELECT schema_version FROM system.peers_v2');
+      const versions = [...local.rows, ...peers.rows].map((row) => String(row.schema_version));
+      if (versions.length === addresses.length && new Set(versions).size === 1) return;
+      if (performance.now() - began > startMaxMs) throw new Error('The nodes of Cassandra do not agree on a schema');
+      await afterMs(pollMs);
+    }
+  } finally {
+    await client.shutdown();
+  }
+}

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
+
+/** SIGTERM, and SIGKILL for what is still there after this long. */
+const termGraceMs = 8_000;
+const WATCHDOG = 'read -r line; kill -TERM "$1" 2>/dev/null; sleep 8; kill -KILL "$1" 2>/dev/null';
+
+/** A server that runs as a child of this process, and never longer than this process. */
+export interface ServerProcess {
+  readonly pid: number;
+  /** When it has ended, by itself or not. */
+  readonly ended: Promise<void>;
+  hasEnded(): boolean;
+  /** SIGSTOP: it answers nothing and keeps all it has, until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** SIGKILL, and wait until it is gone. */
+  kill(): Promise<void>;
+  /** SIGTERM, after 8 s SIGKILL, and wait until it is gone. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a server whose output goes to `logFile`. A small shell beside it ends it should this process be killed: it
+ * waits on a pipe that only this process holds.
+ */
+export async function startServerProcess(
+  command: string,
+  args: readonly string[],
+  logFile: string,
+): Promise<ServerProcess> {
+  const log = openSync(logFile, 'a');
+  const child = spawn(command, args, { stdio: ['ignore', log, log] });
+  const pid = await startedPid(child);
+  const watchdog = spawn('sh', ['-c', WATCHDOG, 'sh', String(pid)], { stdio: ['pipe', 'ignore', 'ignore'] });
+  watchdog.unref();
+  // A watchdog that is gone already cannot be told anything; nothing else is ever written to it.
+  watchdog.stdin.on('error', () => {});
+  let over = false;
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => {
+      over = true;
+      // Before its pipe closes: by then the pid may belong to somebody else.
+      watchdog.kill('SIGKILL');
+      resolve();
+    });
+  });
+  const signal = (name: NodeJS.Signals) => {
+    if (!over) child.kill(name);
+  };
+  return {
+    pid,
+    ended,
+    hasEnded: () => over,
+    pause: () => signal('SIGSTOP'),
+    resume: () => signal('SIGCONT'),
+    async kill() {
+      signal('SIGKILL');
+      await ended;
+    },
+    async stop() {
+      signal('SIGCONT');
+      signal('SIGTERM');
+      const late = setTimeout(() => signal('SIGKILL'), termGraceMs);
+      await ended;
+      clearTimeout(late);
+    },
+  };
+}
+
+function startedPid(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('spawn', () => {
+      child.off('error', reject);
+      child.on('error', () => {});
+      if (child.pid !== undefined) resolve(child.pid);
+    });
+  });
+}
