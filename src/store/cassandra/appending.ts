@@ -1,0 +1,93 @@
+import { checkEntryRun } from '../entry-order.ts';
+import { type Claim, Fenced, type Head, type LedgerEntry, OutcomeUnknown } from '../ledger-store.ts';
+import { type BatchProjections, parsePending, projectionsOfBatch } from './batch-projections.ts';
+import { type BatchPlan, batchStatements, isSameHead, readBucketState, rowsOf } from './bucket.ts';
+import type { KnownLedger } from './known-ledgers.ts';
+import { type CqlSession, numberOf, textOf, Undecided } from './session.ts';
+
+/** A batch as it came, copied from the caller's entries and checked. */
+export interface Batch {
+  readonly bucket: number;
+  /** The head that it seals, wherever that is. */
+  readonly sealed: Head | null;
+  readonly rows: readonly (readonly [seq: number, row: string])[];
+  readonly last: Head;
+  readonly projections: BatchProjections;
+}
+
+/** TypeError for entries that do not follow one another; RangeError for more than a bucket takes. */
+export function batchOf(entries: readonly LedgerEntry[], bucketEvents: number): Batch {
+  const { first, last } = checkEntryRun(entries);
+  if (entries.length > bucketEvents) throw new RangeError(`An append has at most ${bucketEvents} entries`);
+  const bucket = Math.floor(first.seq / bucketEvents);
+  return {
+    bucket,
+    sealed: first.seq === 0 ? null : { seq: first.seq - 1, hash: first.prevHash },
+    rows: rowsOf(entries),
+    last: { seq: last.seq, hash: last.hash },
+    projections: projectionsOfBatch(bucket, entries),
+  };
+}
+
+/** How a batch can be written, and what has to be projected before. */
+export interface PlannedBatch {
+  readonly plan: BatchPlan;
+  readonly unprojected: BatchProjections | null;
+}
+
+/**
+ * Finds out on which condition a batch may go in. One that follows what this process itself wrote under the same claim
+ * needs no look at the store. The first batch of a bucket has no head to compare there: the bucket before, read at
+ * SERIAL, has to be full, end in the hash that is sealed, and be of the same claim unless this bucket itself is.
+ *
+ * Fenced where the claim or the head is another already: nothing was sent then.
+ */
+export async function planBatch(
+  session: CqlSession,
+  claim: Claim,
+  batch: Batch,
+  known: KnownLedger | null,
+): Promise<PlannedBatch> {
+  const { ledgerId, fence } = claim;
+  const { bucket, sealed, rows, last, projections } = batch;
+  const own = known !== null && known.fence === fence && isSameHead(known.head, sealed) ? known : null;
+  const planned = (before: Head | null, standing: string | null, pending: string): PlannedBatch => ({
+    plan: { ledgerId, fence, standing, before, rows, last, projections },
+    unprojected: own === null ? parsePending(pending) : null,
+  });
+  if (own !== null && own.bucket === bucket && sealed !== null) return planned(sealed, fence, '');
+
+  const state = await readBucketState(session, ledgerId, bucket);
+  if (state.head !== null) {
+    if (state.fence !== fence || !isSameHead(state.head, sealed)) throw new Fenced();
+    return planned(sealed, fence, state.pending);
+  }
+  if (sealed === null) {
+    if (state.fence !== fence) throw new Fenced();
+    return planned(null, fence, '');
+  }
+  if (bucket === 0) throw new Fenced();
+  const before = await readBucketState(session, ledgerId, bucket - 1, true);
+  const mayWrite = state.fence === fence || (state.fence === null && before.fence === fence);
+  if (!mayWrite || !isSameHead(before.head, sealed)) throw new Fenced();
+  return planned(null, state.fence, before.pending);
+}
+
+/** Writes a planned batch. Throws Fenced or OutcomeUnknown, or LedgerError where nothing was sent. */
+export async function writeBatch(session: CqlSession, plan: BatchPlan): Promise<void> {
+  const decision = await session.decide(batchStatements(plan)).catch((error: unknown) => {
+    throw error instanceof Undecided ? new OutcomeUnknown(error) : error;
+  });
+  if (decision.applied) return;
+  const standing: Head | null = headIn(decision.row);
+  // Our own head under our own claim: the batch, or its twin, is there after all. Only a claim makes that certain.
+  if (textOf(decision.row, 'fence') === plan.fence && isSameHead(standing, plan.last))
+    throw new OutcomeUnknown(new Error('the condition did not hold, and yet the head is the one to be written'));
+  throw new Fenced();
+}
+
+function headIn(row: Parameters<typeof textOf>[0]): Head | null {
+  const seq = numberOf(row, 'head_seq');
+  const hash = textOf(row, 'head_hash');
+  return seq === null || hash === null ? null : { seq, hash };
+}

@@ -1,0 +1,70 @@
+import type { CommandMark } from '../../domain/event.ts';
+import type { LedgerEntry } from '../ledger-store.ts';
+
+/**
+ * The projections of one batch as they are written, and as the batch itself keeps them (`pending`) until the next one:
+ * one form for both, so that finishing somebody else's work is doing one's own.
+ */
+export interface BatchProjections {
+  /** The bucket that the batch is in. */
+  readonly bucket: number;
+  readonly scopes: readonly (readonly [scope: string, seqs: readonly number[]])[];
+  readonly commands: readonly (readonly [seq: number, command: CommandMark])[];
+  /** The newest value of each key. */
+  readonly cells: readonly (readonly [key: string, seq: number, value: string])[];
+  readonly lines: readonly (readonly [list: string, order: string, value: string])[];
+}
+
+export function projectionsOfBatch(bucket: number, entries: readonly LedgerEntry[]): BatchProjections {
+  const scopes = new Map<string, number[]>();
+  const commands: [number, CommandMark][] = [];
+  const cells = new Map<string, readonly [string, number, string]>();
+  const lines: [string, string, string][] = [];
+  for (const { seq, projections } of entries)
+    for (const projection of projections)
+      switch (projection.kind) {
+        case 'scope': {
+          const seqs = scopes.get(projection.scope) ?? [];
+          seqs.push(seq);
+          scopes.set(projection.scope, seqs);
+          break;
+        }
+        case 'command': {
+          const { id, fingerprint, permanent } = projection.command;
+          commands.push([seq, { id, fingerprint, permanent }]);
+          break;
+        }
+        case 'cell':
+          cells.set(projection.key, [projection.key, seq, projection.value]);
+          break;
+        case 'line':
+          lines.push([projection.list, projection.order, projection.value]);
+          break;
+      }
+  return { bucket, scopes: [...scopes], commands, cells: [...cells.values()], lines };
+}
+
+/** '' where there is nothing to project. */
+export function formatPending({ bucket, scopes, commands, cells, lines }: BatchProjections): string {
+  if (scopes.length + commands.length + cells.length + lines.length === 0) return '';
+  const marks = commands.map(([seq, { id, fingerprint, permanent }]) => [seq, id, fingerprint, permanent ? 1 : 0]);
+  return JSON.stringify([bucket, scopes, marks, cells, lines]);
+}
+
+type PendingForm = readonly [
+  bucket: number,
+  scopes: BatchProjections['scopes'],
+  marks: readonly (readonly [seq: number, id: string, fingerprint: string, permanent: 0 | 1])[],
+  cells: BatchProjections['cells'],
+  lines: BatchProjections['lines'],
+];
+
+/** What formatPending wrote. */
+export function parsePending(text: string): BatchProjections | null {
+  if (text === '') return null;
+  const [bucket, scopes, marks, cells, lines] = JSON.parse(text) as PendingForm;
+  const commands = marks.map(([seq, id, fingerprint, permanent]) => {
+    return [seq, { id, fingerprint, permanent: permanent === 1 }] as const;
+  });
+  return { bucket, scopes, commands, cells, lines };
+}

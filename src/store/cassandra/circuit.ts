@@ -1,0 +1,107 @@
+import { LedgerError } from '../../domain/errors.ts';
+
+/** Statements at once. Beyond it Cassandra is too slow for what is asked, and more would only take memory. */
+const inFlightMax = 4_096;
+/** Failures in a row, with no answer between them, after which the store counts as gone. */
+const failuresToOpen = 8;
+/** How long nothing is tried then, before one statement finds out. */
+const openMs = 500;
+/** What a refusal waits, so that who tries again at once does not keep the process busy with it. */
+const refusalMs = 100;
+
+/** What an attempt says about Cassandra: it answered (even if with an error of the statement's), or it is not there. */
+export type Health = 'answered' | 'gone';
+
+/**
+ * Stands before every statement. While Cassandra does not answer, statements are refused, `unavailable`, without being
+ * sent, but for one that finds out every half second; nothing queues up. Recovery needs no restart.
+ */
+export class Circuit {
+  readonly #healthOf: (error: unknown) => Health;
+  readonly #isReachable: () => boolean;
+  #inFlight = 0;
+  #failures = 0;
+  #state: 'closed' | 'open' | 'probing' = 'closed';
+  #isShut = false;
+
+  /** `isReachable`: whether a connection to any node stands. */
+  constructor(healthOf: (error: unknown) => Health, isReachable: () => boolean) {
+    this.#healthOf = healthOf;
+    this.#isReachable = isReachable;
+  }
+
+  /** Statements under way. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /**
+   * Runs one statement, at most `deadlineMs`. LedgerError `unavailable` or `overloaded` where it was not sent; whatever
+   * else is thrown came from the attempt.
+   */
+  async run<T>(deadlineMs: number, attempt: () => Promise<T>): Promise<T> {
+    if (this.#inFlight >= inFlightMax) throw new LedgerError('overloaded', 'The store has too much to do.');
+    this.#inFlight++;
+    try {
+      if (this.#isShut || this.#state === 'probing' || this.#state === 'open') return await this.#refuse();
+      if (!this.#isReachable()) return await this.#refuse();
+      const probes = this.#failures >= failuresToOpen;
+      if (probes) this.#state = 'probing';
+      try {
+        const result = await withDeadline(deadlineMs, attempt());
+        this.#answered();
+        return result;
+      } catch (error) {
+        if (this.#healthOf(error) === 'answered') this.#answered();
+        else this.#failed();
+        throw error;
+      }
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  /** Nothing is sent any more. */
+  shut(): void {
+    this.#isShut = true;
+  }
+
+  #answered(): void {
+    this.#failures = 0;
+    this.#state = 'closed';
+  }
+
+  #failed(): void {
+    this.#failures++;
+    if (this.#failures < failuresToOpen || this.#state === 'open') return;
+    this.#state = 'open';
+    setTimeout(() => {
+      if (this.#state === 'open') this.#state = 'closed';
+    }, openMs).unref();
+  }
+
+  async #refuse(): Promise<never> {
+    await new Promise((resolve) => setTimeout(resolve, refusalMs));
+    throw new LedgerError('unavailable', 'The store cannot be reached; nothing was written.');
+  }
+}
+
+/** Thrown where an attempt took longer than it may. It may still be carried out. */
+export class DeadlinePassed extends Error {
+  constructor(deadlineMs: number) {
+    super(`no answer within ${deadlineMs} ms`);
+    this.name = 'DeadlinePassed';
+  }
+}
+
+async function withDeadline<T>(deadlineMs: number, attempt: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const passed = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new DeadlinePassed(deadlineMs)), deadlineMs);
+  });
+  try {
+    return await Promise.race([attempt, passed]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

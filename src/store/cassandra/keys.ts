@@ -1,0 +1,51 @@
+import { sha256Hex } from '../../domain/hash.ts';
+import { orderMaxBytes, recordIdMaxBytes } from '../store-text.ts';
+
+/** Partition keys end at 64 KiB, over all their columns. */
+const plainMaxBytes = 8_192;
+const ESCAPE = '\0';
+
+/**
+ * A text as part of a partition key: itself, readable, wherever it may be. The empty text (which cannot be a key) and
+ * texts that start with NUL stand behind another NUL; very long ones as their hash.
+ */
+export function keyText(text: string): string {
+  if (Buffer.byteLength(text) > plainMaxBytes) return `${ESCAPE}#${sha256Hex(text)}`;
+  return text === '' || text.startsWith(ESCAPE) ? `${ESCAPE}${text}` : text;
+}
+
+/** An order or id to start reading at. Beyond the bound nothing is stored, so what is cut off there changes no comparison. */
+export function readFrom(text: string): string {
+  const max = Math.max(orderMaxBytes, recordIdMaxBytes) + 2;
+  return text.length <= max ? text : text.slice(0, max).toWellFormed();
+}
+
+/** Events of one scope in one partition, at most: a row is some 20 bytes. */
+export const scopeSpanEvents = 2 ** 22;
+
+export function scopeSpan(seq: number): number {
+  return Math.floor(seq / scopeSpanEvents);
+}
+
+const hourMs = 60 * 60 * 1000;
+/** Marks of one ledger that were made in the same six hours share a partition. */
+const commandWindowMs = 6 * hourMs;
+export const commandTtlSeconds = 24 * 60 * 60;
+/** Clocks of nodes differ by less. */
+const clockSkewMs = 5 * 60 * 1000;
+const permanentSlots = 4;
+
+/** Where the mark of a command made at `nowMs` goes: a window of time (0 and up), or below 0 where it counts for ever. */
+export function commandSlot(id: string, permanent: boolean, nowMs: number): number {
+  if (permanent) return -1 - (Number.parseInt(sha256Hex(id).slice(0, 2), 16) % permanentSlots);
+  return Math.floor(nowMs / commandWindowMs);
+}
+
+/** All slots in which a mark that still counts may be. */
+export function commandSlots(nowMs: number): number[] {
+  const slots = Array.from({ length: permanentSlots }, (_, index) => -1 - index);
+  const last = Math.floor((nowMs + clockSkewMs) / commandWindowMs);
+  const first = Math.floor((nowMs - commandTtlSeconds * 1000 - clockSkewMs) / commandWindowMs);
+  for (let slot = Math.max(first, 0); slot <= last; slot++) slots.push(slot);
+  return slots;
+}

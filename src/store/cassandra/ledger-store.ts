@@ -1,0 +1,185 @@
+import { LedgerError } from '../../domain/errors.ts';
+import {
+  type Cell,
+  type Claim,
+  type FoundCommand,
+  type Head,
+  type LedgerEntry,
+  type LedgerStore,
+  type Line,
+  OutcomeUnknown,
+  type Page,
+  type ScopeEntries,
+  type ScopePage,
+  type Snapshot,
+  type StoredEntry,
+} from '../ledger-store.ts';
+import { type Batch, batchOf, planBatch, writeBatch } from './appending.ts';
+import { type BatchProjections, parsePending } from './batch-projections.ts';
+import { bucketEvents as bucketEventsByDefault, isSameHead, readBucketState } from './bucket.ts';
+import { takeClaim } from './claiming.ts';
+import { commandSlots, keyText } from './keys.ts';
+import { KnownLedgers } from './known-ledgers.ts';
+import { readLines } from './lines.ts';
+import { bucketOfNext, findLogEnd } from './log-end.ts';
+import { readLog } from './log-reading.ts';
+import { writeProjections } from './projecting.ts';
+import { readScopePage } from './scopes.ts';
+import { type CqlSession, numberOf, textOf } from './session.ts';
+import { readSnapshot, writeSnapshot } from './snapshots.ts';
+import { Turns } from './turns.ts';
+
+const FENCE_BYTES = 16;
+/** How often projections are tried before the outcome counts as unknown, and what lies between; each try is bounded itself. */
+const projectionPausesMs: readonly number[] = [20, 100, 500];
+
+const COMMANDS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot IN ? AND id IN ?';
+const CELL = 'SELECT version, value FROM cell WHERE key = ?';
+
+export interface CassandraLedgerOptions {
+  readonly session: CqlSession;
+  /** Milliseconds since 1970; only the keeping of command marks and which snapshot is newest depend on it. */
+  readonly now: () => number;
+  readonly random: (bytes: number) => Buffer;
+  /** Fixed when the keyspace is made; smaller ones are for tests. An append has at most so many entries. */
+  readonly bucketEvents?: number;
+}
+
+/**
+ * The ledgers of a keyspace. Who may append is decided by Paxos on the static columns of the bucket that takes the next
+ * event (bucket.ts, claiming.ts, appending.ts).
+ *
+ * Invariant: when a batch is written, everything before it is projected. So only the newest batch of a ledger can lack
+ * projections, and it carries them itself until then: a claim finishes them, whoever wrote it.
+ */
+export class CassandraLedgerStore implements LedgerStore {
+  readonly #session: CqlSession;
+  readonly #now: () => number;
+  readonly #random: (bytes: number) => Buffer;
+  readonly #bucketEvents: number;
+  readonly #turns = new Turns();
+  readonly #known = new KnownLedgers();
+
+  constructor({ session, now, random, bucketEvents = bucketEventsByDefault }: CassandraLedgerOptions) {
+    this.#session = session;
+    this.#now = now;
+    this.#random = random;
+    this.#bucketEvents = bucketEvents;
+  }
+
+  claim(ledgerId: string): Promise<Claim> {
+    return this.#turns.take(ledgerId, 'takeover', () => this.#claim(ledgerId));
+  }
+
+  async #claim(ledgerId: string): Promise<Claim> {
+    const known = this.#known.get(ledgerId);
+    const newFence = () => this.#random(FENCE_BYTES).toString('hex');
+    const { claim, end } = await takeClaim(
+      this.#session,
+      ledgerId,
+      this.#bucketEvents,
+      known?.bucket ?? null,
+      newFence,
+    );
+    if (known === null || !isSameHead(known.head, claim.head)) {
+      this.#known.forget(ledgerId);
+      const unprojected = parsePending(end.state.pending);
+      if (unprojected !== null) await this.#project(ledgerId, unprojected, end.bucket > 0);
+    }
+    this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket });
+    return claim;
+  }
+
+  async append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void> {
+    const batch = batchOf(entries, this.#bucketEvents);
+    await this.#turns.take(claim.ledgerId, 'write', () => this.#append(claim, batch));
+  }
+
+  async #append({ ledgerId, fence, head }: Claim, batch: Batch): Promise<void> {
+    const claim: Claim = { ledgerId, fence, head };
+    const known = this.#known.get(ledgerId);
+    const { plan, unprojected } = await planBatch(this.#session, claim, batch, known);
+    if (unprojected !== null) await this.#project(ledgerId, unprojected, unprojected.bucket > 0);
+    this.#known.forget(ledgerId);
+    await writeBatch(this.#session, plan);
+    try {
+      await this.#project(ledgerId, batch.projections, plan.before === null);
+    } catch (error) {
+      // It was written, and the next claim finishes it; but nobody may be told so before.
+      throw new OutcomeUnknown(error);
+    }
+    this.#known.set(ledgerId, { fence, head: batch.last, bucket: batch.bucket });
+  }
+
+  /** Projects, at once or a little later. */
+  async #project(ledgerId: string, projections: BatchProjections, isFirst: boolean): Promise<void> {
+    for (const pauseMs of [...projectionPausesMs, null]) {
+      try {
+        await writeProjections(this.#session, ledgerId, projections, isFirst, this.#now());
+        return;
+      } catch (error) {
+        if (pauseMs === null || !(error instanceof LedgerError)) throw error;
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    }
+  }
+
+  async stands({ ledgerId, fence }: Claim, head: Head | null): Promise<boolean> {
+    const bucket = bucketOfNext(head, this.#bucketEvents);
+    const [state, before] = await Promise.all([
+      readBucketState(this.#session, ledgerId, bucket),
+      bucket === 0 ? null : readBucketState(this.#session, ledgerId, bucket - 1),
+    ]);
+    if (state.head !== null || bucket === 0) return state.fence === fence && isSameHead(state.head, head);
+    const isOwn = state.fence === fence || (state.fence === null && before?.fence === fence);
+    return isOwn && isSameHead(before?.head ?? null, head);
+  }
+
+  async head(ledgerId: string): Promise<Head | null> {
+    const from = this.#known.get(ledgerId)?.bucket ?? null;
+    return (await findLogEnd(this.#session, ledgerId, this.#bucketEvents, from)).head;
+  }
+
+  read(ledgerId: string, from: number, limit: number): Promise<StoredEntry[]> {
+    return readLog(this.#session, ledgerId, this.#bucketEvents, from, limit);
+  }
+
+  readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
+    return readScopePage(this.#session, ledgerId, scope, page, async () => (await this.head(ledgerId))?.seq ?? -1);
+  }
+
+  async findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>> {
+    const found = new Map<string, FoundCommand>();
+    if (ids.length === 0) return found;
+    const byKey = new Map(ids.map((id) => [keyText(id), id]));
+    const params = [keyText(ledgerId), commandSlots(this.#now()), [...byKey.keys()]];
+    const newest = new Map<string, FoundCommand>();
+    for (const row of await this.#session.read({ cql: COMMANDS, params })) {
+      const [key, seq] = [textOf(row, 'id') ?? '', numberOf(row, 'seq') ?? 0];
+      if (seq >= (newest.get(key)?.seq ?? 0)) newest.set(key, { seq, fingerprint: textOf(row, 'fingerprint') ?? '' });
+    }
+    for (const [key, id] of byKey) {
+      const command = newest.get(key);
+      if (command !== undefined) found.set(id, command);
+    }
+    return found;
+  }
+
+  async cell(key: string): Promise<Cell | null> {
+    const [row] = await this.#session.read({ cql: CELL, params: [keyText(key)] });
+    const [version, value] = [numberOf(row, 'version'), textOf(row, 'value')];
+    return version === null || value === null ? null : { version, value };
+  }
+
+  lines(list: string, page: Page): Promise<Line[]> {
+    return readLines(this.#session, list, page);
+  }
+
+  snapshot(owner: string): Promise<Snapshot | null> {
+    return readSnapshot(this.#session, owner);
+  }
+
+  saveSnapshot(owner: string, snapshot: Snapshot): Promise<void> {
+    return writeSnapshot(this.#session, owner, snapshot, this.#now());
+  }
+}

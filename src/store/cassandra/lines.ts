@@ -1,0 +1,30 @@
+import type { Line, Page } from '../ledger-store.ts';
+import { keyText, readFrom } from './keys.ts';
+import { type CqlSession, textOf } from './session.ts';
+
+const UP = 'FROM line WHERE list = ? LIMIT ?';
+const UP_FROM = 'FROM line WHERE list = ? AND line_order >= ? LIMIT ?';
+const DOWN = 'FROM line WHERE list = ? ORDER BY line_order DESC LIMIT ?';
+const DOWN_FROM = 'FROM line WHERE list = ? AND line_order <= ? ORDER BY line_order DESC LIMIT ?';
+
+/** Lines of a list. An offset costs reading the orders that it skips, not their values. */
+export async function readLines(session: CqlSession, list: string, page: Page): Promise<Line[]> {
+  const { limit, offset = 0, descending = false } = page;
+  if (limit <= 0) return [];
+  const read = async (columns: string, from: string | undefined, max: number): Promise<Line[]> => {
+    const key = keyText(list);
+    const statement =
+      from === undefined
+        ? { cql: `SELECT ${columns} ${descending ? DOWN : UP}`, params: [key, max] }
+        : { cql: `SELECT ${columns} ${descending ? DOWN_FROM : UP_FROM}`, params: [key, readFrom(from), max] };
+    const rows = await session.read(statement);
+    return rows.map((row) => ({ order: textOf(row, 'line_order') ?? '', value: textOf(row, 'value') ?? '' }));
+  };
+  let { from } = page;
+  if (offset > 0) {
+    const first = (await read('line_order', from, offset + 1))[offset];
+    if (first === undefined) return [];
+    from = first.order;
+  }
+  return read('line_order, value', from, limit);
+}

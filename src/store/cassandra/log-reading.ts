@@ -1,0 +1,75 @@
+import type { StoredEntry } from '../ledger-store.ts';
+import { readBucketState } from './bucket.ts';
+import { keyText } from './keys.ts';
+import { bucketOfNext } from './log-end.ts';
+import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
+
+const FROM = 'SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND seq >= ? LIMIT ?';
+const AT = 'SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND seq IN ?';
+/** Seqs asked for by one statement, and statements at once: events of a scope may be far apart. */
+const seqsMax = 64;
+const readsAtOnceMax = 16;
+
+/** Entries from seq `from` on, in order, at most `limit`, over as many buckets as it takes. */
+export async function readLog(
+  session: CqlSession,
+  ledgerId: string,
+  bucketEvents: number,
+  from: number,
+  limit: number,
+): Promise<StoredEntry[]> {
+  if (limit <= 0) return [];
+  let bucket = Math.floor(from / bucketEvents);
+  const entries = await readBucket(session, ledgerId, bucket, from, limit);
+  // The first seqs of a bucket may have come with the batch that filled the one before.
+  if (bucket > 0 && entries[0]?.seq !== from)
+    entries.unshift(...(await readBucket(session, ledgerId, bucket - 1, from, limit)));
+  while (entries.length < limit) {
+    const { head } = await readBucketState(session, ledgerId, bucket);
+    if (head === null || bucketOfNext(head, bucketEvents) === bucket) break;
+    bucket++;
+    entries.push(...(await readBucket(session, ledgerId, bucket, from, limit - entries.length)));
+  }
+  return entries.slice(0, limit);
+}
+
+/** Entries by their places; those that are gone are left out. In the order of `places`. */
+export async function readPlaces(
+  session: CqlSession,
+  ledgerId: string,
+  places: readonly { readonly seq: number; readonly bucket: number }[],
+): Promise<StoredEntry[]> {
+  const byBucket = new Map<number, number[]>();
+  for (const { seq, bucket } of places) byBucket.set(bucket, [...(byBucket.get(bucket) ?? []), seq]);
+  const asked: (readonly [bucket: number, seqs: number[]])[] = [];
+  for (const [bucket, seqs] of byBucket)
+    for (let at = 0; at < seqs.length; at += seqsMax) asked.push([bucket, seqs.slice(at, at + seqsMax)]);
+  const found = new Map<number, StoredEntry>();
+  let next = 0;
+  const work = async () => {
+    for (let part = asked[next++]; part !== undefined; part = asked[next++]) {
+      const [bucket, seqs] = part;
+      const rows = await session.read({ cql: AT, params: [keyText(ledgerId), bucket, seqs.map(BigInt)] });
+      for (const entry of rows.flatMap(entryOf)) found.set(entry.seq, entry);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(asked.length, readsAtOnceMax) }, work));
+  return places.flatMap(({ seq }) => found.get(seq) ?? []);
+}
+
+async function readBucket(
+  session: CqlSession,
+  ledgerId: string,
+  bucket: number,
+  from: number,
+  limit: number,
+): Promise<StoredEntry[]> {
+  const rows = await session.read({ cql: FROM, params: [keyText(ledgerId), bucket, BigInt(from), limit] });
+  return rows.flatMap(entryOf);
+}
+
+function entryOf(row: Row): StoredEntry[] {
+  const seq = numberOf(row, 'seq');
+  const text = textOf(row, 'row');
+  return seq === null || text === null ? [] : [{ seq, row: text }];
+}

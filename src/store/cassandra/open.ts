@@ -1,0 +1,74 @@
+import type { LedgerStore } from '../ledger-store.ts';
+import type { RecordStore } from '../record-store.ts';
+import { StartError } from '../start-error.ts';
+import { connect } from './connect.ts';
+import { createClient, driverSession } from './driver-session.ts';
+import { ClusterFacts } from './facts.ts';
+import { CassandraLedgerStore } from './ledger-store.ts';
+import { CassandraRecordStore } from './record-store.ts';
+import { schemaFact } from './schema.ts';
+import { checkDataCenters, checkServers, replicasOf } from './server-checks.ts';
+import type { CqlSession } from './session.ts';
+import type { CassandraSettings } from './settings.ts';
+
+export interface CassandraOptions {
+  readonly settings: CassandraSettings;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly random: (bytes: number) => Buffer;
+  /** What the stores use in place of the session over the driver: tests put faults between. */
+  readonly around?: (session: CqlSession) => CqlSession;
+}
+
+/** A clustered node's stores, all in one keyspace. */
+export interface CassandraStores extends AsyncDisposable {
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  readonly facts: ClusterFacts;
+  /** Throws LedgerError `unavailable` while Cassandra does not answer: for health and readiness. */
+  check(): Promise<void>;
+}
+
+/**
+ * Opens a keyspace that `schema apply` has made; nothing of it is made or changed here. StartError, with a sentence that
+ * says what to do, where Cassandra cannot be reached, the schema is missing or another, or the settings are not safe.
+ */
+export async function openCassandra({ settings, now, random, around }: CassandraOptions): Promise<CassandraStores> {
+  const client = createClient(settings, settings.keyspace);
+  await connect(client, settings);
+  const opened = driverSession(client, settings);
+  try {
+    const replicas = await replicasOf(client, settings.keyspace);
+    checkDataCenters([...(replicas?.keys() ?? [])], settings);
+    await checkServers(client, settings);
+    const facts = new ClusterFacts(opened.session);
+    const bucketEvents = await checkSchema(facts, settings);
+    const session = around?.(opened.session) ?? opened.session;
+    return {
+      ledgers: new CassandraLedgerStore({ session, now, random, bucketEvents }),
+      records: new CassandraRecordStore(session, random),
+      facts,
+      check: async () => void (await facts.get(schemaFact.name)),
+      [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await opened[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Events in a bucket, as stored when the schema was applied. */
+async function checkSchema(facts: ClusterFacts, { keyspace }: CassandraSettings): Promise<number> {
+  const version = await facts.get(schemaFact.name).catch((error: unknown) => {
+    if (error instanceof Error && /fact/.test(error.message) && /not exist|unconfigured/.test(error.message))
+      return null;
+    throw error;
+  });
+  if (version === null)
+    throw new StartError(`Keyspace ${keyspace} has no schema of this service: run \`ledger-trust schema apply\`.`);
+  if (version !== schemaFact.value)
+    throw new StartError(
+      `Keyspace ${keyspace} has schema version ${version}, this version of the service needs ${schemaFact.value}: start the version that fits it, or run \`ledger-trust schema apply\` of the newer one.`,
+    );
+  return Number(await facts.get('bucket-events'));
+}

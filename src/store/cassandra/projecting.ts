@@ -1,0 +1,79 @@
+import type { BatchProjections } from './batch-projections.ts';
+import { commandSlot, commandTtlSeconds, keyText, scopeSpan } from './keys.ts';
+import type { CqlSession, Statement } from './session.ts';
+
+const SCOPE = 'INSERT INTO scope_event (ledger_id, scope, span, seq, bucket) VALUES (?, ?, ?, ?, ?)';
+const MARK = 'INSERT INTO command (ledger_id, slot, id, seq, fingerprint) VALUES (?, ?, ?, ?, ?)';
+const MARK_FOR_A_DAY = `${MARK} USING TTL ${commandTtlSeconds}`;
+const CELL = 'INSERT INTO cell (key, version, value) VALUES (?, ?, ?) USING TIMESTAMP ?';
+const LINE = 'INSERT INTO line (list, line_order, value) VALUES (?, ?, ?)';
+const BUCKET = 'INSERT INTO ledger (ledger_id, bucket) VALUES (?, ?) USING TIMESTAMP ?';
+
+/** Partitions written to at once: a batch of 64 events under 64 masters has as many. */
+const writesAtOnceMax = 16;
+/** What one write to a partition holds at most: far more than any batch has. */
+const statementsMax = 256;
+
+/**
+ * Writes what follows from a batch, a write for each partition. It may be done again, late, and by several at once:
+ * every row is the same whoever writes it, and cells carry their seq as timestamp.
+ * `isFirst`: the batch begins its bucket, which is where looking for the head will start from now on.
+ */
+export async function writeProjections(
+  session: CqlSession,
+  ledgerId: string,
+  projections: BatchProjections,
+  isFirst: boolean,
+  nowMs: number,
+): Promise<void> {
+  const writes = projectionWrites(ledgerId, projections, nowMs);
+  if (isFirst && projections.bucket > 0) writes.push([bucketHint(ledgerId, projections.bucket)]);
+  await writeAll(session, writes);
+}
+
+/** Where looking for the head of a ledger may start. An older hint never replaces a newer one. */
+export function bucketHint(ledgerId: string, bucket: number): Statement {
+  return { cql: BUCKET, params: [keyText(ledgerId), bucket, BigInt(bucket)] };
+}
+
+/** Statements grouped by their partition. */
+export function projectionWrites(
+  ledgerId: string,
+  { bucket, scopes, commands, cells, lines }: BatchProjections,
+  nowMs: number,
+): Statement[][] {
+  const ledger = keyText(ledgerId);
+  const groups = new Map<string, Statement[]>();
+  const put = (partition: readonly unknown[], cql: string, params: readonly unknown[]) => {
+    const key = JSON.stringify(partition);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [{ cql, params }]);
+    else group.push({ cql, params });
+  };
+  for (const [scope, seqs] of scopes)
+    for (const seq of seqs) {
+      const span = scopeSpan(seq);
+      put(['scope', scope, span], SCOPE, [ledger, keyText(scope), span, BigInt(seq), bucket]);
+    }
+  for (const [seq, { id, fingerprint, permanent }] of commands) {
+    const slot = commandSlot(id, permanent, nowMs);
+    put(['command', slot], permanent ? MARK : MARK_FOR_A_DAY, [ledger, slot, keyText(id), BigInt(seq), fingerprint]);
+  }
+  for (const [key, seq, value] of cells) put(['cell', key], CELL, [keyText(key), BigInt(seq), value, BigInt(seq + 1)]);
+  for (const [list, order, value] of lines) put(['line', list], LINE, [keyText(list), order, value]);
+  return [...groups.values()].flatMap(inParts);
+}
+
+async function writeAll(session: CqlSession, writes: readonly (readonly Statement[])[]): Promise<void> {
+  let next = 0;
+  const work = async () => {
+    for (let write = writes[next++]; write !== undefined; write = writes[next++]) await session.write(write);
+  };
+  await Promise.all(Array.from({ length: Math.min(writes.length, writesAtOnceMax) }, work));
+}
+
+function inParts(statements: readonly Statement[]): Statement[][] {
+  const parts: Statement[][] = [];
+  for (let at = 0; at < statements.length; at += statementsMax) parts.push(statements.slice(at, at + statementsMax));
+  return parts;
+}

@@ -1,0 +1,106 @@
+import type { Lookup } from '../record-store.ts';
+import { keyText } from './keys.ts';
+import type { CqlSession, Statement } from './session.ts';
+
+/**
+ * Where a record can be found otherwise than by its id: index rows. Each stands under a token that no other put uses,
+ * and counts only while the record itself names that token. So rows may be written before the record and removed after
+ * it without ever hiding what another writer put there.
+ */
+export interface Places {
+  readonly lookups: readonly PlacedLookup[];
+  readonly expiry: PlacedExpiry | null;
+}
+
+export interface PlacedLookup extends Lookup {
+  readonly token: string;
+}
+
+export interface PlacedExpiry {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly token: string;
+}
+
+export const noPlaces: Places = { lookups: [], expiry: null };
+
+const ADD_LOOKUP = 'INSERT INTO record_lookup (kind, name, value, line_order, id, put_token) VALUES (?, ?, ?, ?, ?, ?)';
+const DROP_LOOKUP =
+  'DELETE FROM record_lookup WHERE kind = ? AND name = ? AND value = ? AND line_order = ? AND id = ? AND put_token = ?';
+const ADD_EXPIRY = 'INSERT INTO record_expiry (minute, expires_at, kind, id, put_token) VALUES (?, ?, ?, ?, ?)';
+const DROP_EXPIRY =
+  'DELETE FROM record_expiry WHERE minute = ? AND expires_at = ? AND kind = ? AND id = ? AND put_token = ?';
+const ADD_MINUTE = 'INSERT INTO record_expiry_minute (part, minute) VALUES (0, ?)';
+
+const minuteMs = 60_000;
+
+/** What a record wants to be found by, with the tokens that it has already where nothing changes. */
+export function placesFor(lookups: readonly Lookup[], expiresAt: number | null, before: Places, token: string): Places {
+  const placed = lookups.map(({ name, value, order }) => {
+    const kept = before.lookups.find((old) => old.name === name && old.value === value && old.order === order);
+    return { name, value, order, token: kept?.token ?? token };
+  });
+  if (expiresAt === null) return { lookups: placed, expiry: null };
+  const kept = before.expiry?.at === expiresAt ? before.expiry : null;
+  return { lookups: placed, expiry: kept ?? { at: expiresAt, token } };
+}
+
+/** Those of `these` that `others` have not. */
+export function placesBeyond(these: Places, others: Places): Places {
+  const tokens = new Set(others.lookups.map(lookupKey));
+  const expiry = these.expiry !== null && these.expiry.token === others.expiry?.token ? null : these.expiry;
+  return { lookups: these.lookups.filter((lookup) => !tokens.has(lookupKey(lookup))), expiry };
+}
+
+/** Writes index rows; all are there when it resolves. */
+export async function addPlaces(session: CqlSession, kind: string, id: string, places: Places): Promise<void> {
+  // Before the row itself, so that no row stands in a minute that nobody looks into.
+  if (places.expiry !== null) await session.write([{ cql: ADD_MINUTE, params: [minuteOf(places.expiry.at)] }]);
+  await Promise.all(rowStatements(kind, id, places, ADD_LOOKUP, ADD_EXPIRY).map((row) => session.write([row])));
+}
+
+/** Removes index rows. */
+export async function dropPlaces(session: CqlSession, kind: string, id: string, places: Places): Promise<void> {
+  await Promise.all(rowStatements(kind, id, places, DROP_LOOKUP, DROP_EXPIRY).map((row) => session.write([row])));
+}
+
+function rowStatements(kind: string, id: string, places: Places, lookupCql: string, expiryCql: string): Statement[] {
+  const rows: Statement[] = places.lookups.map(({ name, value, order, token }) => ({
+    cql: lookupCql,
+    params: [keyText(kind), keyText(name), keyText(value), order, id, token],
+  }));
+  const { expiry } = places;
+  if (expiry !== null) {
+    const params = [minuteOf(expiry.at), BigInt(expiry.at), keyText(kind), id, expiry.token];
+    rows.push({ cql: expiryCql, params });
+  }
+  return rows;
+}
+
+export function minuteOf(ms: number): bigint {
+  return BigInt(Math.floor(ms / minuteMs));
+}
+
+type PlacesForm = readonly [
+  lookups: readonly (readonly [name: string, value: string, order: string, token: string])[],
+  expiry: readonly [at: number, token: string] | null,
+];
+
+/** As a record keeps them. */
+export function formatPlaces({ lookups, expiry }: Places): string {
+  const rows = lookups.map(({ name, value, order, token }) => [name, value, order, token]);
+  return JSON.stringify([rows, expiry === null ? null : [expiry.at, expiry.token]]);
+}
+
+export function parsePlaces(text: string | null): Places {
+  if (text === null) return noPlaces;
+  const [lookups, expiry] = JSON.parse(text) as PlacesForm;
+  return {
+    lookups: lookups.map(([name, value, order, token]) => ({ name, value, order, token })),
+    expiry: expiry === null ? null : { at: expiry[0], token: expiry[1] },
+  };
+}
+
+function lookupKey({ name, value, token }: PlacedLookup): string {
+  return JSON.stringify([name, value, token]);
+}

@@ -1,0 +1,149 @@
+import { LedgerError } from '../../domain/errors.ts';
+import type { FindPage, FoundRecord, PutResult, RecordStore, RecordWrite, StoredRecord } from '../record-store.ts';
+import { checkRecordWrite } from '../record-write.ts';
+import { recordIdMaxBytes } from '../store-text.ts';
+import { findRecords } from './record-finding.ts';
+import { addPlaces, dropPlaces, noPlaces, type Places, placesBeyond, placesFor } from './record-places.ts';
+import { putStatement, type RecordRow, readRecord, removeStatement } from './record-row.ts';
+import { sweepRecords } from './record-sweep.ts';
+import { type CqlSession, type Statement, textOf, Undecided } from './session.ts';
+import { Turns } from './turns.ts';
+
+const VERSION_BYTES = 16;
+/** Attempts to settle a conditional write whose outcome is unknown; each is bounded itself. */
+const settlingPausesMs: readonly number[] = [50, 250];
+
+/** What a turn answers, and what it left there. */
+interface Turned<T> {
+  readonly result: T;
+  readonly after: RecordRow;
+}
+
+/** `unsure`: another version stands there now, and whether ours stood there before it nobody can tell. */
+type Outcome = 'applied' | 'refused' | 'unsure';
+
+/**
+ * Records, each decided by Paxos on its version. Versions are random and never used again, so the very same conditional
+ * write can be sent once more to find out what became of it: it cannot be applied twice.
+ */
+export class CassandraRecordStore implements RecordStore {
+  readonly #session: CqlSession;
+  readonly #random: (bytes: number) => Buffer;
+  readonly #turns = new Turns();
+  /** What the last turn left, for those who have waited meanwhile: it stood there after they asked. */
+  readonly #left = new Map<string, RecordRow>();
+
+  constructor(session: CqlSession, random: (bytes: number) => Buffer) {
+    this.#session = session;
+    this.#random = random;
+  }
+
+  async get(kind: string, id: string): Promise<StoredRecord | null> {
+    return isId(id) ? (await readRecord(this.#session, kind, id)).shown : null;
+  }
+
+  async put(write: RecordWrite): Promise<PutResult> {
+    checkRecordWrite(write);
+    const copied: RecordWrite = { ...write, lookups: write.lookups.map((lookup) => ({ ...lookup })) };
+    return this.#inTurn(write.kind, write.id, (before) => this.#put(copied, before));
+  }
+
+  /** Throws nothing away that others need: a failure, or nobody waiting, ends what is known. */
+  async #inTurn<T>(kind: string, id: string, work: (before: RecordRow) => Promise<Turned<T>>): Promise<T> {
+    const key = JSON.stringify([kind, id]);
+    return this.#turns.take(key, 'write', async () => {
+      const before = this.#left.get(key) ?? (await readRecord(this.#session, kind, id));
+      this.#left.delete(key);
+      const { result, after } = await work(before);
+      if (this.#turns.hasWaiting(key)) this.#left.set(key, after);
+      return result;
+    });
+  }
+
+  async #put(
+    { kind, id, replaces, value, lookups, expiresAt }: RecordWrite,
+    before: RecordRow,
+  ): Promise<Turned<PutResult>> {
+    const standing = before.shown;
+    if (replaces !== (standing?.version ?? 'absent'))
+      return { result: { ok: false, current: standing }, after: before };
+    const version = this.#newVersion();
+    const places = placesFor(lookups, expiresAt ?? null, before.places, version);
+    const added = placesBeyond(places, before.places);
+    await addPlaces(this.#session, kind, id, added);
+    const outcome = await this.#settle(putStatement(kind, id, { version, value, places }, before.version), version);
+    if (outcome === 'unsure') throw unsettled();
+    if (outcome === 'refused') {
+      await this.#tidy(kind, id, added);
+      const after = await readRecord(this.#session, kind, id);
+      return { result: { ok: false, current: after.shown }, after };
+    }
+    await this.#tidy(kind, id, placesBeyond(before.places, places));
+    return { result: { ok: true, version }, after: { version, shown: { kind, id, version, value }, places } };
+  }
+
+  async remove(kind: string, id: string, version: string): Promise<boolean> {
+    if (!isId(id)) return false;
+    return this.#inTurn(kind, id, (before) => this.#remove(kind, id, version, before));
+  }
+
+  async #remove(kind: string, id: string, version: string, before: RecordRow): Promise<Turned<boolean>> {
+    if (before.shown?.version !== version) return { result: false, after: before };
+    const marker = this.#newVersion();
+    const outcome = await this.#settle(removeStatement(kind, id, marker, version), marker);
+    if (outcome === 'unsure') throw unsettled();
+    if (outcome === 'refused') return { result: false, after: await readRecord(this.#session, kind, id) };
+    await this.#tidy(kind, id, before.places);
+    return { result: true, after: { version: marker, shown: null, places: noPlaces } };
+  }
+
+  find(
+    kind: string,
+    lookup: { readonly name: string; readonly value: string },
+    page: FindPage,
+  ): Promise<FoundRecord[]> {
+    return findRecords(this.#session, kind, lookup, page);
+  }
+
+  sweep(now: number, limit: number): Promise<number> {
+    return sweepRecords(this.#session, now, limit, (kind, id, version) => this.remove(kind, id, version));
+  }
+
+  /** Sends a conditional write until it is certain what became of it. `version` is the one that it puts there. */
+  async #settle(statement: Statement, version: string): Promise<Outcome> {
+    let sentBefore = false;
+    for (const pauseMs of [...settlingPausesMs, null]) {
+      try {
+        const { applied, row } = await this.#session.decide([statement]);
+        if (applied || textOf(row, 'version') === version) return 'applied';
+        return sentBefore ? 'unsure' : 'refused';
+      } catch (error) {
+        if (error instanceof Undecided) sentBefore = true;
+        else if (!sentBefore) throw error;
+        if (pauseMs === null) throw unsettled(error);
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    }
+    throw unsettled();
+  }
+
+  /** Index rows that count no more. Those that stay are found wrong whenever they are read. */
+  async #tidy(kind: string, id: string, places: Places): Promise<void> {
+    if (places.lookups.length === 0 && places.expiry === noPlaces.expiry) return;
+    await dropPlaces(this.#session, kind, id, places).catch((error: unknown) => {
+      if (!(error instanceof LedgerError)) throw error;
+    });
+  }
+
+  #newVersion(): string {
+    return this.#random(VERSION_BYTES).toString('hex');
+  }
+}
+
+function isId(id: string): boolean {
+  return id !== '' && Buffer.byteLength(id) <= recordIdMaxBytes;
+}
+
+function unsettled(cause?: unknown): LedgerError {
+  return new LedgerError('unavailable', 'The store did not say whether the record was written.', {}, cause);
+}

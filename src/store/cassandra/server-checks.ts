@@ -1,0 +1,78 @@
+import type cassandra from 'cassandra-driver';
+import { StartError } from '../start-error.ts';
+import type { CassandraSettings, Override } from './settings.ts';
+
+interface Setting {
+  readonly name: string;
+  readonly isFine: (value: string) => boolean;
+  readonly override: Override;
+  readonly advice: string;
+}
+
+const settings: readonly Setting[] = [
+  {
+    name: 'paxos_variant',
+    isFine: (value) => value !== 'v1' && value !== 'v1_without_linearizable_reads_or_rejected_writes',
+    override: 'paxos-v1',
+    advice: 'set paxos_variant: v2 (and paxos_state_purging: repaired)',
+  },
+  {
+    name: 'commitlog_sync',
+    isFine: (value) => value !== 'periodic',
+    override: 'periodic-commit-log',
+    advice: 'set commitlog_sync: batch, or writes are acknowledged before they are on disk',
+  },
+];
+
+/**
+ * StartError where a node of Cassandra that can be reached is set so that answered writes could be lost or forked,
+ * unless that is allowed by name. Nodes that cannot be reached now are not asked.
+ */
+export async function checkServers(client: cassandra.Client, { allow }: CassandraSettings): Promise<void> {
+  for (const host of client.hosts.values()) {
+    if (!host.isUp()) continue;
+    const { rows } = await client.execute('SELECT name, value FROM system_views.settings', [], {
+      host,
+      fetchSize: 5_000,
+    });
+    const values = new Map(rows.map((row) => [String(row.name), String(row.value)]));
+    for (const { name, isFine, override, advice } of settings) {
+      const value = values.get(name)?.toLowerCase() ?? 'unknown';
+      if (isFine(value) || allow.has(override)) continue;
+      throw new StartError(
+        `Cassandra at ${host.address} has ${name}: ${value}: ${advice}; or allow it by CASSANDRA_ALLOW=${override}.`,
+      );
+    }
+  }
+}
+
+/** StartError where the keyspace is replicated in a way that two data centres could decide apart from each other. */
+export function checkDataCenters(
+  dataCenters: readonly string[],
+  { keyspace, reach, localDataCenter }: CassandraSettings,
+): void {
+  if (dataCenters.length > 1 && reach === 'local')
+    throw new StartError(
+      `Keyspace ${keyspace} is in the data centres ${dataCenters.join(', ')}: with LOCAL_SERIAL each of them would decide for itself; set CASSANDRA_CONSISTENCY=global.`,
+    );
+  if (dataCenters.length > 0 && !dataCenters.includes(localDataCenter))
+    throw new StartError(
+      `Keyspace ${keyspace} is not in data centre ${localDataCenter} but in ${dataCenters.join(', ')}: set CASSANDRA_DATA_CENTER.`,
+    );
+}
+
+/** Replicas by data centre, or null where there is no such keyspace. StartError for a replication that names none. */
+export async function replicasOf(client: cassandra.Client, keyspace: string): Promise<Map<string, number> | null> {
+  const { rows } = await client.execute('SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?', [
+    keyspace,
+  ]);
+  const replication: unknown = rows[0]?.replication;
+  if (replication === undefined) return null;
+  const entries = Object.entries(replication as Record<string, string>);
+  const strategy = entries.find(([key]) => key === 'class')?.[1] ?? '';
+  if (!strategy.endsWith('NetworkTopologyStrategy'))
+    throw new StartError(
+      `Keyspace ${keyspace} is replicated by ${strategy}: give it NetworkTopologyStrategy with its data centre.`,
+    );
+  return new Map(entries.filter(([key]) => key !== 'class').map(([key, value]) => [key, Number(value)]));
+}

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { StartError } from '../start-error.ts';
+
+/** What a node and `schema apply` refuse unless the operator allows it by this name (CASSANDRA_ALLOW). */
+export type Override = 'paxos-v1' | 'periodic-commit-log';
+const overrides: readonly Override[] = ['paxos-v1', 'periodic-commit-log'];
+
+/** How many replicas decide: those of the local data centre (one of it), or those of all of them. */
+export type Reach = 'local' | 'global';
+
+/** Where Cassandra is and how it is spoken to. */
+export interface CassandraSettings {
+  /** `host` or `host:port`; at least one. */
+  readonly contactPoints: readonly string[];
+  readonly localDataCenter: string;
+  readonly keyspace: string;
+  /** `local`: LOCAL_QUORUM and LOCAL_SERIAL; `global`: QUORUM and SERIAL, needed over several data centres. */
+  readonly reach: Reach;
+  readonly login: { readonly username: string; readonly password: string } | null;
+  /** PEM of the authority that signed the servers' certificates; null: no TLS. */
+  readonly tlsCa: string | null;
+  readonly allow: ReadonlySet<Override>;
+}
+
+/**
+ * The settings in an environment: CASSANDRA_CONTACT_POINTS (required), CASSANDRA_DATA_CENTER (datacenter1),
+ * CASSANDRA_KEYSPACE (ledger_trust), CASSANDRA_CONSISTENCY (local), CASSANDRA_USERNAME with CASSANDRA_PASSWORD_FILE,
+ * CASSANDRA_TLS_CA_FILE, CASSANDRA_ALLOW. StartError with one sentence for what cannot be used.
+ */
+export function cassandraSettings(env: { readonly [name: string]: string | undefined }): CassandraSettings {
+  const contactPoints = list(env.CASSANDRA_CONTACT_POINTS);
+  if (contactPoints.length === 0)
+    throw new StartError('Set CASSANDRA_CONTACT_POINTS to the addresses of Cassandra, as host:port,host:port.');
+  const reach = env.CASSANDRA_CONSISTENCY || 'local';
+  if (reach !== 'local' && reach !== 'global')
+    throw new StartError('Set CASSANDRA_CONSISTENCY to local (LOCAL_QUORUM, LOCAL_SERIAL) or global (QUORUM, SERIAL).');
+  const username = env.CASSANDRA_USERNAME || null;
+  return {
+    contactPoints,
+    localDataCenter: env.CASSANDRA_DATA_CENTER || 'datacenter1',
+    keyspace: checkedKeyspace(env.CASSANDRA_KEYSPACE || 'ledger_trust'),
+    reach,
+    login:
+      username === null
+        ? null
+        : { username, password: fileText('CASSANDRA_PASSWORD_FILE', env.CASSANDRA_PASSWORD_FILE).trim() },
+    tlsCa: env.CASSANDRA_TLS_CA_FILE ? fileText('CASSANDRA_TLS_CA_FILE', env.CASSANDRA_TLS_CA_FILE) : null,
+    allow: new Set(list(env.CASSANDRA_ALLOW).map(checkedOverride)),
+  };
+}
+
+/** The name of a keyspace goes into statements as it is, so it has to be a plain one. */
+export function checkedKeyspace(name: string): string {
+  if (/^[a-z][a-z0-9_]{0,47}$/.test(name)) return name;
+  throw new StartError('Set CASSANDRA_KEYSPACE to 1 to 48 lower-case letters, digits and underscores.');
+}
+
+function checkedOverride(name: string): Override {
+  const known = overrides.find((override) => override === name);
+  if (known === undefined) throw new StartError(`Set CASSANDRA_ALLOW to some of: ${overrides.join(', ')}.`);
+  return known;
+}
+
+function list(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+function fileText(variable: string, path: string | undefined): string {
+  try {
+    return readFileSync(path ?? '', 'utf8');
+  } catch (error) {
+    throw new StartError(`Set ${variable} to a file that this user may read.`, error);
+  }
+}

@@ -1,0 +1,39 @@
+import type { Snapshot } from '../ledger-store.ts';
+import { keyText } from './keys.ts';
+import { type CqlSession, numberOf, textOf } from './session.ts';
+
+const ALL = 'SELECT fold_version, seq, hash, state, saved_at FROM snapshot WHERE owner = ?';
+const SAVE =
+  'INSERT INTO snapshot (owner, fold_version, seq, hash, state, saved_at) VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?';
+
+/**
+ * The snapshot saved last. Each fold version has its own row, whose timestamp is the seq, so that an older one does not
+ * replace a newer one; which version was in use last is told by the clock, as in a cache it may be.
+ */
+export async function readSnapshot(session: CqlSession, owner: string): Promise<Snapshot | null> {
+  const rows = await session.read({ cql: ALL, params: [keyText(owner)] });
+  let newest: { readonly snapshot: Snapshot; readonly savedAt: number } | null = null;
+  for (const row of rows) {
+    const [foldVersion, seq, savedAt] = [
+      numberOf(row, 'fold_version'),
+      numberOf(row, 'seq'),
+      numberOf(row, 'saved_at'),
+    ];
+    const [hash, state] = [textOf(row, 'hash'), textOf(row, 'state')];
+    if (foldVersion === null || seq === null || hash === null || state === null) continue;
+    // Rows come by their fold version; of two saved in one millisecond the higher version counts.
+    if (newest === null || (savedAt ?? 0) >= newest.savedAt)
+      newest = { snapshot: { foldVersion, seq, hash, state }, savedAt: savedAt ?? 0 };
+  }
+  return newest?.snapshot ?? null;
+}
+
+export async function writeSnapshot(
+  session: CqlSession,
+  owner: string,
+  { foldVersion, seq, hash, state }: Snapshot,
+  nowMs: number,
+): Promise<void> {
+  const params = [keyText(owner), foldVersion, BigInt(seq), hash, state, BigInt(nowMs), BigInt(seq + 1)];
+  await session.write([{ cql: SAVE, params }]);
+}
