@@ -1,0 +1,98 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startCassandra } from '../../../cluster/local/cassandra.ts';
+import { startRedis } from '../../../cluster/local/redis.ts';
+import type { Backend, Backends, CassandraAddress, RedisAddress } from './backend.ts';
+
+/** Backends, each started when it is first asked for and once. */
+export interface Provision extends Backends, AsyncDisposable {}
+
+type Environment = { readonly [name: string]: string | undefined };
+
+interface Source<T> {
+  readonly given: () => T | null;
+  readonly container: 'cassandra' | 'redis';
+  readonly local: (dir: string) => Promise<{ readonly address: T } & AsyncDisposable>;
+}
+
+/**
+ * Where a backend comes from: the address in the environment; else a container, if an engine answers and has or can pull
+ * the image; else a local process; else nowhere, with the reasons.
+ */
+export function provisionBackends(env: Environment): Provision {
+  const started: AsyncDisposable[] = [];
+  const provide = async <T>({ given, container, local }: Source<T>): Promise<Backend<T>> => {
+    const began = performance.now();
+    const there = (address: T, from: string): Backend<T> => {
+      return { kind: 'there', address, startupMs: Math.round(performance.now() - began), from };
+    };
+    const address = given();
+    if (address !== null) return there(address, 'the environment');
+    // Loading Testcontainers takes longer than starting Redis.
+    const { containers, usableImage } = await import('./containers.ts');
+    const unusable = await usableImage(containers[container].image);
+    if (unusable === null) {
+      const running = await containers[container].start();
+      started.push(running);
+      return there(running.address as T, 'a container');
+    }
+    const dir = await mkdtemp(join(tmpdir(), `lts-${container}-`));
+    started.push({ [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) });
+    try {
+      const running = await local(dir);
+      started.push(running);
+      return there(running.address, 'local processes');
+    } catch (error) {
+      const [line] = String(error instanceof Error ? error.message : error).split('\n');
+      return { kind: 'missing', reason: `${unusable.missing}; no local process (${line})` };
+    }
+  };
+  return {
+    cassandra: once(() => provide(cassandraSource(env))),
+    redis: once(() => provide(redisSource(env))),
+    async [Symbol.asyncDispose]() {
+      // The other way round: a process ends before its directory goes.
+      for (const running of started.reverse()) await running[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function cassandraSource(env: Environment): Source<CassandraAddress> {
+  return {
+    container: 'cassandra',
+    given: () => {
+      const points = (env.CASSANDRA_CONTACT_POINTS ?? '').split(',').filter((point) => point !== '');
+      if (points.length === 0) return null;
+      const allow = (env.CASSANDRA_ALLOW ?? '').split(',').filter((name) => name !== '');
+      return { contactPoints: points, localDataCenter: env.CASSANDRA_DATA_CENTER || 'datacenter1', allow };
+    },
+    local: async (dir) => {
+      const local = await startCassandra({ nodes: 1, dir });
+      const { contactPoints, localDataCenter } = local;
+      return {
+        address: { contactPoints, localDataCenter, allow: [] },
+        [Symbol.asyncDispose]: () => local[Symbol.asyncDispose](),
+      };
+    },
+  };
+}
+
+function redisSource(env: Environment): Source<RedisAddress> {
+  return {
+    container: 'redis',
+    given: () => (env.REDIS_URL ? { url: env.REDIS_URL } : null),
+    local: async (dir) => {
+      const local = await startRedis({ dir });
+      return { address: { url: local.url }, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() };
+    },
+  };
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
