@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto';
+import cassandra from 'cassandra-driver';
+import { applySchema } from '../../src/store/cassandra/apply-schema.ts';
+import { keyText } from '../../src/store/cassandra/keys.ts';
+import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
+import type { CqlSession } from '../../src/store/cassandra/session.ts';
+import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/settings.ts';
+import type { CassandraAddress } from '../support/backends/backend.ts';
+import type { StoreFactory, TestClock } from './stores.ts';
+
+/** Settings for a keyspace of this suite alone, not made yet. */
+export function newKeyspace({ contactPoints, localDataCenter, allow }: CassandraAddress): CassandraSettings {
+  return cassandraSettings({
+    CASSANDRA_CONTACT_POINTS: contactPoints.join(','),
+    CASSANDRA_DATA_CENTER: localDataCenter,
+    CASSANDRA_KEYSPACE: `test_${randomBytes(6).toString('hex')}`,
+    CASSANDRA_ALLOW: allow.join(','),
+  });
+}
+
+/** Makes the keyspace with one replica. */
+export function makeKeyspace(settings: CassandraSettings, bucketEvents?: number): Promise<string> {
+  return applySchema(settings, {
+    replication: new Map([[settings.localDataCenter, 1]]),
+    shardCount: 4,
+    ...(bucketEvents === undefined ? {} : { bucketEvents }),
+  });
+}
+
+/** A plain client, to look and change behind the stores' back. */
+export async function withClient<T>(
+  settings: CassandraSettings,
+  work: (client: cassandra.Client) => Promise<T>,
+): Promise<T> {
+  const { contactPoints, localDataCenter, keyspace } = settings;
+  const client = new cassandra.Client({ contactPoints: [...contactPoints], localDataCenter, keyspace });
+  try {
+    return await work(client);
+  } finally {
+    await client.shutdown();
+  }
+}
+
+export function dropKeyspace(settings: CassandraSettings): Promise<void> {
+  return withClient({ ...settings, keyspace: 'system' }, async (client) => {
+    await client.execute(`DROP KEYSPACE IF EXISTS ${settings.keyspace}`, [], { readTimeout: 30_000 });
+  });
+}
+
+export function openStores(
+  settings: CassandraSettings,
+  now: () => number,
+  around?: (session: CqlSession) => CqlSession,
+): Promise<CassandraStores> {
+  return openCassandra({ settings, now, random: randomBytes, ...(around === undefined ? {} : { around }) });
+}
+
+export function cassandraFactory(address: CassandraAddress, bucketEvents?: number): StoreFactory {
+  const settings = newKeyspace(address);
+  let clock: TestClock = { nowMs: 0 };
+  let opened: CassandraStores | null = null;
+  const close = async () => {
+    await opened?.[Symbol.asyncDispose]();
+    opened = null;
+  };
+  const open = async () => {
+    opened = await openStores(settings, () => clock.nowMs);
+    return opened;
+  };
+  return {
+    async open(given) {
+      clock = given;
+      await makeKeyspace(settings, bucketEvents);
+      return open();
+    },
+    async reopen() {
+      await close();
+      return open();
+    },
+    async loseRow(ledgerId, seq) {
+      await close();
+      await withClient(settings, (client) =>
+        client.execute(
+          'DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND seq = ?',
+          [keyText(ledgerId), 0, seq],
+          { prepare: true },
+        ),
+      );
+      return open();
+    },
+    async close() {
+      await close();
+      await dropKeyspace(settings);
+    },
+  };
+}
