@@ -3,13 +3,14 @@ import { LedgerError } from '../domain/errors.ts';
 
 /** Lanes that one ledger remembers; a forgotten one is refused and starts anew. */
 const lanesMax = 1_024;
+const notBroken = Number.POSITIVE_INFINITY;
 
 /**
  * Keeps commands of one lane in order within one ledger's actor: a command enters only behind the one before it, and none once an earlier
  * one was dropped. An actor that was made anew knows no lane, so that what was sent to its forerunner is not overtaken.
  */
 export class Lanes {
-  readonly #lanes = new Map<string, { last: number; broken: boolean }>();
+  readonly #lanes = new Map<string, { last: number; brokenFrom: number }>();
 
   /** null: the command may enter. */
   enter(lane: Lane | null | undefined): LedgerError | null {
@@ -19,7 +20,7 @@ export class Lanes {
       this.#remember(lane);
       return null;
     }
-    if (known === undefined || known.broken || known.last !== lane.previous) {
+    if (known === undefined || lane.index > known.brokenFrom || known.last !== lane.previous) {
       return new LedgerError(
         'unavailable',
         'An event before this one was not written; nothing was written, send both again in order.',
@@ -29,18 +30,21 @@ export class Lanes {
     return null;
   }
 
+  /** Nothing behind this command may enter or be written any more. What is before it goes on. */
   breakOff(lane: Lane | null | undefined): void {
-    const known = lane === null || lane === undefined ? undefined : this.#lanes.get(lane.id);
-    if (known !== undefined) known.broken = true;
+    if (lane === null || lane === undefined) return;
+    const known = this.#lanes.get(lane.id);
+    if (known !== undefined) known.brokenFrom = Math.min(known.brokenFrom, lane.index);
   }
 
+  /** Whether one before this command was dropped. */
   isBroken(lane: Lane | null | undefined): boolean {
-    return lane !== null && lane !== undefined && this.#lanes.get(lane.id)?.broken === true;
+    return lane !== null && lane !== undefined && lane.index > (this.#lanes.get(lane.id)?.brokenFrom ?? notBroken);
   }
 
   #remember(lane: Lane): void {
     this.#lanes.delete(lane.id);
-    this.#lanes.set(lane.id, { last: lane.index, broken: false });
+    this.#lanes.set(lane.id, { last: lane.index, brokenFrom: notBroken });
     if (this.#lanes.size <= lanesMax) return;
     const oldest = this.#lanes.keys().next();
     if (!oldest.done) this.#lanes.delete(oldest.value);

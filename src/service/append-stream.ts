@@ -80,9 +80,14 @@ interface LedgerLane {
   readonly id: string;
   readonly waiting: Promised[];
   sending: boolean;
+  /** Sent, and not answered yet. One queue for the whole life of the lane: nothing is answered before what was sent earlier. */
+  readonly outcomes: { readonly promised: Promised; readonly outcome: Promise<Outcome> }[];
+  answering: boolean;
   lastSent: number | null;
   open: number;
-  /** Where to resume after a failure that a retry may mend; then nothing more of this ledger is taken. */
+  /** An event failed in a way that a retry may mend: nothing more of this ledger is taken. */
+  failed: boolean;
+  /** The first event, in the order of the stream, that failed in such a way. Known once all before it are answered. */
   resumeFrom: bigint | null;
 }
 
@@ -203,7 +208,17 @@ class AppendStream {
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
       const id = `${this.#call.requestId}|${name}`;
-      lane = { id, waiting: [], sending: false, lastSent: null, open: 0, resumeFrom: null };
+      lane = {
+        id,
+        waiting: [],
+        sending: false,
+        outcomes: [],
+        answering: false,
+        lastSent: null,
+        open: 0,
+        failed: false,
+        resumeFrom: null,
+      };
       this.#lanes.set(name, lane);
     }
     return lane;
@@ -212,36 +227,32 @@ class AppendStream {
   /** Sends a lane's events one after the other, each once it is verified, and waits for no outcome. */
   async #send(lane: LedgerLane): Promise<void> {
     lane.sending = true;
-    const outcomes: { promised: Promised; outcome: Promise<Outcome> }[] = [];
-    let answering = false;
-    const answer = async () => {
-      answering = true;
-      for (let next = outcomes.shift(); next !== undefined; next = outcomes.shift()) {
-        await this.#settle(lane, next.promised, next.outcome);
-      }
-      answering = false;
-    };
     for (let next = lane.waiting.shift(); next !== undefined; next = lane.waiting.shift()) {
       const promised = next;
       let outcome: Promise<Outcome>;
       try {
         const prepared = await promised.prepared;
-        outcome =
-          lane.resumeFrom === null
-            ? this.#submit(lane, promised.clientIndex, prepared)
-            : Promise.reject(behindFailure());
+        outcome = lane.failed ? Promise.reject(behindFailure()) : this.#submit(lane, prepared);
       } catch (error) {
-        noteFailure(lane, promised.clientIndex, error);
+        noteFailure(lane, error);
         outcome = Promise.reject(error);
       }
       outcome.catch(() => {});
-      outcomes.push({ promised, outcome });
-      if (!answering) void answer();
+      lane.outcomes.push({ promised, outcome });
+      if (!lane.answering) void this.#answer(lane);
     }
     lane.sending = false;
   }
 
-  #submit(lane: LedgerLane, clientIndex: bigint, prepared: PreparedAppend): Promise<Outcome> {
+  async #answer(lane: LedgerLane): Promise<void> {
+    lane.answering = true;
+    for (let next = lane.outcomes.shift(); next !== undefined; next = lane.outcomes.shift()) {
+      await this.#settle(lane, next.promised, next.outcome);
+    }
+    lane.answering = false;
+  }
+
+  #submit(lane: LedgerLane, prepared: PreparedAppend): Promise<Outcome> {
     const index = this.#sent++;
     const previous = lane.open > 0 ? lane.lastSent : null;
     lane.lastSent = index;
@@ -253,7 +264,7 @@ class AppendStream {
       },
       (error) => {
         // Noted before anything else can be sent on this lane.
-        noteFailure(lane, clientIndex, error);
+        noteFailure(lane, error);
         lane.open -= 1;
       },
     );
@@ -278,13 +289,11 @@ class AppendStream {
       thrown instanceof LedgerError
         ? thrown
         : new LedgerError('internal', 'Something went wrong inside the service.', {}, thrown);
-    const value = {
-      code: error.code,
-      message: error.message,
-      details: JSON.stringify(error.details),
-      ...(lane.resumeFrom === null || !retryable.has(error.code) ? {} : { resumeFrom: lane.resumeFrom }),
-    };
-    return { clientIndex, outcome: { case: 'error', value } };
+    const value = { code: error.code, message: error.message, details: JSON.stringify(error.details) };
+    if (!mayBeRetried(thrown)) return { clientIndex, outcome: { case: 'error', value } };
+    lane.resumeFrom ??= clientIndex;
+    const resumable = { ...value, resumeFrom: lane.resumeFrom };
+    return { clientIndex, outcome: { case: 'error', value: resumable } };
   }
 
   #wake(): void {
@@ -292,8 +301,13 @@ class AppendStream {
   }
 }
 
-function noteFailure(lane: LedgerLane, clientIndex: bigint, error: unknown): void {
-  if (!(error instanceof LedgerError) || retryable.has(error.code)) lane.resumeFrom ??= clientIndex;
+/** What nobody foresaw may be gone the next time. */
+function mayBeRetried(error: unknown): boolean {
+  return !(error instanceof LedgerError) || retryable.has(error.code);
+}
+
+function noteFailure(lane: LedgerLane, error: unknown): void {
+  if (mayBeRetried(error)) lane.failed = true;
 }
 
 function behindFailure(): LedgerError {
