@@ -26,7 +26,8 @@ export async function describeOnRedis(name: string, suite: (address: RedisAddres
   describeOn(name, 'Redis', await backendsForTests().redis(), suite);
 }
 
-function describeOn<T>(name: string, what: string, backend: Backend<T>, suite: (address: T) => void): void {
+/** A suite on something that may be missing. */
+export function describeOn<T>(name: string, what: string, backend: Backend<T>, suite: (address: T) => void): void {
   if (backend.kind === 'there') {
     describe(name, () => suite(backend.address));
     return;

@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto';
+import { expect, onTestFinished, test } from 'vitest';
+import { applySchema as applyFromCommandLine } from '../../src/cli/schema.ts';
+import { applySchema } from '../../src/store/cassandra/apply-schema.ts';
+import { openCassandra } from '../../src/store/cassandra/open.ts';
+import { checkDataCenters } from '../../src/store/cassandra/server-checks.ts';
+import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/settings.ts';
+import { StartError } from '../../src/store/start-error.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { dropKeyspace, makeKeyspace, newKeyspace, withClient } from './cassandra-factory.ts';
+
+await describeOnCassandra('The schema on Cassandra', (address) => {
+  const replication = new Map([[address.localDataCenter, 1]]);
+
+  function keyspace(): CassandraSettings {
+    const settings = newKeyspace(address);
+    onTestFinished(() => dropKeyspace(settings));
+    return settings;
+  }
+  async function open(settings: CassandraSettings): Promise<void> {
+    const stores = await openCassandra({ settings, now: Date.now, random: randomBytes });
+    await stores[Symbol.asyncDispose]();
+  }
+  /** The one sentence that an operator reads. */
+  async function refusal(work: Promise<unknown>): Promise<string> {
+    const error = await work.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(StartError);
+    return error instanceof Error ? error.message : '';
+  }
+
+  test('is applied twice, and by several at once, with the same end', async () => {
+    const settings = keyspace();
+    const told = await makeKeyspace(settings);
+    expect(told).toContain('schema-version 1');
+    expect(await makeKeyspace(settings)).toBe(told);
+    await open(settings);
+  });
+
+  test('is never made by a node: one that finds none says so', async () => {
+    const settings = keyspace();
+    expect(await refusal(open(settings))).toContain('run `ledger-trust schema apply`');
+    await withClient({ ...settings, keyspace: 'system' }, (client) =>
+      client.execute(
+        `CREATE KEYSPACE ${settings.keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${settings.localDataCenter}': 1}`,
+      ),
+    );
+    expect(await refusal(open(settings))).toContain('run `ledger-trust schema apply`');
+    expect(
+      (
+        await withClient(settings, (client) =>
+          client.execute('SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?', [settings.keyspace]),
+        )
+      ).rows,
+    ).toEqual([]);
+  });
+
+  test('of another version is refused by a node and by the command', async () => {
+    const settings = keyspace();
+    await makeKeyspace(settings);
+    await withClient(settings, (client) => client.execute("UPDATE fact SET value = '2' WHERE name = 'schema-version'"));
+    expect(await refusal(open(settings))).toContain('has schema version 2');
+    expect(await refusal(makeKeyspace(settings))).toContain('schema-version 2, not 1');
+  });
+
+  test('keeps its shard count, bucket size and replication', async () => {
+    const settings = keyspace();
+    await makeKeyspace(settings);
+    expect(await refusal(applySchema(settings, { replication, shardCount: 8 }))).toContain('shard-count 4, not 8');
+    expect(await refusal(makeKeyspace(settings, 16))).toContain('bucket-events 1024, not 16');
+    const three = new Map([[address.localDataCenter, 3]]);
+    expect(await refusal(applySchema(settings, { replication: three, shardCount: 4 }))).toContain('ALTER KEYSPACE');
+    const stores = await openCassandra({ settings, now: Date.now, random: randomBytes });
+    expect(await stores.facts.get('shard-count')).toBe('4');
+    expect(await stores.facts.agree('secrets-key', 'a')).toBe('a');
+    expect(await stores.facts.agree('secrets-key', 'b')).toBe('a');
+    await stores[Symbol.asyncDispose]();
+  });
+
+  test('is not applied to a data centre that there is not', async () => {
+    const settings = keyspace();
+    const elsewhere = new Map([['elsewhere', 1]]);
+    expect(await refusal(applySchema(settings, { replication: elsewhere, shardCount: 4 }))).toContain('elsewhere');
+  });
+
+  test('is applied by the command line with what the environment says', async () => {
+    const settings = keyspace();
+    const env = {
+      CASSANDRA_CONTACT_POINTS: address.contactPoints.join(','),
+      CASSANDRA_DATA_CENTER: address.localDataCenter,
+      CASSANDRA_KEYSPACE: settings.keyspace,
+      CASSANDRA_ALLOW: address.allow.join(','),
+    };
+    expect(await applyFromCommandLine(env, { replication: `${address.localDataCenter}:1`, shards: '16' })).toBe(
+      `Keyspace ${settings.keyspace} is ready: shard-count 16, bucket-events 1024, schema-version 1.`,
+    );
+    for (const wrong of ['3', 'dc', 'dc:0', 'dc:x', "dc'1:3", 'dc:3,'])
+      await refusal(applyFromCommandLine(env, { replication: wrong }));
+    for (const shards of ['0', '-1', 'x', '99999999']) await refusal(applyFromCommandLine(env, { shards }));
+  });
+
+  test('over two data centres asks for SERIAL and QUORUM', () => {
+    const settings = newKeyspace(address);
+    expect(() => checkDataCenters(['datacenter1', 'dc2'], settings)).toThrow('CASSANDRA_CONSISTENCY=global');
+    checkDataCenters(['datacenter1', 'dc2'], { ...settings, reach: 'global', localDataCenter: 'dc2' });
+    expect(() => checkDataCenters(['dc2'], { ...settings, localDataCenter: 'dc1' })).toThrow('CASSANDRA_DATA_CENTER');
+  });
+
+  test('settings that cannot be are one sentence each', async () => {
+    const points = { CASSANDRA_CONTACT_POINTS: address.contactPoints.join(',') };
+    const wrong = [
+      {},
+      { CASSANDRA_CONTACT_POINTS: ' , ' },
+      { ...points, CASSANDRA_KEYSPACE: 'x; DROP TABLE y' },
+      { ...points, CASSANDRA_CONSISTENCY: 'ONE' },
+      { ...points, CASSANDRA_ALLOW: 'everything' },
+      { ...points, CASSANDRA_USERNAME: 'u' },
+      { ...points, CASSANDRA_TLS_CA_FILE: '/nowhere' },
+    ];
+    for (const env of wrong) expect(() => cassandraSettings(env)).toThrow(StartError);
+    const nobody = { ...newKeyspace(address), contactPoints: ['127.0.0.1:1'] };
+    expect(await refusal(open(nobody))).toContain('cannot be reached at 127.0.0.1:1');
+  });
+});
