@@ -22,6 +22,7 @@ import { createCallRates } from './rpc/call-rates.ts';
 import { clientAddressBehind } from './rpc/client-address.ts';
 import { corsFor } from './rpc/cors.ts';
 import { endpointsOf } from './rpc/endpoint.ts';
+import { pooledRandom } from './rpc/entropy.ts';
 import { type GrpcDoor, openGrpcDoor } from './rpc/grpc-door.ts';
 import { openHttpDoor } from './rpc/http-door.ts';
 import type { ListeningDoor } from './rpc/listening.ts';
@@ -78,7 +79,7 @@ const sweepRecordsMax = 1_000;
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const { config, clock, log, records, ledgers } = parts;
   const now = () => clock.now();
-  const random = (bytes: number) => randomBytes(bytes);
+  const random = pooledRandom((bytes) => randomBytes(bytes));
   const production = config.mode === 'production';
   const secrets = createSecretBox(parts.keys.secrets, random);
   await checkSecretsKey(records, secrets);

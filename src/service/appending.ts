@@ -4,6 +4,8 @@ import type { AppendEvent, Lane } from '../domain/command.ts';
 import { sigDigest } from '../domain/digest.ts';
 import { checkCallerEventType, checkUuid } from '../domain/fields.ts';
 import { type JsonNode, parseJson } from '../domain/json.ts';
+import type { LedgerFacts } from '../domain/ledger-facts.ts';
+import type { MasterFacts } from '../domain/master-facts.ts';
 import { injectedFields } from '../domain/service-events.ts';
 import type { Call } from './call.ts';
 import { callerOf } from './call-caller.ts';
@@ -11,7 +13,7 @@ import { appendFingerprint, checkIdempotencyKey, commandMark } from './command-m
 import { commandMarks } from './command-marks.ts';
 import type { Identities } from './identities.ts';
 import type { LedgerReading } from './ledger-reading.ts';
-import { checkDeliveryChain, checkPayload, injectFields, withMembers } from './payload.ts';
+import { checkDeliveryChain, checkPayload, type Injection, injectFields, injectionOf, withMembers } from './payload.ts';
 import type { Replays } from './replays.ts';
 import { checkCallSignature } from './signing.ts';
 
@@ -38,6 +40,8 @@ export class Appending {
   readonly #reading: LedgerReading;
   readonly #directory: Directory;
   readonly #replays: Replays;
+  /** By the facts of a master, which never change and are kept by LedgerReading. */
+  readonly #injections = new WeakMap<MasterFacts, Injection>();
 
   constructor(identities: Identities, reading: LedgerReading, directory: Directory, replays: Replays) {
     this.#identities = identities;
@@ -82,6 +86,15 @@ export class Appending {
     }
   }
 
+  #injection(ledger: LedgerFacts, master: MasterFacts): Injection {
+    let injection = this.#injections.get(master);
+    if (injection === undefined) {
+      injection = injectionOf(injectedFields(ledger, master));
+      this.#injections.set(master, injection);
+    }
+    return injection;
+  }
+
   async #check(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<AppendEvent> {
     const caller = callerOf(call);
     const masterId = checkUuid('uuid', request.uuid);
@@ -90,7 +103,7 @@ export class Appending {
     const chain = call.deliveryChain === null ? null : checkDeliveryChain(call.deliveryChain);
 
     const { facts: master, ledger } = await this.#reading.readableMaster(masterId, caller.actorId);
-    const injected = injectFields(submitted.object, injectedFields(ledger, master));
+    const injected = injectFields(submitted.object, this.#injection(ledger, master));
     const asSubmitted = submitted.object.canonical;
     // As submitted it may be signed only if it names its master, so that the signature fits no other.
     const alsoSubmitted = asSubmitted !== injected && submitted.object.members.has('traceledger_master_uuid');
@@ -124,5 +137,5 @@ export class Appending {
 function withChain(payload: string, chain: string): string {
   const object = parseJson(payload);
   if (object.kind !== 'object') throw new Error('a payload is an object');
-  return withMembers(object, [['delivery_chain', chain]]);
+  return withMembers(object, new Map([['delivery_chain', chain]]));
 }

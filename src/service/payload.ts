@@ -1,7 +1,7 @@
 import { canonicalString } from '../domain/canonical.ts';
 import { invalidField, LedgerError } from '../domain/errors.ts';
 import { checkHash, checkLabel, checkUuid } from '../domain/fields.ts';
-import { type JsonNode, type JsonObject, joinMembers, parseJson } from '../domain/json.ts';
+import { type JsonNode, type JsonObject, parseJson } from '../domain/json.ts';
 
 /** A payload in canonical form, bytes (decisions.md, section 3). */
 export const payloadBytesMax = 256 * 1024;
@@ -41,12 +41,20 @@ export function checkPayload(node: JsonNode): SubmittedPayload {
   return { object: node, causedByHash };
 }
 
+/** Fields that the server puts into payloads: their values, and those in canonical form. */
+export type Injection = ReadonlyMap<string, { readonly value: string; readonly canonical: string }>;
+
+/** Made once a master: the canonical forms are the same for all its events. */
+export function injectionOf(fields: Readonly<Record<string, string>>): Injection {
+  return new Map(Object.entries(fields).map(([field, value]) => [field, { value, canonical: canonicalString(value) }]));
+}
+
 /** The payload with the server's fields, canonical. A field sent with another value is `reserved_field`. */
-export function injectFields(object: JsonObject, injected: Readonly<Record<string, string>>): string {
-  const missing: [string, string][] = [];
-  for (const [field, value] of Object.entries(injected)) {
+export function injectFields(object: JsonObject, injection: Injection): string {
+  const missing = new Map<string, string>();
+  for (const [field, { value, canonical }] of injection) {
     const sent = object.members.get(field);
-    if (sent === undefined) missing.push([field, canonicalString(value)]);
+    if (sent === undefined) missing.set(field, canonical);
     else if (sent.kind !== 'string' || sent.value !== value) {
       throw new LedgerError(
         'reserved_field',
@@ -58,14 +66,20 @@ export function injectFields(object: JsonObject, injected: Readonly<Record<strin
       );
     }
   }
-  return missing.length === 0 ? object.canonical : withMembers(object, missing);
+  return missing.size === 0 ? object.canonical : withMembers(object, missing);
 }
 
-/** The object with further members, canonical. */
-export function withMembers(object: JsonObject, added: readonly (readonly [string, string])[]): string {
-  const members: (readonly [string, string])[] = [];
-  for (const [name, node] of object.members) members.push([name, node.canonical]);
-  return joinMembers([...members, ...added]);
+/** The object with further members, canonical: `added` are canonical texts by names that the object does not have. */
+export function withMembers(object: JsonObject, added: ReadonlyMap<string, string>): string {
+  // The order of sort() is that of UTF-16 code units, which RFC 8785 asks for.
+  const names = [...object.members.keys(), ...added.keys()].sort();
+  let text = '{';
+  for (const name of names) {
+    const canonical = added.get(name) ?? object.members.get(name)?.canonical;
+    // Names are well-formed: the reader has refused others. JSON.stringify writes them as RFC 8785 asks.
+    text += `${text === '{' ? '' : ','}${JSON.stringify(name)}:${canonical}`;
+  }
+  return `${text}}`;
 }
 
 /** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}; its canonical form. */
