@@ -15,6 +15,8 @@ export interface BenchOptions {
   readonly jsonFile: string | null;
   /** Seconds that each raw limit is measured for. */
   readonly limitSeconds: number;
+  /** Whether everything is read back and verified afterwards. */
+  readonly verified: boolean;
   /** Where the server writes CPU profiles; null: none. */
   readonly profileDir: string | null;
 }
@@ -26,7 +28,8 @@ const usage = `npm run bench -- [options]
   --events N            events of a run
   --memory              a million events on one ledger: memory, and reading pages of 1,000
   --json FILE           writes the result there too
-  --profile DIR         the server writes CPU profiles there (slows it down)`;
+  --profile DIR         the server writes CPU profiles there (slows it down)
+  --unverified          reads nothing back: for profiles of the appends alone`;
 
 /** Reads the command line; throws Error with the usage for one that means nothing. */
 export function readOptions(args: readonly string[]): BenchOptions {
@@ -40,6 +43,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       memory: { type: 'boolean', default: false },
       json: { type: 'string' },
       profile: { type: 'string' },
+      unverified: { type: 'boolean', default: false },
     },
   });
   const doors: Door[] = ['stream', 'grpc', 'rest'];
@@ -57,5 +61,6 @@ export function readOptions(args: readonly string[]): BenchOptions {
     jsonFile: values.json ?? null,
     limitSeconds: values.quick ? 2 : 4,
     profileDir: values.profile ?? null,
+    verified: !values.unverified,
   };
 }
