@@ -1,7 +1,7 @@
 import { LedgerError } from '../domain/errors.ts';
 import type { LedgerEvent } from '../domain/event.ts';
 import { checkChain, type IntegrityIssue, type Range } from '../domain/integrity.ts';
-import { parseRow } from '../domain/row.ts';
+import { CorruptRow, parseRow } from '../domain/row.ts';
 import { isoTime } from '../domain/time.ts';
 import { uuidV7Time } from '../domain/uuid.ts';
 import type { LedgerStore, StoredEntry } from '../store/ledger-store.ts';
@@ -113,12 +113,24 @@ async function firstSeqAt(
   let high = headSeq + 1;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const [entry] = await store.read(ledgerId, middle, 1);
-    // A missing event reads as the next one; both sides stay right.
-    if (entry === undefined || condition(parseRow(entry.row).createdAt)) high = middle;
-    else low = Math.max(middle, entry.seq) + 1;
+    // A missing or damaged event reads as the next one that tells its time; both sides stay right.
+    const told = (await store.read(ledgerId, middle, readableWithinEvents)).map(timeOf).find((time) => time !== null);
+    if (told === undefined || condition(told.createdAt)) high = middle;
+    else low = told.seq + 1;
   }
   return low;
+}
+
+/** How far behind a damaged event one is looked for that tells its time. */
+const readableWithinEvents = 8;
+
+function timeOf(entry: StoredEntry): { readonly seq: number; readonly createdAt: string } | null {
+  try {
+    return { seq: entry.seq, createdAt: parseRow(entry.row).createdAt };
+  } catch (error) {
+    if (error instanceof CorruptRow) return null;
+    throw error;
+  }
 }
 
 interface Walk {

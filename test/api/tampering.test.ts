@@ -132,6 +132,12 @@ const tamperings: readonly Tampering[] = [
     master: ['hash_mismatch'],
   },
   {
+    name: 'an event overwritten with what is no event',
+    change: (disk) => disk.put(6, 'svc1\nnothing\nof\nthe\nkind'),
+    ledger: ['hash_mismatch'],
+    master: ['hash_mismatch'],
+  },
+  {
     name: 'an event added behind the head',
     change: (disk) =>
       disk.put(
@@ -245,6 +251,8 @@ test('each is found by the next reads that cover it, after a restart', async () 
     expect(
       (await rest(node.base, 'GET', `${ledgerPath}?from_seq=10&limit=2`, { headers: order.buyer.bearer })).status,
     ).toBe(200);
+    const byTime = `${ledgerPath}?from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z`;
+    expect((await rest(node.base, 'GET', byTime, { headers: order.buyer.bearer })).status).toBe(200);
   }
   expect(wrong).toEqual([]);
 });
