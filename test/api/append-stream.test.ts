@@ -1,13 +1,13 @@
 import { connect } from 'node:http2';
 import { create, type Message, toBinary } from '@bufbuild/protobuf';
-import type { Client, ClientDuplexStream } from '@grpc/grpc-js';
+import type { Client } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   AppendEventsRequestSchema,
   type AppendEventsResponse,
   MasterService,
 } from '../../src/gen/svc/v1/masters_pb.ts';
-import { grpcClient, openGrpcStream } from '../support/door-grpc.ts';
+import { grpcClient } from '../support/door-grpc.ts';
 import {
   eventsOf,
   type Master,
@@ -18,6 +18,7 @@ import {
   type Party,
   signatureOf,
 } from '../support/parties.ts';
+import { appended, openStream, outcomeOf, sendAll, type StreamedEvent, type StreamOutcome, streamed } from '../support/parties-stream.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
 import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
@@ -35,62 +36,7 @@ afterAll(async () => {
   await node[Symbol.asyncDispose]();
 });
 
-interface Sent {
-  readonly clientIndex: bigint;
-  readonly uuid: string;
-  readonly eventType: string;
-  readonly payload: string;
-  readonly [more: string]: unknown;
-}
-
-/** A request as it goes over the stream, signed. */
-function event(master: Master, by: Party, index: number, payload: Fields, more: Fields = {}): Sent {
-  const signature = signatureOf(by.key.privateKey, 'NOTED', master.ledgerId, { ...payload, ...master.injected });
-  return {
-    clientIndex: BigInt(index),
-    uuid: master.uuid,
-    eventType: 'NOTED',
-    payload: JSON.stringify(payload),
-    ...(by.kid === null ? {} : { signingKeyId: by.kid, actorSig: signature }),
-    ...more,
-  };
-}
-
-type Outcome = { readonly index: number; readonly code: string | null; readonly answer: AppendEventsResponse };
-
-function outcomeOf(message: Message): Outcome {
-  const answer = message as AppendEventsResponse;
-  return {
-    index: Number(answer.clientIndex),
-    code: answer.outcome.case === 'error' ? answer.outcome.value.code : null,
-    answer,
-  };
-}
-
-const appended = ({ answer }: Outcome) => {
-  if (answer.outcome.case !== 'appended')
-    throw new Error(`not appended: ${answer.outcome.value?.code} ${answer.outcome.value?.message}`);
-  return answer.outcome.value;
-};
-
-function open(by: Party): ClientDuplexStream<object, Message> {
-  return openGrpcStream(client, MasterService.method.appendEvents, by.bearer);
-}
-
-/** Sends all, ends the stream, and waits for all outcomes. */
-async function send(by: Party, events: readonly Sent[]): Promise<Outcome[]> {
-  const stream = open(by);
-  const outcomes: Outcome[] = [];
-  stream.on('data', (message: Message) => outcomes.push(outcomeOf(message)));
-  const ended = new Promise<void>((resolve, reject) => {
-    stream.once('end', resolve);
-    stream.once('error', reject);
-  });
-  for (const one of events) stream.write(one);
-  stream.end();
-  await ended;
-  return outcomes;
-}
+const send = (by: Pick<Party, 'bearer'>, events: readonly StreamedEvent[]) => sendAll(client, by, events);
 
 test('outcomes come in the order of the stream within a ledger, and the log has that order', async () => {
   const orders: Order[] = [await newOrder(base)];
@@ -101,7 +47,7 @@ test('outcomes come in the order of the stream within a ledger, and the log has 
   });
   orders.push({ ...first, ledgerId: made.text('id') });
   const masters = await Promise.all(orders.flatMap((order) => [newMaster(order), newMaster(order)]));
-  const events = Array.from({ length: 300 }, (_, n) => event(masters[(n * 7) % 4] as Master, first.buyer, n, { n }));
+  const events = Array.from({ length: 300 }, (_, n) => streamed(masters[(n * 7) % 4] as Master, first.buyer, n, { n }));
   const outcomes = await send(first.buyer, events);
   expect(outcomes.map(({ index }) => index).toSorted((a, b) => a - b)).toEqual(events.map((_, n) => n));
   for (const order of orders) {
@@ -118,7 +64,7 @@ test('outcomes come in the order of the stream within a ledger, and the log has 
 test('a refused event does not end the stream, and each refusal has its code', async () => {
   const order = await newOrder(base);
   const [master, sibling] = [await newMaster(order), await newMaster(order)];
-  const good = (index: number) => event(master, order.buyer, index, { index });
+  const good = (index: number) => streamed(master, order.buyer, index, { index });
   const stranger = await newOrder(base);
   const foreign = await newMaster(stranger);
   const outcomes = await send(order.buyer, [
@@ -180,11 +126,11 @@ test('the same idempotency key gets the first outcome, on the same stream, on th
   const order = await newOrder(base);
   const master = await newMaster(order);
   const keyed = (index: number, payload: Fields) =>
-    event(master, order.buyer, index, payload, { idempotencyKey: 'the-one' });
+    streamed(master, order.buyer, index, payload, { idempotencyKey: 'the-one' });
   const [one] = await send(order.buyer, [keyed(0, { n: 1 })]);
   const [two] = await send(order.buyer, [keyed(7, { n: 1 })]);
   const [three, other] = await send(order.buyer, [keyed(0, { n: 1 }), keyed(1, { n: 2 })]);
-  const all = [one, two, three].map((outcome) => appended(outcome as Outcome));
+  const all = [one, two, three].map((outcome) => appended(outcome as StreamOutcome));
   expect(all.map(({ replayed }) => replayed)).toEqual([false, true, true]);
   expect(new Set(all.map((outcome) => outcome.event?.eventId)).size).toBe(1);
   expect(other?.code).toBe('idempotency_key_reused');
@@ -208,12 +154,12 @@ test('a key twice in a row: what came first is written, and is not lost for what
   const order = await newOrder(base);
   const master = await newMaster(order);
   const events = [0, 1, 2, 3, 4, 5].map((n) =>
-    event(master, order.buyer, n, { n: n === 3 ? 2 : n }, { idempotencyKey: n === 3 ? 'key-2' : `key-${n}` }),
+    streamed(master, order.buyer, n, { n: n === 3 ? 2 : n }, { idempotencyKey: n === 3 ? 'key-2' : `key-${n}` }),
   );
   const outcomes = await send(order.buyer, events);
   expect(outcomes.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4, 5]);
   expect(outcomes.slice(0, 3).map(({ code }) => code)).toEqual([null, null, null]);
-  const twin = outcomes[3] as Outcome;
+  const twin = outcomes[3] as StreamOutcome;
   if (twin.code !== null) {
     // The first one was still running: the stream is resumed from its twin.
     expect(outcomes.slice(3).map(({ code }) => code)).toEqual([
@@ -221,9 +167,7 @@ test('a key twice in a row: what came first is written, and is not lost for what
       'unavailable',
       'unavailable',
     ]);
-    for (const { answer } of outcomes.slice(3)) {
-      expect(answer.outcome.case === 'error' ? answer.outcome.value.resumeFrom : null).toBe(3n);
-    }
+    for (const { resumeFrom } of outcomes.slice(3)) expect(resumeFrom).toBe(3);
     const resumed = await send(order.buyer, events.slice(3));
     expect(resumed.map((outcome) => appended(outcome).replayed)).toEqual([true, false, false]);
   }
@@ -248,7 +192,7 @@ test('a client that does not read its outcomes is slowed down, and everybody els
   for (; sent < 10_000; sent += 1) {
     const bytes = toBinary(
       AppendEventsRequestSchema,
-      create(AppendEventsRequestSchema, event(master, order.buyer, sent, { sent })),
+      create(AppendEventsRequestSchema, streamed(master, order.buyer, sent, { sent })),
     );
     const frame = Buffer.alloc(5);
     frame.writeUInt32BE(bytes.length, 1);
@@ -259,7 +203,7 @@ test('a client that does not read its outcomes is slowed down, and everybody els
   }
   expect(sent).toBeLessThan(5_000);
   expect((await rest(base, 'GET', '/health')).status).toBe(200);
-  const [outcome] = await send(order.supplier, [event(master, order.supplier, 0, { other: true })]);
+  const [outcome] = await send(order.supplier, [streamed(master, order.supplier, 0, { other: true })]);
   expect(outcome?.code).toBe(null);
   session.destroy();
 });
@@ -272,11 +216,11 @@ test('a credential that is revoked in mid-stream ends the stream within two seco
     body: { name: 'stream' },
   });
   const streaming = { ...order.buyer, bearer: { authorization: `Bearer ${extra.text('api_key')}` } };
-  const stream = open(streaming);
-  const outcomes: Outcome[] = [];
+  const stream = openStream(client, streaming);
+  const outcomes: StreamOutcome[] = [];
   stream.on('data', (message: Message) => outcomes.push(outcomeOf(message)));
   const failed = new Promise<{ code?: number }>((resolve) => stream.once('error', resolve));
-  stream.write(event(master, streaming, 0, { n: 0 }));
+  stream.write(streamed(master, streaming, 0, { n: 0 }));
   await expect.poll(() => outcomes.length).toBe(1);
   await done(base, 'DELETE', `/v1/developer/keys/${extra.text('key_id')}`, { headers: order.buyer.bearer });
   const begun = performance.now();
@@ -297,18 +241,18 @@ test('a stream that is torn off leaves whole events and nothing half-done', asyn
   const order = await newOrder(base);
   const master = await newMaster(order);
   for (let round = 0; round < 5; round += 1) {
-    const stream = open(order.buyer);
+    const stream = openStream(client, order.buyer);
     stream.on('error', () => {});
     stream.on('data', () => {});
     for (let n = 0; n < 100; n += 1)
-      stream.write(event(master, order.buyer, n, { round, n }, { idempotencyKey: `${round}-${n}` }));
+      stream.write(streamed(master, order.buyer, n, { round, n }, { idempotencyKey: `${round}-${n}` }));
     await new Promise((resolve) => setTimeout(resolve, round * 8));
     stream.cancel();
   }
   // The same again, to the end: each event is there once.
   for (let round = 0; round < 5; round += 1) {
     const events = Array.from({ length: 100 }, (_, n) =>
-      event(master, order.buyer, n, { round, n }, { idempotencyKey: `${round}-${n}` }),
+      streamed(master, order.buyer, n, { round, n }, { idempotencyKey: `${round}-${n}` }),
     );
     // What was torn off may still be running for a moment.
     await expect.poll(async () => (await send(order.buyer, events)).filter(({ code }) => code !== null)).toEqual([]);

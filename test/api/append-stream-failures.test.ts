@@ -1,0 +1,143 @@
+import type { Client } from '@grpc/grpc-js';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createClient } from '../../src/client/client.ts';
+import { signerFromPrivateKey } from '../../src/client/signing.ts';
+import { grpcClient } from '../support/door-grpc.ts';
+import { append, eventsOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { type Fields, rest } from '../support/parties-rest.ts';
+import { type StreamedEvent, sendAll, streamed } from '../support/parties-stream.ts';
+import { type FaultyNode, runFaultyNode } from '../support/running-node-faulty.ts';
+import type { StoreFault } from '../support/store-faults.ts';
+
+let node: FaultyNode;
+let client: Client;
+let order: Order;
+let master: Master;
+
+beforeEach(async () => {
+  node = await runFaultyNode();
+  client = grpcClient(node.grpcAddress);
+  order = await newOrder(node.base);
+  master = await newMaster(order);
+});
+afterEach(async () => {
+  client.close();
+  await node[Symbol.asyncDispose]();
+});
+
+const numbers = async () =>
+  (await eventsOf(node.base, order.buyer, order.ledgerId, '&verify=signatures'))
+    .filter((event) => event.event_type === 'NOTED')
+    .map((event) => (event.payload as Fields).n);
+
+test('after a failure of the store nothing behind it is taken, and all say where to resume', async () => {
+  const events: StreamedEvent[] = Array.from({ length: 200 }, (_, n) =>
+    streamed(master, order.buyer, n, { n }, { idempotencyKey: `n-${n}` }),
+  );
+  node.fail('append', 'unavailable');
+  const outcomes = await sendAll(client, order.buyer, events);
+  expect(outcomes.map(({ index }) => index)).toEqual(events.map((_, n) => n));
+  const first = outcomes.findIndex(({ code }) => code !== null);
+  expect(first).toBeGreaterThanOrEqual(0);
+  for (const outcome of outcomes.slice(first)) {
+    expect([outcome.code, outcome.resumeFrom]).toEqual(['unavailable', first]);
+  }
+  expect(await numbers()).toEqual(events.slice(0, first).map((_, n) => n));
+  const resumed = await sendAll(client, order.buyer, events.slice(first));
+  expect(resumed.filter(({ code }) => code !== null)).toEqual([]);
+  expect(await numbers()).toEqual(events.map((_, n) => n));
+});
+
+test('another ledger on the same stream goes on', async () => {
+  const opened = await rest(node.base, 'POST', '/v1/ledgers', {
+    headers: order.buyer.bearer,
+    body: { supplier_svc_id: order.supplier.svcId },
+  });
+  const elsewhere = await newMaster({ ...order, ledgerId: opened.text('id') });
+  node.fail('append', 'unavailable');
+  const outcomes = await sendAll(client, order.buyer, [
+    streamed(master, order.buyer, 0, { n: 0 }),
+    ...Array.from({ length: 20 }, (_, n) => streamed(elsewhere, order.buyer, n + 1, { n })),
+    streamed(master, order.buyer, 21, { n: 1 }),
+  ]);
+  const failed = outcomes.filter(({ code }) => code !== null);
+  // Whichever ledger's write came first is the one that failed; the other one is whole.
+  expect(new Set(failed.map(({ index }) => index === 0 || index === 21)).size).toBe(1);
+  expect(failed.length).toBeGreaterThan(0);
+});
+
+test.each<{ faults: StoreFault[] }>([
+  { faults: ['lost'] },
+  { faults: ['applied'] },
+  { faults: ['late'] },
+  { faults: ['late-before-claim'] },
+  { faults: ['lost', 'applied'] },
+  { faults: ['unavailable', 'applied', 'late', 'lost'] },
+])('the client’s stream gets every event in, once and in order, through $faults', async ({ faults }) => {
+  await using typed = createClient({
+    baseUrl: node.base,
+    grpcUrl: `http://${node.grpcAddress}`,
+    apiKey: order.buyer.apiKey,
+    signer: signerFromPrivateKey(order.buyer.key.privateKey, order.buyer.kid ?? ''),
+  });
+  await using stream = typed.appendStream();
+  const pending: Promise<unknown>[] = [];
+  for (let n = 0; n < 120; n += 1) {
+    if (n % 30 === 10) node.fail('append', ...faults);
+    await stream.ready();
+    pending.push(stream.append({ uuid: master.uuid, eventType: 'NOTED', payload: { n } }));
+    if (n % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 3));
+  }
+  const outcomes = (await Promise.all(pending)) as { eventId: string }[];
+  expect(await numbers()).toEqual(pending.map((_, n) => n));
+  expect(new Set(outcomes.map(({ eventId }) => eventId)).size).toBe(120);
+});
+
+test.each(['lost', 'applied', 'late', 'late-before-claim'] as const)(
+  'an append whose write was %s is answered truly, and its retry gives the same event',
+  async (fault) => {
+    for (let n = 0; n < 5; n += 1) {
+      node.fail('append', fault);
+      const headers = { 'idempotency-key': `n-${n}` };
+      const answer = await append(master, order.buyer, 'NOTED', { n }, { headers });
+      expect([answer.status, answer.code]).toEqual([200, null]);
+      const again = await append(master, order.buyer, 'NOTED', { n }, { headers });
+      expect([again.body, again.headers.get('idempotent-replayed')]).toEqual([answer.body, 'true']);
+    }
+    expect(await numbers()).toEqual([0, 1, 2, 3, 4]);
+  },
+);
+
+test('a store that fails to be read or written is told as unavailable, and nothing is left half-done', async () => {
+  const body = {
+    legal_name: 'A',
+    country: 'DE',
+    vat_tax_number: '1',
+    primary_email: 'a@b.de',
+    terms_version: '1.0',
+    declaration_hash: 'x',
+  };
+  const calls: [string, string, Fields?][] = [
+    ['POST', '/v1/onboarding/organization', body],
+    ['POST', '/v1/ledgers', { supplier_svc_id: order.supplier.svcId }],
+    ['POST', '/v1/developer/keys', { name: 'x' }],
+    ['GET', `/v1/ledgers/${order.ledgerId}/events`],
+    ['GET', '/v1/developer/me'],
+    ['GET', '/v1/ledgers'],
+  ];
+  const wrong: unknown[] = [];
+  for (const [method, path, sent] of calls) {
+    for (const operation of ['record-read', 'record-write', 'read', 'claim', 'append'] as const) {
+      for (let at = 0; at < 3; at += 1) {
+        node.fail(operation, 'unavailable');
+        const key = `${method} ${path} ${operation} ${at}`;
+        const headers = { ...order.buyer.bearer, ...(method === 'GET' ? {} : { 'idempotency-key': key }) };
+        const answer = await rest(node.base, method, path, { headers, body: sent });
+        if (![200, 503, 504].includes(answer.status)) wrong.push([key, answer.status, answer.raw]);
+        const again = await rest(node.base, method, path, { headers, body: sent });
+        if (![200, 409, 503].includes(again.status)) wrong.push([key, 'again', again.status, again.raw]);
+      }
+    }
+  }
+  expect(wrong).toEqual([]);
+});

@@ -1,0 +1,42 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { localPlacement } from '../../src/actors/local-placement.ts';
+import { noPeers } from '../../src/actors/no-peers.ts';
+import { readConfig } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import { startNode } from '../../src/node.ts';
+import { MemoryAccessLog } from '../../src/store/memory/access-log.ts';
+import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import { systemClock } from '../../src/system.ts';
+import { faultyLedgerStore, faultyRecordStore, scriptedFaults } from './store-faults.ts';
+
+/** A whole node whose stores fail when told to. */
+export interface FaultyNode extends AsyncDisposable {
+  readonly base: string;
+  readonly grpcAddress: string;
+  readonly fail: ReturnType<typeof scriptedFaults>['fail'];
+}
+
+export async function runFaultyNode(): Promise<FaultyNode> {
+  const { choose, fail } = scriptedFaults();
+  const node = await startNode({
+    config: readConfig({ HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0' }),
+    keys: { authority: generateKeyPairSync('ed25519').privateKey, secrets: randomBytes(32) },
+    ledgers: faultyLedgerStore(new MemoryLedgerStore(() => systemClock.now()), choose),
+    records: faultyRecordStore(new MemoryRecordStore(), choose),
+    access: new MemoryAccessLog(),
+    stores: [{ name: 'memory', check: async () => {} }],
+    self: 'faulty',
+    placement: localPlacement('faulty'),
+    peers: noPeers,
+    revocationLeadMs: 1,
+    clock: systemClock,
+    log: createLog('silent'),
+  });
+  return {
+    base: `http://127.0.0.1:${node.http.port}`,
+    grpcAddress: `127.0.0.1:${node.grpc.port}`,
+    fail,
+    [Symbol.asyncDispose]: () => node.stop(),
+  };
+}
