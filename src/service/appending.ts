@@ -64,7 +64,7 @@ export class Appending {
     return this.#replays.orElse(
       call,
       () => this.findLedger(request.uuid),
-      async () => this.#directory.submit(await this.#check(call, request, parsed)),
+      async () => this.#replays.carryOut(this.#directory, await this.#check(call, request, parsed)),
     );
   }
 

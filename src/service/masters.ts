@@ -53,7 +53,7 @@ export function masterService(
           const eventType = 'TRACELEDGER_MASTER_CREATED';
           const forms = masterCreatedSignedForms(ledgerId, businessRef, scope);
           const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
-          return directory.submit({
+          return replays.carryOut(directory, {
             kind: 'create_master',
             ledgerId,
             masterId: call.newId(),
@@ -154,7 +154,7 @@ export function masterService(
           const eventType = 'MASTER_CLOSED';
           const forms = masterClosedSignedForms(ledger, masterId, caller.actorId);
           const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
-          return directory.submit({
+          return replays.carryOut(directory, {
             kind: 'close_master',
             ledgerId,
             masterId,

@@ -1,5 +1,8 @@
+import type { Directory } from '../actors/directory.ts';
 import type { Outcome } from '../actors/outcome.ts';
+import type { Command } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
+import type { CommandMark } from '../domain/event.ts';
 import { parseRow } from '../domain/row.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { Call } from './call.ts';
@@ -21,6 +24,27 @@ export class Replays {
     if (mark === null) return null;
     const ledgerId = await ledgerOf();
     if (ledgerId === null) return null;
+    return this.#written(ledgerId, mark);
+  }
+
+  /**
+   * The outcome of a command. Where one of the same name is running, that may be a replay too: what was written before under the name is
+   * then the answer to both.
+   */
+  async carryOut(directory: Directory, command: Command): Promise<Outcome> {
+    try {
+      return await directory.submit(command);
+    } catch (error) {
+      if (!(error instanceof LedgerError) || error.code !== 'idempotency_in_progress') throw error;
+      for (const mark of command.marks) {
+        const first = await this.#written(command.ledgerId, mark);
+        if (first !== null) return first;
+      }
+      throw error;
+    }
+  }
+
+  async #written(ledgerId: string, mark: CommandMark): Promise<Outcome | null> {
     const found = (await this.#store.findCommands(ledgerId, [mark.id])).get(mark.id);
     if (found === undefined || found.fingerprint !== mark.fingerprint) return null;
     const [entry] = await this.#store.read(ledgerId, found.seq, 1);
