@@ -1,0 +1,203 @@
+import { execFileSync } from 'node:child_process';
+import { createHash, createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createClient } from '../../src/client/client.ts';
+import { authorityKeysOf, keysFromResolver } from '../../src/client/key-source.ts';
+import { signerFromPrivateKey } from '../../src/client/signing.ts';
+import { verifyEvents } from '../../src/client/verifying.ts';
+import { runToEnd } from '../support/node-process.ts';
+import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
+import { runNode, temporaryDir } from '../support/running-node.ts';
+
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const root = temporaryDir();
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const file = (name: string, text: string): string => {
+  writeFileSync(join(root, name), text);
+  return join(root, name);
+};
+const newAuthority = (name: string) =>
+  file(name, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+const first = newAuthority('first.pem');
+const second = newAuthority('second.pem');
+const env = {
+  SVC_MODE: 'production',
+  AUTHORITY_KEY_FILE: first,
+  SECRETS_KEY_FILE: file('secrets.key', randomBytes(32).toString('base64')),
+  TLS_TERMINATED: '1',
+  OPS_HOST: '127.0.0.1',
+};
+const publicKeyOf = (pem: string): Buffer =>
+  createPublicKey(readFileSync(pem)).export({ type: 'spki', format: 'der' }).subarray(-32);
+
+describe('production mode', () => {
+  test('header identity signs every call, reads too; the trust anchor is phase 2', async () => {
+    await using node = await runNode({ env });
+    const { base } = node;
+    const bare = await newDevice(base);
+    const keyed = await newDevice(base, { keyed: true });
+    const path = '/v1/entities/root-ledger';
+    expectRefused(await rest(base, 'POST', path, { headers: bare.headers }), 401, 'signature_required');
+    expectRefused(await rest(base, 'POST', path, { headers: keyed.headers }), 401, 'signature_required');
+    const made = await rest(base, 'POST', path, { headers: entityRequest(keyed, 'POST', path, '') });
+    expect(made.status).toBe(200);
+    const reading = `/v1/ledgers/${made.text('ledger_id')}/events`;
+    expectRefused(await rest(base, 'GET', reading, { headers: keyed.headers }), 401, 'signature_required');
+    expect((await rest(base, 'GET', reading, { headers: entityRequest(keyed, 'GET', reading, '') })).status).toBe(200);
+
+    const anchor = await done(base, 'GET', '/.well-known/svc-authority');
+    const public_key = publicKeyOf(first).toString('base64');
+    const fingerprint = createHash('sha256').update(publicKeyOf(first)).digest('hex');
+    expect(anchor.body).toEqual({
+      id: 'svc:authority',
+      algorithm: 'Ed25519',
+      public_key,
+      fingerprint,
+      kid_namespace: 'svc:authority#key-<seq>',
+      phase: '2',
+      keys: [
+        {
+          kid: 'svc:authority#key-1',
+          algorithm: 'Ed25519',
+          public_key,
+          fingerprint,
+          valid_from: shape.time,
+          valid_to: null,
+        },
+      ],
+    });
+  });
+
+  test('creating calls without a credential are limited by address, and say when to come again', async () => {
+    await using node = await runNode({ env: { ...env, RATE_LIMIT_CREATE_BURST: '5' } });
+    const answers = [];
+    for (let n = 0; n < 8; n += 1) answers.push(await rest(node.base, 'POST', '/v1/actors', { body: {} }));
+    expect(answers.slice(0, 5).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    const [limited] = answers.filter(({ status }) => status === 429);
+    if (limited === undefined) throw new Error('nothing was limited');
+    expectRefused(limited, 429, 'rate_limited');
+    expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(limited.headers.get('ratelimit')).toBeTruthy();
+    expect((await rest(node.base, 'GET', '/health')).status).toBe(200);
+  });
+});
+
+test('both ports speak TLS with a certificate of one’s own', async () => {
+  const [certFile, keyFile] = [join(root, 'cert.pem'), join(root, 'key.pem')];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+  execFileSync('openssl', [...made, '-keyout', keyFile, '-out', certFile, ...subject], { stdio: 'ignore' });
+  const { TLS_TERMINATED: _, ...rest } = env;
+  await using node = await runNode({ env: { ...rest, TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile } });
+  const ca = readFileSync(certFile, 'utf8');
+  const status = await new Promise((resolve, reject) => {
+    request(`${node.base}/health`, { ca }, (answer) => resolve(answer.resume().statusCode))
+      .on('error', reject)
+      .end();
+  });
+  expect(status).toBe(200);
+  for (const transport of ['rest', 'grpc'] as const) {
+    await using client = createClient({ baseUrl: node.base, grpcUrl: `https://${node.grpcAddress}`, transport, ca });
+    expect(await client.getHealth()).toMatchObject({ status: 'ok' });
+  }
+  await using plain = createClient({ grpcUrl: `http://${node.grpcAddress}`, transport: 'grpc', attemptsMax: 1 });
+  await expect(plain.getHealth()).rejects.toThrow();
+  await expect(fetch(node.base.replace('https', 'http'))).rejects.toThrow();
+});
+
+describe('a node with a past', () => {
+  const dataDir = temporaryDir();
+  const copy = join(root, 'copy');
+  let order: Order;
+  let before: Fields[];
+  const cli = (...args: string[]) => runToEnd({ ...env, DATA_DIR: dataDir }, CLI, args);
+  afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+
+  beforeAll(async () => {
+    await using node = await runNode({ env, dataDir });
+    order = await newOrder(node.base);
+    const master = await newMaster(order);
+    for (let n = 0; n < 5; n += 1) await append(master, order.buyer, 'NOTED', { n });
+    before = await eventsOf(node.base, order.buyer, order.ledgerId);
+    // Of a node that is running.
+    const backup = await cli('backup', copy);
+    expect(backup).toMatchObject({ code: 0, stderr: '' });
+    expect(backup.stdout).toContain(copy);
+    // While it runs its authority is not to be changed.
+    const early = await cli('authority', 'rotate', second);
+    expect(early).toMatchObject({ code: 1, stdout: '' });
+    expect(early.stderr).toMatch(/^ledger-trust: [^\n]+\n$/);
+  });
+
+  test('its backup is a data directory, and is not overwritten', async () => {
+    await using node = await runNode({ env, dataDir: copy });
+    expect(await eventsOf(node.base, order.buyer, order.ledgerId, '&verify=signatures')).toEqual(before);
+    expect(existsSync(join(copy, 'authority.pem'))).toBe(false);
+    const again = await cli('backup', copy);
+    expect(again).toMatchObject({ code: 1, stdout: '' });
+    expect(again.stderr).toMatch(/^ledger-trust: [^\n]+\n$/);
+  });
+
+  test('its authority is rotated: the old seals stand, the start of the new key is signed by the old one', async () => {
+    for (const wrong of ['/no/key.pem', env.SECRETS_KEY_FILE]) {
+      expect(await cli('authority', 'rotate', wrong)).toMatchObject({ code: 1, stdout: '' });
+    }
+    const rotated = await cli('authority', 'rotate', second);
+    expect(rotated).toMatchObject({ code: 0, stderr: '' });
+    // Again, as after a crash: nothing more happens.
+    expect((await cli('authority', 'rotate', second)).stdout).toBe(rotated.stdout);
+    await expect(runNode({ env, dataDir })).rejects.toThrow(/AUTHORITY_KEY_FILE|authority/);
+
+    await using node = await runNode({ env: { ...env, AUTHORITY_KEY_FILE: second }, dataDir });
+    const anchor = await done(node.base, 'GET', '/.well-known/svc-authority');
+    const keys = anchor.rows('keys');
+    expect(anchor.body.public_key).toBe(publicKeyOf(second).toString('base64'));
+    expect(keys.map(({ kid, valid_to }) => [kid, valid_to])).toEqual([
+      ['svc:authority#key-1', keys[1]?.valid_from],
+      ['svc:authority#key-2', null],
+    ]);
+    const opened = await done(node.base, 'POST', '/v1/ledgers', {
+      headers: order.buyer.bearer,
+      body: { supplier_svc_id: order.supplier.svcId },
+    });
+    const fresh = await eventsOf(node.base, order.buyer, opened.text('id'), '&verify=signatures');
+    expect(fresh.map((event) => event.authority_key_id)).toEqual(['svc:authority#key-2', 'svc:authority#key-2']);
+    expect(await eventsOf(node.base, order.buyer, order.ledgerId, '&verify=signatures')).toEqual(before);
+
+    // By anyone, with the public key alone.
+    for (const [event, key] of [
+      [before[0], first],
+      [fresh[0], second],
+    ] as const) {
+      const digest = createHash('sha256')
+        .update('svc-authority-v1\0')
+        .update(Buffer.from(String(event?.hash), 'hex'))
+        .digest();
+      const good = verify(
+        null,
+        digest,
+        createPublicKey(readFileSync(key)),
+        Buffer.from(String(event?.authority_sig), 'base64'),
+      );
+      expect(good).toBe(true);
+    }
+    await using client = createClient({
+      baseUrl: node.base,
+      apiKey: order.buyer.apiKey,
+      signer: signerFromPrivateKey(order.buyer.key.privateKey, order.buyer.kid ?? ''),
+    });
+    const authorityKeys = authorityKeysOf(await client.getAuthority());
+    for (const ledgerId of [order.ledgerId, opened.text('id')]) {
+      const events = [];
+      for await (const event of client.ledgerEvents(ledgerId)) events.push(event);
+      const found = await verifyEvents(events, { keys: keysFromResolver(client), authorityKeys, kind: 'ledger' });
+      expect([found.verdict, found.issues]).toEqual(['valid', []]);
+    }
+  });
+});
