@@ -170,9 +170,13 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
   test('a batch lies whole in the bucket of its first event', async () => {
     const { ledgerId } = await ledgerOf(5, 5, 5);
     const rows = await withClient(settings, (client) =>
-      client.execute('SELECT bucket, seq FROM ledger_event WHERE ledger_id = ? AND bucket IN (0, 1)', [ledgerId], {
-        prepare: true,
-      }),
+      client.execute(
+        "SELECT bucket, seq FROM ledger_event WHERE ledger_id = ? AND bucket IN (0, 1) AND scope = ''",
+        [ledgerId],
+        {
+          prepare: true,
+        },
+      ),
     );
     expect(rows.rows.filter((row) => row.bucket === 0).length).toBe(10);
     expect(rows.rows.filter((row) => row.bucket === 1).length).toBe(5);

@@ -81,7 +81,7 @@ export function cassandraFactory(address: CassandraAddress, bucketEvents?: numbe
       await close();
       await withClient(settings, (client) =>
         client.execute(
-          'DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND seq = ?',
+          "DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq = ?",
           [keyText(ledgerId), 0, seq],
           { prepare: true },
         ),

@@ -1,7 +1,7 @@
 import { checkEntryRun } from '../entry-order.ts';
 import { type Claim, Fenced, type Head, type LedgerEntry, OutcomeUnknown } from '../ledger-store.ts';
 import { type BatchProjections, parsePending, projectionsOfBatch } from './batch-projections.ts';
-import { type BatchPlan, batchStatements, isSameHead, readBucketState, rowsOf } from './bucket.ts';
+import { type BatchPlan, batchStatements, isSameHead, readBucketState, rowsOf, scopesOf } from './bucket.ts';
 import type { KnownLedger } from './known-ledgers.ts';
 import { type CqlSession, numberOf, textOf, Undecided } from './session.ts';
 
@@ -10,7 +10,8 @@ export interface Batch {
   readonly bucket: number;
   /** The head that it seals, wherever that is. */
   readonly sealed: Head | null;
-  readonly rows: readonly (readonly [seq: number, row: string])[];
+  readonly rows: BatchPlan['rows'];
+  readonly scopes: BatchPlan['scopes'];
   readonly last: Head;
   readonly projections: BatchProjections;
 }
@@ -24,6 +25,7 @@ export function batchOf(entries: readonly LedgerEntry[], bucketEvents: number): 
     bucket,
     sealed: first.seq === 0 ? null : { seq: first.seq - 1, hash: first.prevHash },
     rows: rowsOf(entries),
+    scopes: scopesOf(entries),
     last: { seq: last.seq, hash: last.hash },
     projections: projectionsOfBatch(bucket, entries),
   };
@@ -49,10 +51,10 @@ export async function planBatch(
   known: KnownLedger | null,
 ): Promise<PlannedBatch> {
   const { ledgerId, fence } = claim;
-  const { bucket, sealed, rows, last, projections } = batch;
+  const { bucket, sealed, rows, scopes, last, projections } = batch;
   const own = known !== null && known.fence === fence && isSameHead(known.head, sealed) ? known : null;
   const planned = (before: Head | null, standing: string | null, pending: string): PlannedBatch => ({
-    plan: { ledgerId, fence, standing, before, rows, last, projections },
+    plan: { ledgerId, fence, standing, before, rows, scopes, last, projections },
     unprojected: own === null ? parsePending(pending) : null,
   });
   if (own !== null && own.bucket === bucket && sealed !== null) return planned(sealed, fence, '');

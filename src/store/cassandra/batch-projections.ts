@@ -8,7 +8,8 @@ import type { LedgerEntry } from '../ledger-store.ts';
 export interface BatchProjections {
   /** The bucket that the batch is in. */
   readonly bucket: number;
-  readonly scopes: readonly (readonly [scope: string, seqs: readonly number[]])[];
+  /** Scopes that have events in the batch. */
+  readonly scopes: readonly string[];
   readonly commands: readonly (readonly [seq: number, command: CommandMark])[];
   /** The newest value of each key. */
   readonly cells: readonly (readonly [key: string, seq: number, value: string])[];
@@ -16,19 +17,16 @@ export interface BatchProjections {
 }
 
 export function projectionsOfBatch(bucket: number, entries: readonly LedgerEntry[]): BatchProjections {
-  const scopes = new Map<string, number[]>();
+  const scopes = new Set<string>();
   const commands: [number, CommandMark][] = [];
   const cells = new Map<string, readonly [string, number, string]>();
   const lines: [string, string, string][] = [];
   for (const { seq, projections } of entries)
     for (const projection of projections)
       switch (projection.kind) {
-        case 'scope': {
-          const seqs = scopes.get(projection.scope) ?? [];
-          seqs.push(seq);
-          scopes.set(projection.scope, seqs);
+        case 'scope':
+          scopes.add(projection.scope);
           break;
-        }
         case 'command': {
           const { id, fingerprint, permanent } = projection.command;
           commands.push([seq, { id, fingerprint, permanent }]);

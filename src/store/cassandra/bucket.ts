@@ -25,7 +25,8 @@ const STATE = 'SELECT fence, head_seq, head_hash, pending FROM ledger_event WHER
 const CLAIM = 'UPDATE ledger_event SET fence = ? WHERE ledger_id = ? AND bucket = ? IF fence = ? AND head_seq = ?';
 const MOVE_HEAD =
   'UPDATE ledger_event SET fence = ?, head_seq = ?, head_hash = ?, projected_seq = ?, pending = ? WHERE ledger_id = ? AND bucket = ? IF fence = ? AND head_seq = ? AND head_hash = ?';
-const ADD_ROW = 'INSERT INTO ledger_event (ledger_id, bucket, seq, row) VALUES (?, ?, ?, ?)';
+const ADD_ROW = "INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, '', ?, ?)";
+const ADD_TO_SCOPE = 'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, ?, ?, ?)';
 
 /** `serial` settles what is under way on the bucket first. */
 export async function readBucketState(
@@ -61,6 +62,8 @@ export interface BatchPlan {
   /** The head in this bucket; null for its first batch. */
   readonly before: Head | null;
   readonly rows: readonly (readonly [seq: number, row: string])[];
+  /** The events of each scope in the batch. */
+  readonly scopes: readonly (readonly [scope: string, seqs: readonly number[]])[];
   readonly last: Head;
   readonly projections: BatchProjections;
 }
@@ -70,7 +73,7 @@ export interface BatchPlan {
  * are unconditional for themselves and would overwrite; the condition on the static columns is what protects them.
  */
 export function batchStatements(plan: BatchPlan): Statement[] {
-  const { fence, standing, before, last, projections, rows } = plan;
+  const { fence, standing, before, last, projections, rows, scopes } = plan;
   const ledger = keyText(plan.ledgerId);
   const { bucket } = projections;
   const first = rows[0]?.[0] ?? 0;
@@ -79,12 +82,28 @@ export function batchStatements(plan: BatchPlan): Statement[] {
   return [
     { cql: MOVE_HEAD, params: [...set, ledger, bucket, ...condition] },
     ...rows.map(([seq, row]) => ({ cql: ADD_ROW, params: [ledger, bucket, BigInt(seq), row] })),
+    ...scopes.map(([scope, seqs]) => {
+      return { cql: ADD_TO_SCOPE, params: [ledger, bucket, keyText(scope), BigInt(seqs[0] ?? 0), seqs.join(' ')] };
+    }),
   ];
 }
 
 /** The rows of entries, taken over from the caller. */
 export function rowsOf(entries: readonly LedgerEntry[]): [number, string][] {
   return entries.map(({ seq, row }) => [seq, row]);
+}
+
+/** Which of them belong to which scope. */
+export function scopesOf(entries: readonly LedgerEntry[]): [string, number[]][] {
+  const scopes = new Map<string, number[]>();
+  for (const { seq, projections } of entries)
+    for (const projection of projections) {
+      if (projection.kind !== 'scope') continue;
+      const seqs = scopes.get(projection.scope);
+      if (seqs === undefined) scopes.set(projection.scope, [seq]);
+      else if (seqs.at(-1) !== seq) seqs.push(seq);
+    }
+  return [...scopes];
 }
 
 export function isSameHead(a: Head | null, b: Head | null): boolean {

@@ -20,13 +20,6 @@ export function readFrom(text: string): string {
   return text.length <= max ? text : text.slice(0, max).toWellFormed();
 }
 
-/** Events of one scope in one partition, at most: a row is some 20 bytes. */
-export const scopeSpanEvents = 2 ** 22;
-
-export function scopeSpan(seq: number): number {
-  return Math.floor(seq / scopeSpanEvents);
-}
-
 const hourMs = 60 * 60 * 1000;
 /** Marks of one ledger that were made in the same six hours share a partition. */
 const commandWindowMs = 6 * hourMs;

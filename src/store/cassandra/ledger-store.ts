@@ -19,7 +19,7 @@ import { type BatchProjections, parsePending } from './batch-projections.ts';
 import { bucketEvents as bucketEventsByDefault, isSameHead, readBucketState } from './bucket.ts';
 import { takeClaim } from './claiming.ts';
 import { commandSlots, keyText } from './keys.ts';
-import { KnownLedgers } from './known-ledgers.ts';
+import { KnownLedgers, knownAfter, unknownProjections } from './known-ledgers.ts';
 import { readLines } from './lines.ts';
 import { bucketOfNext, findLogEnd } from './log-end.ts';
 import { readLog } from './log-reading.ts';
@@ -86,7 +86,8 @@ export class CassandraLedgerStore implements LedgerStore {
       const unprojected = parsePending(end.state.pending);
       if (unprojected !== null) await this.#project(ledgerId, unprojected, end.bucket > 0);
     }
-    this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket });
+    const scopes: ReadonlySet<string> = known?.bucket === end.bucket ? known.scopes : new Set<string>();
+    this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket, scopes });
     return claim;
   }
 
@@ -103,12 +104,12 @@ export class CassandraLedgerStore implements LedgerStore {
     this.#known.forget(ledgerId);
     await writeBatch(this.#session, plan);
     try {
-      await this.#project(ledgerId, batch.projections, plan.before === null);
+      await this.#project(ledgerId, unknownProjections(batch.projections, known), plan.before === null);
     } catch (error) {
       // It was written, and the next claim finishes it; but nobody may be told so before.
       throw new OutcomeUnknown(error);
     }
-    this.#known.set(ledgerId, { fence, head: batch.last, bucket: batch.bucket });
+    this.#known.set(ledgerId, knownAfter(fence, batch.last, batch.projections, known));
   }
 
   /** Projects, at once or a little later. */
@@ -145,7 +146,7 @@ export class CassandraLedgerStore implements LedgerStore {
   }
 
   readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
-    return readScopePage(this.#session, ledgerId, scope, page, async () => (await this.head(ledgerId))?.seq ?? -1);
+    return readScopePage(this.#session, ledgerId, scope, this.#bucketEvents, page);
   }
 
   async findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>> {

@@ -4,8 +4,8 @@ import { keyText } from './keys.ts';
 import { bucketOfNext } from './log-end.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
 
-const FROM = 'SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND seq >= ? LIMIT ?';
-const AT = 'SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND seq IN ?';
+const FROM = "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? LIMIT ?";
+const AT = "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq IN ?";
 /** Seqs asked for by one statement, and statements at once: events of a scope may be far apart. */
 const seqsMax = 64;
 const readsAtOnceMax = 16;

@@ -1,8 +1,8 @@
 import type { BatchProjections } from './batch-projections.ts';
-import { commandSlot, commandTtlSeconds, keyText, scopeSpan } from './keys.ts';
+import { commandSlot, commandTtlSeconds, keyText } from './keys.ts';
 import type { CqlSession, Statement } from './session.ts';
 
-const SCOPE = 'INSERT INTO scope_event (ledger_id, scope, span, seq, bucket) VALUES (?, ?, ?, ?, ?)';
+const SCOPE = 'INSERT INTO scope_bucket (ledger_id, scope, bucket) VALUES (?, ?, ?)';
 const MARK = 'INSERT INTO command (ledger_id, slot, id, seq, fingerprint) VALUES (?, ?, ?, ?, ?)';
 const MARK_FOR_A_DAY = `${MARK} USING TTL ${commandTtlSeconds}`;
 const CELL = 'INSERT INTO cell (key, version, value) VALUES (?, ?, ?) USING TIMESTAMP ?';
@@ -50,11 +50,7 @@ export function projectionWrites(
     if (group === undefined) groups.set(key, [{ cql, params }]);
     else group.push({ cql, params });
   };
-  for (const [scope, seqs] of scopes)
-    for (const seq of seqs) {
-      const span = scopeSpan(seq);
-      put(['scope', scope, span], SCOPE, [ledger, keyText(scope), span, BigInt(seq), bucket]);
-    }
+  for (const scope of scopes) put(['scope', scope], SCOPE, [ledger, keyText(scope), bucket]);
   for (const [seq, { id, fingerprint, permanent }] of commands) {
     const slot = commandSlot(id, permanent, nowMs);
     put(['command', slot], permanent ? MARK : MARK_FOR_A_DAY, [ledger, slot, keyText(id), BigInt(seq), fingerprint]);

@@ -2,12 +2,13 @@
  * The tables, at version `schemaVersion`. What is certain is in ledger_event and record alone; all else can be wrong
  * only by lacking what a crash kept from being written, or by naming what is not there (any more).
  *
- *   ledger_event   the log. Static columns say who may append to the bucket (fence) and where the log ends in it
+ *   ledger_event   the log, under scope ''; beside it in each bucket, under the name of a scope and the first of its seqs in a
+ *                  batch, which events of the batch belong to that scope. Static columns say who may append to the bucket (fence) and where the log ends in it
  *                  (head_seq, head_hash); everything through projected_seq is projected, and what belongs to the newest
  *                  batch stands in `pending`, for whoever finds it unfinished. Written by conditional statements alone,
  *                  never with a TTL, never deleted from
  *   ledger         a bucket near the end of the log, to start looking for the head at
- *   scope_event    the events of a scope, and the bucket that each is in
+ *   scope_bucket   the buckets that a scope has events in
  *   command        marks by id, in windows of six hours (slot 0 and up) with a TTL, or for ever (below 0)
  *   cell           written with the seq of its event as the timestamp, so that an older value never replaces a newer one
  *   line           lists
@@ -29,13 +30,12 @@ const threeHoursSeconds = 3 * hourSeconds;
 export function tableStatements(keyspace: string): string[] {
   return [
     `CREATE TABLE IF NOT EXISTS ${keyspace}.ledger_event (
-      ledger_id text, bucket int, seq bigint, row text,
+      ledger_id text, bucket int, scope text, seq bigint, row text,
       fence text static, head_seq bigint static, head_hash text static, projected_seq bigint static, pending text static,
-      PRIMARY KEY ((ledger_id, bucket), seq))`,
+      PRIMARY KEY ((ledger_id, bucket), scope, seq))`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.ledger (ledger_id text PRIMARY KEY, bucket int)`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.scope_event (
-      ledger_id text, scope text, span int, seq bigint, bucket int,
-      PRIMARY KEY ((ledger_id, scope, span), seq))`,
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.scope_bucket (
+      ledger_id text, scope text, bucket int, PRIMARY KEY ((ledger_id, scope), bucket))`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.command (
       ledger_id text, slot int, id text, seq bigint, fingerprint text,
       PRIMARY KEY ((ledger_id, slot), id)) WITH gc_grace_seconds = ${threeHoursSeconds}`,

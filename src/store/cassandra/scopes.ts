@@ -1,12 +1,15 @@
 import type { ScopeEntries, ScopePage } from '../ledger-store.ts';
-import { keyText, scopeSpan } from './keys.ts';
+import { keyText } from './keys.ts';
 import { readPlaces } from './log-reading.ts';
-import { type CqlSession, numberOf } from './session.ts';
+import { type CqlSession, numberOf, textOf } from './session.ts';
 
-const COLUMNS = 'SELECT seq, bucket FROM scope_event WHERE ledger_id = ? AND scope = ? AND span = ?';
-const ASCENDING = `${COLUMNS} AND seq >= ? LIMIT ?`;
-const DESCENDING = `${COLUMNS} AND seq <= ? ORDER BY seq DESC LIMIT ?`;
-const LAST_SEQ = Number.MAX_SAFE_INTEGER;
+const BUCKETS = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = ?';
+const ASCENDING = `${BUCKETS} AND bucket >= ? LIMIT ?`;
+const DESCENDING = `${BUCKETS} AND bucket <= ? ORDER BY bucket DESC LIMIT ?`;
+const SEQS = 'SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?';
+const LAST_BUCKET = 2 ** 31 - 1;
+/** Buckets looked into at once; a scope may have one event in each. */
+const bucketsAtOnce = 16;
 
 interface Place {
   readonly seq: number;
@@ -14,36 +17,46 @@ interface Place {
 }
 
 /**
- * Entries under a scope. A page costs its own length, whatever the length of the ledger: only every four million events
- * there is one more partition to look into. `lastSeq` asks where the log ends (-1: it is empty).
+ * Entries under a scope. A page costs its own length, whatever the length of the ledger: only buckets are looked into in
+ * which the scope has events.
  */
 export async function readScopePage(
   session: CqlSession,
   ledgerId: string,
   scope: string,
+  bucketEvents: number,
   { from, limit, descending = false }: ScopePage,
-  lastSeq: () => Promise<number>,
 ): Promise<ScopeEntries> {
+  const key = [keyText(ledgerId), keyText(scope)];
   const places: Place[] = [];
-  const read = async (span: number, start: number) => {
-    const params = [keyText(ledgerId), keyText(scope), span, BigInt(start), limit - places.length];
-    const rows = await session.read({ cql: descending ? DESCENDING : ASCENDING, params });
-    for (const row of rows) places.push({ seq: numberOf(row, 'seq') ?? 0, bucket: numberOf(row, 'bucket') ?? 0 });
-  };
-  if (limit > 0) {
-    if (descending) {
-      const start = from ?? LAST_SEQ;
-      const newest = Math.min(start, await lastSeq());
-      for (let span = scopeSpan(newest); span >= 0 && places.length < limit; span--) await read(span, start);
-    } else {
-      const start = from ?? 0;
-      let span = scopeSpan(start);
-      await read(span, start);
-      const last = places.length < limit ? scopeSpan(await lastSeq()) : span;
-      while (places.length < limit && span < last) await read(++span, start);
+  // Events may lie in the bucket before the one that their seq falls into.
+  const ends = descending ? LAST_BUCKET : 0;
+  const near = from === undefined ? ends : Math.floor(from / bucketEvents) - (descending ? 0 : 1);
+  for (let start = Math.min(near, LAST_BUCKET); places.length < limit; ) {
+    const rows = await session.read({
+      cql: descending ? DESCENDING : ASCENDING,
+      params: [...key, start, bucketsAtOnce],
+    });
+    const buckets = rows.map((row) => numberOf(row, 'bucket') ?? 0);
+    const found = await Promise.all(buckets.map((bucket) => placesIn(session, ledgerId, scope, bucket)));
+    for (const inBucket of found) {
+      const inOrder = descending ? inBucket.reverse() : inBucket;
+      for (const place of inOrder) {
+        const isAsked = from === undefined || (descending ? place.seq <= from : place.seq >= from);
+        if (isAsked && places.length < limit) places.push(place);
+      }
     }
+    const last = buckets.at(-1);
+    if (last === undefined || buckets.length < bucketsAtOnce) break;
+    start = descending ? last - 1 : last + 1;
   }
   const entries = await readPlaces(session, ledgerId, places);
   const found = new Set(entries.map(({ seq }) => seq));
   return { entries, missing: places.map(({ seq }) => seq).filter((seq) => !found.has(seq)) };
+}
+
+/** The events of a scope in a bucket, ascending: a row for each batch that has some. */
+async function placesIn(session: CqlSession, ledgerId: string, scope: string, bucket: number): Promise<Place[]> {
+  const rows = await session.read({ cql: SEQS, params: [keyText(ledgerId), bucket, keyText(scope)] });
+  return rows.flatMap((row) => (textOf(row, 'row') ?? '').split(' ').map((seq) => ({ seq: Number(seq), bucket })));
 }
