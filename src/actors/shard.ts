@@ -24,6 +24,11 @@ export class Shard {
     return this.#ledgers.size;
   }
 
+  /** Whether the ledger is in memory, and serves. */
+  has(ledgerId: string): boolean {
+    return this.#ledgers.get(ledgerId)?.stopped === false;
+  }
+
   submit(command: Command): Promise<Outcome> {
     let ledger = this.#ledgers.get(command.ledgerId);
     if (ledger === undefined || ledger.stopped) {
