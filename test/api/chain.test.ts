@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { canonicalize } from 'json-canonicalize';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { append, eventsOf, newMaster, newOrder, type Order, signedBy } from '../support/parties.ts';
+import { done, type Fields } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let order: Order;
+let events: Fields[];
+
+beforeAll(async () => {
+  node = await runNode();
+  order = await newOrder(node.base);
+  const masters = [await newMaster(order), await newMaster(order)];
+  for (let n = 0; n < 12; n += 1) {
+    const payload = { n, text: 'é\u2028', ratio: 0.1, caused_by_hash: n % 3 === 0 ? 'ab'.repeat(32) : null };
+    const chain = JSON.stringify([{ actor_id: order.buyer.actorId, actor_type: 'human', role: 'CLERK' }]);
+    const options = n % 4 === 0 ? { headers: { 'x-delivery-chain': chain } } : {};
+    const master = masters[n % 2];
+    if (master !== undefined) await append(master, order.buyer, 'NOTED', payload, options);
+  }
+  const form = {
+    ledger_id: order.ledgerId,
+    ledger_type: 'ORDER',
+    requested_by_actor_id: order.buyer.actorId,
+    status: 'CLOSED',
+    buyer_actor_id: order.buyer.actorId,
+    supplier_actor_id: order.supplier.actorId,
+  };
+  const headers = signedBy(order.buyer, 'LEDGER_CLOSED', order.ledgerId, form);
+  await done(node.base, 'PATCH', `/v1/ledgers/${order.ledgerId}/close`, { headers });
+  events = await eventsOf(node.base, order.supplier, order.ledgerId);
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const hashOf = (...parts: (string | Buffer)[]): Buffer => {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+};
+
+/** The content as decisions.md words it, from what a read shows. */
+function contentOf(event: Fields, masterPrevHash: string): Fields {
+  const hex = (value: unknown) => (value === null ? null : hashOf(canonicalize(value)).toString('hex'));
+  return {
+    actor_id: event.actor_id,
+    actor_sig: event.actor_sig,
+    actor_sig_payload_hash: hex(event.actor_sig_payload),
+    actor_type: event.actor_type,
+    caused_by_hash: event.caused_by_hash,
+    created_at: event.created_at,
+    event_type: event.event_type,
+    id: event.id,
+    ledger_id: event.ledger_id,
+    master: event.master_id === null ? null : { id: event.master_id, prev_hash: masterPrevHash, seq: event.master_seq },
+    payload_hash: hex(event.payload),
+    seq: event.seq,
+    signing_key_id: event.signing_key_id,
+  };
+}
+
+test('every hash can be computed from what is read, by the formula alone', () => {
+  expect(events).toHaveLength(17);
+  const lastOfMaster = new Map<unknown, string>();
+  let previous: Buffer = Buffer.alloc(0);
+  for (const event of events) {
+    const content = hashOf(canonicalize(contentOf(event, lastOfMaster.get(event.master_id) ?? '')));
+    expect([event.seq, content.toString('hex')]).toEqual([event.seq, event.content_hash]);
+    previous = hashOf('svc-event-v1\0', previous, content);
+    expect([event.seq, previous.toString('hex')]).toEqual([event.seq, event.hash]);
+    lastOfMaster.set(event.master_id, String(event.content_hash));
+  }
+});
+
+test('times never go back, and ids are of their times', () => {
+  const times = events.map((event) => String(event.created_at));
+  expect(times).toEqual(times.toSorted());
+  for (const event of events) {
+    const ms = Number.parseInt(String(event.id).replaceAll('-', '').slice(0, 12), 16);
+    expect(new Date(ms).toISOString()).toBe(event.created_at);
+  }
+});
+
+test('reads show neither the previous hash nor anything of where a call came from', () => {
+  const raw = JSON.stringify(events);
+  for (const name of [
+    'prev_hash',
+    'previous_hash',
+    'ip',
+    'ip_address',
+    'user_agent',
+    'annotations',
+    'commands',
+    'api_key_id',
+  ]) {
+    expect(raw).not.toContain(`"${name}"`);
+  }
+});

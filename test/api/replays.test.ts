@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  append,
+  type Master,
+  newMaster,
+  newOrder,
+  newParty,
+  type Order,
+  type Party,
+  signedBy,
+} from '../support/parties.ts';
+import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let base: string;
+let order: Order;
+let master: Master;
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+  order = await newOrder(base);
+  master = await newMaster(order);
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
+
+async function count(ledgerId = order.ledgerId): Promise<number> {
+  const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events`, { headers: order.supplier.bearer });
+  return page.body.count as number;
+}
+
+function expectReplay(answer: RestAnswer | undefined, first: RestAnswer): void {
+  expect([answer?.status, answer?.raw, answer?.headers.get('idempotent-replayed')]).toEqual([200, first.raw, 'true']);
+  expect(first.headers.get('idempotent-replayed')).toBe(null);
+}
+
+test('an append sent 100 times at once with its key is one event', async () => {
+  const before = await count();
+  const many = await Promise.all(
+    Array.from({ length: 100 }, () => append(master, order.buyer, 'ONE', { n: 1 }, keyed('hundred'))),
+  );
+  const good = many.filter(({ status }) => status === 200);
+  expect(good.length).toBeGreaterThan(0);
+  expect(new Set(good.map(({ raw }) => raw)).size).toBe(1);
+  for (const answer of many.filter(({ status }) => status !== 200))
+    expectRefused(answer, 409, 'idempotency_in_progress');
+  expect(await count()).toBe(before + 1);
+  const again = await append(master, order.buyer, 'ONE', { n: 1 }, keyed('hundred'));
+  expect([again.status, again.raw]).toEqual([200, good[0]?.raw]);
+});
+
+test('the same key with another payload, type or master is refused; of another actor it is another key', async () => {
+  const sibling = await newMaster(order);
+  const first = await append(master, order.buyer, 'KEYED', { n: 1 }, keyed('same'));
+  const before = await count();
+  for (const other of [
+    append(master, order.buyer, 'KEYED', { n: 2 }, keyed('same')),
+    append(master, order.buyer, 'OTHER', { n: 1 }, keyed('same')),
+    append(sibling, order.buyer, 'KEYED', { n: 1 }, keyed('same')),
+  ]) {
+    expectRefused(await other, 422, 'idempotency_key_reused');
+  }
+  expect(await count()).toBe(before);
+  expectReplay(await append(master, order.buyer, 'KEYED', { n: 1 }, keyed('same')), first);
+  const theirs = await append(master, order.supplier, 'KEYED', { n: 1 }, keyed('same'));
+  expect([theirs.status, theirs.headers.get('idempotent-replayed')]).toEqual([200, null]);
+  expect(theirs.body.event_id).not.toBe(first.body.event_id);
+  // On another ledger the same key is another one too.
+  const opened = await done(base, 'POST', '/v1/ledgers', {
+    headers: order.buyer.bearer,
+    body: { supplier_svc_id: order.supplier.svcId },
+  });
+  const elsewhere = await newMaster({ ...order, ledgerId: opened.text('id') });
+  const there = await append(elsewhere, order.buyer, 'KEYED', { n: 1 }, keyed('same'));
+  expect([there.status, there.headers.get('idempotent-replayed')]).toEqual([200, null]);
+});
+
+test('white space and the order of keys make no other body', async () => {
+  const path = `/v1/traceledger/master/${master.uuid}/events`;
+  const headers = {
+    ...signedBy(order.buyer, 'SPACED', order.ledgerId, { a: 1, b: 2, ...master.injected }),
+    'idempotency-key': 'spaced',
+  };
+  const first = await rest(base, 'POST', path, { headers, body: '{"event_type":"SPACED","payload":{"a":1,"b":2}}' });
+  const again = await rest(base, 'POST', path, {
+    headers,
+    body: '{ "payload": {"b":2.0,\n"a":1}, "event_type": "SPACED" }',
+  });
+  expectReplay(again, first);
+});
+
+test('a replay gives the first answer after the key, the grant, the master and the ledger are over', async () => {
+  const here = await newOrder(base);
+  const own = await newMaster(here);
+  const delegate = await newParty(base);
+  const ids = { ledger_id: here.ledgerId, delegate_actor_id: delegate.actorId };
+  const grant = { ...ids, role: 'OPS' };
+  await done(base, 'POST', '/v1/delegation/ledger', {
+    headers: signedBy(here.buyer, 'LEDGER_DELEGATION_GRANTED', here.ledgerId, grant),
+    body: grant,
+  });
+  const byDelegate = () => append(own, delegate, 'NOTED', { n: 1 }, keyed('delegate'));
+  const byBuyer = () => append(own, here.buyer, 'NOTED', { n: 2 }, keyed('buyer'));
+  const body = { ledger_id: here.ledgerId, business_ref: 'again', scope: 'ORDER' };
+  const create = () =>
+    rest(base, 'POST', '/v1/traceledger/master', {
+      headers: {
+        ...signedBy(here.buyer, 'TRACELEDGER_MASTER_CREATED', here.ledgerId, body),
+        'idempotency-key': 'master',
+      },
+      body,
+    });
+  const [one, two, made] = [await byDelegate(), await byBuyer(), await create()];
+  expect([one.status, two.status, made.status]).toEqual([200, 200, 200]);
+
+  await done(base, 'PATCH', '/v1/delegation/ledger', {
+    headers: signedBy(here.buyer, 'LEDGER_DELEGATION_REVOKED', here.ledgerId, ids),
+    body: ids,
+  });
+  expectReplay(await byDelegate(), one);
+  expectRefused(await append(own, delegate, 'NOTED', { n: 3 }, keyed('new')), 404, 'not_found');
+
+  const form = {
+    ledger_id: here.ledgerId,
+    ledger_type: 'ORDER',
+    requested_by_actor_id: here.supplier.actorId,
+    status: 'CLOSED',
+    buyer_actor_id: here.buyer.actorId,
+    supplier_actor_id: here.supplier.actorId,
+  };
+  const close = () =>
+    rest(base, 'PATCH', `/v1/ledgers/${here.ledgerId}/close`, {
+      headers: { ...signedBy(here.supplier, 'LEDGER_CLOSED', here.ledgerId, form), 'idempotency-key': 'close' },
+    });
+  const closed = await close();
+  expectReplay(await close(), closed);
+  const revoke = { headers: here.buyer.bearer, body: { reason: 'over' } };
+  await done(base, 'PATCH', `/v1/actors/${here.buyer.actorId}/keys/key-1/revoke`, revoke);
+  expectReplay(await byBuyer(), two);
+  expectReplay(await create(), made);
+  expectRefused(await append(own, here.buyer, 'NOTED', { n: 4 }, keyed('newer')), 401, 'signing_key_revoked');
+
+  // But not without a credential that is good.
+  const gone = await done(base, 'DELETE', `/v1/developer/keys/${here.buyer.keyId}`, { headers: here.buyer.bearer });
+  expect(gone.status).toBe(204);
+  expectRefused(await byBuyer(), 401, 'invalid_api_key');
+});
+
+test('other calls are replayed byte for byte, secrets included, to their own caller alone', async () => {
+  const party: Party = await newParty(base);
+  const calls: [string, Fields, Fields][] = [
+    ['/v1/developer/keys', { name: 'once' }, { name: 'other' }],
+    ['/v1/ledgers', { supplier_svc_id: order.supplier.svcId }, { supplier_actor_id: order.supplier.actorId }],
+    ['/v1/engagements', { counterparty_actor_id: order.supplier.actorId, purpose: 'A' }, { purpose: 'B' }],
+  ];
+  for (const [path, body, other] of calls) {
+    const call = (by: Party, sent: Fields) =>
+      rest(base, 'POST', path, { headers: { ...by.bearer, 'idempotency-key': `key of ${path}` }, body: sent });
+    const first = await call(party, body);
+    expect([path, first.status]).toEqual([path, 200]);
+    expectReplay(await call(party, body), first);
+    expectRefused(await call(party, { ...body, ...other }), 422, 'idempotency_key_reused');
+    const theirs = await call(order.buyer, body);
+    expect([theirs.status, theirs.raw === first.raw]).toEqual([200, false]);
+  }
+  // One key names one call, whatever its path.
+  const elsewhere = { headers: { ...party.bearer, 'idempotency-key': 'key of /v1/ledgers' }, body: { name: 'once' } };
+  expectRefused(await rest(base, 'POST', '/v1/developer/keys', elsewhere), 422, 'idempotency_key_reused');
+  for (const key of ['x'.repeat(256), 'ü', 'a\tb']) {
+    const headers = { ...party.bearer, 'idempotency-key': key };
+    const answer = await rest(base, 'POST', '/v1/developer/keys', { headers, body: { name: 'x' } });
+    expect([key, answer.status, answer.code]).toEqual([key, 400, 'invalid_argument']);
+  }
+});
+
+test('a call that was refused does not use its key up', async () => {
+  const late = await newMaster(order);
+  const bad = await append(late, order.buyer, '9', {}, keyed('refused'));
+  expectRefused(bad, 400, 'invalid_argument');
+  const good = await append(late, order.buyer, 'FINE', {}, keyed('refused'));
+  expect([good.status, good.headers.get('idempotent-replayed')]).toEqual([200, null]);
+});
