@@ -21,8 +21,11 @@ export function readFrom(text: string): string {
 }
 
 const hourMs = 60 * 60 * 1000;
-/** Marks of one ledger that were made in the same six hours share a partition. */
-const commandWindowMs = 6 * hourMs;
+/**
+ * Marks of one ledger that were made in the same twelve hours share a partition: shorter windows are more of them to look
+ * into, longer ones make a busy ledger's partitions too large.
+ */
+const commandWindowMs = 12 * hourMs;
 export const commandTtlSeconds = 24 * 60 * 60;
 /** Clocks of nodes differ by less. */
 const clockSkewMs = 5 * 60 * 1000;
@@ -30,15 +33,18 @@ const permanentSlots = 4;
 
 /** Where the mark of a command made at `nowMs` goes: a window of time (0 and up), or below 0 where it counts for ever. */
 export function commandSlot(id: string, permanent: boolean, nowMs: number): number {
-  if (permanent) return -1 - (Number.parseInt(sha256Hex(id).slice(0, 2), 16) % permanentSlots);
-  return Math.floor(nowMs / commandWindowMs);
+  return permanent ? permanentSlot(id) : Math.floor(nowMs / commandWindowMs);
 }
 
-/** All slots in which a mark that still counts may be. */
-export function commandSlots(nowMs: number): number[] {
-  const slots = Array.from({ length: permanentSlots }, (_, index) => -1 - index);
+/** All slots in which marks of these commands may be that still count. */
+export function commandSlots(ids: readonly string[], nowMs: number): number[] {
+  const slots = new Set(ids.map(permanentSlot));
   const last = Math.floor((nowMs + clockSkewMs) / commandWindowMs);
   const first = Math.floor((nowMs - commandTtlSeconds * 1000 - clockSkewMs) / commandWindowMs);
-  for (let slot = Math.max(first, 0); slot <= last; slot++) slots.push(slot);
-  return slots;
+  for (let slot = Math.max(first, 0); slot <= last; slot++) slots.add(slot);
+  return [...slots];
+}
+
+function permanentSlot(id: string): number {
+  return -1 - (Number.parseInt(sha256Hex(id).slice(0, 2), 16) % permanentSlots);
 }

@@ -153,7 +153,7 @@ export class CassandraLedgerStore implements LedgerStore {
     const found = new Map<string, FoundCommand>();
     if (ids.length === 0) return found;
     const byKey = new Map(ids.map((id) => [keyText(id), id]));
-    const params = [keyText(ledgerId), commandSlots(this.#now()), [...byKey.keys()]];
+    const params = [keyText(ledgerId), commandSlots(ids, this.#now()), [...byKey.keys()]];
     const newest = new Map<string, FoundCommand>();
     for (const row of await this.#session.read({ cql: COMMANDS, params })) {
       const [key, seq] = [textOf(row, 'id') ?? '', numberOf(row, 'seq') ?? 0];

@@ -9,7 +9,7 @@
  *                  never with a TTL, never deleted from
  *   ledger         a bucket near the end of the log, to start looking for the head at
  *   scope_bucket   the buckets that a scope has events in
- *   command        marks by id, in windows of six hours (slot 0 and up) with a TTL, or for ever (below 0)
+ *   command        marks by id, in windows of twelve hours (slot 0 and up) with a TTL, or for ever (below 0)
  *   cell           written with the seq of its event as the timestamp, so that an older value never replaces a newer one
  *   line           lists
  *   snapshot       one a fold version; the timestamp is the seq
