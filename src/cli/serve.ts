@@ -25,15 +25,16 @@ export async function serve(env: Environment): Promise<number> {
       process.stderr.write(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`);
       stop();
     });
+    // Before anybody is told that it serves: whoever then stops it finds it listening for that.
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        stop();
+        process.once(signal, () => process.exit(1));
+      });
+    }
     announce(config, node);
   } catch (error) {
     return refuse(error);
-  }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
-      stop();
-      process.once(signal, () => process.exit(1));
-    });
   }
   await stopped;
   setTimeout(() => process.exit(1), stopMaxMs).unref();

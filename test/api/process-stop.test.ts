@@ -75,6 +75,11 @@ test('idle connections do not hold up SIGINT', async () => {
   idle.destroy();
 });
 
+test('SIGTERM right after the announcement is a clean stop', async () => {
+  const node = await startNodeProcess({ DATA_DIR: freshDir() });
+  expect(await node.terminate()).toMatchObject({ code: 0, stderr: '' });
+});
+
 test('a second signal ends it at once', async () => {
   const node = await startNodeProcess({ DATA_DIR: freshDir() });
   const { port } = new URL(node.base);
