@@ -55,7 +55,13 @@ export function openStores(
   return openCassandra({ settings, now, random: randomBytes, ...(around === undefined ? {} : { around }) });
 }
 
-export function cassandraFactory(address: CassandraAddress, bucketEvents?: number): StoreFactory {
+/** A factory whose stores have all that Cassandra's have. */
+export interface CassandraFactory extends StoreFactory {
+  open(clock: TestClock): Promise<CassandraStores>;
+  reopen(): Promise<CassandraStores>;
+}
+
+export function cassandraFactory(address: CassandraAddress, bucketEvents?: number): CassandraFactory {
   const settings = newKeyspace(address);
   let clock: TestClock = { nowMs: 0 };
   let opened: CassandraStores | null = null;

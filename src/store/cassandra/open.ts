@@ -1,6 +1,8 @@
+import type { AccessLog } from '../access-log.ts';
 import type { LedgerStore } from '../ledger-store.ts';
 import type { RecordStore } from '../record-store.ts';
 import { StartError } from '../start-error.ts';
+import { CassandraAccessLog } from './access-log.ts';
 import { connect } from './connect.ts';
 import { createClient, driverSession } from './driver-session.ts';
 import { ClusterFacts } from './facts.ts';
@@ -24,6 +26,7 @@ export interface CassandraOptions {
 export interface CassandraStores extends AsyncDisposable {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
+  readonly access: AccessLog;
   readonly facts: ClusterFacts;
   /** Throws LedgerError `unavailable` while Cassandra does not answer: for health and readiness. */
   check(): Promise<void>;
@@ -47,6 +50,7 @@ export async function openCassandra({ settings, now, random, around }: Cassandra
     return {
       ledgers: new CassandraLedgerStore({ session, now, random, bucketEvents }),
       records: new CassandraRecordStore(session, random),
+      access: new CassandraAccessLog(session),
       facts,
       check: async () => void (await facts.get(schemaFact.name)),
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),

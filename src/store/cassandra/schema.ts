@@ -15,6 +15,9 @@
  *   snapshot       one a fold version; the timestamp is the seq
  *   record         versioned records; a removed one leaves a version of its own behind for an hour
  *   record_lookup, record_expiry, record_expiry_minute   where records are found; checked against the record when read
+ *   access_block   access histories: events in blocks, by actor and hour; under ledger '' all of them, under each ledger its
+ *                  own. They leave by their TTL
+ *   access_hour    the hours in which an actor has blocks
  *   fact           what the nodes of a cluster agree on
  */
 export const schemaVersion = 1;
@@ -25,6 +28,10 @@ export const schemaFact = { name: 'schema-version', value: String(schemaVersion)
 /** Where nothing is ever deleted or expires the ten days that deleted things stay do not matter; where much does, they do. */
 const hourSeconds = 60 * 60;
 const threeHoursSeconds = 3 * hourSeconds;
+
+/** Kept for 90 days, and dropped by the week, whole files at a time. */
+const accessTtlSeconds = 98 * 24 * hourSeconds;
+const accessOptions = `default_time_to_live = ${accessTtlSeconds} AND gc_grace_seconds = ${threeHoursSeconds} AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 7}`;
 
 /** Statements that make the tables in a keyspace; each does nothing where its table exists. */
 export function tableStatements(keyspace: string): string[] {
@@ -56,6 +63,11 @@ export function tableStatements(keyspace: string): string[] {
       PRIMARY KEY ((minute), expires_at, kind, id, put_token)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.record_expiry_minute (
       part int, minute bigint, PRIMARY KEY ((part), minute)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.access_block (
+      actor_id text, hour int, ledger_id text, first_id text, count int, events text,
+      PRIMARY KEY ((actor_id, hour), ledger_id, first_id)) WITH ${accessOptions}`,
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.access_hour (
+      actor_id text, hour int, PRIMARY KEY ((actor_id), hour)) WITH ${accessOptions}`,
     // Last: where it is missing, the schema was not applied to its end.
     `CREATE TABLE IF NOT EXISTS ${keyspace}.fact (name text PRIMARY KEY, value text)`,
   ];
