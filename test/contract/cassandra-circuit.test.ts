@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Circuit, DeadlinePassed } from '../../src/store/cassandra/circuit.ts';
+import { commandSlot, commandSlots, keyText } from '../../src/store/cassandra/keys.ts';
+import { Turns } from '../../src/store/cassandra/turns.ts';
+
+class Gone extends Error {}
+const fails = () => Promise.reject(new Gone());
+const unavailable = { code: 'unavailable' };
+
+describe('the circuit before Cassandra', () => {
+  let circuit: Circuit;
+  let reachable = true;
+  beforeEach(() => {
+    vi.useFakeTimers();
+    reachable = true;
+    circuit = new Circuit(
+      (error) => (error instanceof Gone || error instanceof DeadlinePassed ? 'gone' : 'answered'),
+      () => reachable,
+    );
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+  /** An outcome, whatever timers it takes. */
+  async function outcome(attempt: () => Promise<unknown>): Promise<unknown> {
+    const settled = circuit.run(1_000, attempt).catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(150);
+    return settled;
+  }
+  async function open(): Promise<void> {
+    for (let failures = 0; failures < 8; failures++) expect(await outcome(fails)).toBeInstanceOf(Gone);
+  }
+
+  test('opens after eight failures in a row and sends nothing then', async () => {
+    await open();
+    const attempt = vi.fn(async () => 'sent');
+    expect(await outcome(attempt)).toMatchObject(unavailable);
+    expect(attempt).not.toHaveBeenCalled();
+  });
+
+  test('an answer in between, an error of the statement too, keeps it closed', async () => {
+    for (let round = 0; round < 5; round++) {
+      for (let failures = 0; failures < 7; failures++) await outcome(fails);
+      await outcome(() => Promise.reject(new TypeError('a statement of ours')));
+    }
+    expect(await outcome(async () => 'sent')).toBe('sent');
+  });
+
+  test('lets one statement find out every half second, and all of them after it was answered', async () => {
+    await open();
+    await vi.advanceTimersByTimeAsync(500);
+    let answer: (value: string) => void = () => {};
+    const probe = circuit.run(1_000, () => new Promise<string>((resolve) => (answer = resolve)));
+    const attempt = vi.fn(async () => 'sent');
+    expect(await outcome(attempt)).toMatchObject(unavailable);
+    expect(attempt).not.toHaveBeenCalled();
+    answer('probe');
+    expect(await probe).toBe('probe');
+    expect(await outcome(attempt)).toBe('sent');
+  });
+
+  test('a probe that fails keeps it open for another half second', async () => {
+    await open();
+    for (let round = 0; round < 3; round++) {
+      await vi.advanceTimersByTimeAsync(500);
+      expect(await outcome(fails)).toBeInstanceOf(Gone);
+      expect(await outcome(async () => 'sent')).toMatchObject(unavailable);
+    }
+  });
+
+  test('a refusal takes a moment, so that a loop which tries again at once does not spin', async () => {
+    reachable = false;
+    const settled = vi.fn();
+    circuit.run(1_000, async () => 'sent').catch(settled);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(settled).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(settled).toHaveBeenCalledOnce();
+  });
+
+  test('nothing takes longer than its deadline, and no more than 4,096 are under way', async () => {
+    const hanging = Array.from({ length: 4_096 }, () =>
+      circuit.run(1_000, () => new Promise(() => {})).catch((error: unknown) => error),
+    );
+    await expect(circuit.run(1_000, async () => 'sent')).rejects.toMatchObject({ code: 'overloaded' });
+    await vi.advanceTimersByTimeAsync(1_000);
+    for (const error of await Promise.all(hanging)) expect(error).toBeInstanceOf(DeadlinePassed);
+    expect(circuit.inFlight).toBe(0);
+  });
+});
+
+describe('turns on a key', () => {
+  test('one at a time; a write overtakes the takeovers that wait, once', async () => {
+    const turns = new Turns();
+    const done: string[] = [];
+    let running = 0;
+    const take = (name: string, kind: 'write' | 'takeover') =>
+      turns.take('key', kind, async () => {
+        expect(++running).toBe(1);
+        await new Promise((resolve) => setImmediate(resolve));
+        done.push(name);
+        running--;
+      });
+    await Promise.all([
+      take('claim 1', 'takeover'),
+      take('claim 2', 'takeover'),
+      take('claim 3', 'takeover'),
+      take('append 1', 'write'),
+      take('append 2', 'write'),
+    ]);
+    expect(done).toEqual(['claim 1', 'append 1', 'claim 2', 'append 2', 'claim 3']);
+  });
+
+  test('a failure passes the turn on, and other keys wait for nobody', async () => {
+    const turns = new Turns();
+    const never = turns.take('a', 'write', () => new Promise(() => {}));
+    const failed = turns.take('b', 'write', () => Promise.reject(new Gone()));
+    const after = turns.take('b', 'write', async () => 'turn');
+    await expect(failed).rejects.toBeInstanceOf(Gone);
+    expect(await after).toBe('turn');
+    expect(never).toBeInstanceOf(Promise);
+  });
+});
+
+describe('keys', () => {
+  test('different texts are different keys, none is empty and none too long', () => {
+    const long = 'x'.repeat(100_000);
+    const texts = ['', '\0', '\0\0', '\0#', 'a', '\0a', '#', long, `${long}y`, `\0#${keyText(long).slice(2)}`];
+    const keys = texts.map(keyText);
+    expect(new Set(keys).size).toBe(texts.length);
+    for (const key of keys) {
+      expect(key).not.toBe('');
+      expect(Buffer.byteLength(key)).toBeLessThan(10_000);
+    }
+    expect(keyText('readable')).toBe('readable');
+  });
+
+  test('a mark is looked for wherever it may be for 24 hours, by nodes whose clocks differ', () => {
+    const hourMs = 60 * 60 * 1000;
+    for (let madeHours = 1_000; madeHours < 1_030; madeHours += 0.5)
+      for (const ageHours of [0, 0.01, 11.9, 12, 12.1, 23.9, 24])
+        for (const skewMinutes of [-4, 0, 4]) {
+          const made = madeHours * hourMs;
+          const slots = commandSlots(['id'], made + ageHours * hourMs + skewMinutes * 60_000);
+          expect(slots).toContain(commandSlot('id', false, made));
+          expect(slots).toContain(commandSlot('id', true, made));
+          expect(slots.length).toBeLessThanOrEqual(5);
+        }
+  });
+});
