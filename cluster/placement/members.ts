@@ -1,0 +1,34 @@
+import type { NodeId } from '../../src/actors/placement.ts';
+
+/** A node as it announces itself. */
+export interface Announcement {
+  readonly id: NodeId;
+  /** host:port of its internal port, for other nodes. */
+  readonly address: string;
+  /** ISO time. */
+  readonly startedAt: string;
+  /** It is stopping, and gives its shards away. */
+  readonly draining: boolean;
+}
+
+/** What an operator wants of a node: `cordoned` takes no more shards, `draining` gives away those it has too. */
+export type Order = 'cordoned' | 'draining';
+
+export interface Member extends Announcement {
+  readonly order: Order | null;
+}
+
+/** Where nodes announce themselves. Any method may fail. */
+export interface MemberBoard {
+  /** Seen by all for `ttlMs`. */
+  announce(announcement: Announcement, ttlMs: number): Promise<void>;
+  withdraw(id: NodeId): Promise<void>;
+  /** The nodes that were heard of, sorted by id. */
+  list(): Promise<readonly Member[]>;
+  /** null takes an order back. It stands for the id, whether or not there is such a node now. */
+  order(id: NodeId, order: Order | null): Promise<void>;
+}
+
+export function isLeaving(member: Member): boolean {
+  return member.draining || member.order === 'draining';
+}

@@ -1,0 +1,189 @@
+import type { Clock } from '../../src/actors/clock.ts';
+import type { NodeId } from '../../src/actors/placement.ts';
+import type { LeaseServer } from './lease-server.ts';
+import type { Leases } from './leases.ts';
+import type { Announcement, Member, MemberBoard } from './members.ts';
+import { Assignment, signatureOf } from './rendezvous.ts';
+import type { PlacementTimings } from './timings.ts';
+
+/** What placement tells the metrics. */
+export interface PlacementMeter {
+  moved(reason: 'acquired' | 'handed_over' | 'lost'): void;
+  handedOver(seconds: number): void;
+  renewed(seconds: number): void;
+  lost(cause: 'missing_at_renewal'): void;
+}
+
+export interface RebalancingParts {
+  readonly self: Pick<Announcement, 'id' | 'address' | 'startedAt'>;
+  readonly board: MemberBoard;
+  readonly server: LeaseServer;
+  readonly leases: Leases;
+  readonly shardCount: number;
+  readonly timings: PlacementTimings;
+  readonly clock: Clock;
+  readonly monotonicMs: () => number;
+  readonly meter: PlacementMeter;
+  /** Stops admission for a shard, lets what runs end, then calls `release` (Directory.leave). */
+  readonly leave: (shard: number, release: () => Promise<void>) => Promise<void>;
+  /** Is told what failed; placement goes on. */
+  readonly failed: (what: string, error: unknown) => void;
+}
+
+/**
+ * Pulls the shards that this node should run, and hands over those that others should. There is no coordinator: each node looks at the
+ * same members and shards and comes to the same result.
+ *
+ * While members or leases cannot be read nothing moves.
+ */
+export class Rebalancing {
+  readonly #parts: RebalancingParts;
+  #cancels: (() => void)[] = [];
+  #stopped = false;
+  #draining = false;
+  #members: readonly Member[] = [];
+  #assignment: Assignment | null = null;
+  #changedAt = 0;
+  readonly #movingAway = new Set<number>();
+  /** The hand-overs begun at the last look. */
+  #handingOver: Promise<void> = Promise.resolve();
+  #lookedAt: number | null = null;
+
+  constructor(parts: RebalancingParts) {
+    this.#parts = parts;
+  }
+
+  /** Members as last read, and shards that are being handed over. */
+  get view(): {
+    readonly members: readonly Member[];
+    readonly movingAway: readonly number[];
+    readonly lookedAt: number | null;
+  } {
+    return { members: this.#members, movingAway: [...this.#movingAway], lookedAt: this.#lookedAt };
+  }
+
+  start(): void {
+    const { timings } = this.#parts;
+    this.#every(timings.heartbeatEveryMs, 'announcing this node', () => this.#announce());
+    this.#every(timings.lookEveryMs, 'looking at members and shards', () => this.#look());
+    this.#every(timings.renewEveryMs, 'renewing leases', () => this.#renew());
+  }
+
+  /** Gives all shards away and takes no more; resolves when that is done, or as far as it could be. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    const { board, leases } = this.#parts;
+    await this.#announce().catch((error) => this.#parts.failed('announcing this node', error));
+    const members = await board.list().catch(() => this.#members);
+    const others = members.filter(({ id }) => id !== this.#parts.self.id);
+    this.#assignment = new Assignment(others, this.#parts.shardCount);
+    await this.#handingOver;
+    await this.#handOverAll(leases.held);
+  }
+
+  /** No more looks and renewals. The node is withdrawn from the board, and its leases run out. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const cancel of this.#cancels) cancel();
+    await this.#parts.board.withdraw(this.#parts.self.id).catch(() => {});
+  }
+
+  /** Runs `step` now and again each time so long after its end. */
+  #every(delayMs: number, what: string, step: () => Promise<void>): void {
+    const place = this.#cancels.push(() => {}) - 1;
+    const run = async () => {
+      await step().catch((error) => this.#parts.failed(what, error));
+      if (!this.#stopped) this.#cancels[place] = this.#parts.clock.after(delayMs, () => void run());
+    };
+    void run();
+  }
+
+  #announce(): Promise<void> {
+    const { board, self, timings } = this.#parts;
+    return board.announce({ ...self, draining: this.#draining }, timings.memberTtlMs);
+  }
+
+  async #look(): Promise<void> {
+    const { board, server, leases, shardCount, monotonicMs, timings, self } = this.#parts;
+    const readAt = monotonicMs();
+    const [members, owners] = await Promise.all([board.list(), server.owners(shardCount)]);
+    leases.note(owners, shardCount, readAt);
+    this.#members = members;
+    this.#lookedAt = readAt;
+    if (this.#draining) return;
+    if (this.#assignment?.signature !== signatureOf(members)) {
+      this.#assignment = new Assignment(members, shardCount);
+      this.#changedAt = readAt;
+    }
+    const assignment = this.#assignment;
+    const held = new Set(leases.held);
+    const wanted: number[] = [];
+    const unwanted: number[] = [];
+    for (let shard = 0; shard < shardCount; shard++) {
+      const owner = owners.get(shard) ?? null;
+      const desired = assignment.of(shard, held.has(shard) ? self.id : owner);
+      if (held.has(shard)) {
+        if (desired !== self.id && desired !== null) unwanted.push(shard);
+      } else if (owner === self.id || (owner === null && desired === self.id)) wanted.push(shard);
+    }
+    await Promise.all(wanted.map((shard) => this.#acquire(shard)));
+    if (readAt - this.#changedAt >= timings.quietMs) this.#handingOver = this.#handOverAll(unwanted);
+  }
+
+  async #acquire(shard: number): Promise<void> {
+    try {
+      const { held } = await this.#parts.leases.acquire(shard);
+      if (held) this.#parts.meter.moved('acquired');
+    } catch (error) {
+      this.#parts.failed('acquiring a shard', error);
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { leases, monotonicMs, meter } = this.#parts;
+    // A shard on its way out is renewed too: its last writes may take a while.
+    const shards = leases.held;
+    if (shards.length === 0) return;
+    const began = monotonicMs();
+    const renewed = await leases.renew(shards);
+    meter.renewed((monotonicMs() - began) / 1_000);
+    const heldNow = new Set(leases.held);
+    for (const shard of shards) if (!renewed.has(shard) && !heldNow.has(shard)) this.#lost(shard);
+  }
+
+  /** Ledgers of a lost shard leave memory; whoever has it now claims them. */
+  #lost(shard: number): void {
+    if (this.#movingAway.has(shard)) return;
+    this.#parts.meter.lost('missing_at_renewal');
+    this.#parts.meter.moved('lost');
+    this.#parts.leave(shard, async () => {}).catch((error) => this.#parts.failed('dropping a lost shard', error));
+  }
+
+  async #handOverAll(shards: readonly number[]): Promise<void> {
+    const before = this.#handingOver;
+    const waiting = shards.filter((shard) => !this.#movingAway.has(shard));
+    const work = async () => {
+      for (let shard = waiting.shift(); shard !== undefined; shard = waiting.shift()) await this.#handOver(shard);
+    };
+    const free = this.#parts.timings.handOversMax - this.#movingAway.size;
+    await Promise.all([before, ...Array.from({ length: Math.min(free, waiting.length) }, work)]);
+  }
+
+  async #handOver(shard: number): Promise<void> {
+    const { leases, leave, meter, monotonicMs, self, failed } = this.#parts;
+    if (this.#movingAway.has(shard)) return;
+    const heir: NodeId | null = this.#assignment?.of(shard, null) ?? null;
+    if (heir === self.id || (heir === null && !this.#draining)) return;
+    this.#movingAway.add(shard);
+    const began = monotonicMs();
+    try {
+      await leave(shard, () => leases.release(shard, heir));
+      meter.moved('handed_over');
+      meter.handedOver((monotonicMs() - began) / 1_000);
+    } catch (error) {
+      failed('handing a shard over', error);
+    } finally {
+      this.#movingAway.delete(shard);
+    }
+  }
+}
