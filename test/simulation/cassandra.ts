@@ -1,0 +1,79 @@
+import { LedgerError } from '../../src/domain/errors.ts';
+import { type CqlSession, type Row, type Statement, Undecided } from '../../src/store/cassandra/session.ts';
+import type { PlantedBug } from './bugs.ts';
+import type { SimulatedTables } from './tables.ts';
+import { request, type WireParts } from './wire.ts';
+
+/** Wires of a node to Cassandra: each kind of statement fails in its own way. */
+export interface CassandraWires {
+  readonly reads: WireParts;
+  readonly writes: WireParts;
+  readonly conditional: WireParts;
+}
+
+/** A node's session with the simulated Cassandra. Nothing is sent twice but plain reads and writes, once each. */
+export function simulatedSession(tables: SimulatedTables, wires: CassandraWires, bug: PlantedBug | null): CqlSession {
+  const again = async <T>(wire: WireParts, work: () => T): Promise<T> => {
+    try {
+      return await request(wire, work, timedOut);
+    } catch (error) {
+      if (!(error instanceof TimedOut)) throw error;
+    }
+    return request(wire, work, unavailable);
+  };
+  /** What the node did itself last, by ledger: what a mistaken reader goes by. */
+  const own = new Map<unknown, Row>();
+  return {
+    read: async (statement, { serial = false } = {}) => {
+      const rows = await again(wires.reads, () => tables.select(statement));
+      if (!statement.cql.startsWith('SELECT fence')) return rows;
+      if (bug === 'foreign_projections_skipped') return rows.map((row) => ({ ...row, pending: null }));
+      if (bug === 'bucket_unchecked' && serial) return rows.map((row) => ({ ...row, ...own.get(statement.params[0]) }));
+      return rows;
+    },
+    write: (statements) => again(wires.writes, () => tables.write(statements)),
+    decide: async (statements) => {
+      const decision = await request(
+        wires.conditional,
+        () => tables.decide(statements, isUnconditional(statements, bug)),
+        () => new Undecided(new TimedOut()),
+      );
+      const [first] = statements;
+      if (first !== undefined && isBatch(first)) {
+        const [fence, head_seq, head_hash, , , ledger] = first.params;
+        if (decision.applied) own.set(ledger, { fence, head_seq, head_hash });
+      }
+      return decision;
+    },
+  };
+}
+
+/** A session of the simulation itself, which is told all at once and never fails. */
+export function directSession(tables: SimulatedTables): CqlSession {
+  return {
+    read: async (statement) => tables.select(statement),
+    write: async (statements) => tables.write(statements),
+    decide: async (statements) => tables.decide(statements),
+  };
+}
+
+function isBatch(statement: Statement): boolean {
+  return statement.cql.endsWith('head_seq = ? AND head_hash = ?');
+}
+
+function isUnconditional([first]: readonly Statement[], bug: PlantedBug | null): boolean {
+  if (first === undefined || !isBatch(first)) return false;
+  if (bug === 'unconditional_append') return true;
+  // The last parameter is the hash expected of the head: none, in a bucket without events.
+  return bug === 'bucket_unchecked' && first.params.at(-1) === null;
+}
+
+class TimedOut extends Error {}
+
+function timedOut(): Error {
+  return new TimedOut();
+}
+
+function unavailable(): LedgerError {
+  return new LedgerError('unavailable', 'The store does not answer.');
+}

@@ -1,0 +1,111 @@
+import type { Outcome } from '../../src/actors/outcome.ts';
+import type { Lane } from '../../src/domain/command.ts';
+import { names } from '../../src/domain/projection.ts';
+import { supplier } from '../support/commands.ts';
+import { ledgerIds, type Wanted, type Wishes } from './commands.ts';
+import { type HistoryBook, type Told, toldOf } from './history.ts';
+import type { SimulatedNode, World } from './node.ts';
+
+const attemptsMax = 6;
+const looksLimit = 1_000;
+
+export interface ClientParts {
+  readonly world: World;
+  readonly wishes: Wishes;
+  readonly book: HistoryBook;
+  /** No new commands from this many on. */
+  readonly commandsMax: number;
+}
+
+/** Sends commands one after the other, those with a key again until it is certain what became of them. */
+export async function runClient(parts: ClientParts): Promise<void> {
+  const { world, wishes, commandsMax } = parts;
+  while (wishes.made < commandsMax) {
+    await pause(world, world.random.between(0, 60));
+    const kind = world.random.weighted({ command: 86, look: 8, lane: 6 });
+    if (kind === 'look') await look(parts);
+    else if (kind === 'lane') await sendLane(parts);
+    else await send(parts, wishes.next(deadlineOf(world)));
+  }
+}
+
+/** Sends a command until its outcome is certain, if it has a key; else once. */
+export async function send(parts: ClientParts, wanted: Wanted): Promise<Told> {
+  const { world } = parts;
+  let told = await attempt(parts, wanted, anyNode(world));
+  for (let sent = 1; sent < attemptsMax && wanted.command.marks.length > 0; sent++) {
+    if (told.kind === 'written' || told.kind === 'refused') break;
+    await pause(world, world.random.between(20, 60) * 2 ** sent);
+    const resubmitted = world.random.chance(0.5);
+    const command = { ...wanted.command, deadline: deadlineOf(world), resubmitted };
+    told = await attempt(parts, { name: wanted.name, command }, anyNode(world));
+  }
+  return told;
+}
+
+/** A stream's events of one ledger: sent without waiting for one another, each behind the one before. */
+async function sendLane(parts: ClientParts): Promise<void> {
+  const { world, wishes } = parts;
+  const node = anyNode(world);
+  const ledgerId = world.random.pick(ledgerIds);
+  const masterId = wishes.masterOf(ledgerId);
+  const laneId = `lane ${wishes.made}`;
+  const sending: Promise<Told>[] = [];
+  const count = world.random.between(2, 5);
+  for (let index = 0; index < count; index++) {
+    const lane: Lane = { id: laneId, index, previous: index === 0 ? null : index - 1 };
+    sending.push(attempt(parts, wishes.append(ledgerId, masterId, supplier, deadlineOf(world), lane), node));
+  }
+  await Promise.all(sending);
+}
+
+async function attempt({ world, book }: ClientParts, wanted: Wanted, node: SimulatedNode): Promise<Told> {
+  const { life } = node;
+  const begun = book.tick();
+  const answer = new Promise<Told>((resolve) => {
+    // A call that was not yet taken over when the process ended, and one that was, look alike from here.
+    life.onEnd(() =>
+      world.time.after(world.random.between(0, 5), () => resolve({ kind: 'unknown', code: 'disconnected' })),
+    );
+    const answered = (told: Told) => life.deliver(() => resolve(told));
+    life.deliver(() =>
+      node.directory.submit(wanted.command).then(
+        (outcome: Outcome) => answered({ kind: 'written', outcome }),
+        (error: unknown) => answered(toldOf(error)),
+      ),
+    );
+  });
+  const told = await answer;
+  book.attempts.push({ ...wanted, node: node.id, begun, ended: book.tick(), told });
+  return told;
+}
+
+async function look({ world, wishes, book }: ClientParts): Promise<void> {
+  const { store } = anyNode(world);
+  const ledgerId = world.random.pick(ledgerIds);
+  const scope = world.random.chance(0.3) ? names.ownEvents(ledgerId) : names.masterEvents(wishes.masterOf(ledgerId));
+  const begun = book.tick();
+  const asked = Promise.all([store.head(ledgerId), store.readScope(ledgerId, scope, { limit: looksLimit })]);
+  const gaveUp = new Promise<null>((resolve) => void world.time.after(1_500, () => resolve(null)));
+  // A read that fails says nothing.
+  const seen = await Promise.race([asked.catch(() => null), gaveUp]);
+  if (seen === null) return;
+  const [head, { entries }] = seen;
+  const seqs = entries.map(({ seq }) => seq);
+  book.looks.push({ ledgerId, scope, begun, ended: book.tick(), headSeq: head?.seq ?? -1, seqs });
+}
+
+/** A node that is up; if none is, one that is not. */
+function anyNode(world: World): SimulatedNode {
+  const all = [...world.nodes.values()];
+  const up = all.filter(({ life }) => !life.isOver);
+  return world.random.pick(up.length > 0 ? up : all);
+}
+
+function deadlineOf(world: World): number {
+  return world.time.now + world.random.pick([400, 1_500, 3_000, 3_000]);
+}
+
+function pause(world: World, ms: number): Promise<void> {
+  return new Promise((resolve) => void world.time.after(ms, resolve));
+}

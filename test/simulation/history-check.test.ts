@@ -1,0 +1,221 @@
+import { describe, expect, test } from 'vitest';
+import type { Command } from '../../src/domain/command.ts';
+import { LedgerError } from '../../src/domain/errors.ts';
+import type { LedgerEvent } from '../../src/domain/event.ts';
+import { names } from '../../src/domain/projection.ts';
+import {
+  append,
+  createMaster,
+  delegate,
+  grant,
+  ledgerId,
+  mark,
+  masterId,
+  openLedger,
+  revoke,
+} from '../support/commands.ts';
+import { Chain } from '../support/world.ts';
+import { type Attempt, type History, type Look, toldOf } from './history.ts';
+import { checkHistory } from './history-check.ts';
+
+/** A true history of one client that waits for each answer, and the log that it left. */
+function trueHistory(): { log: LedgerEvent[]; attempts: Attempt[]; looks: Look[] } {
+  const chain = new Chain();
+  const attempts: Attempt[] = [];
+  let at = 0;
+  const run = (command: Command) => {
+    const name = `command ${attempts.length}`;
+    const begun = at++;
+    try {
+      const [event] = chain.run(command);
+      if (event === undefined) throw new Error('no event');
+      attempts.push({
+        name,
+        command,
+        node: 'a',
+        begun,
+        ended: at++,
+        told: { kind: 'written', outcome: { event, replayed: false } },
+      });
+    } catch (error) {
+      if (!(error instanceof LedgerError)) throw error;
+      attempts.push({ name, command, node: 'a', begun, ended: at++, told: toldOf(error) });
+    }
+  };
+  run(openLedger());
+  run(createMaster({ marks: [mark('master')] }));
+  for (let n = 0; n < 4; n++) run(append({ payload: `{"n":${n}}` }));
+  run(append({ payload: '{"n":"early"}', actorId: delegate }));
+  run(grant({ marks: [mark('grant')] }));
+  run(append({ payload: '{"n":"granted"}', actorId: delegate }));
+  run(revoke({ marks: [mark('revoke')] }));
+  run(append({ payload: '{"n":"late"}', actorId: delegate }));
+  for (let index = 0; index < 3; index++)
+    run(append({ payload: `{"lane":${index}}`, lane: { id: 'l', index, previous: index === 0 ? null : index - 1 } }));
+  const seqs = chain.events.filter(({ master }) => master !== null).map(({ seq }) => seq);
+  const looks = [
+    { ledgerId, scope: names.masterEvents(masterId), begun: at++, ended: at++, headSeq: chain.ledger.seq, seqs },
+  ];
+  return { log: chain.events, attempts, looks };
+}
+
+/** The same log with something done to its events before they are sealed into a chain. */
+function rebuilt(commands: readonly Command[]): LedgerEvent[] {
+  const chain = new Chain();
+  for (const command of commands) chain.run(command);
+  return chain.events;
+}
+
+function check(log: readonly LedgerEvent[], history: History): string {
+  return checkHistory(ledgerId, log, history).join('\n');
+}
+
+const carriedOut = (attempts: readonly Attempt[]) =>
+  attempts.filter(({ told }) => told.kind === 'written').map(({ command }) => command);
+
+describe('the checker of histories', () => {
+  test('finds nothing in a true one', () => {
+    const { log, attempts, looks } = trueHistory();
+    expect(check(log, { attempts, looks })).toBe('');
+    expect(attempts.map(({ told }) => told.kind).filter((kind) => kind === 'refused')).toHaveLength(2);
+  });
+
+  test('an event dropped from the log', () => {
+    const { log, attempts, looks } = trueHistory();
+    expect(
+      check(
+        log.filter(({ seq }) => seq !== 5),
+        { attempts, looks },
+      ),
+    ).toMatch(/missing_event/);
+  });
+
+  test('an acknowledged event dropped, and the chain made anew without it', () => {
+    const { attempts, looks } = trueHistory();
+    const commands = carriedOut(attempts).filter((command) => !('payload' in command && command.payload === '{"n":2}'));
+    expect(check(rebuilt(commands), { attempts, looks })).toMatch(/lost: command 4/);
+  });
+
+  test('the newest event dropped: the log alone looks sound', () => {
+    const { log, attempts, looks } = trueHistory();
+    const found = check(log.slice(0, -1), { attempts, looks });
+    expect(found).toMatch(/lost/);
+    expect(found).not.toMatch(/chain/);
+  });
+
+  test('a command written twice, in a sound chain', () => {
+    const { attempts } = trueHistory();
+    const commands = carriedOut(attempts);
+    const twice = [...commands, append({ payload: '{"n":1}' })];
+    expect(check(rebuilt(twice), { attempts: attempts.map(unclear), looks: [] })).toMatch(/twice: command 3/);
+  });
+
+  test('two events that changed places', () => {
+    const { log, attempts, looks } = trueHistory();
+    const [fifth, sixth] = [log[5], log[6]];
+    if (fifth === undefined || sixth === undefined) throw new Error('too short');
+    expect(check(log.with(5, sixth).with(6, fifth), { attempts, looks })).toMatch(/broken_link/);
+  });
+
+  test('two commands written in the other order than they were acknowledged, in a sound chain', () => {
+    const { log, attempts, looks } = trueHistory();
+    const [first, second] = [attempts[2], attempts[3]];
+    if (first === undefined || second === undefined) throw new Error('too short');
+    const swapped = attempts
+      .with(2, { ...first, begun: second.begun, ended: second.ended })
+      .with(3, { ...second, begun: first.begun, ended: first.ended });
+    expect(check(log, { attempts: swapped, looks })).toMatch(/order: command 2/);
+  });
+
+  test('a fork: two events at one seq', () => {
+    const { log, attempts, looks } = trueHistory();
+    const other = rebuilt([...carriedOut(attempts).slice(0, 5), append({ payload: '{"n":"fork"}' })]).at(-1);
+    if (other === undefined) throw new Error('too short');
+    const forked = [...log, other].sort((a, b) => a.seq - b.seq);
+    expect(check(forked, { attempts, looks })).toMatch(/stands behind one that has its seq/);
+  });
+
+  test('a chain hashed again over another payload', () => {
+    const { attempts, looks } = trueHistory();
+    const commands = carriedOut(attempts).map((command) =>
+      command.kind === 'append_event' && command.payload === '{"n":0}'
+        ? { ...command, causedByHash: 'a'.repeat(64) }
+        : command,
+    );
+    expect(check(rebuilt(commands), { attempts, looks })).toMatch(/changed|lost/);
+  });
+
+  test('one payload changed in place', () => {
+    const { log, attempts, looks } = trueHistory();
+    const event = log[4];
+    if (event === undefined) throw new Error('too short');
+    expect(check(log.with(4, { ...event, payload: '{"n":99}' }), { attempts, looks })).toMatch(/hash_mismatch/);
+  });
+
+  test('what was told as not written, and stands there', () => {
+    const { log, attempts, looks } = trueHistory();
+    const told = { kind: 'not_written', code: 'unavailable' } as const;
+    const lied = attempts.map((attempt, at) => (at === 4 ? { ...attempt, told } : attempt));
+    expect(check(log, { attempts: lied, looks })).toMatch(/refused but there: command 4/);
+    const honest = attempts.map((attempt, at) => (at === 4 ? unclear(attempt) : attempt));
+    expect(check(log, { attempts: honest, looks })).toBe('');
+  });
+
+  test('a refusal for a state that was over when it was asked for', () => {
+    const { log, attempts, looks } = trueHistory();
+    const granted = attempts[8];
+    if (granted === undefined) throw new Error('too short');
+    const refused: Attempt = {
+      ...granted,
+      name: 'stale',
+      command: append({ payload: '{"n":"stale"}', actorId: delegate }),
+      begun: granted.begun + 0.1,
+      ended: granted.begun + 0.2,
+      told: { kind: 'refused', code: 'not_found' },
+    };
+    expect(check(log, { attempts: [...attempts, refused], looks })).toMatch(/false refusal: stale/);
+    const beside = { ...refused, begun: attempts[7]?.begun ?? 0 };
+    expect(check(log, { attempts: [...attempts, beside], looks })).toBe('');
+  });
+
+  test('an event of someone whose grant was revoked before it', () => {
+    const { log, attempts, looks } = trueHistory();
+    const late = attempts[10];
+    if (late === undefined) throw new Error('too short');
+    const other = append({ payload: '{"n":0}', actorId: delegate });
+    const found = check(log, {
+      attempts: [...attempts, { ...late, name: 'forged', command: other, told: { kind: 'unknown', code: 'internal' } }],
+      looks,
+    });
+    expect(found).toMatch(/rules: forged stands at seq 3, where it was not_found/);
+  });
+
+  test('a lane with a gap, and one out of order', () => {
+    const { attempts } = trueHistory();
+    const commands = carriedOut(attempts);
+    const told = attempts.map(unclear);
+    const without = (n: number) =>
+      commands.filter((command) => !('payload' in command && command.payload === `{"lane":${n}}`));
+    expect(check(rebuilt(without(2)), { attempts: told, looks: [] })).toBe('');
+    expect(check(rebuilt(without(1)), { attempts: told, looks: [] })).toMatch(/lane l: .* before it does not/);
+    const reversed = [...commands.slice(0, -3), ...commands.slice(-3).reverse()];
+    expect(check(rebuilt(reversed), { attempts: told, looks: [] })).toMatch(
+      /lane l: .* before the one that it followed/,
+    );
+  });
+
+  test('reads that missed what was acknowledged', () => {
+    const { log, attempts, looks } = trueHistory();
+    const [look] = looks;
+    if (look === undefined) throw new Error('no look');
+    expect(check(log, { attempts, looks: [{ ...look, headSeq: look.headSeq - 1 }] })).toMatch(/stale read: the head/);
+    expect(check(log, { attempts, looks: [{ ...look, seqs: look.seqs.slice(0, -1) }] })).toMatch(
+      /stale read: seq .* is missing/,
+    );
+    expect(check(log, { attempts, looks: [{ ...look, begun: 0, seqs: [], headSeq: -1 }] })).toBe('');
+  });
+});
+
+function unclear(attempt: Attempt): Attempt {
+  return attempt.told.kind === 'written' ? { ...attempt, told: { kind: 'unknown', code: 'outcome_unknown' } } : attempt;
+}

@@ -1,0 +1,255 @@
+import type { Command } from '../../src/domain/command.ts';
+import { commandMaster } from '../../src/domain/command.ts';
+import { decide } from '../../src/domain/decide.ts';
+import { LedgerError } from '../../src/domain/errors.ts';
+import type { LedgerEvent } from '../../src/domain/event.ts';
+import { checkChain } from '../../src/domain/integrity.ts';
+import { names } from '../../src/domain/projection.ts';
+import type { Attempt, History, Look } from './history.ts';
+import { Replay } from './replay.ts';
+
+/** One way in which a history and the logs that it left contradict each other, in words. */
+export type Violation = string;
+
+/**
+ * Checks everything that clients were told against the log of one ledger, whole and in order of its seqs (with what stands there
+ * twice): one hash per seq, every acknowledged command in it exactly once, nothing of what was refused, the order in which
+ * things were told, each refusal by the state of some moment while it was asked for, the chain by its hashes.
+ */
+export function checkHistory(ledgerId: string, log: readonly LedgerEvent[], history: History): Violation[] {
+  const attempts = history.attempts.filter(({ command }) => command.ledgerId === ledgerId);
+  const chain = chainViolations(log);
+  // What follows asks for a log that can be replayed.
+  if (chain.length > 0) return chain;
+  const written = new Written(log);
+  const replay = new Replay(log);
+  const looks = history.looks.filter((look) => look.ledgerId === ledgerId);
+  return [
+    ...ruleViolations(attempts, written, replay),
+    ...acknowledgedViolations(attempts, written),
+    ...twiceOrRefusedViolations(attempts, written),
+    ...orderViolations(attempts),
+    ...laneViolations(attempts, written),
+    ...refusalViolations(attempts, replay),
+    ...lookViolations(attempts, looks),
+  ];
+}
+
+function chainViolations(log: readonly LedgerEvent[]): Violation[] {
+  const found = checkChain(log, { kind: 'ledger', before: null }).map(
+    ({ type, detail }) => `chain: ${type}, ${detail}`,
+  );
+  const bySeq = new Map<number, string>();
+  for (const { seq, hash } of log) {
+    const other = bySeq.get(seq);
+    if (other !== undefined && other !== hash) found.push(`fork: two hashes at seq ${seq}`);
+    bySeq.set(seq, hash);
+  }
+  const masters = Map.groupBy(log, ({ master }) => master?.id ?? '');
+  for (const [masterId, events] of masters)
+    if (masterId !== '')
+      for (const issue of checkChain(events, { kind: 'master', before: null }))
+        found.push(`chain of master ${masterId}: ${issue.type}, ${issue.detail}`);
+  return found;
+}
+
+/** Events by what names the command that they came from. */
+class Written {
+  readonly #byName = new Map<string, LedgerEvent[]>();
+  readonly byId = new Map<string, LedgerEvent>();
+
+  constructor(log: readonly LedgerEvent[]) {
+    for (const event of log) {
+      this.byId.set(event.id, event);
+      const given = new Set(event.commands.map(({ id }) => `mark ${id}`));
+      if (event.eventType === appendedType) given.add(`payload ${event.payload}`);
+      for (const name of given) this.#byName.set(name, [...(this.#byName.get(name) ?? []), event]);
+    }
+  }
+
+  of(command: Command): readonly LedgerEvent[] {
+    const name = command.kind === 'append_event' ? `payload ${command.payload}` : `mark ${command.marks[0]?.id}`;
+    return this.#byName.get(name) ?? [];
+  }
+}
+
+/** The type of all events that clients of the simulation append; each has a payload of its own. */
+export const appendedType = 'SHIPMENT_DISPATCHED';
+
+/** Opening a ledger again finds it open; its events carry no name. */
+function isOpening({ command }: Attempt): boolean {
+  return command.kind === 'open_ledger';
+}
+
+/** By the log alone: whatever stands there was allowed at its place. */
+function ruleViolations(attempts: readonly Attempt[], written: Written, replay: Replay): Violation[] {
+  const found: Violation[] = [];
+  for (const [name, [attempt]] of Map.groupBy(attempts, (one) => one.name)) {
+    if (attempt === undefined || isOpening(attempt)) continue;
+    for (const event of written.of(attempt.command)) {
+      const code = refusalAt(attempt.command, replay, event.seq - 1, event.createdAt);
+      if (code !== null) found.push(`rules: ${name} stands at seq ${event.seq}, where it was ${code}`);
+    }
+  }
+  return found;
+}
+
+function acknowledgedViolations(attempts: readonly Attempt[], written: Written): Violation[] {
+  const found: Violation[] = [];
+  for (const { name, told } of attempts) {
+    if (told.kind !== 'written') continue;
+    const { event } = told.outcome;
+    const stored = written.byId.get(event.id);
+    if (stored === undefined) found.push(`lost: ${name} was acknowledged at seq ${event.seq} and is not there`);
+    else if (stored.hash !== event.hash || stored.seq !== event.seq)
+      found.push(`changed: ${name} was acknowledged as another event than stands at seq ${event.seq}`);
+  }
+  return found;
+}
+
+function twiceOrRefusedViolations(attempts: readonly Attempt[], written: Written): Violation[] {
+  const found: Violation[] = [];
+  for (const [name, all] of Map.groupBy(attempts, (one) => one.name)) {
+    const [first] = all;
+    if (first === undefined || isOpening(first)) continue;
+    const events = written.of(first.command);
+    const seqs = events.map(({ seq }) => seq).join(', ');
+    if (events.length > 1) found.push(`twice: ${name} stands at seqs ${seqs}`);
+    const mayStand = all.some(({ told }) => told.kind === 'written' || told.kind === 'unknown');
+    if (events.length > 0 && !mayStand) {
+      const codes = all.map(({ told }) => ('code' in told ? told.code : told.kind)).join(', ');
+      found.push(`refused but there: ${name} (${codes}) stands at seq ${seqs}`);
+    }
+  }
+  return found;
+}
+
+/** Whatever was acknowledged before something else was begun stands before it. */
+function orderViolations(attempts: readonly Attempt[]): Violation[] {
+  const found: Violation[] = [];
+  const acknowledged = new Acknowledged(attempts);
+  for (const { name, told } of attempts) {
+    if (told.kind !== 'written') continue;
+    const before = acknowledged.newestBefore(acknowledged.firstBegun(name));
+    if (told.outcome.event.seq <= before)
+      found.push(
+        `order: ${name} stands at seq ${told.outcome.event.seq}, and was begun when seq ${before} was acknowledged`,
+      );
+  }
+  return found;
+}
+
+/** Commands of a lane stand in their order, and none behind one that was to be sent again. */
+function laneViolations(attempts: readonly Attempt[], written: Written): Violation[] {
+  const found: Violation[] = [];
+  const inLanes = attempts.filter(({ command }) => command.lane);
+  for (const [lane, all] of Map.groupBy(inLanes, ({ command }) => command.lane?.id ?? '')) {
+    let last = -1;
+    let gap: string | null = null;
+    for (const { name, command, told } of all.toSorted(
+      (a, b) => (a.command.lane?.index ?? 0) - (b.command.lane?.index ?? 0),
+    )) {
+      const event = written.of(command)[0];
+      if (event === undefined) {
+        if (told.kind !== 'refused') gap ??= name;
+        continue;
+      }
+      if (event.seq < last) found.push(`lane ${lane}: ${name} stands before the one that it followed`);
+      if (gap !== null) found.push(`lane ${lane}: ${name} stands, and ${gap} before it does not`);
+      last = event.seq;
+    }
+  }
+  return found;
+}
+
+/** A refusal is true of the ledger at some moment between the question and the answer. */
+function refusalViolations(attempts: readonly Attempt[], replay: Replay): Violation[] {
+  const found: Violation[] = [];
+  const acknowledged = new Acknowledged(attempts);
+  for (const { name, command, begun, ended, told } of attempts) {
+    if (told.kind !== 'refused') continue;
+    const from = acknowledged.newestBefore(begun);
+    const to = acknowledged.oldestBegunAfter(ended ?? Number.POSITIVE_INFINITY) ?? replay.headSeq + 1;
+    let isTrue = false;
+    for (let seq = from; seq < Math.max(to, from + 1) && seq <= replay.headSeq && !isTrue; seq++)
+      isTrue = refusalAt(command, replay, seq, replay.timeAt(seq)) === told.code;
+    if (!isTrue) found.push(`false refusal: ${name} was told ${told.code}, which was not so from seq ${from} on`);
+  }
+  return found;
+}
+
+/** Reads see whatever was acknowledged before them, and what follows from it. */
+function lookViolations(attempts: readonly Attempt[], looks: readonly Look[]): Violation[] {
+  const found: Violation[] = [];
+  const acknowledged = new Acknowledged(attempts);
+  for (const { begun, scope, seqs, headSeq } of looks) {
+    if (headSeq < acknowledged.newestBefore(begun))
+      found.push(
+        `stale read: the head was seq ${headSeq} when seq ${acknowledged.newestBefore(begun)} was acknowledged`,
+      );
+    const seen = new Set(seqs);
+    for (const { told, ended } of attempts) {
+      if (told.kind !== 'written' || ended === null || ended > begun) continue;
+      const { event } = told.outcome;
+      const own = event.master === null ? names.ownEvents(event.ledgerId) : names.masterEvents(event.master.id);
+      if (own === scope && !seen.has(event.seq)) found.push(`stale read: seq ${event.seq} is missing under ${scope}`);
+    }
+  }
+  return found;
+}
+
+function refusalAt(command: Command, replay: Replay, seq: number, at: string): string | null {
+  const masterId = commandMaster(command);
+  try {
+    decide(replay.ledgerAt(seq), masterId === null ? null : replay.masterAt(masterId, seq), command, at);
+    return null;
+  } catch (error) {
+    if (error instanceof LedgerError) return error.code;
+    throw error;
+  }
+}
+
+/** When which seqs were acknowledged, in the one order of all beginnings and ends. */
+class Acknowledged {
+  /** By their ends; seq is the newest up to there. */
+  readonly #ends: { readonly at: number; readonly seq: number }[] = [];
+  /** By their beginnings, latest first; seq is the oldest from there on. */
+  readonly #beginnings: { readonly at: number; readonly seq: number }[] = [];
+  /** When a command was sent first. */
+  readonly #firstBegun = new Map<string, number>();
+
+  constructor(attempts: readonly Attempt[]) {
+    const ended: { at: number; seq: number }[] = [];
+    const begun: { at: number; seq: number }[] = [];
+    for (const { name, begun: from } of attempts)
+      this.#firstBegun.set(name, Math.min(from, this.#firstBegun.get(name) ?? from));
+    for (const { name, told, ended: to } of attempts) {
+      if (told.kind !== 'written') continue;
+      const { seq } = told.outcome.event;
+      if (to !== null) ended.push({ at: to, seq });
+      begun.push({ at: this.firstBegun(name), seq });
+    }
+    let newest = -1;
+    for (const { at, seq } of ended.sort((a, b) => a.at - b.at)) {
+      newest = Math.max(newest, seq);
+      this.#ends.push({ at, seq: newest });
+    }
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const { at, seq } of begun.sort((a, b) => b.at - a.at)) {
+      oldest = Math.min(oldest, seq);
+      this.#beginnings.push({ at, seq: oldest });
+    }
+  }
+
+  firstBegun(name: string): number {
+    return this.#firstBegun.get(name) ?? 0;
+  }
+
+  newestBefore(at: number): number {
+    return this.#ends.findLast((one) => one.at < at)?.seq ?? -1;
+  }
+
+  oldestBegunAfter(at: number): number | null {
+    return this.#beginnings.findLast((one) => one.at > at)?.seq ?? null;
+  }
+}

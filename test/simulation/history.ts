@@ -1,0 +1,62 @@
+import type { Outcome } from '../../src/actors/outcome.ts';
+import type { Command } from '../../src/domain/command.ts';
+import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
+
+/** What a client was told. */
+export type Told =
+  | { readonly kind: 'written'; readonly outcome: Outcome }
+  /** It broke the rules of the ledger as it was. */
+  | { readonly kind: 'refused'; readonly code: ErrorCode }
+  /** Certain: this attempt wrote nothing. */
+  | { readonly kind: 'not_written'; readonly code: ErrorCode }
+  /** It may have been written, or may yet be. */
+  | { readonly kind: 'unknown'; readonly code: ErrorCode | 'disconnected' };
+
+/** One sending of a command by a client. */
+export interface Attempt {
+  /** The command under all its attempts. */
+  readonly name: string;
+  readonly command: Command;
+  readonly node: string;
+  /** Places in the one order of all beginnings and ends. */
+  readonly begun: number;
+  /** null: its client never heard of it. */
+  readonly ended: number | null;
+  readonly told: Told;
+}
+
+/** One look at a ledger: the newest seq, and the seqs that stand under a scope. */
+export interface Look {
+  readonly ledgerId: string;
+  readonly scope: string;
+  readonly begun: number;
+  readonly ended: number;
+  readonly headSeq: number;
+  readonly seqs: readonly number[];
+}
+
+export interface History {
+  readonly attempts: readonly Attempt[];
+  readonly looks: readonly Look[];
+}
+
+const nothingWritten: ReadonlySet<ErrorCode> = new Set(['unavailable', 'overloaded', 'idempotency_in_progress']);
+const unknown: ReadonlySet<ErrorCode> = new Set(['outcome_unknown', 'internal']);
+
+export function toldOf(error: unknown): Told {
+  if (!(error instanceof LedgerError)) return { kind: 'unknown', code: 'disconnected' };
+  if (unknown.has(error.code)) return { kind: 'unknown', code: error.code };
+  if (nothingWritten.has(error.code)) return { kind: 'not_written', code: error.code };
+  return { kind: 'refused', code: error.code };
+}
+
+/** Notes what clients do, in one order. */
+export class HistoryBook {
+  readonly attempts: Attempt[] = [];
+  readonly looks: Look[] = [];
+  #at = 0;
+
+  tick(): number {
+    return this.#at++;
+  }
+}

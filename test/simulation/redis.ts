@@ -1,0 +1,99 @@
+import type { LeaseServer } from '../../cluster/placement/lease-server.ts';
+import type { Announcement, MemberBoard, Order } from '../../cluster/placement/members.ts';
+import type { Acquired, NodeId } from '../../src/actors/placement.ts';
+import type { SimulatedTime } from './time.ts';
+import { request, type WireParts } from './wire.ts';
+
+interface Lease {
+  readonly owner: NodeId;
+  /** '' where it is kept for an heir. */
+  readonly token: string;
+  readonly until: number;
+}
+
+/** Leases and members as Redis keeps them: one step after the other, gone when their time is up or all is wiped. */
+export class SimulatedRedis {
+  readonly #time: SimulatedTime;
+  #leases = new Map<number, Lease>();
+  #members = new Map<NodeId, { readonly announcement: Announcement; readonly until: number }>();
+  readonly #orders = new Map<NodeId, Order>();
+  isDown = false;
+
+  constructor(time: SimulatedTime) {
+    this.#time = time;
+  }
+
+  wipe(): void {
+    this.#leases = new Map();
+    this.#members = new Map();
+  }
+
+  order(id: NodeId, order: Order | null): void {
+    if (order === null) this.#orders.delete(id);
+    else this.#orders.set(id, order);
+  }
+
+  /** As one node reaches it. */
+  client(wire: WireParts): LeaseServer & MemberBoard {
+    const ask = <T>(work: () => T): Promise<T> =>
+      request(
+        { ...wire, state: this.isDown ? { ...wire.state, cut: true } : wire.state },
+        work,
+        () => new Error('Redis does not answer'),
+      );
+    return {
+      acquire: ({ shard, token }, owner, ttlMs) => ask(() => this.#acquire(shard, token, owner, ttlMs)),
+      renew: (leases, ttlMs) =>
+        ask(() => {
+          const renewed = new Set<number>();
+          for (const { shard, token } of leases) {
+            const standing = this.#standing(shard);
+            if (standing?.token !== token) continue;
+            this.#leases.set(shard, { ...standing, until: this.#time.now + ttlMs });
+            renewed.add(shard);
+          }
+          return renewed;
+        }),
+      release: ({ shard, token }, heir, heirMs) =>
+        ask(() => {
+          if (this.#standing(shard)?.token !== token) return;
+          if (heir === null) this.#leases.delete(shard);
+          else this.#leases.set(shard, { owner: heir, token: '', until: this.#time.now + heirMs });
+        }),
+      owner: (shard) => ask(() => this.#standing(shard)?.owner ?? null),
+      owners: (shardCount) =>
+        ask(() => {
+          const owners = new Map<number, NodeId>();
+          for (let shard = 0; shard < shardCount; shard++) {
+            const standing = this.#standing(shard);
+            if (standing !== null) owners.set(shard, standing.owner);
+          }
+          return owners;
+        }),
+      announce: (announcement, ttlMs) =>
+        ask(() => void this.#members.set(announcement.id, { announcement, until: this.#time.now + ttlMs })),
+      withdraw: (id) => ask(() => void this.#members.delete(id)),
+      list: () =>
+        ask(() =>
+          [...this.#members.values()]
+            .filter(({ until }) => until > this.#time.now)
+            .map(({ announcement }) => ({ ...announcement, order: this.#orders.get(announcement.id) ?? null }))
+            .sort((a, b) => (a.id < b.id ? -1 : 1)),
+        ),
+      order: (id, order) => ask(() => this.order(id, order)),
+    };
+  }
+
+  #acquire(shard: number, token: string, owner: NodeId, ttlMs: number): Acquired {
+    const standing = this.#standing(shard);
+    const isFree = standing === null || standing.token === token || (standing.token === '' && standing.owner === owner);
+    if (!isFree) return { held: false, owner: standing.owner };
+    this.#leases.set(shard, { owner, token, until: this.#time.now + ttlMs });
+    return { held: true };
+  }
+
+  #standing(shard: number): Lease | null {
+    const lease = this.#leases.get(shard);
+    return lease === undefined || lease.until <= this.#time.now ? null : lease;
+  }
+}

@@ -1,0 +1,194 @@
+import type { LedgerEvent } from '../../src/domain/event.ts';
+import { parseRow } from '../../src/domain/row.ts';
+import { CassandraLedgerStore } from '../../src/store/cassandra/ledger-store.ts';
+import { append, mark } from '../support/commands.ts';
+import type { PlantedBug } from './bugs.ts';
+import { directSession } from './cassandra.ts';
+import { type ClientParts, runClient, send } from './clients.ts';
+import { firstMasters, ledgerIds, Wishes } from './commands.ts';
+import { heal, planFaults } from './faults.ts';
+import { HistoryBook } from './history.ts';
+import { checkHistory, type Violation } from './history-check.ts';
+import { type Counts, SimulatedNode, type World } from './node.ts';
+import { checkProjected } from './projection-check.ts';
+import { SeededRandom } from './random.ts';
+import { SimulatedRedis } from './redis.ts';
+import { SimulatedTables } from './tables.ts';
+import { SimulatedTime } from './time.ts';
+import { healthyWire } from './wire.ts';
+
+export const nodesMin = 3;
+export const commandsPerSeed = 300;
+export const faultsPerSeed = 10;
+const clients = 8;
+const startMs = Date.parse('2026-11-21T00:00:00.000Z');
+/** Faults begin within this time; what 300 commands take where nothing fails. */
+const faultsWithinMs = 1_600;
+const endsWithinMs = 60_000;
+
+export interface RunResult {
+  readonly seed: number;
+  readonly violations: readonly Violation[];
+  readonly faults: readonly string[];
+  readonly counts: Counts & {
+    readonly written: number;
+    readonly refused: number;
+    readonly notWritten: number;
+    readonly unclear: number;
+  };
+  /** Everything that clients saw, in order: two runs of a seed are the same run if these are. */
+  readonly transcript: string;
+}
+
+/** Runs one seed from an empty store to the checks. All that happens in it follows from the seed (and the bug). */
+export async function runSeed(seed: number, bug: PlantedBug | null = null): Promise<RunResult> {
+  const time = new SimulatedTime(startMs);
+  const restore = time.install();
+  // Every refusal would pay for a trace that nobody reads.
+  const traceLimit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 0;
+  try {
+    return await run(seed, time, bug);
+  } finally {
+    Error.stackTraceLimit = traceLimit;
+    restore();
+  }
+}
+
+async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): Promise<RunResult> {
+  const world = worldOf(seed, time, bug);
+  const { random, counts } = world;
+  const parts: ClientParts = {
+    world,
+    wishes: new Wishes(random),
+    book: new HistoryBook(),
+    commandsMax: commandsPerSeed,
+  };
+  const within = async <T>(work: Promise<T>, what: string): Promise<T | Violation> => {
+    let ended = false;
+    const settled = work.finally(() => {
+      ended = true;
+    });
+    settled.catch(() => {});
+    return (await time.pass(time.now + endsWithinMs, () => ended)) ? settled : `stuck: ${what} does not end`;
+  };
+  const violations: Violation[] = [];
+  const noteStuck = (result: unknown) => {
+    if (typeof result === 'string') violations.push(result);
+  };
+  noteStuck(await within(open(parts), 'opening ledgers'));
+  const faults = planFaults(world, faultsPerSeed, faultsWithinMs);
+  noteStuck(await within(Promise.all(Array.from({ length: clients }, () => runClient(parts))), 'the clients'));
+  // What is late arrives, and what is broken is mended; then each ledger has to take one more event.
+  await time.pass(time.now + 1_000, () => false);
+  heal(world);
+  await time.pass(time.now + 1_500, () => false);
+  for (const ledgerId of ledgerIds) {
+    const result = await within(oneMore(parts, ledgerId), 'one more event');
+    if (result !== 'written')
+      violations.push(`stuck: ledger ${ledgerId} takes no event after everything was mended: ${result}`);
+  }
+  violations.push(...(await check(world, parts.book)));
+  const kinds = Map.groupBy(parts.book.attempts, ({ told }) => told.kind);
+  const count = (kind: 'written' | 'refused' | 'not_written' | 'unknown') => kinds.get(kind)?.length ?? 0;
+  return {
+    seed,
+    violations,
+    faults,
+    counts: {
+      ...counts,
+      written: count('written'),
+      refused: count('refused'),
+      notWritten: count('not_written'),
+      unclear: count('unknown'),
+    },
+    transcript: transcriptOf(parts.book),
+  };
+}
+
+function worldOf(seed: number, time: SimulatedTime, bug: PlantedBug | null): World {
+  const random = new SeededRandom(seed);
+  const counts: Counts = {
+    claims: 0,
+    fenced: 0,
+    unknown: 0,
+    replayed: 0,
+    forwarded: 0,
+    notOwner: 0,
+    unreachable: 0,
+    moved: 0,
+  };
+  const world: World = {
+    time,
+    random,
+    tables: new SimulatedTables(bug === 'older_projection_wins'),
+    redis: new SimulatedRedis(time),
+    nodes: new Map(),
+    bug,
+    bucketEvents: random.pick([20, 24, 32]),
+    counts,
+  };
+  const ids = Array.from({ length: nodesMin + (random.chance(0.2) ? 1 : 0) }, (_, at) => `node-${at}`);
+  for (const id of ids) world.nodes.set(id, new SimulatedNode(id, world));
+  for (const node of world.nodes.values()) for (const id of ids) if (id !== node.id) node.peers.set(id, healthyWire());
+  return world;
+}
+
+async function open(parts: ClientParts): Promise<void> {
+  await new Promise<void>((resolve) => void parts.world.time.after(300, resolve));
+  for (const wanted of parts.wishes.opening(parts.world.time.now + 5_000)) await send(parts, wanted);
+}
+
+async function oneMore(parts: ClientParts, ledgerId: string): Promise<string> {
+  const [masterId = ''] = firstMasters(ledgerId);
+  const name = `last of ${ledgerId}`;
+  const command = append({
+    ledgerId,
+    masterId,
+    payload: `{"n":"${name}"}`,
+    marks: [mark(name)],
+    deadline: parts.world.time.now + 5_000,
+  });
+  const told = await send(parts, { name, command });
+  // A master may have been closed meanwhile: that is an answer too.
+  return told.kind === 'refused' ? 'written' : told.kind;
+}
+
+async function check(world: World, book: HistoryBook): Promise<Violation[]> {
+  const store = new CassandraLedgerStore({
+    session: directSession(world.tables),
+    now: () => world.time.now,
+    random: (bytes) => world.random.bytes(bytes),
+    bucketEvents: world.bucketEvents,
+  });
+  const violations: Violation[] = [...world.tables.unknown].map((cql) => `the simulation lacks: ${cql}`);
+  for (const ledgerId of ledgerIds) {
+    const log = logOf(world, ledgerId);
+    const found = checkHistory(ledgerId, log, book);
+    violations.push(...found);
+    if (found.length === 0) violations.push(...(await checkProjected(store, ledgerId, log)));
+  }
+  const broken = book.attempts.filter(({ told }) => told.kind === 'unknown' && told.code === 'internal');
+  if (broken.length > 0) violations.push(`broken: ${broken.length} calls were told that something went wrong`);
+  return violations;
+}
+
+/** Every row of a ledger in every bucket, by seq. */
+function logOf(world: World, ledgerId: string): LedgerEvent[] {
+  const log: LedgerEvent[] = [];
+  const cql = "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ''";
+  for (let bucket = 0; ; bucket++) {
+    const rows = world.tables.select({ cql, params: [ledgerId, bucket] });
+    if (rows.length === 0) return log.sort((a, b) => a.seq - b.seq);
+    for (const row of rows) log.push(parseRow(String(row.row)));
+  }
+}
+
+function transcriptOf(book: HistoryBook): string {
+  return book.attempts
+    .map(({ name, node, begun, ended, told }) => {
+      const what = told.kind === 'written' ? told.outcome.event.hash : told.code;
+      return `${begun}-${ended} ${node} ${name}: ${what}`;
+    })
+    .join('\n');
+}

@@ -1,0 +1,3 @@
+import { expectSeeds } from './expect-seeds.ts';
+
+expectSeeds('the first half of the seeds', 1);

@@ -1,0 +1,220 @@
+import { tableStatements } from '../../src/store/cassandra/schema.ts';
+import type { Decision, Row, Statement } from '../../src/store/cassandra/session.ts';
+import { bindCql, type Test, type Value } from './cql.ts';
+
+interface Stored {
+  readonly value: Value;
+  readonly timestamp: bigint;
+}
+
+interface Line {
+  /** Values of the clustering columns. */
+  readonly place: readonly Value[];
+  readonly columns: Map<string, Stored>;
+}
+
+interface Partition {
+  readonly key: ReadonlyMap<string, Value>;
+  readonly statics: Map<string, Stored>;
+  /** By their places. */
+  readonly lines: Line[];
+}
+
+interface Table {
+  readonly partitionKey: readonly string[];
+  readonly clustering: readonly string[];
+  readonly statics: ReadonlySet<string>;
+  readonly partitions: Map<string, Partition>;
+}
+
+/** Timestamps that the server gives are later than any seq. */
+const serverTimestampsFrom = 1n << 50n;
+
+/**
+ * Cassandra's tables as one copy that everything happens to in an order: what Paxos and quorums make of the replicas. Columns keep
+ * the write with the newest timestamp.
+ */
+export class SimulatedTables {
+  readonly #tables: ReadonlyMap<string, Table> = new Map(
+    tableStatements('sim').map((statement) => tableOf(statement.replaceAll(/\s+/g, ' '))),
+  );
+  readonly #olderWins: boolean;
+  /** Statements that this stand-in does not understand: a run with any proves nothing. */
+  readonly unknown = new Set<string>();
+  #clock = serverTimestampsFrom;
+
+  /** `olderWins`: timestamps are not looked at, which is a bug to be found. */
+  constructor(olderWins = false) {
+    this.#olderWins = olderWins;
+  }
+
+  select({ cql, params }: Statement): Row[] {
+    const statement = this.#bound(cql, params);
+    if (statement.kind !== 'select') throw new TypeError(`No query: ${cql}`);
+    const table = this.#table(statement.table);
+    const { where, limit } = statement;
+    const places = where.filter(({ column }) => !table.partitionKey.includes(column));
+    const rows: Row[] = [];
+    for (const partition of partitionsOf(table, where)) {
+      const add = (line: Line | null) => {
+        const row: Record<string, unknown> = {};
+        for (const column of statement.columns) row[column] = columnOf(table, partition, line, column);
+        rows.push(row);
+      };
+      // A partition that has static columns alone is one row, unless it is asked for places.
+      if (partition.lines.length === 0 && partition.statics.size > 0 && places.length === 0) add(null);
+      const lines = statement.descending ? partition.lines.toReversed() : partition.lines;
+      for (const line of lines) {
+        if (rows.length >= limit) break;
+        if (places.every((test) => holds(columnOf(table, partition, line, test.column), test))) add(line);
+      }
+    }
+    return rows.slice(0, limit);
+  }
+
+  /** Plain writes. */
+  write(statements: readonly Statement[]): void {
+    const now = this.#clock++;
+    for (const statement of statements) this.#upsert(statement, now);
+  }
+
+  /** A conditional write. `ignoring`: it is done whatever the condition says, which is a bug to be found. */
+  decide(statements: readonly Statement[], ignoring = false): Decision {
+    for (const { cql, params } of statements) {
+      const statement = this.#bound(cql, params);
+      if (statement.kind !== 'upsert' || statement.condition.length === 0 || ignoring) continue;
+      const table = this.#table(statement.table);
+      const partition = this.#partition(table, statement.values);
+      const row: Record<string, unknown> = {};
+      let applied = true;
+      for (const test of statement.condition) {
+        const standing = columnOf(table, partition, partition.lines[0] ?? null, test.column);
+        row[test.column] = standing;
+        applied &&= holds(standing, test);
+      }
+      if (!applied) return { applied, row };
+    }
+    this.write(statements);
+    return { applied: true, row: {} };
+  }
+
+  #upsert({ cql, params }: Statement, now: bigint): void {
+    const statement = this.#bound(cql, params);
+    if (statement.kind !== 'upsert') throw new TypeError(`No write: ${cql}`);
+    const table = this.#table(statement.table);
+    const { values, timestamp = null } = statement;
+    const partition = this.#partition(table, values);
+    const writtenAt = timestamp ?? now;
+    const isPlaced = table.clustering.every((column) => values.has(column));
+    const place = table.clustering.map((column) => values.get(column) ?? null);
+    const line = isPlaced ? lineAt(partition, place) : null;
+    for (const [column, value] of values) {
+      if (table.partitionKey.includes(column) || table.clustering.includes(column)) continue;
+      const columns = table.statics.has(column) ? partition.statics : line?.columns;
+      if (columns === undefined) throw new TypeError(`No row for ${column}: ${cql}`);
+      const standing = columns.get(column);
+      if (this.#olderWins || standing === undefined || writtenAt >= standing.timestamp)
+        columns.set(column, { value, timestamp: writtenAt });
+    }
+  }
+
+  #bound(cql: string, params: readonly unknown[]): ReturnType<typeof bindCql> {
+    try {
+      return bindCql(cql, params);
+    } catch (error) {
+      this.unknown.add(cql);
+      throw error;
+    }
+  }
+
+  #table(name: string): Table {
+    const table = this.#tables.get(name);
+    if (table === undefined) throw new TypeError(`There is no table ${name}`);
+    return table;
+  }
+
+  #partition(table: Table, values: ReadonlyMap<string, Value>): Partition {
+    const key = table.partitionKey.map((column) => values.get(column) ?? null);
+    const name = key.join('\u0001');
+    let partition = table.partitions.get(name);
+    if (partition === undefined) {
+      const named = new Map(table.partitionKey.map((column, at) => [column, key[at] ?? null]));
+      partition = { key: named, statics: new Map(), lines: [] };
+      table.partitions.set(name, partition);
+    }
+    return partition;
+  }
+}
+
+function tableOf(statement: string): readonly [string, Table] {
+  const found = /sim\.(\w+) \((.+?)(?:, PRIMARY KEY \((?:\((.+?)\)(?:, (.+?))?|(\w+))\))?\)(?: WITH .+)?$/.exec(
+    statement,
+  );
+  const [, name = '', columns = '', parts, clustering, single] = found ?? [];
+  const inline = /(\w+) \w+ PRIMARY KEY/.exec(columns)?.[1];
+  const statics = [...columns.matchAll(/(\w+) \w+ static/g)].map(([, column = '']) => column);
+  const partitionKey = parts?.split(', ') ?? [single ?? inline ?? ''];
+  const table = {
+    partitionKey,
+    clustering: clustering?.split(', ') ?? [],
+    statics: new Set(statics),
+    partitions: new Map(),
+  };
+  return [name, table];
+}
+
+/** The partitions that the tests name: every combination of the values given for the key. */
+function partitionsOf(table: Table, tests: readonly Test[]): Partition[] {
+  let names = [''];
+  for (const [at, column] of table.partitionKey.entries()) {
+    const test = tests.find((one) => one.column === column);
+    const values = test?.operator === 'IN' ? (test.value as Value[]) : [test?.value as Value];
+    names = names.flatMap((name) => values.map((value) => (at === 0 ? `${value}` : `${name}\u0001${value}`)));
+  }
+  return names.flatMap((name) => table.partitions.get(name) ?? []);
+}
+
+function columnOf(table: Table, partition: Partition, line: Line | null, column: string): Value {
+  if (table.statics.has(column)) return partition.statics.get(column)?.value ?? null;
+  const place = table.clustering.indexOf(column);
+  if (place >= 0) return line?.place[place] ?? null;
+  return partition.key.get(column) ?? line?.columns.get(column)?.value ?? null;
+}
+
+function lineAt(partition: Partition, place: readonly Value[]): Line {
+  const { lines } = partition;
+  let at = lines.length;
+  for (; at > 0; at--) {
+    const before = lines[at - 1];
+    const order = before === undefined ? -1 : comparePlaces(before.place, place);
+    if (before !== undefined && order === 0) return before;
+    if (order < 0) break;
+  }
+  const line: Line = { place, columns: new Map() };
+  lines.splice(at, 0, line);
+  return line;
+}
+
+function comparePlaces(a: readonly Value[], b: readonly Value[]): number {
+  for (const [at, left] of a.entries()) {
+    const right = b[at] ?? null;
+    if (isSame(left, right)) continue;
+    return left !== null && right !== null && left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  if (typeof a === 'bigint' || typeof b === 'bigint')
+    return (
+      a !== null && b !== null && a !== undefined && b !== undefined && BigInt(a as bigint) === BigInt(b as bigint)
+    );
+  return (a ?? null) === (b ?? null);
+}
+
+function holds(standing: Value, { operator, value }: Test): boolean {
+  if (operator === 'IN') return (value as unknown[]).some((one) => isSame(standing, one));
+  if (operator === '=') return isSame(standing, value);
+  if (standing === null) return false;
+  return operator === '>=' ? standing >= (value as Value & {}) : standing <= (value as Value & {});
+}

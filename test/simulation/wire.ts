@@ -1,0 +1,68 @@
+import type { Life } from './life.ts';
+import type { SeededRandom } from './random.ts';
+import type { SimulatedTime } from './time.ts';
+
+/** What becomes of a request. `lost`: it never arrives. `unanswered`: it is carried out, and the answer is lost. `late`: the same, long after its sender gave up. */
+export type Fate = 'answered' | 'lost' | 'unanswered' | 'late';
+
+/** How a connection does, from a node to something that it asks. */
+export interface WireState {
+  cut: boolean;
+  /** Chance of a request to meet another fate than to be answered. */
+  faultRate: number;
+  /** Added to each way. */
+  slowMs: number;
+  /** Fates of the next requests, before chance is asked. */
+  readonly next: Fate[];
+}
+
+export function healthyWire(): WireState {
+  return { cut: false, faultRate: 0.003, slowMs: 0, next: [] };
+}
+
+export interface WireParts {
+  readonly time: SimulatedTime;
+  readonly random: SeededRandom;
+  readonly state: WireState;
+  /** Who asks. */
+  readonly life: Life;
+  readonly timeoutMs: number;
+}
+
+/** Has `work` done at the other end and its answer delivered. `timedOut` makes the error for one that does not come. */
+export function request<T>(parts: WireParts, work: () => T | Promise<T>, timedOut: () => Error): Promise<T> {
+  const { time, random, state, life, timeoutMs } = parts;
+  const fate = fateOf(state, random);
+  return new Promise((resolve, reject) => {
+    const stopWaiting = time.after(timeoutMs, () => life.deliver(() => reject(timedOut())));
+    const oneWayMs = () => random.between(1, 3) + (state.slowMs === 0 ? 0 : random.between(0, state.slowMs));
+    if (fate !== 'lost') {
+      const arrivesMs = fate === 'late' ? timeoutMs + random.between(0, 600) : oneWayMs();
+      time.after(arrivesMs, () => {
+        // What throws at the other end is its own affair: it is told as an answer.
+        const answer = (deliver: () => void) => {
+          if (fate !== 'answered') return;
+          const answered = () => {
+            stopWaiting();
+            deliver();
+          };
+          time.after(oneWayMs(), () => life.deliver(answered));
+        };
+        Promise.resolve()
+          .then(work)
+          .then(
+            (value) => answer(() => resolve(value)),
+            (error) => answer(() => reject(error)),
+          );
+      });
+    }
+  });
+}
+
+function fateOf(state: WireState, random: SeededRandom): Fate {
+  const next = state.next.shift();
+  if (next !== undefined) return next;
+  if (state.cut) return 'lost';
+  if (!random.chance(state.faultRate)) return 'answered';
+  return random.pick(['lost', 'unanswered', 'unanswered', 'late'] as const);
+}
