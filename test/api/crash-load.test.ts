@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import {
   append,
@@ -13,6 +13,9 @@ import {
 } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
 import { temporaryDir } from '../support/running-node.ts';
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
 
 const dirs: string[] = [];
 afterAll(() => {

@@ -3,9 +3,12 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { type ProcessEnvironment, runToEnd, startNodeProcess } from '../support/node-process.ts';
 import { temporaryDir } from '../support/running-node.ts';
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
 
 const root = temporaryDir();
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -1,11 +1,14 @@
 import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { startNodeProcess } from '../support/node-process.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';
 import { temporaryDir } from '../support/running-node.ts';
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
 
 const dirs: string[] = [];
 const freshDir = (): string => {
