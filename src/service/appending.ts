@@ -15,7 +15,7 @@ import type { Identities } from './identities.ts';
 import type { LedgerReading } from './ledger-reading.ts';
 import { checkDeliveryChain, checkPayload, type Injection, injectFields, injectionOf, withMembers } from './payload.ts';
 import type { Replays } from './replays.ts';
-import { checkCallSignature } from './signing.ts';
+import { checkCallSignature, demandEntitySignature } from './signing.ts';
 
 export interface AppendFields {
   readonly uuid: string;
@@ -61,7 +61,7 @@ export class Appending {
 
   async append(call: Call, request: AppendFields): Promise<Outcome> {
     const parsed = call.json('payload');
-    return this.#replays.orElse(
+    return this.#replays.orElseSigned(
       call,
       () => this.findLedger(request.uuid),
       async () => this.#replays.carryOut(this.#directory, await this.#check(call, request, parsed)),
@@ -70,6 +70,7 @@ export class Appending {
 
   /** The first half of an append of a stream; `key` is its idempotency key. */
   async prepare(call: MarkedCall, request: AppendFields, key: string | undefined): Promise<PreparedAppend> {
+    demandEntitySignature(call);
     const parsed = parseJson(request.payload);
     if (key !== undefined) {
       const { actorId } = callerOf(call);
@@ -80,6 +81,8 @@ export class Appending {
       const command = await this.#check(call, request, parsed);
       return { submit: (lane) => this.#directory.submit({ ...command, lane }) };
     } catch (error) {
+      // What may come from anybody under the entity's header is answered nothing that it wrote.
+      if (callerOf(call).mustSign) throw error;
       const first = await this.#replays.find(call, () => this.findLedger(request.uuid));
       if (first === null) throw error;
       return { submit: async () => first };

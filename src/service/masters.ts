@@ -45,7 +45,7 @@ export function masterService(
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const businessRef = checkName('business_ref', request.businessRef);
       const scope = checkLabel('scope', request.scope);
-      const outcome = await replays.orElse(
+      const outcome = await replays.orElseSigned(
         call,
         async () => ledgerId,
         async () => {
@@ -145,7 +145,7 @@ export function masterService(
     closeMaster: async (request: CloseMasterRequest, call: Call) => {
       const caller = callerOf(call);
       const masterId = checkUuid('uuid', request.uuid);
-      const outcome = await replays.orElse(
+      const outcome = await replays.orElseSigned(
         call,
         () => appending.findLedger(masterId),
         async () => {

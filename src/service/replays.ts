@@ -6,6 +6,8 @@ import type { CommandMark } from '../domain/event.ts';
 import { parseRow } from '../domain/row.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { Call } from './call.ts';
+import { callerOf } from './call-caller.ts';
+import { demandEntitySignature } from './signing.ts';
 
 /**
  * First answers of calls that wrote to a ledger. The ledger's actor finds a command that was written before; this is for calls that are refused
@@ -60,5 +62,18 @@ export class Replays {
       if (first === null) throw error;
       return first;
     }
+  }
+
+  /**
+   * The same for a call that is signed as an event. A signature that is an entity's only credential has to verify for a replay too, so what
+   * is refused before the ledger's actor stays refused.
+   */
+  async orElseSigned(
+    call: Call,
+    ledgerOf: () => Promise<string | null>,
+    run: () => Promise<Outcome>,
+  ): Promise<Outcome> {
+    demandEntitySignature(call);
+    return callerOf(call).mustSign ? run() : this.orElse(call, ledgerOf, run);
   }
 }

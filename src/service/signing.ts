@@ -37,8 +37,7 @@ export async function checkCallSignature(
   const bytes = checkSignatureForm(signature);
   for (const signedForm of input.forms) {
     const digest = sigDigest(input.eventType, input.ledgerId, signedForm);
-    if (await identities.verify(key, digest, bytes))
-      return { signature, keyId: key.kid, signedForm };
+    if (await identities.verify(key, digest, bytes)) return { signature, keyId: key.kid, signedForm };
   }
   throw new LedgerError(
     'invalid_signature',
@@ -50,6 +49,15 @@ export async function checkCallSignature(
       signing_key_id: key.kid,
     },
   );
+}
+
+/**
+ * Of an entity that must sign, the signature is the credential: without one the call is refused before anything is looked up, so that the bare
+ * header of somebody else's entity tells nothing (decisions.md, section 4). Throws `signature_required`.
+ */
+export function demandEntitySignature(call: Pick<Call, 'caller' | 'signature'>): void {
+  const { caller, signature } = call;
+  if (caller?.mustSign && (signature === null || signature.signature === null)) throw signatureRequired(caller);
 }
 
 function signatureRequired(caller: Caller): LedgerError {
