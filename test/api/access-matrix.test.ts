@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accessRequests } from '../support/access-calls.ts';
+import { type AccessDoor, apiMethods, grpcDoor, hasRest, restDoor } from '../support/access-doors.ts';
+import { accessRows, callerNames } from '../support/access-matrix.ts';
+import { type AccessWorld, newAccessWorld } from '../support/access-world.ts';
+import { grpcClient } from '../support/door-grpc.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+beforeAll(async () => {
+  node = await runNode();
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+test('the matrix has every method of the API, and no other', () => {
+  const listed = new Set(accessRows.map(({ method }) => method));
+  expect([...listed].toSorted()).toEqual([...apiMethods.keys()].toSorted());
+  expect(Object.keys(accessRequests).toSorted()).toEqual([...apiMethods.keys()].toSorted());
+  expect(new Set(accessRows.map(({ name }) => name)).size).toBe(accessRows.length);
+});
+
+describe.each(['REST', 'gRPC'] as const)('over %s', (transport) => {
+  let world: AccessWorld;
+  let call: AccessDoor;
+  let close = () => {};
+
+  // A world of its own each: what one transport closes is open for the other.
+  beforeAll(async () => {
+    world = await newAccessWorld(node.base);
+    if (transport === 'REST') {
+      call = restDoor(node.base);
+      return;
+    }
+    const client = grpcClient(node.grpcAddress);
+    call = grpcDoor(client);
+    close = () => client.close();
+  });
+  afterAll(() => close());
+
+  const rows = accessRows.filter(({ method }) => transport === 'gRPC' || hasRest(method));
+  test.each(rows)('$name', async (row) => {
+    const make = accessRequests[row.method];
+    const answers = await Promise.all(
+      callerNames.map(async (caller) => {
+        const fields = await make?.({ world, row, caller, succeeds: row.expected[caller] === 'ok' });
+        return [caller, await call(row.method, fields ?? {}, world.headers[caller])];
+      }),
+    );
+    expect(Object.fromEntries(answers)).toEqual(row.expected);
+  });
+});

@@ -1,0 +1,140 @@
+import { type DescMethod, getOption, ScalarType } from '@bufbuild/protobuf';
+import type { Client } from '@grpc/grpc-js';
+import { json } from '../../src/gen/svc/v1/options_pb.ts';
+import { rpcPathOf } from '../../src/rpc/endpoint.ts';
+import { apiServices, restRoutes } from '../../src/rpc/routes.ts';
+import { callGrpc, infoOf, metadataOf, openGrpcStream } from './door-grpc.ts';
+import type { Fields } from './parties-rest.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** One way to call a method by its name, with the fields as REST's JSON has them; answers `ok`, or the code with the status it came with. */
+export type AccessDoor = (method: string, fields: Fields, headers: Headers) => Promise<string>;
+
+/** All methods of the API, as `Service.Method`. */
+export const apiMethods: ReadonlyMap<string, DescMethod> = new Map(
+  apiServices.flatMap((service) => service.methods.map((method) => [`${service.name}.${method.name}`, method])),
+);
+
+function methodNamed(name: string): DescMethod {
+  const method = apiMethods.get(name);
+  if (method === undefined) throw new Error(`no method ${name}`);
+  return method;
+}
+
+/** Whether the method can be called over REST: what streams both ways cannot. */
+export function hasRest(name: string): boolean {
+  return restRoutes().some(({ method }) => method === methodNamed(name));
+}
+
+/** HTTP status and gRPC code of each refusal of the matrix (decisions.md, section 2). */
+const statuses: Readonly<Record<string, readonly [http: number, grpc: number]>> = {
+  unauthenticated: [401, 16],
+  invalid_api_key: [401, 16],
+  signature_required: [401, 16],
+  permission_denied: [403, 7],
+  access_expired: [403, 7],
+  environment_mismatch: [403, 7],
+  not_found: [404, 5],
+};
+
+function outcome(code: string, status: number, at: 0 | 1): string {
+  return statuses[code]?.[at] === status ? code : `${code} with status ${status}`;
+}
+
+export function restDoor(base: string): AccessDoor {
+  return async (name, fields, headers) => {
+    const route = restRoutes().find(({ method, alias }) => method === methodNamed(name) && !alias);
+    if (route === undefined) throw new Error(`${name} has no route`);
+    const rest = Object.entries(fields).filter(([field]) => !route.pathParams.includes(field));
+    const path = route.template.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(String(fields[field])));
+    const query = new URLSearchParams(
+      route.hasBody ? [] : rest.map(([field, value]): [string, string] => [field, String(value)]),
+    );
+    const ending = new AbortController();
+    const response = await fetch(`${base}${path}${query.size > 0 ? `?${query}` : ''}`, {
+      method: route.httpMethod,
+      signal: ending.signal,
+      headers: { ...headers, ...(route.hasBody ? { 'content-type': 'application/json' } : {}) },
+      ...(route.hasBody ? { body: JSON.stringify(Object.fromEntries(rest)) } : {}),
+    });
+    if (response.ok) {
+      // Of a stream its beginning is enough.
+      if (methodNamed(name).methodKind === 'server_streaming') {
+        await response.body?.getReader().read();
+        ending.abort();
+      } else await response.text();
+      return 'ok';
+    }
+    const { error } = (await response.json()) as { error: { code: string } };
+    return outcome(error.code, response.status, 0);
+  };
+}
+
+export function grpcDoor(client: Client): AccessDoor {
+  return async (name, fields, headers) => {
+    const method = methodNamed(name);
+    const message = protobufForm(method, fields);
+    switch (method.methodKind) {
+      case 'unary': {
+        const { error, info } = await callGrpc(client, method, message, headers);
+        return error === null ? 'ok' : outcome(info?.reason ?? error.details, error.code, 1);
+      }
+      case 'server_streaming':
+        return firstOf(client, method, headers);
+      case 'bidi_streaming':
+        return streamed(client, method, message, headers);
+      default:
+        throw new Error(`no door for ${rpcPathOf(method)}`);
+    }
+  };
+}
+
+/** The fields as protobuf has them: JSON as text, whole numbers of 64 bits as such. */
+function protobufForm(method: DescMethod, fields: Fields): Record<string, unknown> {
+  const entries = Object.entries(fields).map(([name, value]): [string, unknown] => {
+    const field = method.input.fields.find((candidate) => candidate.name === name);
+    if (field === undefined) throw new Error(`${method.name} has no field ${name}`);
+    if (getOption(field, json).raw) return [field.localName, JSON.stringify(value)];
+    if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT64)
+      return [field.localName, BigInt(String(value))];
+    return [field.localName, value];
+  });
+  return Object.fromEntries(entries);
+}
+
+function firstOf(client: Client, method: DescMethod, headers: Headers): Promise<string> {
+  const call = client.makeServerStreamRequest(
+    rpcPathOf(method),
+    () => Buffer.alloc(0),
+    (bytes: Buffer) => bytes,
+    {},
+    metadataOf(headers),
+  );
+  return new Promise((resolve) => {
+    call.on('data', () => {
+      resolve('ok');
+      call.cancel();
+    });
+    call.on('error', (error) => resolve(infoOf(error as never)?.reason ?? error.message));
+    call.on('end', () => resolve('nothing'));
+  });
+}
+
+/** The outcome of the stream's one event, or what ended the stream. */
+function streamed(client: Client, method: DescMethod, message: object, headers: Headers): Promise<string> {
+  const call = openGrpcStream(client, method, headers);
+  return new Promise((resolve) => {
+    call.on('data', (answer) => {
+      const { outcome: found } = answer as unknown as { outcome: { case: string; value: { code?: string } } };
+      resolve(found.case === 'appended' ? 'ok' : String(found.value.code));
+      call.end();
+    });
+    call.on('error', (error) => {
+      const refused = error as never as Parameters<typeof infoOf>[0];
+      resolve(outcome(infoOf(refused)?.reason ?? refused.details, refused.code, 1));
+    });
+    call.on('end', () => resolve('nothing'));
+    call.write(message);
+  });
+}
