@@ -2,11 +2,7 @@ import { connect } from 'node:http2';
 import { create, type Message, toBinary } from '@bufbuild/protobuf';
 import type { Client } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  AppendEventsRequestSchema,
-  type AppendEventsResponse,
-  MasterService,
-} from '../../src/gen/svc/v1/masters_pb.ts';
+import { AppendEventsRequestSchema } from '../../src/gen/svc/v1/masters_pb.ts';
 import { grpcClient } from '../support/door-grpc.ts';
 import {
   eventsOf,
@@ -18,8 +14,16 @@ import {
   type Party,
   signatureOf,
 } from '../support/parties.ts';
-import { appended, openStream, outcomeOf, sendAll, type StreamedEvent, type StreamOutcome, streamed } from '../support/parties-stream.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
+import {
+  appended,
+  openStream,
+  outcomeOf,
+  type StreamedEvent,
+  type StreamOutcome,
+  sendAll,
+  streamed,
+} from '../support/parties-stream.ts';
 import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
 let node: RunningTestNode;
