@@ -4,7 +4,7 @@ import { json } from '../../src/gen/svc/v1/options_pb.ts';
 import { rpcPathOf } from '../../src/rpc/endpoint.ts';
 import { apiServices, restRoutes } from '../../src/rpc/routes.ts';
 import { callGrpc, infoOf, metadataOf, openGrpcStream } from './door-grpc.ts';
-import type { Fields } from './parties-rest.ts';
+import { type Fields, rest } from './parties-rest.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -42,21 +42,48 @@ function outcome(code: string, status: number, at: 0 | 1): string {
   return statuses[code]?.[at] === status ? code : `${code} with status ${status}`;
 }
 
+/** The REST call of a method with these fields. */
+export function restCall(name: string, fields: Fields): { method: string; path: string; body?: Fields } {
+  const route = restRoutes().find(({ method, alias }) => method === methodNamed(name) && !alias);
+  if (route === undefined) throw new Error(`${name} has no route`);
+  const rest = Object.entries(fields).filter(([field]) => !route.pathParams.includes(field));
+  const path = route.template.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(String(fields[field])));
+  if (route.hasBody) return { method: route.httpMethod, path, body: Object.fromEntries(rest) };
+  const query = new URLSearchParams(rest.map(([field, value]): [string, string] => [field, String(value)]));
+  return { method: route.httpMethod, path: query.size > 0 ? `${path}?${query}` : path };
+}
+
+/** Everything that REST answers but for what names the request itself. */
+export function restWords(base: string): AccessDoor {
+  return async (name, fields, headers) => {
+    const { method, path, body } = restCall(name, fields);
+    const answer = await rest(base, method, path, { headers, body });
+    return JSON.stringify([answer.status, wordsOf(answer.raw)]);
+  };
+}
+
+/** Everything that gRPC answers but for what names the request itself. */
+export function grpcWords(client: Client): AccessDoor {
+  return async (name, fields, headers) => {
+    const method = methodNamed(name);
+    const { error, info } = await callGrpc(client, method, protobufForm(method, fields), headers);
+    return JSON.stringify([error?.code, error?.details, info?.reason, wordsOf(JSON.stringify(info?.metadata ?? {}))]);
+  };
+}
+
+function wordsOf(raw: string): string {
+  return raw.replace(/"request_id":"[^"]*"/g, '"request_id":""');
+}
+
 export function restDoor(base: string): AccessDoor {
   return async (name, fields, headers) => {
-    const route = restRoutes().find(({ method, alias }) => method === methodNamed(name) && !alias);
-    if (route === undefined) throw new Error(`${name} has no route`);
-    const rest = Object.entries(fields).filter(([field]) => !route.pathParams.includes(field));
-    const path = route.template.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(String(fields[field])));
-    const query = new URLSearchParams(
-      route.hasBody ? [] : rest.map(([field, value]): [string, string] => [field, String(value)]),
-    );
+    const { method, path, body } = restCall(name, fields);
     const ending = new AbortController();
-    const response = await fetch(`${base}${path}${query.size > 0 ? `?${query}` : ''}`, {
-      method: route.httpMethod,
+    const response = await fetch(`${base}${path}`, {
+      method,
       signal: ending.signal,
-      headers: { ...headers, ...(route.hasBody ? { 'content-type': 'application/json' } : {}) },
-      ...(route.hasBody ? { body: JSON.stringify(Object.fromEntries(rest)) } : {}),
+      headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (response.ok) {
       // Of a stream its beginning is enough.

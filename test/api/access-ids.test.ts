@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accessRequests } from '../support/access-calls.ts';
+import { type AccessDoor, apiMethods, grpcWords, hasRest, restWords } from '../support/access-doors.ts';
+import { accessRows, callerNames } from '../support/access-matrix.ts';
+import { type AccessWorld, newAccessWorld } from '../support/access-world.ts';
+import { grpcClient } from '../support/door-grpc.ts';
+import { done, type Fields, rest } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+let world: AccessWorld;
+beforeAll(async () => {
+  node = await runNode();
+  world = await newAccessWorld(node.base);
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const unknownId = '0199aaaa-0000-7000-8000-0000000000aa';
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** Whom a grant is for is public: what must not show is the object. */
+const publicFields = ['delegate_actor_id'];
+
+/** The same call about objects that do not exist. */
+function aboutNothing(method: string, fields: Fields): Fields {
+  const keep = method === 'MasterService.GrantMasterAccess' ? [...publicFields, 'actor_id'] : publicFields;
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      !keep.includes(name) && UUID.test(String(value)) ? unknownId : value,
+    ]),
+  );
+}
+
+const hidden = accessRows.filter(
+  ({ method, expected }) =>
+    Object.values(expected).includes('not_found') && hasRest(method) && apiMethods.get(method)?.methodKind === 'unary',
+);
+
+describe.each(['REST', 'gRPC'] as const)('ids of others answer over %s word for word as unknown ones', (transport) => {
+  let words: AccessDoor;
+  let close = () => {};
+  beforeAll(() => {
+    const client = grpcClient(node.grpcAddress);
+    words = transport === 'REST' ? restWords(node.base) : grpcWords(client);
+    close = () => client.close();
+  });
+  afterAll(() => close());
+
+  test.each(hidden)('$name', async (row) => {
+    const callers = callerNames.filter((caller) => row.expected[caller] === 'not_found');
+    await Promise.all(
+      callers.map(async (caller) => {
+        const fields = (await accessRequests[row.method]?.({ world, row, caller, succeeds: false })) ?? {};
+        const nothing = aboutNothing(row.method, fields);
+        expect(nothing).not.toEqual(fields);
+        const headers = world.headers[caller];
+        const [real, unknown] = [await words(row.method, fields, headers), await words(row.method, nothing, headers)];
+        expect([caller, real]).toEqual([caller, unknown]);
+        expect(real).toContain('not_found');
+      }),
+    );
+  });
+});
+
+describe('what a master delegate sees of the siblings of its master', () => {
+  const order = () => world.targets.order;
+  const as = (caller: 'masterReader' | 'masterWriter' | 'siblingWriter' | 'party', path: string) =>
+    done(node.base, 'GET', path, { headers: world.headers[caller] });
+  const appendAs = async (caller: 'masterWriter' | 'party', master: string, payload: Fields) =>
+    done(node.base, 'POST', `/v1/traceledger/master/${master}/events`, {
+      headers: world.headers[caller],
+      body: { event_type: 'SEEN', payload },
+    });
+
+  test('a cause in a sibling is recorded as one that is nowhere, and shows nothing of it', async () => {
+    const { mine, sibling, ledgerId } = order();
+    const cause = (await appendAs('party', sibling, { secret: 1 })).text('hash');
+    const nowhere = 'ab'.repeat(32);
+    const shown = async (caused_by_hash: string) => {
+      const answer = await appendAs('masterWriter', mine, { caused_by_hash });
+      const events = await as('masterWriter', `/v1/ledgers/${ledgerId}/events?event_id=${answer.text('event_id')}`);
+      expect(events.body.integrity).toEqual({ verified: true, issues: [] });
+      const [event] = events.rows('events');
+      return { keys: [Object.keys(answer.body), Object.keys(event ?? {})], cause: event?.caused_by_hash };
+    };
+    const [known, unknown] = [await shown(cause), await shown(nowhere)];
+    expect(known.keys).toEqual(unknown.keys);
+    expect([known.cause, unknown.cause]).toEqual([cause, nowhere]);
+  });
+
+  test('no filter, order, cursor or count of the event list brings up a sibling’s event', async () => {
+    const { mine, sibling, ledgerId } = order();
+    for (let n = 0; n < 5; n += 1) {
+      await appendAs('party', sibling, { n });
+      await appendAs('party', mine, { n });
+    }
+    const path = `/v1/ledgers/${ledgerId}/events`;
+    const all = (await as('party', `${path}?limit=1000`)).rows('events');
+    const visible = all.filter(({ master_id }) => master_id === null || master_id === mine).map(({ id }) => id);
+    const foreign = all.filter(({ master_id }) => master_id === sibling);
+    expect(foreign.length).toBeGreaterThan(5);
+    for (const query of ['', 'order=desc', 'event_type=SEEN', 'from_seq=3', 'from=2020-01-01T00:00:00Z', 'offset=2']) {
+      const page = await as('masterReader', `${path}?limit=1000&${query}`);
+      expect(page.body.count).toBe(page.rows('events').length);
+      for (const event of page.rows('events')) expect(visible).toContain(event.id);
+      expect(page.body.integrity).toEqual({ verified: true, issues: [] });
+    }
+    for (const { id } of foreign) {
+      const found = (await as('masterReader', `${path}?event_id=${id}`)).body;
+      expect(found).toEqual((await as('masterReader', `${path}?event_id=${unknownId}`)).body);
+    }
+    const paged: unknown[] = [];
+    for (let cursor = ''; ; ) {
+      const page = await as('masterReader', `${path}?limit=3${cursor}`);
+      paged.push(...page.rows('events').map(({ id }) => id));
+      if (page.body.next_cursor === undefined) break;
+      cursor = `&cursor=${encodeURIComponent(page.text('next_cursor'))}`;
+    }
+    expect(paged).toEqual(visible);
+  });
+
+  test('a cursor of someone who reads all of it opens nothing', async () => {
+    const { sibling, ledgerId } = order();
+    const path = `/v1/ledgers/${ledgerId}/events`;
+    const { body } = await as('party', `${path}?limit=2`);
+    const stolen = await rest(
+      node.base,
+      'GET',
+      `${path}?limit=1000&cursor=${encodeURIComponent(String(body.next_cursor))}`,
+      {
+        headers: world.headers.masterReader,
+      },
+    );
+    const events = stolen.status === 200 ? stolen.rows('events') : [];
+    expect(events.filter(({ master_id }) => master_id === sibling)).toEqual([]);
+  });
+
+  test('lists of masters, members, access, snapshots, proofs and ledgers have its own part alone', async () => {
+    const { mine, sibling, ledgerId } = order();
+    const masters = await as('masterReader', `/v1/traceledger/master?ledger_id=${ledgerId}`);
+    expect([masters.body.count, masters.rows('masters').map(({ uuid }) => uuid)]).toEqual([1, [mine]]);
+    const others = await as('siblingWriter', `/v1/traceledger/master?ledger_id=${ledgerId}`);
+    expect(others.rows('masters').map(({ uuid }) => uuid)).toEqual([sibling]);
+    const access = await as('masterReader', `/v1/traceledger/master/${mine}/access`);
+    expect([access.body.count, access.rows('access').map((link) => link.delegate_actor_id)]).toEqual([
+      1,
+      [world.actorIds.masterReader],
+    ]);
+    for (const path of ['/v1/delegation/snapshot', '/v1/delegation/proof', '/v1/delegation/master']) {
+      const { raw } = await as('masterReader', `${path}?master_id=${mine}&limit=100`);
+      expect(raw).not.toContain(sibling);
+      expect(raw).not.toContain(String(world.actorIds.siblingWriter));
+      expect(raw).not.toContain(String(world.actorIds.ledgerReader));
+    }
+    for (const role of ['buyer', 'supplier', 'primary', 'counterparty'])
+      expect((await as('masterReader', `/v1/ledgers?role=${role}`)).body.count).toBe(0);
+    expect((await as('masterReader', '/v1/ledgers')).body.count).toBe(3);
+  });
+
+  test('the access history of a ledger is each reader’s own', async () => {
+    const { sibling, ledgerId } = order();
+    await as('siblingWriter', `/v1/traceledger/master/${sibling}/events`);
+    await as('party', `/v1/traceledger/master/${sibling}`);
+    const { raw } = await as('masterReader', `/v1/audit/access?ledger_id=${ledgerId}&limit=1000`);
+    expect(raw).toContain(ledgerId);
+    expect(raw).not.toContain(sibling);
+  });
+
+  test('an organization of another actor is named as one that does not exist', async () => {
+    const { partner, party, organizationId } = world;
+    const open = async (by: Readonly<Record<string, string>>, fields: Fields) => {
+      const answer = await rest(node.base, 'POST', '/v1/ledgers', { headers: by, body: fields });
+      const error = answer.body.error as Fields;
+      return { ...error, request_id: null };
+    };
+    for (const field of ['buyer_organization_id', 'supplier_organization_id']) {
+      const real = await open(world.headers.stranger, { supplier_svc_id: partner.svcId, [field]: organizationId });
+      const none = await open(world.headers.stranger, { supplier_svc_id: partner.svcId, [field]: unknownId });
+      expect(real).toEqual(none);
+      expect(real).toMatchObject({ code: 'invalid_argument' });
+    }
+    const list = (by: Readonly<Record<string, string>>, id: string) =>
+      done(node.base, 'GET', `/v1/organizations?actor_id=${id}`, { headers: by });
+    const other = await list(world.headers.organizationReader, party.actorId);
+    expect(other.body).toEqual({ actor_id: party.actorId, count: 0, organizations: [] });
+  });
+});
