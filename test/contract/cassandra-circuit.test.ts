@@ -4,17 +4,21 @@ import { commandSlot, commandSlots, keyText } from '../../src/store/cassandra/ke
 import { Turns } from '../../src/store/cassandra/turns.ts';
 
 class Gone extends Error {}
+class Silent extends Error {}
 const fails = () => Promise.reject(new Gone());
 const unavailable = { code: 'unavailable' };
 
 describe('the circuit before Cassandra', () => {
   let circuit: Circuit;
-  let reachable = true;
+  let reachable = 1;
   beforeEach(() => {
     vi.useFakeTimers();
-    reachable = true;
+    reachable = 1;
     circuit = new Circuit(
-      (error) => (error instanceof Gone || error instanceof DeadlinePassed ? 'gone' : 'answered'),
+      (error) => {
+        if (error instanceof Silent) return { silentNode: error.message };
+        return error instanceof Gone || error instanceof DeadlinePassed ? 'gone' : 'answered';
+      },
       () => reachable,
     );
   });
@@ -68,8 +72,17 @@ describe('the circuit before Cassandra', () => {
     }
   });
 
+  test('one silent node of three is no outage, however many statements wait for it; all three are', async () => {
+    reachable = 3;
+    const silent = (node: string) => () => Promise.reject(new Silent(node));
+    for (let failures = 0; failures < 30; failures++) await outcome(silent('a'));
+    expect(await outcome(async () => 'sent')).toBe('sent');
+    for (let failures = 0; failures < 10; failures++) for (const node of ['a', 'b', 'c']) await outcome(silent(node));
+    expect(await outcome(async () => 'sent')).toMatchObject(unavailable);
+  });
+
   test('a refusal takes a moment, so that a loop which tries again at once does not spin', async () => {
-    reachable = false;
+    reachable = 0;
     const settled = vi.fn();
     circuit.run(1_000, async () => 'sent').catch(settled);
     await vi.advanceTimersByTimeAsync(50);

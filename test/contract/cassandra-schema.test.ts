@@ -28,7 +28,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     return error instanceof Error ? error.message : '';
   }
 
-  test('is applied twice, and by several at once, with the same end', async () => {
+  test('is applied a second time with the same end', async () => {
     const settings = keyspace();
     const told = await makeKeyspace(settings);
     expect(told).toContain('schema-version 1');

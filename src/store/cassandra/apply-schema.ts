@@ -51,9 +51,8 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
 
 /** What the facts are once they are stored; StartError where others stand there. */
 async function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promise<string> {
-  const client = createClient(settings, settings.keyspace);
-  await using opened = driverSession(client, settings);
-  await connect(client, settings);
+  await using opened = driverSession(settings);
+  await connect(opened.client, settings);
   const facts = new ClusterFacts(opened.session);
   const wanted = [
     { name: 'shard-count', value: String(options.shardCount) },

@@ -9,8 +9,11 @@ const openMs = 500;
 /** What a refusal waits, so that who tries again at once does not keep the process busy with it. */
 const refusalMs = 100;
 
-/** What an attempt says about Cassandra: it answered (even if with an error of the statement's), or it is not there. */
-export type Health = 'answered' | 'gone';
+/**
+ * What an attempt says about Cassandra: it answered (even if with an error of the statement's), or it is not there; where
+ * one node alone is known not to answer, which.
+ */
+export type Health = 'answered' | 'gone' | { readonly silentNode: string };
 
 /**
  * Stands before every statement. While Cassandra does not answer, statements are refused, `unavailable`, without being
@@ -18,16 +21,17 @@ export type Health = 'answered' | 'gone';
  */
 export class Circuit {
   readonly #healthOf: (error: unknown) => Health;
-  readonly #isReachable: () => boolean;
+  readonly #reachableNodes: () => number;
+  readonly #silentNodes = new Set<string>();
   #inFlight = 0;
   #failures = 0;
   #state: 'closed' | 'open' | 'probing' = 'closed';
   #isShut = false;
 
-  /** `isReachable`: whether a connection to any node stands. */
-  constructor(healthOf: (error: unknown) => Health, isReachable: () => boolean) {
+  /** `reachableNodes`: how many nodes there are connections to. */
+  constructor(healthOf: (error: unknown) => Health, reachableNodes: () => number) {
     this.#healthOf = healthOf;
-    this.#isReachable = isReachable;
+    this.#reachableNodes = reachableNodes;
   }
 
   /** Statements under way. */
@@ -44,7 +48,7 @@ export class Circuit {
     this.#inFlight++;
     try {
       if (this.#isShut || this.#state === 'probing' || this.#state === 'open') return await this.#refuse();
-      if (!this.#isReachable()) return await this.#refuse();
+      if (this.#reachableNodes() === 0) return await this.#refuse();
       const probes = this.#failures >= failuresToOpen;
       if (probes) this.#state = 'probing';
       try {
@@ -52,8 +56,9 @@ export class Circuit {
         this.#answered();
         return result;
       } catch (error) {
-        if (this.#healthOf(error) === 'answered') this.#answered();
-        else this.#failed();
+        const health = this.#healthOf(error);
+        if (health === 'answered') this.#answered();
+        else this.#failed(health);
         throw error;
       }
     } finally {
@@ -68,10 +73,15 @@ export class Circuit {
 
   #answered(): void {
     this.#failures = 0;
+    this.#silentNodes.clear();
     this.#state = 'closed';
   }
 
-  #failed(): void {
+  #failed(health: Exclude<Health, 'answered'>): void {
+    if (health !== 'gone') this.#silentNodes.add(health.silentNode);
+    // As long as other nodes may answer, one that does not is no outage, however many wait for it.
+    const mayAnswer = health !== 'gone' && this.#silentNodes.size < this.#reachableNodes();
+    if (mayAnswer && this.#state !== 'probing') return;
     this.#failures++;
     if (this.#failures < failuresToOpen || this.#state === 'open') return;
     this.#state = 'open';

@@ -1,5 +1,6 @@
 import cassandra from 'cassandra-driver';
 import { LedgerError } from '../../domain/errors.ts';
+import { AvoidingPolicy } from './avoiding-policy.ts';
 import { Circuit, DeadlinePassed, type Health } from './circuit.ts';
 import { type CqlSession, type Decision, type Row, type Statement, Undecided } from './session.ts';
 import type { CassandraSettings } from './settings.ts';
@@ -15,6 +16,9 @@ const attemptsMax = 2;
 /** Rows of up to 256 KiB come in answers of at most this many. */
 const rowsPerAnswer = 64;
 
+/** Statements without an answer after which a connection is closed; a node that hangs is then found to be down. */
+const silentStatementsMax = 4;
+
 const { consistencies, responseErrorCodes } = cassandra.types;
 
 /** A session and the connections below it. */
@@ -24,8 +28,12 @@ export interface OpenSession extends AsyncDisposable {
 }
 
 /** A client that has not connected yet. `keyspace` null: the one in the settings need not exist. */
-export function createClient(settings: CassandraSettings, keyspace: string | null): cassandra.Client {
-  const { retry, reconnection, loadBalancing } = cassandra.policies;
+export function createClient(
+  settings: CassandraSettings,
+  keyspace: string | null,
+  loadBalancing: AvoidingPolicy = policyFor(settings),
+): cassandra.Client {
+  const { retry, reconnection } = cassandra.policies;
   return new cassandra.Client({
     contactPoints: [...settings.contactPoints],
     localDataCenter: settings.localDataCenter,
@@ -38,24 +46,42 @@ export function createClient(settings: CassandraSettings, keyspace: string | nul
       retry: new retry.FallthroughRetryPolicy(),
       // A node that came back is used again within two seconds.
       reconnection: new reconnection.ExponentialReconnectionPolicy(100, 2_000, false),
-      loadBalancing: new loadBalancing.TokenAwarePolicy(
-        new loadBalancing.DCAwareRoundRobinPolicy(settings.localDataCenter),
-      ),
+      loadBalancing,
     },
     pooling: {
       coreConnectionsPerHost: { [cassandra.types.distance.local]: 2 },
       heartBeatInterval: 3_000,
     },
-    socketOptions: { connectTimeout: 1_500, readTimeout: readTimeoutMs, defunctReadTimeoutThreshold: 32 },
+    socketOptions: {
+      connectTimeout: 1_500,
+      readTimeout: readTimeoutMs,
+      defunctReadTimeoutThreshold: silentStatementsMax,
+    },
     queryOptions: { prepare: true, isIdempotent: false, fetchSize: rowsPerAnswer, captureStackTrace: false },
   });
 }
 
-/** The session over a connected client. */
-export function driverSession(client: cassandra.Client, { reach }: CassandraSettings): OpenSession {
+/** A replica of what is asked for, in the local data centre, that answers. */
+function policyFor({ localDataCenter }: CassandraSettings): AvoidingPolicy {
+  const { TokenAwarePolicy, DCAwareRoundRobinPolicy } = cassandra.policies.loadBalancing;
+  return new AvoidingPolicy(new TokenAwarePolicy(new DCAwareRoundRobinPolicy(localDataCenter)));
+}
+
+/** A session in the keyspace of the settings, whose client has not connected yet. */
+export function driverSession(settings: CassandraSettings): OpenSession {
+  const { reach, keyspace } = settings;
+  const policy = policyFor(settings);
+  const client = createClient(settings, keyspace, policy);
   const consistency = reach === 'local' ? consistencies.localQuorum : consistencies.quorum;
   const serialConsistency = reach === 'local' ? consistencies.localSerial : consistencies.serial;
-  const circuit = new Circuit(healthOf, () => client.getState().getConnectedHosts().length > 0);
+  const circuit = new Circuit(
+    (error) => {
+      const health = healthOf(error);
+      if (typeof health === 'object') policy.avoid(health.silentNode);
+      return health;
+    },
+    () => client.getState().getConnectedHosts().length,
+  );
 
   const again = async <T>(attempt: () => Promise<T>): Promise<T> => {
     for (let attempts = 1; ; attempts++) {
@@ -128,6 +154,7 @@ function decisionOf(result: cassandra.types.ResultSet): Decision {
 /** A node that answers is there, even where it says that it waited for others; one without enough replicas is as good as gone. */
 function healthOf(error: unknown): Health {
   if (error instanceof DeadlinePassed) return 'gone';
+  if (error instanceof cassandra.errors.OperationTimedOutError && error.host) return { silentNode: error.host };
   if (!(error instanceof cassandra.errors.ResponseError)) return 'gone';
   const { unavailableException, overloaded, isBootstrapping } = responseErrorCodes;
   return [unavailableException, overloaded, isBootstrapping].includes(error.code) ? 'gone' : 'answered';

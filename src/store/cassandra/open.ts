@@ -4,7 +4,7 @@ import type { RecordStore } from '../record-store.ts';
 import { StartError } from '../start-error.ts';
 import { CassandraAccessLog } from './access-log.ts';
 import { connect } from './connect.ts';
-import { createClient, driverSession } from './driver-session.ts';
+import { driverSession } from './driver-session.ts';
 import { ClusterFacts } from './facts.ts';
 import { CassandraLedgerStore } from './ledger-store.ts';
 import { CassandraRecordStore } from './record-store.ts';
@@ -37,9 +37,9 @@ export interface CassandraStores extends AsyncDisposable {
  * says what to do, where Cassandra cannot be reached, the schema is missing or another, or the settings are not safe.
  */
 export async function openCassandra({ settings, now, random, around }: CassandraOptions): Promise<CassandraStores> {
-  const client = createClient(settings, settings.keyspace);
+  const opened = driverSession(settings);
+  const { client } = opened;
   await connect(client, settings);
-  const opened = driverSession(client, settings);
   try {
     const replicas = await replicasOf(client, settings.keyspace);
     checkDataCenters([...(replicas?.keys() ?? [])], settings);
