@@ -7,6 +7,8 @@ export interface Announcement {
   readonly address: string;
   /** ISO time. */
   readonly startedAt: string;
+  /** Of the store that it works on. */
+  readonly shardCount: number;
   /** It is stopping, and gives its shards away. */
   readonly draining: boolean;
 }

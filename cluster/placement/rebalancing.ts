@@ -99,8 +99,8 @@ export class Rebalancing {
   }
 
   #announce(): Promise<void> {
-    const { board, self, timings } = this.#parts;
-    return board.announce({ ...self, draining: this.#draining }, timings.memberTtlMs);
+    const { board, self, timings, shardCount } = this.#parts;
+    return board.announce({ ...self, shardCount, draining: this.#draining }, timings.memberTtlMs);
   }
 
   async #look(): Promise<void> {

@@ -1,0 +1,50 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { Outcome } from '../../src/actors/outcome.ts';
+import { NotOwner, PeerUnreachable } from '../../src/actors/peers.ts';
+import { somethingWrong } from '../../src/actors/refusals.ts';
+import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
+import { formatRow, parseRow } from '../../src/domain/row.ts';
+import type { Answer, AnswerSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+
+type AnswerInit = MessageInitShape<typeof AnswerSchema>;
+
+export function outcomeAnswer(id: number, { event, replayed }: Outcome): AnswerInit {
+  return { id, result: { case: 'outcome', value: { row: formatRow(event), replayed } } };
+}
+
+/** What a command ended with that has no outcome. Causes stay where they are. */
+export function errorAnswer(id: number, error: unknown): AnswerInit {
+  if (error instanceof NotOwner) return { id, result: { case: 'notOwner', value: { owner: error.owner ?? '' } } };
+  const { code, message, details } = error instanceof LedgerError ? error : somethingWrong(error);
+  return { id, result: { case: 'refusal', value: { code, message, details: JSON.stringify(details) } } };
+}
+
+/** The outcome in an answer; throws the LedgerError or NotOwner in it, and PeerUnreachable for an answer that says nothing. */
+export function outcomeIn({ result }: Answer): Outcome {
+  switch (result.case) {
+    case 'outcome':
+      try {
+        return { event: parseRow(result.value.row), replayed: result.value.replayed };
+      } catch (error) {
+        // Of another version, perhaps: it was written, and this node cannot say what.
+        throw new PeerUnreachable(error);
+      }
+    case 'refusal': {
+      const { code, message, details } = result.value;
+      throw new LedgerError(code as ErrorCode, message, detailsOf(details));
+    }
+    case 'notOwner':
+      throw new NotOwner(result.value.owner === '' ? null : result.value.owner);
+    case undefined:
+      throw new PeerUnreachable(new Error('an answer of a kind that this node does not know'));
+  }
+}
+
+function detailsOf(json: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,114 @@
+import { Client, Metadata } from '@grpc/grpc-js';
+import type { Outcome } from '../../src/actors/outcome.ts';
+import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/peers.ts';
+import type { NodeId } from '../../src/actors/placement.ts';
+import type { Command } from '../../src/domain/command.ts';
+import { exchangeMethod, messageReceiveMaxBytes, secretKey } from './exchange-method.ts';
+import { PeerStream } from './peer-stream.ts';
+import { channelCredentials, type PeerSecurity } from './security.ts';
+import { commandText } from './wire-command.ts';
+
+/** How long a node may take to answer before the command is carried out here. Far more than a write takes, and less than a caller waits. */
+const budgetMs = 2_500;
+/** After a failure a node is left alone so long: who asks is told at once. */
+const restMs = 500;
+/** A connection on which nothing comes back is dropped, and what waits on it told. */
+const keepaliveMs = 2_000;
+
+/** What forwarding tells the metrics. */
+export interface PeerMeter {
+  forwarded(result: 'answered' | 'not_owner' | 'unreachable'): void;
+}
+
+export interface GrpcPeersParts {
+  readonly security: PeerSecurity;
+  /** host:port of a node's internal port; null if there is no such node. */
+  readonly addressOf: (node: NodeId) => string | null;
+  readonly monotonicMs: () => number;
+  readonly meter: PeerMeter;
+  readonly budgetMs?: number;
+}
+
+interface Line {
+  readonly client: Client;
+  stream: PeerStream | null;
+  /** Monotonic. */
+  restsUntil: number;
+}
+
+/** The way to other nodes: a stream to each, made when it is first needed. */
+export class GrpcPeers implements Peers {
+  readonly #parts: GrpcPeersParts;
+  /** By address: a node that comes back elsewhere is another one. */
+  readonly #lines = new Map<string, Line>();
+
+  constructor(parts: GrpcPeersParts) {
+    this.#parts = parts;
+  }
+
+  // Synchronous up to the stream, so that commands keep the order in which they were asked.
+  ask(node: NodeId, _shard: number, command: Command): Promise<Outcome> {
+    const { meter } = this.#parts;
+    const asked = this.#streamTo(node)?.ask(commandText(command), this.#parts.budgetMs ?? budgetMs);
+    const outcome = asked ?? Promise.reject(new PeerUnreachable(new Error('the node cannot be reached now'), false));
+    outcome.then(
+      () => meter.forwarded('answered'),
+      (error) => {
+        if (error instanceof NotOwner) meter.forwarded('not_owner');
+        else meter.forwarded(error instanceof PeerUnreachable ? 'unreachable' : 'answered');
+      },
+    );
+    return outcome;
+  }
+
+  #streamTo(node: NodeId): PeerStream | null {
+    const address = this.#parts.addressOf(node);
+    if (address === null) return null;
+    const line = this.#lines.get(address) ?? this.#open(address);
+    if (line.stream !== null && !line.stream.isOver) return line.stream;
+    if (this.#parts.monotonicMs() < line.restsUntil) return null;
+    line.stream = this.#begin(line);
+    return line.stream;
+  }
+
+  #open(address: string): Line {
+    const client = new Client(address, channelCredentials(this.#parts.security), {
+      'grpc.max_receive_message_length': messageReceiveMaxBytes,
+      'grpc.max_send_message_length': messageReceiveMaxBytes,
+      'grpc.keepalive_time_ms': keepaliveMs,
+      'grpc.keepalive_timeout_ms': keepaliveMs,
+      'grpc.initial_reconnect_backoff_ms': restMs,
+      'grpc.max_reconnect_backoff_ms': restMs * 2,
+      'grpc.enable_retries': 0,
+      'grpc.use_local_subchannel_pool': 1,
+      'grpc.enable_channelz': 0,
+    });
+    const line: Line = { client, stream: null, restsUntil: Number.NEGATIVE_INFINITY };
+    this.#lines.set(address, line);
+    return line;
+  }
+
+  #begin(line: Line): PeerStream {
+    const { monotonicMs, security } = this.#parts;
+    const metadata = new Metadata();
+    if (security.secret !== null) metadata.set(secretKey, security.secret);
+    const { path, requestSerialize, responseDeserialize } = exchangeMethod;
+    const call = line.client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata);
+    return new PeerStream({
+      call,
+      monotonicMs,
+      ended: (failed) => {
+        if (failed) line.restsUntil = monotonicMs() + restMs;
+      },
+    });
+  }
+
+  /** Ends all streams; what waits is told that nobody knows. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { client, stream } of this.#lines.values()) {
+      stream?.fail(new Error('this node is stopping'));
+      client.close();
+    }
+    this.#lines.clear();
+  }
+}

@@ -1,0 +1,147 @@
+import { create } from '@bufbuild/protobuf';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import type { Outcome } from '../../src/actors/outcome.ts';
+import { PeerUnreachable } from '../../src/actors/peers.ts';
+import { LedgerError } from '../../src/domain/errors.ts';
+import {
+  type ExchangeRequest,
+  ExchangeRequestSchema,
+  type ExchangeResponse,
+} from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { outcomeIn } from './answers.ts';
+import { acceptedKey } from './exchange-method.ts';
+import { Outgoing } from './outgoing.ts';
+
+/** Commands that wait for one node; beyond it callers are refused instead of held. */
+const waitingMax = 16_384;
+/** How often it is looked whose time is up. */
+const sweepEveryMs = 50;
+
+interface Waiting {
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: Error) => void;
+  /** Monotonic. */
+  readonly sentAt: number;
+  readonly until: number;
+  text: string | null;
+}
+
+export type ExchangeCall = ClientDuplexStream<ExchangeRequest, ExchangeResponse>;
+
+export interface PeerStreamParts {
+  readonly call: ExchangeCall;
+  readonly monotonicMs: () => number;
+  /** Called once, when nothing more can be asked here. `failed`: by a fault, not because the other side ended it in order. */
+  readonly ended: (failed: boolean) => void;
+}
+
+/**
+ * One stream to another node, with what waits for its answers.
+ *
+ * Invariants: nothing is sent before the other side accepted the stream, so that what was not sent is certain not to have arrived;
+ * commands are sent in the order in which they were asked; each is answered once.
+ */
+export class PeerStream {
+  readonly #parts: PeerStreamParts;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #outgoing: Outgoing<number>;
+  readonly #sweep: NodeJS.Timeout;
+  #over = false;
+  #lastId = 0;
+  #heardAt: number;
+
+  constructor(parts: PeerStreamParts) {
+    this.#parts = parts;
+    this.#heardAt = parts.monotonicMs();
+    const sizeOf = (id: number) => this.#waiting.get(id)?.text?.length ?? 0;
+    this.#outgoing = new Outgoing({ write: (ids) => !this.#over && this.#write(ids) }, sizeOf, false);
+    this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
+    const { call } = parts;
+    call.on('metadata', (metadata) => {
+      if (metadata.get(acceptedKey).length > 0) this.#outgoing.drained();
+    });
+    call.on('data', (response: ExchangeResponse) => this.#hear(response));
+    call.on('drain', () => this.#outgoing.drained());
+    call.on('error', (error) => this.fail(error));
+    call.on('end', () => this.#end(new Error('the peer ended the stream'), false));
+  }
+
+  get isOver(): boolean {
+    return this.#over;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Asks for a command (as JSON) to be carried out, and waits at most `budgetMs` for its outcome. */
+  ask(text: string, budgetMs: number): Promise<Outcome> {
+    if (this.#over) return Promise.reject(new PeerUnreachable(new Error('the stream is over'), false));
+    if (this.#waiting.size >= waitingMax) return Promise.reject(tooMany());
+    return new Promise((resolve, reject) => {
+      this.#lastId = (this.#lastId % 0xffff_fffe) + 1;
+      const sentAt = this.#parts.monotonicMs();
+      this.#waiting.set(this.#lastId, { resolve, reject, sentAt, until: sentAt + budgetMs, text });
+      this.#outgoing.push(this.#lastId);
+    });
+  }
+
+  /** Ends it: what was sent may have arrived, the rest did not. */
+  fail(error: Error): void {
+    this.#end(error, true);
+    this.#parts.call.cancel();
+  }
+
+  #end(error: Error, failed: boolean): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearInterval(this.#sweep);
+    this.#parts.ended(failed);
+    for (const { reject, text } of this.#waiting.values()) reject(new PeerUnreachable(error, text === null));
+    this.#waiting.clear();
+    if (!failed) this.#parts.call.end();
+  }
+
+  #write(ids: readonly number[]): boolean {
+    const asks: { id: number; command: string }[] = [];
+    for (const id of ids) {
+      const waiting = this.#waiting.get(id);
+      // Whose time was up before it could be sent is not sent.
+      if (waiting === undefined || waiting.text === null) continue;
+      asks.push({ id, command: waiting.text });
+      waiting.text = null;
+    }
+    return asks.length === 0 || this.#parts.call.write(create(ExchangeRequestSchema, { asks }));
+  }
+
+  #hear({ answers }: ExchangeResponse): void {
+    this.#heardAt = this.#parts.monotonicMs();
+    for (const answer of answers) {
+      const waiting = this.#waiting.get(answer.id);
+      if (waiting === undefined) continue;
+      this.#waiting.delete(answer.id);
+      try {
+        waiting.resolve(outcomeIn(answer));
+      } catch (error) {
+        waiting.reject(error instanceof Error ? error : new Error(String(error)));
+      }
+    }
+  }
+
+  #lookForLate(): void {
+    const now = this.#parts.monotonicMs();
+    let isSilent = false;
+    for (const [id, { reject, text, until, sentAt }] of this.#waiting) {
+      if (until > now) continue;
+      this.#waiting.delete(id);
+      reject(new PeerUnreachable(new Error('no answer in time'), text === null));
+      isSilent ||= this.#heardAt < sentAt;
+    }
+    // Nothing at all was heard for the whole of a command's time: the others need not wait out theirs.
+    if (isSilent) this.fail(new Error('the peer is silent'));
+  }
+}
+
+function tooMany(): LedgerError {
+  return new LedgerError('overloaded', 'Too many calls wait for another node; nothing was written, retry in a moment.');
+}

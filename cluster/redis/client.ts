@@ -1,0 +1,34 @@
+import { Redis } from 'ioredis';
+
+/** An answer that takes longer than this is none. */
+const commandTimeoutMs = 500;
+const reconnectMaxMs = 1_000;
+const connectMaxMs = 3_000;
+
+/**
+ * A client for leases and members alone. Whatever Redis cannot answer now fails now: nothing is queued through an outage and played to
+ * another master later, nothing is sent twice.
+ */
+export function createRedis(url: string, failed: (error: Error) => void): Redis {
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: commandTimeoutMs,
+    connectTimeout: connectMaxMs,
+    lazyConnect: true,
+    retryStrategy: (times) => Math.min(times * 50, reconnectMaxMs),
+  });
+  redis.on('error', failed);
+  return redis;
+}
+
+/** Connects; a Redis that is not there now is tried again and again, without anybody waiting for it. */
+export async function connectRedis(redis: Redis): Promise<boolean> {
+  try {
+    await redis.connect();
+    return true;
+  } catch {
+    return false;
+  }
+}

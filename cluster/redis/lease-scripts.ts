@@ -1,0 +1,64 @@
+/** Each script is one step at Redis. A lease is a hash of owner and token that expires; an empty token keeps the shard for its owner, the heir. */
+
+/** KEYS: the lease. ARGV: owner, token, ttl. Answers {1, owner} or {0, owner}. */
+export const acquireLease = `
+local standing = redis.call('HMGET', KEYS[1], 'owner', 'token')
+local owner, token = standing[1], standing[2]
+if owner and token ~= ARGV[2] and not (token == '' and owner == ARGV[1]) then return {0, owner} end
+redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'token', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return {1, ARGV[1]}`;
+
+/** KEYS: leases. ARGV: ttl, and the token of each. Answers 1 or 0 for each. */
+export const renewLeases = `
+local renewed = {}
+for at, key in ipairs(KEYS) do
+  if redis.call('HGET', key, 'token') == ARGV[at + 1] then
+    redis.call('PEXPIRE', key, ARGV[1])
+    renewed[at] = 1
+  else
+    renewed[at] = 0
+  end
+end
+return renewed`;
+
+/** KEYS: the lease. ARGV: token, heir (or empty), how long it is kept for the heir. */
+export const releaseLease = `
+if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then
+  redis.call('DEL', KEYS[1])
+else
+  redis.call('HSET', KEYS[1], 'owner', ARGV[2], 'token', '')
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+end
+return 1`;
+
+/** KEYS: leases. Answers the owner of each, empty where there is none. */
+export const leaseOwners = `
+local owners = {}
+for at, key in ipairs(KEYS) do owners[at] = redis.call('HGET', key, 'owner') or '' end
+return owners`;
+
+/** KEYS: the members. ARGV: id, ttl, announcement. */
+export const announceMember = `
+local time = redis.call('TIME')
+local till = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]
+return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', till) .. '|' .. ARGV[3])`;
+
+/** KEYS: members, orders. Forgets who was not heard of. Answers id, announcement and order of each, one after the other. */
+export const listMembers = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local all = redis.call('HGETALL', KEYS[1])
+local listed = {}
+for at = 1, #all, 2 do
+  local cut = string.find(all[at + 1], '|', 1, true)
+  if tonumber(string.sub(all[at + 1], 1, cut - 1)) > now then
+    listed[#listed + 1] = all[at]
+    listed[#listed + 1] = string.sub(all[at + 1], cut + 1)
+    listed[#listed + 1] = redis.call('HGET', KEYS[2], all[at]) or ''
+  else
+    redis.call('HDEL', KEYS[1], all[at])
+  end
+end
+return listed`;

@@ -1,0 +1,44 @@
+import type { Redis } from 'ioredis';
+import type { Announcement, Member, MemberBoard } from '../placement/members.ts';
+import { announceMember, listMembers } from './lease-scripts.ts';
+import { runScript } from './script.ts';
+
+/** Members in Redis: hashes `members:{placement}` (with the time until which each counts, by the clock of Redis) and `orders:{placement}`. */
+export function redisMembers(redis: Redis, placement: string): MemberBoard {
+  const members = `members:{${placement}}`;
+  const orders = `orders:{${placement}}`;
+  return {
+    async announce(announcement, ttlMs) {
+      await runScript(redis, announceMember, [members], [announcement.id, ttlMs, JSON.stringify(announcement)]);
+    },
+    async withdraw(id) {
+      await redis.hdel(members, id);
+    },
+    async list() {
+      const listed = (await runScript(redis, listMembers, [members, orders], [])).map(String);
+      const found: Member[] = [];
+      for (let at = 0; at + 2 < listed.length; at += 3) {
+        const announcement = announcementOf(listed[at + 1] ?? '');
+        const order = listed[at + 2];
+        if (announcement !== null)
+          found.push({ ...announcement, order: order === 'cordoned' || order === 'draining' ? order : null });
+      }
+      return found.sort((a, b) => (a.id < b.id ? -1 : 1));
+    },
+    async order(id, order) {
+      if (order === null) await redis.hdel(orders, id);
+      else await redis.hset(orders, id, order);
+    },
+  };
+}
+
+/** null for what no version of a node announces. */
+function announcementOf(text: string): Announcement | null {
+  try {
+    const { id, address, startedAt, draining, shardCount } = JSON.parse(text) as Partial<Announcement>;
+    if (typeof id !== 'string' || typeof address !== 'string' || typeof startedAt !== 'string') return null;
+    return { id, address, startedAt, draining: draining === true, shardCount: Number(shardCount) };
+  } catch {
+    return null;
+  }
+}
