@@ -51,6 +51,9 @@ Where the contract leaves something open, this is how it is here:
   that is refused (4xx) frees its key; one that fails (5xx) keeps it, with what it was for.
 - An event's id is a UUIDv7 whose time is its \`created_at\`.
 - A grant that has run out can still be revoked; granting to an actor that holds a grant at that scope replaces it.
+- A ledger grant of role OWNER with \`permissions.access\` \`read\` reads, and neither grants nor revokes.
+- Where an entity must sign, its bare header is answered \`signature_required\` before anything is looked up, and a retry with its
+  Idempotency-Key needs a signature that verifies.
 - A page of a segment (what a master's delegate sees of a ledger) and every filtered list are checked for what they hold, not for gaps.
 - For gRPC and Connect, what an ENTITY_REQUEST signs is method \`POST\`, path \`/svc.v1.<Service>/<Method>\` and the hash of the serialized
   request message.
