@@ -259,9 +259,9 @@ describe('an entity that must sign', () => {
     const body = { event_type: 'A', payload: {} };
     const path = `/v1/traceledger/master/${unknown}`;
     expect((await rest(own.base, 'GET', path, anybody)).status).toBe(401);
-    expect((await rest(own.base, 'POST', `${path}/events`, { ...anybody, body })).status).toBe(404);
+    expect((await rest(own.base, 'POST', `${path}/events`, { ...anybody, body })).status).toBe(401);
     const other = { ledger_id: unknown, business_ref: 'R', scope: 'ORDER' };
-    expect((await rest(own.base, 'POST', '/v1/traceledger/master', { ...anybody, body: other })).status).toBe(404);
+    expect((await rest(own.base, 'POST', '/v1/traceledger/master', { ...anybody, body: other })).status).toBe(401);
     expect((await rest(own.base, 'GET', `/v1/ledgers/${unknown}/events?limit=abc`, anybody)).status).toBe(401);
     const signed = entityRequest(device, 'GET', path, '');
     expect((await rest(own.base, 'GET', path, { headers: signed })).status).toBe(404);
