@@ -13,6 +13,7 @@ import { isoTime } from './domain/time.ts';
 import { uuidV7 } from './domain/uuid.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
+import type { Membership } from './membership.ts';
 import { createMetrics } from './metrics.ts';
 import type { NodeKeys } from './node-keys.ts';
 import { ownAddress } from './own-address.ts';
@@ -41,7 +42,7 @@ import { VerifyingThreads } from './service/verifying-threads.ts';
 import type { AccessLog } from './store/access-log.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 import type { RecordStore } from './store/record-store.ts';
-import { loopUtilization } from './system.ts';
+import { loopUtilization, threadProcessorMs } from './system.ts';
 import { openWebhooks } from './webhook/open-webhooks.ts';
 
 /** What a node is made of. An embedded node and a clustered one differ in these alone. */
@@ -56,6 +57,8 @@ export interface NodeParts {
   readonly self: NodeId;
   readonly placement: Placement;
   readonly peers: Peers;
+  /** What a node of a cluster has beside placement and peers. */
+  readonly membership?: Membership;
   /** How far ahead a key's revocation is dated: long enough that no node believes an older record by then. */
   readonly revocationLeadMs: number;
   readonly clock: Clock;
@@ -77,7 +80,7 @@ const sweepRecordsMax = 1_000;
 
 /** Wires a node together and opens its doors: the only place where its parts meet. */
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
-  const { config, clock, log, records, ledgers } = parts;
+  const { config, clock, log, records, ledgers, membership } = parts;
   const now = () => clock.now();
   const random = pooledRandom((bytes) => randomBytes(bytes));
   const production = config.mode === 'production';
@@ -100,8 +103,9 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     clock,
     log,
     registry: metrics.registry,
-    mine: () => true,
+    mine: (id) => membership?.mine(id) ?? true,
     utilization: loopUtilization(),
+    processorMs: threadProcessorMs,
     monotonicMs,
   });
   const directory = new Directory({
@@ -113,9 +117,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     meter: actorMeter(metrics),
     outbox: webhooks,
     self: parts.self,
-    shardCount: defaultShardCount,
+    shardCount: membership?.shardCount ?? defaultShardCount,
     placement: parts.placement,
     peers: parts.peers,
+    ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond }),
   });
   const accesses = new AccessQueue({ log: parts.access, clock, random, report: historyReport(log) });
   const tls = readTls(config);
@@ -169,7 +174,16 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     'OPS_PORT',
     config.opsPort,
     openOpsDoor(
-      { metrics, readiness: async () => (stopping ? { ready: false, reason: 'stopping' } : { ready: true }) },
+      {
+        metrics,
+        readiness: async () => {
+          if (stopping) return { ready: false, reason: 'stopping' };
+          return membership?.readiness() ?? { ready: true };
+        },
+        ...(membership === undefined
+          ? {}
+          : { pages: membership.pages, takeConnection: (socket) => membership.takeConnection(socket) }),
+      },
       config.opsHost,
       config.opsPort,
     ),
@@ -191,6 +205,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   };
   http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));
   ownPorts = new Set([http.port, grpc.port, ops.port]);
+  membership?.join(directory, metrics.registry, ops.port);
   webhooks.start();
 
   const sweep = setInterval(() => {
@@ -209,6 +224,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       stopping = true;
       clearInterval(sweep);
       grpc.setServing(false);
+      await membership?.leave();
       await Promise.all([
         http.close(limits.stopGraceMs),
         grpc.close(limits.stopGraceMs),
@@ -217,6 +233,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       await directory[Symbol.asyncDispose]();
       await verifying[Symbol.asyncDispose]();
       await accesses[Symbol.asyncDispose]();
+      await membership?.close();
       await ops.close(0);
     },
   };

@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createNetServer, type Server as NetServer, type Socket } from 'node:net';
 import { limits } from '../limits.ts';
 import type { Metrics } from '../metrics.ts';
 import { addressOf, type ListeningDoor, listenOn } from './listening.ts';
@@ -15,7 +16,14 @@ export interface OpsDoorParts {
   readiness(): Promise<Readiness>;
   /** Further GET paths, for example /cluster; each answers JSON. */
   readonly pages?: ReadonlyMap<string, () => Promise<object>>;
+  /** Takes over connections that begin like HTTP/2 or TLS: other nodes. Without it they end as bad requests. */
+  readonly takeConnection?: (socket: Socket) => void;
 }
+
+/** The first byte of a TLS handshake. */
+const tlsFirstByte = 0x16;
+/** How a connection of HTTP/2 begins (RFC 9113, section 3.4). */
+const http2Beginning = 'PRI';
 
 /** The internal port: /metrics (Prometheus), /health/live, /health/ready. Never public; it speaks without TLS on a loopback address. */
 export async function openOpsDoor(parts: OpsDoorParts, host: string, port: number): Promise<ListeningDoor> {
@@ -32,14 +40,37 @@ export async function openOpsDoor(parts: OpsDoorParts, host: string, port: numbe
       });
     },
   );
-  server.maxConnections = 256;
-  await listenOn(server, host, port);
+  const { takeConnection } = parts;
+  const listening = takeConnection === undefined ? server : sorting(server, takeConnection);
+  listening.maxConnections = 256;
+  const sockets = new Set<Socket>();
+  listening.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await listenOn(listening, host, port);
   const close = async (): Promise<void> => {
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    server.closeAllConnections();
+    const closed = new Promise<void>((resolve) => listening.close(() => resolve()));
+    for (const socket of sockets) socket.destroy();
     await closed;
   };
-  return { ...addressOf(server), close, [Symbol.asyncDispose]: close };
+  return { ...addressOf(listening), close, [Symbol.asyncDispose]: close };
+}
+
+/** One port for both: by the first byte of a connection. */
+function sorting(http: HttpServer, takeConnection: (socket: Socket) => void): NetServer {
+  return createNetServer({ noDelay: true }, (socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.setTimeout(limits.headersTimeoutMs, () => socket.destroy());
+    socket.once('data', (first: Buffer) => {
+      socket.pause();
+      socket.setTimeout(0);
+      socket.removeAllListeners('timeout');
+      socket.unshift(first);
+      if (first[0] === tlsFirstByte || first.toString('latin1', 0, 3) === http2Beginning) takeConnection(socket);
+      else http.emit('connection', socket);
+    });
+  });
 }
 
 async function answer(parts: OpsDoorParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
