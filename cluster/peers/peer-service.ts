@@ -17,13 +17,7 @@ import {
   ExchangeResponseSchema,
 } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { errorAnswer, outcomeAnswer } from './answers.ts';
-import {
-  acceptedKey,
-  exchangeMethod,
-  messageReceiveMaxBytes,
-  type ResponseInit,
-  secretKey,
-} from './exchange-method.ts';
+import { acceptedKey, exchangeMethod, messageReceiveMaxBytes, secretKey } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
 import { isSecret, type PeerSecurity } from './security.ts';
 import { commandOf } from './wire-command.ts';

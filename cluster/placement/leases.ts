@@ -50,6 +50,11 @@ export class Leases implements Placement {
     return [...this.#held.keys()];
   }
 
+  /** Whether this node runs a shard, as far as it knows without asking. */
+  holds(shard: number): boolean {
+    return this.#held.has(shard);
+  }
+
   async acquire(shard: number): Promise<Acquired> {
     const { self, server, timings, monotonicMs } = this.#parts;
     const token = this.#held.get(shard)?.token ?? this.#unanswered.get(shard) ?? this.#newToken();

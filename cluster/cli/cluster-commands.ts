@@ -1,0 +1,127 @@
+import type { Command } from 'commander';
+import { shardOf } from '../../src/actors/shard.ts';
+import { ConfigError, type Environment } from '../../src/config.ts';
+import { readRedisConfig } from '../config.ts';
+import type { LeaseServer } from '../placement/lease-server.ts';
+import { isLeaving, type Member, type MemberBoard, type Order } from '../placement/members.ts';
+import { connectRedis, createRedis } from '../redis/client.ts';
+import { redisLeases } from '../redis/redis-leases.ts';
+import { redisMembers } from '../redis/redis-members.ts';
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** A cluster as it stands in Redis. */
+export interface ClusterView {
+  readonly board: MemberBoard;
+  readonly leases: LeaseServer;
+}
+
+export interface ClusterTerminal {
+  readonly env: Environment;
+  print(text: string): void;
+  /** Opens what the commands look at and change; disposed when one has ended. */
+  open(env: Environment): Promise<ClusterView & AsyncDisposable>;
+}
+
+/** `cluster …`: what operators ask and tell a cluster. REDIS_URL and CLUSTER_NAME say which one. */
+export function addClusterCommands(program: Command, terminal: ClusterTerminal): void {
+  const cluster = program.command('cluster').description('Nodes and shards of the cluster that REDIS_URL names.');
+  const run = (work: (view: ClusterView, argument: string) => Promise<string>) => async (argument: unknown) => {
+    await using view = await terminal.open(terminal.env);
+    terminal.print(`${await work(view, typeof argument === 'string' ? argument : '')}\n`);
+  };
+  cluster.command('status').description('The nodes, and how many shards each has.').action(run(status));
+  cluster.command('shards').description('The owner of every shard.').action(run(shards));
+  cluster
+    .command('who-owns')
+    .description('The shard of a ledger, and the node that runs it.')
+    .argument('<ledger>', 'ledger id')
+    .action(run(whoOwns));
+  const orders: [string, string, Order | null][] = [
+    ['drain', 'Have a node give its shards to the others, and take none.', 'draining'],
+    ['cordon', 'Have a node keep its shards, and take no more.', 'cordoned'],
+    ['uncordon', 'Take back what drain or cordon told a node.', null],
+  ];
+  for (const [name, description, order] of orders)
+    cluster
+      .command(name)
+      .description(description)
+      .argument('<node>', 'node id')
+      .action(run((view, node) => giveOrder(view, node, order)));
+}
+
+/** A view over Redis. ConfigError where it cannot be reached. */
+export async function openRedisView(env: Environment): Promise<ClusterView & AsyncDisposable> {
+  const { redisUrl, placement } = readRedisConfig(env);
+  const redis = createRedis(redisUrl, () => {});
+  if (!(await connectRedis(redis))) {
+    redis.disconnect();
+    throw new ConfigError('Set REDIS_URL to the Redis of the cluster: nothing answers there.');
+  }
+  return {
+    board: redisMembers(redis, placement),
+    leases: redisLeases(redis, placement),
+    [Symbol.asyncDispose]: async () => redis.disconnect(),
+  };
+}
+
+async function status({ board, leases }: ClusterView): Promise<string> {
+  const members = await board.list();
+  const shardCount = countOf(members);
+  const owners = [...(await leases.owners(shardCount)).values()];
+  const rows = members.map((member) => [
+    member.id,
+    member.address,
+    stateOf(member),
+    String(owners.filter((owner) => owner === member.id).length),
+    member.startedAt,
+  ]);
+  const known = new Set(members.map(({ id }) => id));
+  const orphaned = owners.filter((owner) => !known.has(owner)).length;
+  const lines = table([['node', 'address', 'state', 'shards', 'started'], ...rows]);
+  return [
+    ...lines,
+    `${shardCount} shards, ${shardCount - owners.length} free, ${orphaned} of nodes that are gone`,
+  ].join('\n');
+}
+
+async function shards({ board, leases }: ClusterView): Promise<string> {
+  const shardCount = countOf(await board.list());
+  const owners = await leases.owners(shardCount);
+  return Array.from({ length: shardCount }, (_, shard) => `${shard}\t${owners.get(shard) ?? '-'}`).join('\n');
+}
+
+async function whoOwns({ board, leases }: ClusterView, ledgerId: string): Promise<string> {
+  if (!uuid.test(ledgerId)) throw new ConfigError('A ledger id is a UUID in lower case.');
+  const shard = shardOf(ledgerId, countOf(await board.list()));
+  return `shard ${shard}: ${(await leases.owner(shard)) ?? 'nobody; the next node asked claims the ledger'}`;
+}
+
+async function giveOrder({ board }: ClusterView, node: string, order: Order | null): Promise<string> {
+  const isKnown = (await board.list()).some(({ id }) => id === node);
+  if (!isKnown && order !== null) throw new ConfigError(`There is no node ${node}: see \`cluster status\`.`);
+  await board.order(node, order);
+  return order === null ? `${node} takes shards again` : `${node} is ${order}`;
+}
+
+function countOf(members: readonly Member[]): number {
+  const [first] = members;
+  if (first === undefined)
+    throw new ConfigError('No node has announced itself there: check REDIS_URL and CLUSTER_NAME.');
+  return first.shardCount;
+}
+
+function stateOf(member: Member): string {
+  if (member.order !== null) return member.order;
+  return isLeaving(member) ? 'stopping' : 'serving';
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}

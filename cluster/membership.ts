@@ -1,0 +1,145 @@
+import type { Socket } from 'node:net';
+import type { Server } from '@grpc/grpc-js';
+import type { Clock } from '../src/actors/clock.ts';
+import type { Directory } from '../src/actors/directory.ts';
+import { NotOwner, type Peers } from '../src/actors/peers.ts';
+import type { Placement } from '../src/actors/placement.ts';
+import { shardOf } from '../src/actors/shard.ts';
+import type { Membership } from '../src/membership.ts';
+import type { ClockCheck } from './clock-check.ts';
+import { clockOffMaxMs } from './clock-check.ts';
+import { createClusterMetrics } from './metrics.ts';
+import { GrpcPeers } from './peers/grpc-peers.ts';
+import { peerServer } from './peers/peer-service.ts';
+import { type PeerSecurity, serverCredentials } from './peers/security.ts';
+import type { LeaseServer } from './placement/lease-server.ts';
+import { Leases } from './placement/leases.ts';
+import type { MemberBoard } from './placement/members.ts';
+import { Rebalancing } from './placement/rebalancing.ts';
+import type { PlacementTimings } from './placement/timings.ts';
+
+/** So that the ledgers of a lost node do not all load at once. */
+const activationsPerSecond = 200;
+const clockLookEveryMs = 10_000;
+/** What giving all shards away may take: the doors close after it, within the 20 s of a stop. */
+const leaveMaxMs = 5_000;
+/** A node that could not read who else there is for so long serves all the same: the store decides. */
+const firstLookMaxMs = 3_000;
+
+export interface MembershipParts {
+  readonly self: { readonly id: string; readonly startedAt: string };
+  readonly shardCount: number;
+  /** Where other nodes reach this internal port. */
+  readonly addressAt: (internalPort: number) => string;
+  readonly server: LeaseServer;
+  readonly board: MemberBoard;
+  readonly security: PeerSecurity;
+  readonly timings: PlacementTimings;
+  readonly clock: Clock;
+  readonly monotonicMs: () => number;
+  readonly random: (bytes: number) => Uint8Array;
+  /** null: clocks are not compared (a store of this process). */
+  readonly clockCheck: ClockCheck | null;
+  /** Is told what failed; the node goes on. */
+  readonly failed: (what: string, error: unknown) => void;
+}
+
+/** What a clustered node is made of, beside its stores. */
+export interface ClusterMembership extends Membership {
+  readonly placement: Placement;
+  readonly peers: Peers;
+}
+
+/** Makes this process one node of several: leases, members, rebalancing and the way to the others. */
+export function clusterMembership(parts: MembershipParts): ClusterMembership {
+  const { self, shardCount, server, board, security, timings, clock, monotonicMs, random, clockCheck, failed } = parts;
+  const leases = new Leases({ self: self.id, server, timings, monotonicMs, random });
+  let directory: Directory | null = null;
+  let rebalancing: Rebalancing | null = null;
+  let joinedAt = Number.POSITIVE_INFINITY;
+  let cancelClock = () => {};
+  const shards = () => {
+    const leaving = rebalancing?.view.movingAway.length ?? 0;
+    const held = leases.held.length - leaving;
+    return { held, leaving, elsewhere: shardCount - held - leaving };
+  };
+  const metrics = createClusterMetrics(shards);
+  const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
+  const peers = new GrpcPeers({ security, addressOf, monotonicMs, meter: metrics.peers });
+  const service: Server = peerServer({
+    self: self.id,
+    security,
+    carryOut: async (command) => {
+      if (directory === null) throw new NotOwner(null);
+      return directory.carryOut(command);
+    },
+  });
+  const injector = service.createConnectionInjector(serverCredentials(security));
+
+  const lookAtClock = async () => {
+    await clockCheck?.look();
+    cancelClock = clock.after(clockLookEveryMs, () => void lookAtClock());
+  };
+
+  return {
+    shardCount,
+    activationsPerSecond,
+    placement: leases,
+    peers,
+    mine: (id) => leases.holds(shardOf(id, shardCount)),
+    takeConnection: (socket: Socket) => injector.injectConnection(socket),
+    pages: new Map([
+      [
+        '/cluster',
+        async () => ({
+          node: self.id,
+          members: rebalancing?.view.members ?? [],
+          shards: shards(),
+          owners: Object.fromEntries(await server.owners(shardCount).catch(() => new Map())),
+          moving: rebalancing?.view.movingAway ?? [],
+          actors: directory?.load() ?? { ledgers: 0, waiting: 0 },
+          clock_off_ms: clockCheck?.offMs ?? null,
+        }),
+      ],
+    ]),
+    readiness: async () => {
+      const offMs = clockCheck === null ? 0 : clockCheck.offMs;
+      if (offMs === null) return { ready: false, reason: 'the clock of the store is not known yet' };
+      if (offMs > clockOffMaxMs) return { ready: false, reason: `the clock is ${offMs} ms off the clock of the store` };
+      const hasLooked = rebalancing !== null && rebalancing.view.lookedAt !== null;
+      if (!hasLooked && monotonicMs() - joinedAt < firstLookMaxMs)
+        return { ready: false, reason: 'the members of the cluster are not known yet' };
+      return { ready: directory !== null };
+    },
+    join(joined, registry, internalPort) {
+      metrics.register(registry);
+      directory = joined;
+      joinedAt = monotonicMs();
+      rebalancing = new Rebalancing({
+        self: { ...self, address: parts.addressAt(internalPort) },
+        board,
+        server,
+        leases,
+        shardCount,
+        timings,
+        clock,
+        monotonicMs,
+        meter: metrics.placement,
+        leave: (shard, release) => joined.leave(shard, release),
+        failed,
+      });
+      rebalancing.start();
+      void lookAtClock();
+    },
+    async leave() {
+      await Promise.race([rebalancing?.drain(), new Promise<void>((resolve) => void clock.after(leaveMaxMs, resolve))]);
+    },
+    async close() {
+      cancelClock();
+      await rebalancing?.stop();
+      await peers[Symbol.asyncDispose]();
+      injector.destroy();
+      service.forceShutdown();
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { ConfigError, type Environment } from '../src/config.ts';
+import { createLog } from '../src/log.ts';
+import type { RunningNode } from '../src/node.ts';
+import { AuthorityMismatch } from '../src/service/authority.ts';
+import { SecretsKeyMismatch } from '../src/service/secrets-key-check.ts';
+import { StartError } from '../src/store/start-error.ts';
+import { type ClusterConfig, readClusterConfig } from './config.ts';
+import { startClusterNode } from './start.ts';
+
+/** A second signal, or a stop that takes longer than this, ends the process as it is: nothing answered is lost by that. */
+const stopMaxMs = 19_000;
+
+/** Runs a node of a cluster until SIGTERM or SIGINT. Answers the exit code: 0 after a clean stop, 1 with one sentence on stderr. */
+export async function serveInCluster(env: Environment): Promise<number> {
+  // Heard from the very start: whoever is stopped while starting stops then.
+  const stopped = new Promise<void>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        resolve();
+        process.once(signal, () => process.exit(1));
+      });
+    }
+  });
+  let node: RunningNode;
+  try {
+    const config = readClusterConfig(env);
+    node = await startClusterNode(config, createLog(config.node.logLevel));
+    announce(config, node);
+  } catch (error) {
+    return refuse(error);
+  }
+  await stopped;
+  setTimeout(() => process.exit(1), stopMaxMs).unref();
+  await node.stop();
+  return 0;
+}
+
+function announce({ node: config, nodeId, cassandra }: ClusterConfig, node: RunningNode): void {
+  const scheme = config.tls === null ? 'http' : 'https';
+  const lines = [
+    `Ledger Trust Service, node ${nodeId}, ${config.mode} mode, data in Cassandra keyspace ${cassandra.keyspace}`,
+    `  REST      ${scheme}://${node.http.host}:${node.http.port}/v1`,
+    `  gRPC      ${node.grpc.host}:${node.grpc.port}${config.tls === null ? '' : ' (TLS)'}`,
+    `  internal  http://${node.ops.host}:${node.ops.port}/cluster`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** What an operator can mend is one sentence; anything else shows where it came from. */
+function refuse(error: unknown): number {
+  const known =
+    error instanceof ConfigError ||
+    error instanceof StartError ||
+    error instanceof AuthorityMismatch ||
+    error instanceof SecretsKeyMismatch;
+  const stack = error instanceof Error ? error.stack : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`ledger-trust: ${known ? message : (stack ?? message)}\n`);
+  return 1;
+}

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { ConfigError } from '../src/config.ts';
+import type { Log } from '../src/log.ts';
+import { type RunningNode, startNode } from '../src/node.ts';
+import { readNodeKeys } from '../src/node-keys.ts';
+import { openCassandra } from '../src/store/cassandra/open.ts';
+import type { CqlSession } from '../src/store/cassandra/session.ts';
+import { systemClock } from '../src/system.ts';
+import { ClockCheck } from './clock-check.ts';
+import { advertisedAddress, type ClusterConfig } from './config.ts';
+import { clusterMembership } from './membership.ts';
+import { connectRedis, createRedis } from './redis/client.ts';
+import { redisLeases } from './redis/redis-leases.ts';
+import { redisMembers } from './redis/redis-members.ts';
+
+/** No node believes a key's record for longer than a second, and clocks differ by half a second at most (decisions.md, section 4). */
+const revocationLeadMs = 2_000;
+
+/** Starts a node of a cluster: stores in Cassandra, leases and members in Redis. */
+export async function startClusterNode(config: ClusterConfig, log: Log): Promise<RunningNode> {
+  const random = (bytes: number) => randomBytes(bytes);
+  let session: CqlSession | null = null;
+  const stores = await openCassandra({
+    settings: config.cassandra,
+    now: () => systemClock.now(),
+    random,
+    around: (opened) => {
+      session = opened;
+      return opened;
+    },
+  });
+  const redis = createRedis(config.redisUrl, (error) => log.debug({ err: error }, 'Redis connection'));
+  const close = async () => {
+    redis.disconnect();
+    await stores[Symbol.asyncDispose]();
+  };
+  try {
+    const shardCount = Number(await stores.facts.get('shard-count'));
+    if (!Number.isSafeInteger(shardCount) || shardCount < 1)
+      throw new ConfigError('The keyspace does not say how many shards it has: run `ledger-trust schema apply`.');
+    if (!(await connectRedis(redis))) log.warn({}, 'Redis does not answer; every node writes what it is asked to');
+    const membership = clusterMembership({
+      self: { id: config.nodeId, startedAt: new Date(systemClock.now()).toISOString() },
+      shardCount,
+      addressAt: (port) => advertisedAddress(config.advertise, port),
+      server: redisLeases(redis, config.placement),
+      board: redisMembers(redis, config.placement),
+      security: config.peers,
+      timings: config.timings,
+      clock: systemClock,
+      monotonicMs: () => performance.now(),
+      random,
+      clockCheck: session === null ? null : new ClockCheck(session, () => systemClock.now()),
+      failed: (what, error) => log.warn({ err: error }, `${what} failed`),
+    });
+    const node = await startNode({
+      config: config.node,
+      keys: readNodeKeys(config.node),
+      ledgers: stores.ledgers,
+      records: stores.records,
+      access: stores.access,
+      stores: [
+        { name: 'cassandra', check: () => stores.check() },
+        { name: 'redis', check: async () => void (await redis.ping()) },
+      ],
+      self: config.nodeId,
+      placement: membership.placement,
+      peers: membership.peers,
+      membership,
+      revocationLeadMs,
+      clock: systemClock,
+      log,
+    });
+    return {
+      ...node,
+      stop: async () => {
+        await node.stop();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
