@@ -15,6 +15,7 @@ interface ListenOptions {
 /** A payload of 256 KiB, with what stands around it, and room. */
 const bodyMaxBytes = 1024 * 1024;
 const bodyTimeoutMs = 10_000;
+const closeIdleEveryMs = 20;
 
 /** `ledger-trust listen`: a receiver of webhooks for trying them out; receives, checks and prints deliveries. */
 export function addListen(program: Command, terminal: Terminal): void {
@@ -59,7 +60,14 @@ async function listen(terminal: Terminal, secret: string, options: ListenOptions
     await ended.promise;
   } finally {
     process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
-    await new Promise((closed) => server.close(closed).closeIdleConnections());
+    await new Promise<void>((closed) => {
+      // Kept connections would hold the process until their senders close them.
+      const close = setInterval(() => server.closeIdleConnections(), closeIdleEveryMs);
+      server.close(() => {
+        clearInterval(close);
+        closed();
+      });
+    });
   }
 }
 
