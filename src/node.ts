@@ -42,7 +42,7 @@ import { VerifyingThreads } from './service/verifying-threads.ts';
 import type { AccessLog } from './store/access-log.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 import type { RecordStore } from './store/record-store.ts';
-import { loopUtilization, threadProcessorMs } from './system.ts';
+import { machineUtilization, threadProcessorMs } from './system.ts';
 import { openWebhooks } from './webhook/open-webhooks.ts';
 
 /** What a node is made of. An embedded node and a clustered one differ in these alone. */
@@ -104,7 +104,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     log,
     registry: metrics.registry,
     mine: (id) => membership?.mine(id) ?? true,
-    utilization: loopUtilization(),
+    utilization: machineUtilization(),
     processorMs: threadProcessorMs,
     monotonicMs,
   });

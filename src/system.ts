@@ -1,3 +1,4 @@
+import { cpus } from 'node:os';
 import type { Clock } from './actors/clock.ts';
 
 /** The clock of the machine. */
@@ -10,13 +11,35 @@ export const systemClock: Clock = {
   },
 };
 
-/** The share of the time since the last call that this thread's event loop was busy, 0 to 1; of the first call, since it began. */
-export function loopUtilization(): () => number {
-  let last = performance.eventLoopUtilization();
+/**
+ * How busy it is here, 0 to 1, since the last call: this thread's event loop, or all processors of the machine, whichever is busier. On few
+ * processors the threads that verify signatures and commit can be the bound while the loop has time.
+ */
+export function machineUtilization(): () => number {
+  let loop = performance.eventLoopUtilization();
+  let machine = processorTimes();
   return () => {
-    const now = performance.eventLoopUtilization();
-    const since = performance.eventLoopUtilization(now, last);
-    last = now;
-    return since.utilization;
+    const [loopBefore, machineBefore] = [loop, machine];
+    loop = performance.eventLoopUtilization();
+    machine = processorTimes();
+    const totalMs = machine.totalMs - machineBefore.totalMs;
+    const busy = totalMs === 0 ? 0 : 1 - (machine.idleMs - machineBefore.idleMs) / totalMs;
+    return Math.max(busy, performance.eventLoopUtilization(loop, loopBefore).utilization);
   };
+}
+
+function processorTimes(): { readonly idleMs: number; readonly totalMs: number } {
+  let idleMs = 0;
+  let totalMs = 0;
+  for (const { times } of cpus()) {
+    idleMs += times.idle;
+    totalMs += times.user + times.nice + times.sys + times.idle + times.irq;
+  }
+  return { idleMs, totalMs };
+}
+
+/** Milliseconds of processor time that this thread has had. */
+export function threadProcessorMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
 }

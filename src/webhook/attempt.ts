@@ -69,7 +69,7 @@ function headersOf(
   body: Buffer,
   nowMs: number,
 ): Record<string, string> {
-  const secret = secrets.open(subscription.sealedSecret, secretContext(subscription.id)).toString();
+  const secret = secretOf(secrets, subscription);
   const timestampS = Math.floor(nowMs / 1_000);
   return {
     'content-type': 'application/json; charset=utf-8',
@@ -79,6 +79,17 @@ function headersOf(
     'webhook-timestamp': String(timestampS),
     'webhook-signature': standardSignature(secret, delivery.eventId, timestampS, body),
   };
+}
+
+/** Opened once as long as the subscription is in memory: opening costs as much as a delivery's two signatures. */
+const openedSecrets = new WeakMap<SubscriptionRecord, string>();
+
+function secretOf(secrets: SecretBox, subscription: SubscriptionRecord): string {
+  const opened = openedSecrets.get(subscription);
+  if (opened !== undefined) return opened;
+  const secret = secrets.open(subscription.sealedSecret, secretContext(subscription.id)).toString();
+  openedSecrets.set(subscription, secret);
+  return secret;
 }
 
 function outcomeOf(result: PostResult, tookMs: number): AttemptOutcome {

@@ -228,7 +228,7 @@ function isFor(subscription: SubscriptionRecord, event: LedgerEvent): boolean {
 
 function deliveryOf(subscription: SubscriptionRecord, event: LedgerEvent, now: string): DeliveryRecord {
   return {
-    id: deliveryIdOf(subscription.id, event.id),
+    id: deliveryIdOf(subscription.id, event),
     subscriptionId: subscription.id,
     eventId: event.id,
     eventType: event.eventType,

@@ -23,9 +23,11 @@ export interface NodeWebhooksParts {
   readonly registry: Registry;
   /** Whether this node works for the ledger or subscription of this id. */
   mine(id: string): boolean;
-  /** Share of the time since the last call that the event loop was busy. */
+  /** How busy the event loop or the machine was since the last call: 0 to 1. */
   utilization(): number;
   monotonicMs(): number;
+  /** Milliseconds of processor time that this thread has had. */
+  processorMs(): number;
   /** How host names are looked up; DNS if it is not given. */
   readonly lookup?: NameLookup;
 }
@@ -42,5 +44,6 @@ export function openWebhooks(parts: NodeWebhooksParts): Webhooks {
     mine: (id) => parts.mine(id),
     utilization: () => parts.utilization(),
     monotonicMs: () => parts.monotonicMs(),
+    processorMs: () => parts.processorMs(),
   });
 }

@@ -2,28 +2,30 @@ import type { Clock } from '../actors/clock.ts';
 
 /** How often it is asked whether the event loop is busy. */
 const sampleMs = 100;
-/** Busy beyond this share of the last sample, and only while ledgers are written to at this rate or more. */
+/** Busy beyond this share of the last sample, and only while ledgers are written to at this rate or more: fewer fill no machine. */
 const busyUtilization = 0.85;
-const busyEventsPerSecond = 100;
-/** What fanning out and sending may take of the main thread while it is busy. */
-const busyShare = 0.04;
+const busyEventsPerSecond = 500;
+/** What fanning out and sending may take of the processor time that this thread gets while it is busy. */
+const busyShare = 0.03;
 /** What may be saved up: a burst longer than this would be felt by appends. */
 const savedMaxMs = 5;
 
 export interface PaceParts {
   readonly clock: Clock;
-  /** Share of the time since the last call that the event loop was busy: 0 to 1. */
+  /** How busy the event loop or the machine was since the last call: 0 to 1. */
   utilization(): number;
   /** Milliseconds of a clock that never goes back. */
   monotonicMs(): number;
+  /** Milliseconds of processor time that this thread has had: what it gets where other programs run too. */
+  processorMs(): number;
 }
 
 /**
- * Fanning out and sending are background work on the same thread as appends. While appends alone could fill the event loop (it is busy
- * more than 85 % of the last tenth of a second, and events are being written), background work gets 4 % of the time and the log
- * keeps what waits; otherwise it goes as fast as its own limits allow. Where nothing is appended the loop may well be full: then it is
- * full of deliveries. What a piece of work costs cannot be measured while it waits for sockets and disks, so callers say what it costs
- * as measured on a quiet machine.
+ * Fanning out and sending are background work on the processors that appends need. While appends alone could fill these (the event loop or
+ * the machine was busy more than 85 % of the last tenth of a second, and many events are being written), background work gets 3 % of the
+ * time that this thread gets, and the log keeps what waits; otherwise it goes as fast as its own limits allow. Where little is appended it may well be busy: then
+ * with deliveries. What a piece of work costs cannot be measured while it waits for sockets and disks, so callers say what it costs as
+ * measured on a quiet machine.
  */
 export class Pace {
   readonly #parts: PaceParts;
@@ -36,7 +38,7 @@ export class Pace {
   constructor(parts: PaceParts) {
     this.#parts = parts;
     this.#sampledAt = parts.monotonicMs();
-    this.#savedAt = this.#sampledAt;
+    this.#savedAt = parts.processorMs();
   }
 
   /** Events were written to a ledger. */
@@ -49,14 +51,15 @@ export class Pace {
     const now = this.#parts.monotonicMs();
     const elapsedMs = now - this.#sampledAt;
     if (elapsedMs >= sampleMs) {
-      const utilization = this.#parts.utilization();
-      this.#isBusy = utilization > busyUtilization && this.#events >= (busyEventsPerSecond * elapsedMs) / 1_000;
+      const isAppending = this.#events >= (busyEventsPerSecond * elapsedMs) / 1_000;
+      this.#isBusy = this.#parts.utilization() > busyUtilization && isAppending;
       this.#events = 0;
       this.#sampledAt = now;
     }
-    this.#savedMs = Math.min(savedMaxMs, this.#savedMs + (now - this.#savedAt) * busyShare);
-    this.#savedAt = now;
     if (!this.#isBusy) return 0;
+    const processorMs = this.#parts.processorMs();
+    this.#savedMs = Math.min(savedMaxMs, this.#savedMs + (processorMs - this.#savedAt) * busyShare);
+    this.#savedAt = processorMs;
     if (this.#savedMs < 0) return Math.ceil(Math.min(sampleMs, -this.#savedMs / busyShare));
     this.#savedMs -= costMs;
     return 0;

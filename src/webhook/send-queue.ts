@@ -7,8 +7,8 @@ export interface Lane {
   readonly key: string;
   readonly waiting: PendingDelivery[];
   isSending: boolean;
-  /** The record of the last attempt, under way. */
-  recording: Promise<void> | null;
+  /** Records of attempts, being written, the oldest first. */
+  readonly recordings: Promise<void>[];
 }
 
 /** What is in memory of one subscription's deliveries: a window; the rest is in the store. */
@@ -36,7 +36,7 @@ export class SendQueue {
   /** The lane of a delivery, with the delivery at its end. */
   add(pending: PendingDelivery): Lane {
     const key = pending.delivery.place?.ledgerId ?? '';
-    const lane = this.lanes.get(key) ?? { queue: this, key, waiting: [], isSending: false, recording: null };
+    const lane = this.lanes.get(key) ?? { queue: this, key, waiting: [], isSending: false, recordings: [] };
     this.lanes.set(key, lane);
     lane.waiting.push(pending);
     this.held.add(pending.delivery.id);

@@ -7,7 +7,7 @@ import type { SubscriptionRecord } from '../service/subscription-record.ts';
 import { type AttemptOutcome, afterAttempt } from './attempt.ts';
 import type { Pace } from './pace.ts';
 import { type Lane, SendQueue } from './send-queue.ts';
-import { Targets } from './targets.ts';
+import { Targets, type Took } from './targets.ts';
 
 /** Deliveries of one subscription in memory: where its target answers quickly, and where it does not (yet). */
 const windowQuick = 128;
@@ -17,6 +17,8 @@ const heldMax = 16_384;
 const windowTight = 8;
 /** After a failure of the store. */
 const retryMs = 1_000;
+/** Attempts of a lane whose record is not durable yet: what a crash may repeat. One commit of the store takes this many. */
+const recordsAheadMax = 32;
 /** How often a record is written again before its delivery is left to be sent again. */
 const recordTriesMax = 5;
 /** Main thread, measured: body, signatures, request, answer, record. */
@@ -44,7 +46,8 @@ export interface SenderParts {
  *
  * Invariants: of one subscription and ledger one delivery is under way at a time, in the order of the ledger, but that a retry waits for its
  * time and is overtaken; a delivery is sent only once its ledger's cursor has passed its event, so that none before it can appear any
- * more; memory holds a window of each subscription's deliveries; an attempt is recorded before the one after the next begins.
+ * more; memory holds a window of each subscription's deliveries; a few attempts at most
+ * run ahead of their records.
  */
 export class Sender {
   readonly #parts: SenderParts;
@@ -117,9 +120,10 @@ export class Sender {
       const limit = window + queue.held.size + blockedBefore;
       const now = isoTime(clock.now());
       const found = await deliveries.pending(queue.subscription.id, limit);
-      const due = found.filter(({ dueAt }) => dueAt <= now);
+      // New ones are due whatever the clock says: events of a ledger may be dated ahead of it when it was set back.
+      const due = found.filter((pending) => isNew(pending) || pending.dueAt <= now);
       isFull = due.length === limit;
-      const next = found[due.length];
+      const next = found.find((pending) => !due.includes(pending));
       if (next !== undefined) this.#setAlarm(queue, Date.parse(next.dueAt));
       await this.#take(queue, due);
     } catch (error) {
@@ -140,8 +144,8 @@ export class Sender {
     const positions = new Map<string, number>();
     const ready: PendingDelivery[] = [];
     for (const pending of due) {
-      const { place, origin, attempts } = pending.delivery;
-      if (place !== null && origin === 'log' && attempts === 0) {
+      const { place } = pending.delivery;
+      if (place !== null && isNew(pending)) {
         const position = positions.get(place.ledgerId) ?? (await this.#parts.position(place.ledgerId));
         positions.set(place.ledgerId, position);
         if (place.seq >= position) continue;
@@ -182,7 +186,7 @@ export class Sender {
     const pending = lane.waiting.shift();
     if (pending === undefined) {
       // Dropped while it waited for its turn.
-      this.#targets.done(queue.origin, lane, null);
+      this.#targets.done(queue.origin, lane, 'not_asked');
       return;
     }
     lane.isSending = true;
@@ -194,12 +198,14 @@ export class Sender {
       const fields = { err: error, subscription_id: queue.subscription.id, delivery_id: pending.delivery.id };
       this.#parts.log.warn(fields, 'a delivery could not be attempted; it is tried again');
     }
-    this.#targets.done(queue.origin, lane, outcome?.tookMs ?? null);
+    this.#targets.done(queue.origin, lane, tookOf(outcome));
     if (outcome?.verdict === 'gone') this.#track(this.#parts.gone(queue.subscription.id));
     this.#dispatch();
-    if (lane.recording !== null) await lane.recording;
-    const recording = this.#settle(queue, pending, outcome);
-    lane.recording = recording;
+    while (lane.recordings.length >= recordsAheadMax) await lane.recordings[0];
+    const recording = this.#settle(queue, pending, outcome).finally(() => {
+      lane.recordings.splice(lane.recordings.indexOf(recording), 1);
+    });
+    lane.recordings.push(recording);
     this.#track(recording);
     lane.isSending = false;
     if (lane.waiting.length > 0) this.#targets.ready(queue.origin, lane);
@@ -260,4 +266,14 @@ export class Sender {
       .finally(() => this.#underWay.delete(ended));
     this.#underWay.add(ended);
   }
+}
+
+/** Made by the log and not tried yet: these keep the order of their ledger. */
+function isNew({ delivery }: PendingDelivery): boolean {
+  return delivery.origin === 'log' && delivery.attempts === 0;
+}
+
+function tookOf(outcome: AttemptOutcome | null): Took {
+  if (outcome === null || outcome.verdict === 'dropped') return 'not_asked';
+  return outcome.tookMs ?? 'no_answer';
 }

@@ -12,6 +12,9 @@ const quickMs = 1_000;
 /** Targets that are remembered as quick. */
 const provenMax = 10_000;
 
+/** How a target took an attempt: milliseconds until it answered, or that it did not, or that nothing was sent to it. */
+export type Took = number | 'no_answer' | 'not_asked';
+
 interface Target<Lane> {
   readonly origin: string;
   readonly ready: Lane[];
@@ -73,8 +76,8 @@ export class Targets<Lane> {
     return lane;
   }
 
-  /** The lane has sent; the target took `tookMs` to answer, or gave none (null). */
-  done(origin: string, lane: Lane, tookMs: number | null): void {
+  /** The lane has sent, or had nothing to send after all. */
+  done(origin: string, lane: Lane, took: Took): void {
     const target = this.#targets.get(origin);
     if (target === undefined || !this.#atUnproven.has(lane)) throw new Error('the lane was not sending');
     this.#active -= 1;
@@ -83,8 +86,7 @@ export class Targets<Lane> {
     target.active -= 1;
     this.#quickRing.delete(target);
     this.#slowRing.delete(target);
-    this.#proven.delete(origin);
-    if (tookMs !== null && tookMs <= quickMs) this.#remember(origin);
+    if (took !== 'not_asked') this.#judge(origin, took);
     if (target.active === 0 && target.ready.length === 0) this.#targets.delete(origin);
     else this.#place(target);
   }
@@ -101,7 +103,9 @@ export class Targets<Lane> {
     (this.#proven.has(target.origin) ? this.#quickRing : this.#slowRing).add(target);
   }
 
-  #remember(origin: string): void {
+  #judge(origin: string, took: number | 'no_answer'): void {
+    this.#proven.delete(origin);
+    if (took === 'no_answer' || took > quickMs) return;
     if (this.#proven.size >= provenMax) {
       const oldest = this.#proven.values().next();
       if (!oldest.done) this.#proven.delete(oldest.value);

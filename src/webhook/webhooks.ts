@@ -24,6 +24,7 @@ import type { WebhookMeter } from './webhook-meter.ts';
 const newestKeptMs = 2_000;
 const subscriptionsAtOnce = 500;
 const retryMs = 1_000;
+const keptAliveEveryMs = 1_000;
 /** Main thread: listing a page of subscriptions or of ledgers. */
 const pageCostMs = 3;
 
@@ -156,6 +157,11 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     for (const { id } of this.#watches.all()) if (isGone(id)) this.#sender.drop(id);
   }
 
+  /** The subscription, while it is in force. */
+  subscription(id: string): SubscriptionRecord | undefined {
+    return this.#watches.get(id);
+  }
+
   /** Deliveries in memory. */
   get held(): number {
     return this.#sender.held;
@@ -164,8 +170,14 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   /** Begins nothing new and waits for what is under way, at most as long as an attempt may take. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true;
-    await Promise.all([this.#follower.stop(), this.#sender.stop()]);
-    await this.#parts.poster[Symbol.asyncDispose]();
+    // Clocks do not keep the process alive, and what is under way may be waiting for one.
+    const alive = setInterval(() => {}, keptAliveEveryMs);
+    try {
+      await Promise.all([this.#follower.stop(), this.#sender.stop()]);
+      await this.#parts.poster[Symbol.asyncDispose]();
+    } finally {
+      clearInterval(alive);
+    }
   }
 
   #noteNewest(ledgerId: string, seq: number): void {
