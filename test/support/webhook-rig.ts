@@ -86,6 +86,7 @@ export interface WebhookRigOptions {
   readonly monotonicMs?: () => number;
   readonly secretsKey?: Buffer;
   readonly production?: boolean;
+  readonly mine?: (id: string) => boolean;
 }
 
 /** Webhooks over memory stores and made-up receivers, under a clock that the test moves. */
@@ -111,9 +112,10 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     clock,
     log: createLog('info', { write: (line) => void logged.push(line) }),
     meter: { fannedOut: () => {}, attempted: (outcome) => void outcomes.push(outcome) },
-    mine: () => true,
+    mine: options.mine ?? (() => true),
     utilization: options.utilization ?? (() => 0),
     monotonicMs: options.monotonicMs ?? (() => clock.now()),
+    processorMs: () => clock.now(),
     poster: {
       post: async ({ url, headers, body, signal }: Post) => {
         if (!alive) return new Promise(() => {});

@@ -1,6 +1,17 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { append, buyer, createMaster, ledgerId, openLedger, supplier, uuid } from '../support/commands.ts';
+import {
+  append,
+  buyer,
+  createMaster,
+  delegate,
+  grant,
+  ledgerId,
+  openLedger,
+  revoke,
+  supplier,
+  uuid,
+} from '../support/commands.ts';
 import { faultyRecordStore, scriptedFaults } from '../support/store-faults.ts';
 import {
   answer,
@@ -273,6 +284,60 @@ describe('order', () => {
   });
 });
 
+test('a clock that was set back an hour holds nothing up', async () => {
+  const { world } = await subscribed(() => answer(200));
+  await world.run(append());
+  world.clock.jump(-hour);
+  await world.run(append(), append());
+  await world.quiet();
+  expect(world.posts.map(({ event }) => event.seq)).toEqual([3, 4, 5]);
+});
+
+describe('shards', () => {
+  test('a node follows and sends for what is its own, takes over what it is given, and gives up what it is not', async () => {
+    let own = new Set<string>();
+    const world = await orderWorld({ mine: (id) => own.has(id) });
+    const { id } = await world.subscribe(supplier, { url });
+    await world.run(append());
+    await world.quiet();
+    expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([0, 0]);
+
+    own = new Set([ledgerId]);
+    world.webhooks.takeOver((one) => one === ledgerId);
+    await world.quiet();
+    expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([0, 1]);
+
+    own = new Set([ledgerId, id]);
+    world.webhooks.takeOver((one) => one === id);
+    await world.quiet();
+    expect(world.posts.map(({ event }) => event.seq)).toEqual([3]);
+
+    own = new Set();
+    world.webhooks.giveUp(() => true);
+    await world.run(append());
+    await world.quiet();
+    expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([1, 1]);
+  });
+
+  test('two nodes that both believe to own a ledger record each delivery once', async () => {
+    const world = await orderWorld();
+    const other = world.restarted();
+    other.webhooks.start();
+    const { id } = await world.subscribe(supplier, { url });
+    other.webhooks.subscribed(world.webhooks.subscription(id) ?? expect.fail('it is not there'));
+    for (let round = 0; round < 20; round++) {
+      await Promise.all([world.run(append()), world.run(append())]);
+      other.webhooks.committed(ledgerId, []);
+    }
+    await world.quiet();
+    await other.quiet();
+    const { deliveries } = await world.deliveries(supplier, id);
+    expect(deliveries.map(({ status }) => status)).toEqual(Array(40).fill('DELIVERED'));
+    const arrived = [...world.posts, ...other.posts].map(({ event }) => event.seq);
+    expect(new Set(arrived)).toEqual(new Set(Array.from({ length: 40 }, (_, at) => at + 3)));
+  });
+});
+
 describe('shares', () => {
   /** Ledgers with a master each, and so many events at once. */
   async function manyLedgers(world: WebhookRig, count: number, first = 100): Promise<void> {
@@ -420,6 +485,21 @@ describe('redelivery', () => {
   });
 
   test('asks again whether the owner may read the event', async () => {
+    const world = await orderWorld();
+    await world.run(grant({ access: 'read' }));
+    const { id } = await world.subscribe(delegate);
+    await world.run(append());
+    await world.quiet();
+    await world.run(revoke());
+    const [first] = (await world.deliveries(delegate, id)).deliveries;
+    await redeliver(world, id, first?.id ?? '', delegate);
+    await world.quiet();
+    expect(world.posts).toHaveLength(1);
+    const { deliveries } = await world.deliveries(delegate, id);
+    expect(deliveries.map(({ status }) => status).sort()).toEqual(['DELIVERED', 'FAILED']);
+  });
+
+  test('is for deliveries of one’s own subscription', async () => {
     const world = await orderWorld();
     const { id } = await world.subscribe(supplier);
     await world.run(append());

@@ -1,0 +1,308 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { verifyWebhook } from '../../src/client/webhook.ts';
+import { append, newMaster, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
+import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+import { eventually, receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+let node: RunningTestNode;
+let base: string;
+let order: Order;
+let receiver: WebhookReceiver;
+
+beforeAll(async () => {
+  node = await runNode();
+  base = node.base;
+  order = await newOrder(base);
+});
+afterAll(() => node[Symbol.asyncDispose]());
+beforeEach(async () => {
+  receiver = await receiveWebhooks();
+});
+afterEach(() => receiver[Symbol.asyncDispose]());
+
+const subscribe = (by: Party, body: Fields = {}) =>
+  rest(base, 'POST', '/v1/webhooks', { headers: by.bearer, body: { url: receiver.url, ...body } });
+
+const deliveriesOf = async (by: Party, id: string, query = '') =>
+  (await done(base, 'GET', `/v1/webhooks/${id}/deliveries${query}`, { headers: by.bearer })).rows('deliveries');
+
+const act = (by: Party, path: string, headers: Record<string, string> = {}) =>
+  rest(base, 'POST', path, { headers: { ...by.bearer, ...headers } });
+
+describe('a subscription', () => {
+  test('is made, listed, and gives its secret once', async () => {
+    const by = await newParty(base);
+    const made = await subscribe(by, { event_types: ['A', 'B', 'A'] });
+    expect(made.body).toEqual({
+      id: shape.uuid,
+      url: receiver.url,
+      event_types: ['A', 'B'],
+      ledger_id: null,
+      active: true,
+      created_at: shape.time,
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+      note: expect.any(String),
+    });
+    const listed = await done(base, 'GET', '/v1/webhooks', { headers: by.bearer });
+    const { secret, note, ...shown } = made.body;
+    expect(listed.body).toEqual({ count: 1, subscriptions: [shown] });
+    expect(note).not.toBe('');
+    expect(node.lines.join()).not.toContain(String(secret));
+    const removed = await rest(base, 'DELETE', `/v1/webhooks/${made.text('id')}`, { headers: by.bearer });
+    expect([removed.status, removed.raw]).toEqual([204, '']);
+    const after = await done(base, 'GET', '/v1/webhooks', { headers: by.bearer });
+    expect(after.body).toEqual({ count: 1, subscriptions: [{ ...shown, active: false }] });
+  });
+
+  test('sent again with its key is the same, with the same secret', async () => {
+    const by = await newParty(base);
+    const headers = { ...by.bearer, 'idempotency-key': randomUUID() };
+    const twice = [];
+    for (let at = 0; at < 2; at++) {
+      twice.push(await rest(base, 'POST', '/v1/webhooks', { headers, body: { url: receiver.url } }));
+    }
+    expect(twice[1]?.body).toEqual(twice[0]?.body);
+    const listed = await done(base, 'GET', '/v1/webhooks', { headers: by.bearer });
+    expect(listed.body.count).toBe(1);
+  });
+
+  test.each([
+    [{ url: 'ftp://example.com/' }, 'url'],
+    [{ url: 'http://8.8.8.8/' }, 'url'],
+    [{ url: 'http://user:secret@127.0.0.1/' }, 'url'],
+    [{ url: `https://example.com/${'a'.repeat(2_040)}` }, 'url'],
+    [{ event_types: ['no spaces'] }, 'event_types[0]'],
+    [{ event_types: Array.from({ length: 101 }, (_, at) => `T${at}`) }, 'event_types'],
+    [{ ledger_id: 'no id' }, 'ledger_id'],
+    [{ secret: 'mine' }, 'secret'],
+  ])('of %j is refused', async (body, field) => {
+    const answer = await subscribe(order.buyer, body);
+    expectRefused(answer, 400, 'invalid_argument');
+    expect((answer.body.error as { details: Fields }).details.field).toBe(field);
+  });
+
+  test('to the service’s own ports is refused', async () => {
+    for (const own of [base, node.opsBase, `http://${node.grpcAddress}`]) {
+      const { port } = new URL(own);
+      for (const host of ['127.0.0.1', 'localhost', '127.1', '[::1]', 'localhost.'])
+        expectRefused(await subscribe(order.buyer, { url: `http://${host}:${port}/` }), 400, 'invalid_argument');
+    }
+  });
+
+  test('to a ledger that its owner may not read is refused as one that does not exist', async () => {
+    const stranger = await newParty(base);
+    for (const ledgerId of [order.ledgerId, randomUUID()]) {
+      const answer = await subscribe(stranger, { ledger_id: ledgerId });
+      expectRefused(answer, 404, 'not_found');
+      expect((answer.body.error as { details: Fields }).details).toEqual({ field: 'ledger_id' });
+    }
+  });
+
+  test('belongs to its owner: to everyone else it is not there', async () => {
+    const made = await subscribe(order.buyer);
+    const id = made.text('id');
+    await receiver.until(0);
+    const calls = (by: Party, of: string) => [
+      rest(base, 'GET', `/v1/webhooks/${of}/deliveries`, { headers: by.bearer }),
+      act(by, `/v1/webhooks/${of}/test`),
+      act(by, `/v1/webhooks/${of}/deliveries/${randomUUID()}/redeliver`),
+      rest(base, 'DELETE', `/v1/webhooks/${of}`, { headers: by.bearer }),
+    ];
+    const strangers = await Promise.all(calls(order.supplier, id));
+    const nowhere = await Promise.all(calls(order.supplier, randomUUID()));
+    for (const [at, answer] of strangers.entries()) {
+      expectRefused(answer, 404, 'not_found');
+      const message = (from: typeof answer) => (from.body.error as Fields).message;
+      expect(message(answer)).toBe(message(nowhere[at] ?? answer));
+    }
+    const listed = await done(base, 'GET', '/v1/webhooks', { headers: order.supplier.bearer });
+    expect(listed.rows('subscriptions').map((subscription) => subscription.id)).not.toContain(id);
+    await rest(base, 'DELETE', `/v1/webhooks/${id}`, { headers: order.buyer.bearer });
+  });
+
+  test('and everything about it takes an API key', async () => {
+    const id = randomUUID();
+    for (const [method, path] of [
+      ['POST', '/v1/webhooks'],
+      ['GET', '/v1/webhooks'],
+      ['DELETE', `/v1/webhooks/${id}`],
+      ['GET', `/v1/webhooks/${id}/deliveries`],
+      ['POST', `/v1/webhooks/${id}/test`],
+      ['POST', `/v1/webhooks/${id}/deliveries/${id}/redeliver`],
+    ] as const)
+      expectRefused(await rest(base, method, path), 401, 'unauthenticated');
+  });
+
+  test('that has ended is not tested, redelivered or ended again', async () => {
+    const made = await subscribe(order.buyer);
+    const id = made.text('id');
+    await rest(base, 'DELETE', `/v1/webhooks/${id}`, { headers: order.buyer.bearer });
+    const calls = [
+      rest(base, 'DELETE', `/v1/webhooks/${id}`, { headers: order.buyer.bearer }),
+      act(order.buyer, `/v1/webhooks/${id}/test`),
+      act(order.buyer, `/v1/webhooks/${id}/deliveries/${randomUUID()}/redeliver`),
+    ];
+    for (const call of calls) expectRefused(await call, 404, 'not_found');
+    expect(await deliveriesOf(order.buyer, id)).toEqual([]);
+  });
+});
+
+describe('a delivery', () => {
+  test('follows an append, verifies with the client, and is listed', async () => {
+    const made = await subscribe(order.buyer, { ledger_id: order.ledgerId, event_types: ['SHIPMENT_DISPATCHED'] });
+    const master = await newMaster(order);
+    const appended = await append(master, order.supplier, 'SHIPMENT_DISPATCHED', { cartons: 12, weight: 1.5 });
+    await receiver.until(1);
+    const [webhook] = receiver.received;
+    if (webhook === undefined) throw new Error('nothing came');
+    const { event } = verifyWebhook(made.text('secret'), webhook.headers, webhook.raw);
+    expect(event).toEqual({
+      id: appended.text('event_id'),
+      ledgerId: order.ledgerId,
+      eventType: 'SHIPMENT_DISPATCHED',
+      payload: { cartons: 12, weight: 1.5, ...master.injected },
+      actorId: order.supplier.actorId,
+      createdAt: appended.text('created_at'),
+      seq: appended.body.seq,
+      masterId: master.uuid,
+      hash: appended.text('hash'),
+    });
+    expect(webhook.raw.toString()).not.toMatch(/prev_hash|authority|ip_address/);
+    const listed = await eventually(
+      () => deliveriesOf(order.buyer, made.text('id')),
+      ([first]) => first?.status === 'DELIVERED',
+    );
+    expect(listed).toEqual([
+      {
+        id: shape.uuid,
+        event_id: event.id,
+        ledger_id: order.ledgerId,
+        event_type: 'SHIPMENT_DISPATCHED',
+        status: 'DELIVERED',
+        attempt: 0,
+        last_error: null,
+        last_response_status: 200,
+        created_at: shape.time,
+        next_attempt_at: null,
+        delivered_at: shape.time,
+      },
+    ]);
+    await rest(base, 'DELETE', `/v1/webhooks/${made.text('id')}`, { headers: order.buyer.bearer });
+  });
+
+  test('that fails waits half a minute for its retry', async () => {
+    receiver.answer = 500;
+    const made = await subscribe(order.buyer, { ledger_id: order.ledgerId });
+    const master = await newMaster(order);
+    await receiver.until(1);
+    const [first] = await eventually(
+      () => deliveriesOf(order.buyer, made.text('id')),
+      ([delivery]) => delivery?.last_response_status === 500,
+    );
+    expect(first).toMatchObject({ status: 'PENDING', attempt: 0, last_error: 'The receiver answered 500.' });
+    const waitMs = Date.parse(String(first?.next_attempt_at)) - Date.parse(String(first?.created_at));
+    expect(waitMs).toBeGreaterThanOrEqual(30_000);
+    expect(waitMs).toBeLessThan(35_000);
+    expect(master.uuid).toBe(receiver.received[0]?.event.master_id);
+    await rest(base, 'DELETE', `/v1/webhooks/${made.text('id')}`, { headers: order.buyer.bearer });
+  });
+
+  test('of a test is a PING; sent again with its key it is the same', async () => {
+    const made = await subscribe(order.buyer, { event_types: ['NEVER'] });
+    const id = made.text('id');
+    const key = { 'idempotency-key': randomUUID() };
+    const [one, two] = [
+      await act(order.buyer, `/v1/webhooks/${id}/test`, key),
+      await act(order.buyer, `/v1/webhooks/${id}/test`, key),
+    ];
+    expect(one?.body).toMatchObject({ event_type: 'PING', ledger_id: null, attempt: 0 });
+    expect(two?.text('id')).toBe(one?.text('id'));
+    await receiver.until(1);
+    const listed = await eventually(
+      () => deliveriesOf(order.buyer, id),
+      ([first]) => first?.status === 'DELIVERED',
+    );
+    expect(listed).toHaveLength(1);
+
+    const again = await act(order.buyer, `/v1/webhooks/${id}/deliveries/${one?.text('id')}/redeliver`);
+    expect(again.body).toMatchObject({ event_id: one?.text('event_id'), event_type: 'PING' });
+    await receiver.until(2);
+    expect(receiver.received[1]?.event.id).toBe(receiver.received[0]?.event.id);
+    await eventually(
+      () => deliveriesOf(order.buyer, id),
+      (all) => all.every(({ status }) => status === 'DELIVERED'),
+    );
+    expect((await deliveriesOf(order.buyer, id, '?limit=1&order=desc'))[0]?.id).toBe(again.text('id'));
+    expect((await deliveriesOf(order.buyer, id, '?limit=1&offset=1'))[0]?.id).toBe(again.text('id'));
+    await rest(base, 'DELETE', `/v1/webhooks/${id}`, { headers: order.buyer.bearer });
+  });
+
+  test('goes to delegates as long as their grant holds, over the real doors', async () => {
+    const auditor = await newParty(base);
+    const [master, sibling] = [await newMaster(order), await newMaster(order)];
+    const body = {
+      master_id: master.uuid,
+      delegate_actor_id: auditor.actorId,
+      role: 'AUDITOR',
+      permissions: { access: 'read' },
+    };
+    const signed = {
+      traceledger_master_id: master.uuid,
+      delegate_actor_id: auditor.actorId,
+      role: 'AUDITOR',
+      permissions: { access: 'read' },
+    };
+    const grant = () => ({
+      headers: signedBy(order.supplier, 'MASTER_DELEGATION_GRANTED', order.ledgerId, signed),
+      body,
+    });
+    await done(base, 'POST', '/v1/delegation/master', grant());
+    await subscribe(auditor);
+    await append(sibling, order.supplier, 'SIBLING', {});
+    await append(master, order.supplier, 'OWN', {});
+    await receiver.until(1);
+    const revoked = { delegate_actor_id: auditor.actorId, traceledger_master_id: master.uuid };
+    await done(base, 'PATCH', '/v1/delegation/master', {
+      headers: signedBy(order.supplier, 'MASTER_DELEGATION_REVOKED', order.ledgerId, revoked),
+      body: { master_id: master.uuid, delegate_actor_id: auditor.actorId },
+    });
+    await append(master, order.supplier, 'AFTER', {});
+    await done(base, 'POST', '/v1/delegation/master', grant());
+    await append(master, order.supplier, 'GRANTED_AGAIN', {});
+    await receiver.until(2);
+    await eventually(
+      async () => receiver.received.map(({ event }) => event.event_type),
+      (types) => types.includes('GRANTED_AGAIN'),
+    );
+    const types = receiver.received.map(({ event }) => event.event_type);
+    expect(types[0]).toBe('OWN');
+    expect(types).not.toContain('SIBLING');
+  });
+});
+
+test('production mode takes https on public addresses alone', async () => {
+  await using production = await runNode({
+    env: {
+      SVC_MODE: 'production',
+      TLS_TERMINATED: '1',
+      AUTHORITY_KEY_FILE: `${node.dataDir}/authority.pem`,
+      SECRETS_KEY_FILE: `${node.dataDir}/secrets.key`,
+    },
+  });
+  const by = await newParty(production.base);
+  for (const url of [
+    receiver.url,
+    'https://127.0.0.1/',
+    'https://0x7f000001/',
+    'https://localhost/',
+    'https://[::ffff:127.0.0.1]/',
+  ]) {
+    const answer = await rest(production.base, 'POST', '/v1/webhooks', { headers: by.bearer, body: { url } });
+    expectRefused(answer, 400, 'invalid_argument');
+  }
+  const body = { url: 'https://hooks.example/ledger' };
+  await done(production.base, 'POST', '/v1/webhooks', { headers: by.bearer, body });
+  expect(receiver.connections()).toBe(0);
+});

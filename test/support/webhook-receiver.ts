@@ -1,0 +1,77 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Fields } from './parties-rest.ts';
+
+export interface ReceivedWebhook {
+  readonly headers: IncomingHttpHeaders;
+  readonly raw: Buffer;
+  readonly path: string;
+  readonly event: Fields;
+}
+
+/** A receiver of webhooks on loopback. */
+export interface WebhookReceiver extends AsyncDisposable {
+  readonly url: string;
+  readonly received: ReceivedWebhook[];
+  /** Connections that were ever made to it. */
+  readonly connections: () => number;
+  /** What it answers from now on; null: nothing at all. */
+  answer: number | null;
+  /** Resolves when so many have come; rejects after 15 s. */
+  until(count: number): Promise<void>;
+}
+
+export async function receiveWebhooks(port = 0): Promise<WebhookReceiver> {
+  const received: ReceivedWebhook[] = [];
+  const waiting = new Set<() => void>();
+  let connections = 0;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const raw = Buffer.concat(chunks);
+      const { event } = JSON.parse(raw.toString()) as { event: Fields };
+      received.push({ headers: request.headers, raw, path: request.url ?? '', event });
+      if (receiver.answer !== null) response.writeHead(receiver.answer).end();
+      for (const look of waiting) look();
+    });
+  });
+  server.on('connection', () => {
+    connections += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const receiver: WebhookReceiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    received,
+    connections: () => connections,
+    answer: 200,
+    until: (count) =>
+      new Promise((resolve, reject) => {
+        const late = setTimeout(() => reject(new Error(`${received.length} of ${count} webhooks came`)), 15_000);
+        const look = () => {
+          if (received.length < count) return;
+          clearTimeout(late);
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    },
+  };
+  return receiver;
+}
+
+/** Asks again until what is asked for is so; throws after 15 s with what there was. */
+export async function eventually<T>(ask: () => Promise<T>, isSo: (answer: T) => boolean): Promise<T> {
+  const end = Date.now() + 15_000;
+  for (;;) {
+    const answer = await ask();
+    if (isSo(answer)) return answer;
+    if (Date.now() > end) throw new Error(`still ${JSON.stringify(answer)}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
