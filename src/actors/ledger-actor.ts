@@ -167,8 +167,12 @@ export class LedgerActor {
       if (!this.#dropLate()) break;
       const context = { reads, authority: authority(), now: clock.now(), random };
       const turn = decideTurn(this.#ledger.state, this.#batch, context);
-      for (const verdict of turn.verdicts) if (verdict.kind === 'replayed') replays.push(this.#replay(verdict));
-      this.#batch = turn.verdicts.filter(({ kind }) => kind !== 'replayed').map(({ letter }) => letter);
+      const fresh: Letter[] = [];
+      for (const verdict of turn.verdicts) {
+        if (verdict.kind === 'replayed') replays.push(this.#replay(verdict));
+        else fresh.push(verdict.letter);
+      }
+      this.#batch = fresh;
       const written = await this.#write(claim, turn);
       if (written === 'stands') {
         this.#lostRaces = 0;
@@ -184,7 +188,7 @@ export class LedgerActor {
         await this.#backOff();
       }
     }
-    await Promise.all(replays);
+    if (replays.length > 0) await Promise.all(replays);
   }
 
   /**

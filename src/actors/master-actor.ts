@@ -76,9 +76,9 @@ export class MasterActor {
     this.#state = this.#working;
   }
 
-  async saveWhenDue(): Promise<void> {
+  saveWhenDue(): Promise<void> | undefined {
     const state = this.#state;
-    if (state !== null) await this.#saving.saveWhenDue(state.masterSeq, () => snapshotOf(state));
+    return state === null ? undefined : this.#saving.saveWhenDue(state.masterSeq, () => snapshotOf(state));
   }
 
   async saveWhenLeaving(): Promise<void> {
