@@ -110,6 +110,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     const wrong = [
       {},
       { CASSANDRA_CONTACT_POINTS: ' , ' },
+      { CASSANDRA_CONTACT_POINTS: 'a:9042,b:9043' },
       { ...points, CASSANDRA_KEYSPACE: 'x; DROP TABLE y' },
       { ...points, CASSANDRA_CONSISTENCY: 'ONE' },
       { ...points, CASSANDRA_ALLOW: 'everything' },

@@ -3,7 +3,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { AvoidingPolicy } from './avoiding-policy.ts';
 import { Circuit, DeadlinePassed, type Health } from './circuit.ts';
 import { type CqlSession, type Decision, type Row, type Statement, Undecided } from './session.ts';
-import type { CassandraSettings } from './settings.ts';
+import { type CassandraSettings, portOf } from './settings.ts';
 
 /** A read that takes longer than this on a node is given up; Cassandra's own limit is 5 s. */
 const readTimeoutMs = 2_500;
@@ -37,6 +37,8 @@ export function createClient(
   return new cassandra.Client({
     contactPoints: [...settings.contactPoints],
     localDataCenter: settings.localDataCenter,
+    // Nodes tell of each other by address alone: without this the driver takes the others to be on 9042.
+    protocolOptions: { port: portOf(settings.contactPoints[0] ?? '') },
     ...(keyspace === null ? {} : { keyspace }),
     ...(settings.login === null ? {} : { credentials: { ...settings.login } }),
     ...(settings.tlsCa === null ? {} : { sslOptions: { ca: [settings.tlsCa], rejectUnauthorized: true } }),

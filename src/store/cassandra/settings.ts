@@ -5,12 +5,14 @@ import { StartError } from '../start-error.ts';
 export type Override = 'paxos-v1' | 'periodic-commit-log';
 const overrides: readonly Override[] = ['paxos-v1', 'periodic-commit-log'];
 
+const defaultPort = 9_042;
+
 /** How many replicas decide: those of the local data centre (one of it), or those of all of them. */
 export type Reach = 'local' | 'global';
 
 /** Where Cassandra is and how it is spoken to. */
 export interface CassandraSettings {
-  /** `host` or `host:port`; at least one. */
+  /** `host` or `host:port`; at least one, all with one port. */
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
   readonly keyspace: string;
@@ -31,6 +33,10 @@ export function cassandraSettings(env: { readonly [name: string]: string | undef
   const contactPoints = list(env.CASSANDRA_CONTACT_POINTS);
   if (contactPoints.length === 0)
     throw new StartError('Set CASSANDRA_CONTACT_POINTS to the addresses of Cassandra, as host:port,host:port.');
+  if (new Set(contactPoints.map(portOf)).size > 1)
+    throw new StartError(
+      'Name all of CASSANDRA_CONTACT_POINTS with the same port: nodes tell of each other without one.',
+    );
   const reach = env.CASSANDRA_CONSISTENCY || 'local';
   if (reach !== 'local' && reach !== 'global')
     throw new StartError('Set CASSANDRA_CONSISTENCY to local (LOCAL_QUORUM, LOCAL_SERIAL) or global (QUORUM, SERIAL).');
@@ -47,6 +53,12 @@ export function cassandraSettings(env: { readonly [name: string]: string | undef
     tlsCa: env.CASSANDRA_TLS_CA_FILE ? fileText('CASSANDRA_TLS_CA_FILE', env.CASSANDRA_TLS_CA_FILE) : null,
     allow: new Set(list(env.CASSANDRA_ALLOW).map(checkedOverride)),
   };
+}
+
+/** The port of `host:port`, `[address]:port`, or a host alone. */
+export function portOf(contactPoint: string): number {
+  const port = /^(?:\[[^\]]*\]|[^:]*):(\d+)$/.exec(contactPoint)?.[1];
+  return port === undefined ? defaultPort : Number(port);
 }
 
 /** The name of a keyspace goes into statements as it is, so it has to be a plain one. */
