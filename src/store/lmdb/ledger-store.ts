@@ -69,6 +69,8 @@ export class LmdbLedgerStore implements LedgerStore {
   }
 
   async #claim(ledgerId: string): Promise<Claim> {
+    // Asked before the head is read: after a failed write LMDB may refuse reads as well.
+    this.#commits.checkUsable();
     const key = ledgerKey(ledgerId);
     for (let attempt = 0; attempt < CLAIM_ATTEMPTS_MAX; attempt++) {
       const { version, head } = this.#freshHead(key);
