@@ -50,12 +50,22 @@ export class Follower {
   readonly #waiting = new Set<string>();
   readonly #running = new Set<string>();
   readonly #cursors = new Map<string, Cursor>();
+  #isOpen = false;
   #stopped = false;
   #idle = Promise.withResolvers<void>();
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
     this.#idle.resolve();
+  }
+
+  /**
+   * Begins. Not before every subscription in force is known: a cursor that moves on for some of them would leave the others' events
+   * behind.
+   */
+  open(): void {
+    this.#isOpen = true;
+    this.#startWaiting();
   }
 
   /** Looks whether the ledger has events behind its cursor. */
@@ -85,6 +95,7 @@ export class Follower {
   }
 
   #startWaiting(): void {
+    if (!this.#isOpen) return;
     for (const ledgerId of this.#waiting) {
       if (this.#running.size >= ledgersAtOnce) return;
       if (this.#running.has(ledgerId)) continue;
@@ -115,7 +126,8 @@ export class Follower {
     await pace.take(batchEvents * eventCostMs);
     if (!watches.isWatched(ledgerId)) {
       this.#cursors.delete(ledgerId);
-      await cursors.remove(ledgerId);
+      // A cursor lost too early would send again what happened since the subscription was made; one left behind does no harm.
+      if (watches.isComplete) await cursors.remove(ledgerId);
       return false;
     }
     const cursor = this.#cursors.get(ledgerId) ?? (await this.#findCursor(ledgerId));

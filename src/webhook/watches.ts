@@ -16,8 +16,9 @@ interface WatchingActor {
  * Which subscriptions watch which ledger, in memory. A subscription that names a ledger watches that one; any other watches
  * its owner's ledgers: the list beside the log, and from then on what commits add to it.
  *
- * Invariant: once a subscription is in, a ledger that its owner comes to read afterwards is watched as soon as that was committed, and one
- * from before as soon as `list` has come to it; each is told to `found`.
+ * Invariants: once a subscription is in, a ledger that its owner comes to read afterwards is watched as soon as that was committed, and one
+ * from before as soon as `list` has come to it; each is told to `found`. `of` never leaves a subscription out: as long as its owner's ledgers
+ * are still being listed it counts as a watcher of every ledger, and who may read decides.
  */
 export class Watches {
   readonly #ledgers: LedgerStore;
@@ -26,6 +27,7 @@ export class Watches {
   readonly #byLedger = new Map<string, Set<string>>();
   readonly #actors = new Map<string, WatchingActor>();
   readonly #actorsByLedger = new Map<string, Set<string>>();
+  readonly #unlisted = new Set<string>();
 
   /** `found` is told of every ledger that a subscription has come to watch. */
   constructor(ledgers: LedgerStore, found: (ledgerId: string) => void) {
@@ -47,11 +49,17 @@ export class Watches {
     yield* this.#actorsByLedger.keys();
   }
 
+  /** Whether somebody is known to watch the ledger. */
   isWatched(ledgerId: string): boolean {
     return this.#byLedger.has(ledgerId) || this.#actorsByLedger.has(ledgerId);
   }
 
-  /** The subscriptions that watch a ledger now. */
+  /** Whether all lists have been read: only then `isWatched` knows of everybody. */
+  get isComplete(): boolean {
+    return this.#unlisted.size === 0;
+  }
+
+  /** The subscriptions that watch a ledger now, and those that may. */
   of(ledgerId: string): SubscriptionRecord[] {
     const found: SubscriptionRecord[] = [];
     const add = (ids: Iterable<string>) => {
@@ -61,7 +69,7 @@ export class Watches {
       }
     };
     add(this.#byLedger.get(ledgerId) ?? none);
-    for (const actorId of this.#actorsByLedger.get(ledgerId) ?? none)
+    for (const actorId of new Set([...(this.#actorsByLedger.get(ledgerId) ?? none), ...this.#unlisted]))
       add(this.#actors.get(actorId)?.subscriptions ?? none);
     return found;
   }
@@ -75,22 +83,33 @@ export class Watches {
       this.#found(subscription.ledgerId);
       return false;
     }
-    const actor = this.#actors.get(subscription.actorId) ?? { subscriptions: new Set(), ledgers: new Set() };
-    this.#actors.set(subscription.actorId, actor);
+    const known = this.#actors.get(subscription.actorId);
+    const actor = known ?? { subscriptions: new Set(), ledgers: new Set() };
     actor.subscriptions.add(subscription.id);
-    for (const ledgerId of actor.ledgers) this.#found(ledgerId);
-    return actor.subscriptions.size === 1;
+    if (known !== undefined) {
+      for (const ledgerId of actor.ledgers) this.#found(ledgerId);
+      return false;
+    }
+    this.#actors.set(subscription.actorId, actor);
+    this.#unlisted.add(subscription.actorId);
+    return true;
   }
 
   /** Lists what an actor read before. `rest` is waited for between pages, so that long lists hold nobody up. */
   async list(actorId: string, rest: () => Promise<void>): Promise<void> {
+    const actor = this.#actors.get(actorId);
     let from: string | undefined;
-    for (;;) {
+    // An actor that was taken out, and maybe in again, meanwhile is none of this list's business any more.
+    while (actor !== undefined && this.#actors.get(actorId) === actor) {
       const page = { limit: linesAtOnce, ...(from === undefined ? {} : { from, offset: 1 }) };
       const lines = await this.#ledgers.lines(names.ledgersOf(actorId), page);
+      if (this.#actors.get(actorId) !== actor) return;
       for (const line of lines) this.#note(actorId, (JSON.parse(line.value) as LedgerLine).ledgerId);
       from = lines.at(-1)?.order;
-      if (lines.length < linesAtOnce) return;
+      if (lines.length < linesAtOnce) {
+        this.#unlisted.delete(actorId);
+        return;
+      }
       await rest();
     }
   }
@@ -120,6 +139,7 @@ export class Watches {
     actor.subscriptions.delete(subscriptionId);
     if (actor.subscriptions.size > 0) return [];
     this.#actors.delete(subscription.actorId);
+    this.#unlisted.delete(subscription.actorId);
     for (const ledgerId of actor.ledgers) removeFrom(this.#actorsByLedger, ledgerId, subscription.actorId);
     return [...actor.ledgers].filter((ledgerId) => !this.isWatched(ledgerId));
   }

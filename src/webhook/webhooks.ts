@@ -101,15 +101,19 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
 
   /** Looks through all subscriptions in force: whose ledgers are watched, and what waits to be sent. Goes on in the background. */
   start(): void {
-    void this.#again('finding subscriptions', async () => {
+    void this.#findSubscriptions().then(() => {
+      this.#follower.open();
+      for (const { id } of this.#watches.all()) this.#sender.wake(id);
+    });
+  }
+
+  #findSubscriptions(): Promise<void> {
+    return this.#again('finding subscriptions', async () => {
       let after: SubscriptionRecord | null = null;
       for (;;) {
         await this.#pace.take(pageCostMs);
         const page: SubscriptionRecord[] = await this.#subscriptions.inForce(subscriptionsAtOnce, after);
-        for (const subscription of page) {
-          this.subscribed(subscription);
-          this.#sender.wake(subscription.id);
-        }
+        for (const subscription of page) this.subscribed(subscription);
         after = page.at(-1) ?? null;
         if (page.length < subscriptionsAtOnce) return;
       }
@@ -145,8 +149,13 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     this.#sender.wake(subscriptionId);
   }
 
-  /** This node works for more ids than before: `isNew` says which. Subscriptions that other nodes have made are found by `start`. */
-  takeOver(isNew: (id: string) => boolean): void {
+  /**
+   * This node is to work for more ids than before: `isNew` says which. Finds the subscriptions that other nodes have made meanwhile; `own` is
+   * called when that is done, and only from then on `mine` may say so: a cursor must not move on without them.
+   */
+  async takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void> {
+    await this.#findSubscriptions();
+    own();
     for (const ledgerId of this.#watches.watchedLedgers()) if (isNew(ledgerId)) this.#follower.wake(ledgerId);
     for (const { id } of this.#watches.all()) if (isNew(id)) this.#sender.wake(id);
   }
