@@ -55,6 +55,7 @@ export interface WebhookRig {
   readonly posts: SeenPost[];
   readonly outcomes: AttemptOutcome[];
   readonly logged: string[];
+  readonly secretsKey: Buffer;
   /** By URL; who is not in it answers 200. */
   readonly receivers: Map<string, Receiver>;
   readonly webhooks: Webhooks;
@@ -87,6 +88,8 @@ export interface WebhookRigOptions {
   readonly secretsKey?: Buffer;
   readonly production?: boolean;
   readonly mine?: (id: string) => boolean;
+  /** Whether it is started; a process that begins anew on old data is started by the test. */
+  readonly started?: boolean;
 }
 
 /** Webhooks over memory stores and made-up receivers, under a clock that the test moves. */
@@ -128,6 +131,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
       [Symbol.asyncDispose]: async () => {},
     },
   });
+  if (options.started !== false) webhooks.start();
   const directory = base.directory({ outbox: webhooks });
   const policy = { production: options.production ?? false, ownPorts: () => new Set([8080]) };
   const api = webhookService(records, memory, reading, secrets, policy, webhooks);
@@ -164,6 +168,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     posts,
     outcomes,
     logged,
+    secretsKey,
     receivers,
     webhooks,
     api,
@@ -184,7 +189,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     kill: () => {
       alive = false;
     },
-    restarted: () => webhookRig({ rig: base, records, secretsKey }),
+    restarted: () => webhookRig({ rig: base, records, secretsKey, started: false }),
   };
 }
 

@@ -40,6 +40,24 @@ describe('which events a subscription gets', () => {
     expect(typesOf(world)).toEqual(['AFTER']);
   });
 
+  test('not what happened long before it and is only now being fanned out for others', async () => {
+    const world = await orderWorld();
+    await world.subscribe(supplier, { url: 'https://one.example/' });
+    await world.quiet();
+    world.kill();
+    const unseen = world.rig.directory();
+    await unseen.submit(append({ eventType: 'OLD' }));
+    await world.clock.advance(60_000);
+    const next = world.restarted();
+    await next.subscribe(supplier, { url: 'https://two.example/' });
+    next.webhooks.start();
+    await next.run(append({ eventType: 'NEW' }));
+    await next.quiet();
+    const got = (host: string) =>
+      next.posts.filter(({ url }) => url.includes(host)).map((post) => post.event.event_type);
+    expect([got('one'), got('two')]).toEqual([['OLD', 'NEW'], ['NEW']]);
+  });
+
   test('an event that was dated before the subscription and written after it', async () => {
     const hold = Promise.withResolvers<void>();
     let held = false;
@@ -174,6 +192,68 @@ describe('which events a subscription gets', () => {
       const seqs = world.posts.filter(({ url }) => url.includes(host)).map(({ event }) => event.seq);
       expect(seqs).toEqual(Array.from({ length: 1_000 }, (_, at) => at + 3));
     }
+  });
+});
+
+describe('while it is not known yet who watches what', () => {
+  test('a subscription whose owner’s ledgers are still being listed misses nothing of a ledger that another one watches', async () => {
+    const listed = Promise.withResolvers<void>();
+    const world = webhookRig({
+      wrapLedgers: (inner) =>
+        storeWith(inner, {
+          lines: async (list, page) => {
+            await listed.promise;
+            return inner.lines(list, page);
+          },
+        }),
+    });
+    await world.run(openLedger(), createMaster());
+    await world.subscribe(buyer, { ledgerId, url: 'https://one.example/' });
+    await world.subscribe(supplier, { url: 'https://two.example/' });
+    await world.subscribe(stranger, { url: 'https://stranger.example/' });
+    await world.run(append({ eventType: 'MEANWHILE' }));
+    await world.quiet();
+    listed.resolve();
+    await world.run(append({ eventType: 'AFTERWARDS' }));
+    await world.quiet();
+    const got = (host: string) =>
+      world.posts.filter(({ url }) => url.includes(host)).map(({ event }) => event.event_type);
+    expect(got('one')).toEqual(['MEANWHILE', 'AFTERWARDS']);
+    expect(got('two')).toEqual(['MEANWHILE', 'AFTERWARDS']);
+    expect(got('stranger')).toEqual([]);
+  });
+
+  test('events that are appended while a node that begins still looks for its subscriptions reach all of them', async () => {
+    const first = await orderWorld();
+    await first.subscribe(buyer, { url: 'https://one.example/' });
+    await first.subscribe(supplier, { ledgerId, url: 'https://two.example/' });
+    first.kill();
+    const found = Promise.withResolvers<void>();
+    const world = webhookRig({
+      rig: first.rig,
+      records: first.records,
+      secretsKey: first.secretsKey,
+      wrapRecords: (inner) => ({
+        get: (kind, id) => inner.get(kind, id),
+        find: async (kind, lookup, page) => {
+          if (lookup.name === 'in_force') await found.promise;
+          return inner.find(kind, lookup, page);
+        },
+        remove: (kind, id, version) => inner.remove(kind, id, version),
+        sweep: (now, limit) => inner.sweep(now, limit),
+        put: (write) => inner.put(write),
+      }),
+    });
+    await world.subscribe(supplier, { ledgerId, url: 'https://three.example/' });
+    await world.run(append());
+    await world.quiet();
+    found.resolve();
+    await world.quiet();
+    expect(world.posts.map(({ url }) => new URL(url).hostname).sort()).toEqual([
+      'one.example',
+      'three.example',
+      'two.example',
+    ]);
   });
 });
 
