@@ -19,6 +19,7 @@ import type { LedgerReading } from './ledger-reading.ts';
 import { checkOrder } from './list-page.ts';
 import type { SecretBox } from './secret-box.ts';
 import { type SubscriptionRecord, secretContext, subscriptionsIn } from './subscription-record.ts';
+import { deliveryMessage, subscriptionMessage } from './webhook-message.ts';
 import { checkTarget, type TargetPolicy } from './webhook-target.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
@@ -30,7 +31,6 @@ const eventTypesMax = 100;
 const seenMax = 500;
 
 const note = 'Store this secret now: it is not shown again.';
-const endedError = 'The subscription has ended.';
 
 /** Webhooks (spec, Endpoints and Webhook delivery). */
 export function webhookService(
@@ -186,33 +186,4 @@ async function headOf(ledgers: LedgerStore, ledgerId: string): Promise<Record<st
 
 function seenNow(work: WebhookWork): Record<string, number> {
   return Object.fromEntries([...work.newestSeqs()].slice(-seenMax));
-}
-
-function subscriptionMessage(subscription: SubscriptionRecord) {
-  return {
-    id: subscription.id,
-    url: subscription.url,
-    active: subscription.endedAt === null,
-    eventTypes: [...subscription.eventTypes],
-    ledgerId: subscription.ledgerId ?? undefined,
-    createdAt: subscription.createdAt,
-  };
-}
-
-/** Nothing is sent for a subscription that has ended: what was PENDING then has failed. */
-function deliveryMessage(delivery: DeliveryRecord, endedAt: string | null) {
-  const isCutOff = endedAt !== null && delivery.status === 'PENDING';
-  return {
-    id: delivery.id,
-    eventId: delivery.eventId,
-    ledgerId: delivery.place?.ledgerId,
-    eventType: delivery.eventType,
-    status: isCutOff ? 'FAILED' : delivery.status,
-    attempt: Math.max(0, delivery.attempts - 1),
-    lastError: isCutOff ? endedError : (delivery.lastError ?? undefined),
-    lastResponseStatus: delivery.lastResponseStatus ?? undefined,
-    createdAt: delivery.createdAt,
-    nextAttemptAt: isCutOff ? undefined : (delivery.nextAttemptAt ?? undefined),
-    deliveredAt: delivery.deliveredAt ?? undefined,
-  };
 }

@@ -3,10 +3,12 @@ import type { LedgerEvent } from '../domain/event.ts';
 import { CorruptRow, parseRow } from '../domain/row.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Log } from '../log.ts';
-import { type Deliveries, type DeliveryRecord, deliveryIdOf } from '../service/delivery-record.ts';
-import { type SubscriptionRecord, takesFrom } from '../service/subscription-record.ts';
+import type { Deliveries } from '../service/delivery-record.ts';
+import type { SubscriptionRecord } from '../service/subscription-record.ts';
 import type { LedgerStore, StoredEntry } from '../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
+import { cursorToStartAt } from './cursor-start.ts';
+import { isFor, newDelivery } from './event-delivery.ts';
 import type { Pace } from './pace.ts';
 import type { Watches } from './watches.ts';
 
@@ -16,8 +18,6 @@ const batchEvents = 64;
 const ledgersAtOnce = 4;
 /** Cursors kept in memory. */
 const cursorsMax = 20_000;
-/** A cursor farther behind than this may be that of a subscription from long ago: the place is sought by time instead. */
-const seekBeyondEvents = 4 * batchEvents;
 /** After a failure of the store. */
 const retryMs = 1_000;
 /** Main thread, measured: reading and parsing a row, and writing a record with its look-ups. */
@@ -130,7 +130,8 @@ export class Follower {
       if (watches.isComplete) await cursors.remove(ledgerId);
       return false;
     }
-    const cursor = this.#cursors.get(ledgerId) ?? (await this.#findCursor(ledgerId));
+    const cursor =
+      this.#cursors.get(ledgerId) ?? (await cursorToStartAt(ledgers, cursors, ledgerId, watches.of(ledgerId)));
     if (cursor === null) return false;
     const entries = await ledgers.read(ledgerId, cursor.nextSeq, batchEvents);
     const last = entries.at(-1);
@@ -151,20 +152,6 @@ export class Follower {
     return true;
   }
 
-  /** Where to go on; null where no event can be for any subscription. */
-  async #findCursor(ledgerId: string): Promise<Cursor | null> {
-    const { ledgers, cursors, watches } = this.#parts;
-    const head = await ledgers.head(ledgerId);
-    if (head === null) return null;
-    const stored = await cursors.get(ledgerId);
-    if (stored !== null && head.seq - stored.nextSeq <= seekBeyondEvents) return stored;
-    const from = watches.of(ledgerId).map(takesFrom).sort()[0];
-    if (from === undefined) return null;
-    const first = await firstSeqFrom(ledgers, ledgerId, Math.max(0, stored?.nextSeq ?? 0), head.seq, from);
-    if (stored === null) return first > head.seq ? null : { version: 'absent', nextSeq: first };
-    return { version: stored.version, nextSeq: first };
-  }
-
   async #fanOut(
     ledgerId: string,
     entries: readonly StoredEntry[],
@@ -180,7 +167,7 @@ export class Follower {
       if (event === null) continue;
       for (const subscription of subscriptions) {
         if (!isFor(subscription, event) || !(await mayRead(subscription.actorId, event.master?.id ?? null))) continue;
-        writes.push(deliveries.create(deliveryOf(subscription, event, now)));
+        writes.push(deliveries.create(newDelivery(subscription, event, now)));
         woken.add(subscription.id);
       }
       // One event may have a thousand subscriptions: what is under way has a bound, and what it costs is paid for.
@@ -229,60 +216,5 @@ export class Follower {
       if (!oldest.done) this.#cursors.delete(oldest.value);
     }
     this.#cursors.set(ledgerId, cursor);
-  }
-}
-
-/** Whether an event is what a subscription asks for, its owner's access aside. */
-function isFor(subscription: SubscriptionRecord, event: LedgerEvent): boolean {
-  if (subscription.eventTypes.length > 0 && !subscription.eventTypes.includes(event.eventType)) return false;
-  return event.createdAt >= takesFrom(subscription) && event.seq > (subscription.seen[event.ledgerId] ?? -1);
-}
-
-function deliveryOf(subscription: SubscriptionRecord, event: LedgerEvent, now: string): DeliveryRecord {
-  return {
-    id: deliveryIdOf(subscription.id, event),
-    subscriptionId: subscription.id,
-    eventId: event.id,
-    eventType: event.eventType,
-    place: { ledgerId: event.ledgerId, seq: event.seq },
-    eventCreatedAt: event.createdAt,
-    origin: 'log',
-    status: 'PENDING',
-    attempts: 0,
-    lastError: null,
-    lastResponseStatus: null,
-    createdAt: now,
-    nextAttemptAt: now,
-    deliveredAt: null,
-  };
-}
-
-/** The first seq from `low` on whose event is not dated before `from`; `high` + 1 if none is. created_at never goes back within a ledger. */
-async function firstSeqFrom(
-  ledgers: LedgerStore,
-  ledgerId: string,
-  low: number,
-  high: number,
-  from: string,
-): Promise<number> {
-  let first = low;
-  let end = high + 1;
-  while (first < end) {
-    // The newest event is asked about first: in a ledger at rest it answers for all of them.
-    const middle = end === high + 1 && first === low ? high : Math.floor((first + end) / 2);
-    const [entry] = await ledgers.read(ledgerId, middle, 1);
-    if (entry === undefined || !isBefore(entry, from)) end = middle;
-    else first = Math.max(middle, entry.seq) + 1;
-  }
-  return first;
-}
-
-/** A row that cannot be read counts as not before: starting too early only costs time. */
-function isBefore(entry: StoredEntry, from: string): boolean {
-  try {
-    return parseRow(entry.row).createdAt < from;
-  } catch (error) {
-    if (error instanceof CorruptRow) return false;
-    throw error;
   }
 }

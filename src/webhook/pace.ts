@@ -1,4 +1,4 @@
-import type { Clock } from '../actors/clock.ts';
+import { type Clock, sleep } from '../actors/clock.ts';
 
 /** How often it is asked whether the event loop is busy. */
 const sampleMs = 100;
@@ -70,7 +70,7 @@ export class Pace {
     for (;;) {
       const waitMs = this.delayMs(costMs);
       if (waitMs === 0) return new Promise((resolve) => void setImmediate(resolve));
-      await new Promise<void>((resolve) => void this.#parts.clock.after(waitMs, resolve));
+      await sleep(this.#parts.clock, waitMs);
     }
   }
 }

@@ -5,6 +5,7 @@ import type { Log } from '../log.ts';
 import type { Deliveries, DeliveryRecord, PendingDelivery } from '../service/delivery-record.ts';
 import type { SubscriptionRecord } from '../service/subscription-record.ts';
 import { type AttemptOutcome, afterAttempt } from './attempt.ts';
+import { recordAttempt } from './attempt-recording.ts';
 import type { Pace } from './pace.ts';
 import { type Lane, SendQueue } from './send-queue.ts';
 import { Targets, type Took } from './targets.ts';
@@ -19,8 +20,6 @@ const windowTight = 8;
 const retryMs = 1_000;
 /** Attempts of a lane whose record is not durable yet: what a crash may repeat. One commit of the store takes this many. */
 const recordsAheadMax = 32;
-/** How often a record is written again before its delivery is left to be sent again. */
-const recordTriesMax = 5;
 /** Main thread, measured: body, signatures, request, answer, record. */
 const sendCostMs = 0.35;
 
@@ -222,31 +221,14 @@ export class Sender {
       const nowMs = clock.now();
       const next = nextAttemptMs(pending.delivery.attempts + 1, nowMs);
       const changed = afterAttempt(pending.delivery, outcome, nowMs, next);
-      await this.#record(queue, pending, changed);
+      const recorded = await recordAttempt(this.#parts, pending, changed, () => this.#stopped);
+      if (queue.isLoading) queue.recordedMeanwhile.add(pending.delivery.id);
+      if (!recorded) this.#setAlarm(queue, clock.now() + retryMs);
       if (changed.nextAttemptAt !== null) this.#setAlarm(queue, Date.parse(changed.nextAttemptAt));
     }
     queue.held.delete(pending.delivery.id);
     this.#held -= 1;
     this.#refill(queue);
-  }
-
-  /** A record that cannot be written leaves the delivery PENDING: it is sent again, which receivers know how to take. */
-  async #record(queue: SendQueue, pending: PendingDelivery, changed: DeliveryRecord): Promise<void> {
-    const { clock, deliveries, log } = this.#parts;
-    for (let tries = 1; ; tries++) {
-      try {
-        await deliveries.replace(pending, changed, clock.now());
-        if (queue.isLoading) queue.recordedMeanwhile.add(pending.delivery.id);
-        return;
-      } catch (error) {
-        if (tries >= recordTriesMax || this.#stopped) {
-          log.warn({ err: error, delivery_id: pending.delivery.id }, 'an attempt could not be recorded');
-          this.#setAlarm(queue, clock.now() + retryMs);
-          return;
-        }
-        await new Promise<void>((resolve) => void clock.after(retryMs, resolve));
-      }
-    }
   }
 
   #setAlarm(queue: SendQueue, atMs: number): void {

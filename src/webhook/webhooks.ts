@@ -1,4 +1,4 @@
-import type { Clock } from '../actors/clock.ts';
+import { type Clock, sleep } from '../actors/clock.ts';
 import type { Outbox } from '../actors/outbox.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Log } from '../log.ts';
@@ -15,13 +15,12 @@ import { mayReadEvent } from './event-access.ts';
 import { EventBodies } from './event-bodies.ts';
 import { Follower } from './follower.ts';
 import type { Poster } from './http-post.ts';
+import { NewestSeqs } from './newest-seqs.ts';
 import { Pace, type PaceParts } from './pace.ts';
 import { Sender } from './sender.ts';
 import { Watches } from './watches.ts';
 import type { WebhookMeter } from './webhook-meter.ts';
 
-/** Twice the slack that a subscription takes events with from before it was made. */
-const newestKeptMs = 2_000;
 const subscriptionsAtOnce = 500;
 const retryMs = 1_000;
 const keptAliveEveryMs = 1_000;
@@ -52,7 +51,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   readonly #follower: Follower;
   readonly #sender: Sender;
   readonly #pace: Pace;
-  readonly #newest = new Map<string, { readonly seq: number; readonly atMs: number }>();
+  readonly #newest: NewestSeqs;
   #stopped = false;
 
   constructor(parts: WebhookParts) {
@@ -64,6 +63,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     const mine = (id: string) => parts.mine(id);
     this.#subscriptions = subscriptionsIn(records);
     this.#pace = new Pace(parts);
+    this.#newest = new NewestSeqs(() => clock.now());
     this.#watches = new Watches(ledgers, (ledgerId) => this.#follower.wake(ledgerId));
     this.#follower = new Follower({
       ledgers,
@@ -122,14 +122,13 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     this.#pace.committed(entries.length);
-    this.#noteNewest(ledgerId, entries.at(-1)?.seq ?? 0);
+    this.#newest.note(ledgerId, entries.at(-1)?.seq ?? 0);
     this.#watches.learn(ledgerId, entries);
     if (this.#watches.isWatched(ledgerId)) this.#follower.wake(ledgerId);
   }
 
   newestSeqs(): ReadonlyMap<string, number> {
-    this.#forgetOld();
-    return new Map([...this.#newest].map(([ledgerId, { seq }]) => [ledgerId, seq]));
+    return this.#newest.all();
   }
 
   subscribed(subscription: SubscriptionRecord): void {
@@ -189,21 +188,6 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     }
   }
 
-  #noteNewest(ledgerId: string, seq: number): void {
-    this.#newest.delete(ledgerId);
-    this.#newest.set(ledgerId, { seq, atMs: this.#parts.clock.now() });
-    this.#forgetOld();
-  }
-
-  /** The map is in the order of time, so what is too old stands first. */
-  #forgetOld(): void {
-    const before = this.#parts.clock.now() - newestKeptMs;
-    for (const [ledgerId, { atMs }] of this.#newest) {
-      if (atMs >= before) return;
-      this.#newest.delete(ledgerId);
-    }
-  }
-
   /** Work that has to be done some time, whatever the store does now. */
   async #again(what: string, work: () => Promise<void>): Promise<void> {
     while (!this.#stopped) {
@@ -211,7 +195,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
         return await work();
       } catch (error) {
         this.#parts.log.warn({ err: error }, `${what} failed; it is tried again`);
-        await new Promise<void>((resolve) => void this.#parts.clock.after(retryMs, resolve));
+        await sleep(this.#parts.clock, retryMs);
       }
     }
   }

@@ -1,0 +1,34 @@
+import type { DeliveryRecord } from './delivery-record.ts';
+import type { SubscriptionRecord } from './subscription-record.ts';
+
+const endedError = 'The subscription has ended.';
+
+/** A subscription as its owner reads it: without its secret. */
+export function subscriptionMessage(subscription: SubscriptionRecord) {
+  return {
+    id: subscription.id,
+    url: subscription.url,
+    active: subscription.endedAt === null,
+    eventTypes: [...subscription.eventTypes],
+    ledgerId: subscription.ledgerId ?? undefined,
+    createdAt: subscription.createdAt,
+  };
+}
+
+/** Nothing is sent for a subscription that has ended: what was PENDING then has failed. */
+export function deliveryMessage(delivery: DeliveryRecord, endedAt: string | null) {
+  const isCutOff = endedAt !== null && delivery.status === 'PENDING';
+  return {
+    id: delivery.id,
+    eventId: delivery.eventId,
+    ledgerId: delivery.place?.ledgerId,
+    eventType: delivery.eventType,
+    status: isCutOff ? 'FAILED' : delivery.status,
+    attempt: Math.max(0, delivery.attempts - 1),
+    lastError: isCutOff ? endedError : (delivery.lastError ?? undefined),
+    lastResponseStatus: delivery.lastResponseStatus ?? undefined,
+    createdAt: delivery.createdAt,
+    nextAttemptAt: isCutOff ? undefined : (delivery.nextAttemptAt ?? undefined),
+    deliveredAt: delivery.deliveredAt ?? undefined,
+  };
+}

@@ -1,0 +1,58 @@
+import { CorruptRow, parseRow } from '../domain/row.ts';
+import { type SubscriptionRecord, takesFrom } from '../service/subscription-record.ts';
+import type { LedgerStore, StoredEntry } from '../store/ledger-store.ts';
+import type { Cursor, Cursors } from './cursor-record.ts';
+
+/** A cursor farther behind than this may be that of a subscription from long ago: the place is sought by time instead. */
+const seekBeyondEvents = 256;
+
+/**
+ * Where a ledger that is not in memory is to be followed from; null where no event can be for any of its subscriptions. Without a cursor it is
+ * the first event that is not dated before the oldest of them.
+ */
+export async function cursorToStartAt(
+  ledgers: LedgerStore,
+  cursors: Cursors,
+  ledgerId: string,
+  subscriptions: readonly SubscriptionRecord[],
+): Promise<Cursor | null> {
+  const head = await ledgers.head(ledgerId);
+  if (head === null) return null;
+  const stored = await cursors.get(ledgerId);
+  if (stored !== null && head.seq - stored.nextSeq <= seekBeyondEvents) return stored;
+  const from = subscriptions.map(takesFrom).sort()[0];
+  if (from === undefined) return null;
+  const first = await firstSeqFrom(ledgers, ledgerId, stored?.nextSeq ?? 0, head.seq, from);
+  if (stored !== null) return { version: stored.version, nextSeq: first };
+  return first > head.seq ? null : { version: 'absent', nextSeq: first };
+}
+
+/** The first seq from `low` on whose event is not dated before `from`; `high` + 1 if none is. created_at never goes back within a ledger. */
+async function firstSeqFrom(
+  ledgers: LedgerStore,
+  ledgerId: string,
+  low: number,
+  high: number,
+  from: string,
+): Promise<number> {
+  let first = low;
+  let end = high + 1;
+  while (first < end) {
+    // The newest event is asked about first: in a ledger at rest it answers for all of them.
+    const middle = end === high + 1 && first === low ? high : Math.floor((first + end) / 2);
+    const [entry] = await ledgers.read(ledgerId, middle, 1);
+    if (entry === undefined || !isBefore(entry, from)) end = middle;
+    else first = Math.max(middle, entry.seq) + 1;
+  }
+  return first;
+}
+
+/** A row that cannot be read counts as not before: starting too early only costs time. */
+function isBefore(entry: StoredEntry, from: string): boolean {
+  try {
+    return parseRow(entry.row).createdAt < from;
+  } catch (error) {
+    if (error instanceof CorruptRow) return false;
+    throw error;
+  }
+}
