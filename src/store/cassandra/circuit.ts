@@ -3,7 +3,7 @@ import { LedgerError } from '../../domain/errors.ts';
 /** Statements at once. Beyond it Cassandra is too slow for what is asked, and more would only take memory. */
 const inFlightMax = 4_096;
 /** Failures in a row, with no answer between them, after which the store counts as gone. */
-const failuresToOpen = 8;
+const failuresToOpen = 5;
 /** How long nothing is tried then, before one statement finds out. */
 const openMs = 500;
 /** What a refusal waits, so that who tries again at once does not keep the process busy with it. */
