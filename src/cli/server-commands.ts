@@ -32,4 +32,18 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
       const { rotate } = await import('./authority.ts');
       await terminal.print(`${await rotate(terminal.env, file)}\n`);
     });
+
+  program
+    .command('schema')
+    .description('The tables of a Cassandra keyspace, for a cluster of nodes.')
+    .command('apply')
+    .description(
+      'Make the keyspace and its tables, or find them as they should be. Run it from one place, with every node of Cassandra up.',
+    )
+    .option('--replication <list>', 'copies by data centre, for example datacenter1:3')
+    .option('--shards <n>', 'number of shards of a new store')
+    .action(async (options: { replication?: string; shards?: string }) => {
+      const { applySchema } = await import('./schema.ts');
+      await terminal.print(`${await applySchema(terminal.env, options)}\n`);
+    });
 }
