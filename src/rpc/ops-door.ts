@@ -62,12 +62,14 @@ function sorting(http: HttpServer, takeConnection: (socket: Socket) => void): Ne
   return createNetServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy());
     socket.setTimeout(limits.headersTimeoutMs, () => socket.destroy());
-    socket.once('data', (first: Buffer) => {
-      socket.pause();
+    socket.once('readable', () => {
+      const first: Buffer | null = socket.read();
+      if (first === null) return;
       socket.setTimeout(0);
       socket.removeAllListeners('timeout');
       socket.unshift(first);
-      if (first[0] === tlsFirstByte || first.toString('latin1', 0, 3) === http2Beginning) takeConnection(socket);
+      const isPeer = first[0] === tlsFirstByte || first.toString('latin1', 0, 3) === http2Beginning;
+      if (isPeer) takeConnection(socket);
       else http.emit('connection', socket);
     });
   });
