@@ -26,7 +26,7 @@ export class ActivationPace {
     const now = this.#clock.now();
     // A clock that went back must not make the next turn lie far ahead.
     const last = Math.min(this.#lastAt, now + this.#everyMs * 10_000);
-    const at = Math.max(last, now - burstMs) + this.#everyMs;
+    const at = Math.max(last + this.#everyMs, now - burstMs);
     if (at > now && at >= deadline) throw tooMany();
     this.#lastAt = at;
     if (at <= now) return null;

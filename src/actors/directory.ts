@@ -144,13 +144,20 @@ export class Directory {
   }
 
   /** Synchronous as far as no new ledger has to wait for its turn, so that commands keep their order. */
-  async #admit(number: number, command: Command): Promise<Outcome> {
+  #admit(number: number, command: Command): Promise<Outcome> {
     const shard = this.#shard(number);
-    const turn =
-      this.#pace === null || shard.has(command.ledgerId) ? null : this.#pace.take(command.ledgerId, command.deadline);
-    if (turn === null) return shard.submit(command);
+    const isLoaded = this.#pace === null || shard.has(command.ledgerId);
+    const turn = isLoaded ? null : this.#pace.take(command.ledgerId, command.deadline);
+    return turn === null ? shard.submit(command) : this.#admitAfter(turn, number, command);
+  }
+
+  async #admitAfter(turn: Promise<void>, number: number, command: Command): Promise<Outcome> {
     await turn;
-    return this.#runHere(number, command);
+    if (this.#closing) throw stopping();
+    const left = this.#leaving.get(number);
+    if (left === undefined) return this.#shard(number).submit(command);
+    await left;
+    return this.submit(command);
   }
 
   /** Ledgers in memory, and commands that wait for them. */

@@ -1,0 +1,203 @@
+import { describe, expect, test } from 'vitest';
+import type { Directory } from '../../src/actors/directory.ts';
+import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/peers.ts';
+import type { Placement } from '../../src/actors/placement.ts';
+import { shardOf } from '../../src/actors/shard.ts';
+import { emptyLedgerData } from '../../src/store/memory/ledger-data.ts';
+import { ManualClock, settled } from '../support/clock.ts';
+import { append, createMaster, ledgerId, openLedger, uuid } from '../support/commands.ts';
+import { codeOf, faultsOf, rig, startMs } from '../support/world.ts';
+
+const shard = shardOf(ledgerId, 16);
+
+/** Nodes over one store; who owns the shard can be changed. */
+async function nodes() {
+  const clock = new ManualClock(startMs);
+  const data = emptyLedgerData();
+  const owner: { id: string | null } = { id: 'node-a' };
+  const located: string[] = [];
+  const directories = new Map<string, Directory>();
+  const asked: string[] = [];
+  let broken: Error | null = null;
+  const peers: Peers = {
+    ask: async (to, _shard, command) => {
+      asked.push(to);
+      if (broken !== null) throw broken;
+      const target = directories.get(to);
+      if (target === undefined) throw new PeerUnreachable(new Error('refused'), false);
+      return target.carryOut(command);
+    },
+  };
+  const start = (self: string, parts: { readonly activationsPerSecond?: number } = {}) => {
+    const placement: Placement = {
+      acquire: async () => ({ held: true }),
+      renew: async (shards) => new Set(shards),
+      release: async () => {},
+      locate: async () => {
+        located.push(self);
+        return owner.id;
+      },
+    };
+    const world = rig({ clock, data });
+    const directory = world.directory({ self, placement, peers, ...parts });
+    directories.set(self, directory);
+    return { ...world, directory };
+  };
+  const a = start('node-a');
+  const b = start('node-b');
+  await a.directory.submit(openLedger());
+  await a.directory.submit(createMaster());
+  located.length = 0;
+  return {
+    a,
+    b,
+    start,
+    owner,
+    located,
+    asked,
+    clock,
+    log: a.log,
+    breakPeers: (error: Error | null) => {
+      broken = error;
+    },
+  };
+}
+
+describe('a command of another node', () => {
+  test('is carried out by the owner', async () => {
+    const { a, b, log } = await nodes();
+    expect((await b.directory.submit(append())).event.seq).toBe(3);
+    expect([a.directory.load().ledgers, b.directory.load().ledgers]).toEqual([1, 0]);
+    expect(await log()).toHaveLength(4);
+  });
+
+  test('is not carried out by a node that knows another owner, which it names', async () => {
+    const { b, log } = await nodes();
+    const error = await b.directory.carryOut(append()).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(NotOwner);
+    expect(error).toMatchObject({ owner: 'node-a' });
+    expect(await log()).toHaveLength(3);
+  });
+
+  test('is carried out where no owner is known: the store decides', async () => {
+    const { b, owner, log } = await nodes();
+    owner.id = null;
+    expect((await b.directory.carryOut(append())).event.seq).toBe(3);
+    expect(faultsOf(await log())).toEqual([]);
+  });
+
+  test('finds no owner in a node that has stopped', async () => {
+    const { a } = await nodes();
+    await a.directory[Symbol.asyncDispose]();
+    await expect(a.directory.carryOut(append())).rejects.toMatchObject({ name: 'NotOwner', owner: null });
+  });
+});
+
+describe('the owner that worked', () => {
+  test('is asked again without looking it up', async () => {
+    const { b, located } = await nodes();
+    for (let sent = 0; sent < 5; sent++) await b.directory.submit(append());
+    expect(located.filter((self) => self === 'node-b')).toHaveLength(1);
+  });
+
+  test('is forgotten when it says that it is not', async () => {
+    const { b, owner, located, asked } = await nodes();
+    await b.directory.submit(append());
+    owner.id = 'node-b';
+    located.length = 0;
+    expect((await b.directory.submit(append())).event.seq).toBe(4);
+    expect((await b.directory.submit(append())).event.seq).toBe(5);
+    expect(asked).toEqual(['node-a', 'node-a']);
+    expect(located).toContain('node-b');
+  });
+
+  test('is forgotten when it cannot be reached, and the command is carried out here', async () => {
+    const { b, breakPeers, located, log } = await nodes();
+    await b.directory.submit(append());
+    breakPeers(new PeerUnreachable(new Error('reset')));
+    located.length = 0;
+    expect((await b.directory.submit(append())).event.seq).toBe(4);
+    breakPeers(null);
+    await b.directory.submit(append());
+    expect(located).toContain('node-b');
+    expect(faultsOf(await log())).toEqual([]);
+  });
+});
+
+describe('a shard that is handed over', () => {
+  test('ends what runs, then calls release, and what came meanwhile goes to the heir', async () => {
+    const { a, b, owner, log } = await nodes();
+    const running = Promise.all(Array.from({ length: 80 }, () => a.directory.submit(append())));
+    await settled();
+    const released: number[] = [];
+    const left = a.directory.leave(shard, async () => {
+      owner.id = 'node-b';
+      released.push(a.directory.load().ledgers);
+    });
+    const late = a.directory.submit(append({ payload: '{"late":1}' }));
+    const fromPeer = a.directory.carryOut(append()).catch((error: unknown) => error);
+    await left;
+    expect(await running).toHaveLength(80);
+    expect(released).toEqual([0]);
+    expect((await late).event.payload).toBe('{"late":1}');
+    expect(await fromPeer).toMatchObject({ name: 'NotOwner', owner: 'node-b' });
+    expect([a.directory.load().ledgers, b.directory.load().ledgers]).toEqual([0, 1]);
+    expect(faultsOf(await log())).toEqual([]);
+  });
+
+  test('is served here again where release failed', async () => {
+    const { a } = await nodes();
+    const failing = a.directory.leave(shard, async () => {
+      throw new Error('Redis');
+    });
+    await expect(failing).rejects.toThrow('Redis');
+    expect((await a.directory.submit(append())).event.seq).toBe(3);
+  });
+
+  test('others are not held up by it', async () => {
+    const { a } = await nodes();
+    const other = Array.from({ length: 50 }, (_, at) => uuid(0x900 + at)).find((id) => shardOf(id, 16) !== shard);
+    if (other === undefined) throw new Error('no other shard');
+    let release = () => {};
+    const left = a.directory.leave(
+      shard,
+      () =>
+        new Promise<void>((resolve) => {
+          release = resolve;
+        }),
+    );
+    expect(await codeOf(a.directory.submit(openLedger({ ledgerId: other })))).toBe('carried out');
+    release();
+    await left;
+  });
+});
+
+describe('the pace of loading', () => {
+  test('two hundred ledgers a second come into memory, and each keeps the order of its commands', async () => {
+    const { start, owner, clock } = await nodes();
+    const { directory } = start('node-c', { activationsPerSecond: 200 });
+    owner.id = 'node-c';
+    const ids = Array.from({ length: 400 }, (_, at) => uuid(0x10_000 + at));
+    const opening = ids.map((id) => codeOf(directory.submit(openLedger({ ledgerId: id }))));
+    const behind = ids.map((id) => codeOf(directory.submit(createMaster({ ledgerId: id, masterId: id }))));
+    await settled();
+    expect(directory.load().ledgers).toBeLessThanOrEqual(60);
+    await clock.advance(500);
+    expect(directory.load().ledgers).toBeLessThanOrEqual(170);
+    await clock.advance(2_000);
+    const codes = [...(await Promise.all(opening)), ...(await Promise.all(behind))];
+    expect(new Set(codes)).toEqual(new Set(['carried out']));
+  });
+
+  test('whose turn comes too late is refused, and takes no turn', async () => {
+    const { start, owner, clock } = await nodes();
+    const { directory } = start('node-c', { activationsPerSecond: 1 });
+    owner.id = 'node-c';
+    await directory.submit(openLedger({ ledgerId: uuid(0x20_000) })).catch(() => {});
+    const deadline = clock.now() + 100;
+    expect(await codeOf(directory.submit(openLedger({ ledgerId: uuid(0x20_001), deadline })))).toBe('unavailable');
+    const patient = codeOf(directory.submit(openLedger({ ledgerId: uuid(0x20_002) })));
+    await clock.advance(1_100);
+    expect(await patient).toBe('carried out');
+  });
+});

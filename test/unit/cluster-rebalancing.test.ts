@@ -1,0 +1,239 @@
+import { describe, expect, test } from 'vitest';
+import { Leases } from '../../cluster/placement/leases.ts';
+import type { Member } from '../../cluster/placement/members.ts';
+import { Rebalancing } from '../../cluster/placement/rebalancing.ts';
+import { Assignment, desiredOwner } from '../../cluster/placement/rendezvous.ts';
+import { defaultTimings } from '../../cluster/placement/timings.ts';
+import { Life } from '../simulation/life.ts';
+import { SeededRandom } from '../simulation/random.ts';
+import { SimulatedRedis } from '../simulation/redis.ts';
+import { SimulatedTime } from '../simulation/time.ts';
+import { healthyWire } from '../simulation/wire.ts';
+
+const ids = (count: number) => Array.from({ length: count }, (_, at) => `node-${at}`);
+
+describe('rendezvous hashing', () => {
+  const owners = (nodes: readonly string[]) => Array.from({ length: 256 }, (_, shard) => desiredOwner(shard, nodes));
+
+  test('spreads shards, whatever the order of the nodes', () => {
+    const three = owners(ids(3));
+    for (const id of ids(3)) expect(three.filter((owner) => owner === id).length).toBeGreaterThan(60);
+    expect(owners(ids(3).reverse())).toEqual(three);
+    expect(desiredOwner(1, [])).toBeNull();
+  });
+
+  test('moves about half of the shards from three nodes to six, all of them to new nodes', () => {
+    const [three, six] = [owners(ids(3)), owners(ids(6))];
+    const moved = six.filter((owner, shard) => owner !== three[shard]);
+    expect(moved.length).toBeGreaterThan(100);
+    expect(moved.length).toBeLessThan(156);
+    expect(moved.every((owner) => !ids(3).includes(owner ?? ''))).toBe(true);
+  });
+
+  test('a node that goes moves its own shards alone', () => {
+    const [three, two] = [owners(ids(3)), owners(ids(3).filter((id) => id !== 'node-1'))];
+    for (const [shard, owner] of three.entries()) if (owner !== 'node-1') expect(two[shard]).toBe(owner);
+  });
+
+  test('a cordoned node keeps what it has and gets nothing; a draining one gets and keeps nothing', () => {
+    const member = (id: string, from: Partial<Member> = {}): Member => ({
+      id,
+      address: id,
+      startedAt: 't',
+      shardCount: 256,
+      draining: false,
+      order: null,
+      ...from,
+    });
+    const cordoned = new Assignment([member('a'), member('b', { order: 'cordoned' })], 256);
+    const draining = new Assignment(
+      [member('a'), member('b', { order: 'draining' }), member('c', { draining: true })],
+      256,
+    );
+    for (let shard = 0; shard < 256; shard++) {
+      expect([cordoned.of(shard, 'b'), cordoned.of(shard, null), cordoned.of(shard, 'a')]).toEqual(['b', 'a', 'a']);
+      expect(['a', 'b', 'c', null].map((owner) => draining.of(shard, owner))).toEqual(['a', 'a', 'a', 'a']);
+    }
+  });
+});
+
+/** Nodes over one simulated Redis; shards are handed over as fast as `leave` says. */
+function cluster(shardCount = 32) {
+  const time = new SimulatedTime(0);
+  const random = new SeededRandom(1);
+  const redis = new SimulatedRedis(time);
+  const leaving = { now: 0, most: 0, lastMs: 5 };
+  const start = (id: string) => {
+    const life = new Life(time);
+    const state = { ...healthyWire(), faultRate: 0 };
+    const server = redis.client({ time, random, state, life, timeoutMs: 100 });
+    const monotonicMs = () => time.now;
+    const leases = new Leases({
+      self: id,
+      server,
+      timings: defaultTimings,
+      monotonicMs,
+      random: (n) => random.bytes(n),
+    });
+    const moves: string[] = [];
+    const dropped: number[] = [];
+    const rebalancing = new Rebalancing({
+      self: { id, address: id, startedAt: 't' },
+      board: server,
+      server,
+      leases,
+      shardCount,
+      timings: defaultTimings,
+      clock: life.clock,
+      monotonicMs,
+      meter: { moved: (reason) => void moves.push(reason), handedOver: () => {}, renewed: () => {}, lost: () => {} },
+      leave: async (shard, release) => {
+        leaving.now++;
+        leaving.most = Math.max(leaving.most, leaving.now);
+        dropped.push(shard);
+        await new Promise<void>((resolve) => void life.clock.after(leaving.lastMs, resolve));
+        await release().finally(() => leaving.now--);
+      },
+      failed: () => {},
+    });
+    rebalancing.start();
+    return { id, life, leases, rebalancing, state, moves, dropped };
+  };
+  const pass = async (ms: number) => void (await time.pass(time.now + ms, () => false));
+  return { start, pass, redis, leaving, time };
+}
+
+describe('rebalancing', () => {
+  test('one node takes every shard at once; a second one gets its own after the quiet', async () => {
+    const { start, pass, leaving } = cluster();
+    const a = start('node-0');
+    await pass(2_500);
+    expect(a.leases.held).toHaveLength(32);
+    const b = start('node-1');
+    await pass(defaultTimings.quietMs - 500);
+    expect(b.leases.held).toHaveLength(0);
+    leaving.lastMs = 200;
+    await pass(4_000);
+    const wanted = Array.from({ length: 32 }, (_, shard) => shard).filter(
+      (shard) => desiredOwner(shard, ids(2)) === 'node-1',
+    );
+    expect(b.leases.held.toSorted((x, y) => x - y)).toEqual(wanted);
+    expect(a.leases.held).toHaveLength(32 - wanted.length);
+    expect(leaving.most).toBeLessThanOrEqual(defaultTimings.handOversMax);
+    expect(leaving.most).toBeGreaterThan(1);
+  });
+
+  test('members that come and go within the quiet move nothing', async () => {
+    const { start, pass } = cluster();
+    const a = start('node-0');
+    await pass(2_500);
+    const b = start('node-1');
+    await pass(500);
+    b.life.end();
+    await pass(20_000);
+    expect(a.moves.filter((reason) => reason === 'handed_over')).toEqual([]);
+    expect(a.leases.held).toHaveLength(32);
+  });
+
+  test('the shards of a killed node are taken within the lease time and two seconds', async () => {
+    const { start, pass } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    nodes[0]?.life.end();
+    await pass(defaultTimings.leaseTtlMs + 2_000);
+    const held = nodes.slice(1).flatMap(({ leases }) => leases.held);
+    expect(held.toSorted((x, y) => x - y)).toEqual(Array.from({ length: 32 }, (_, shard) => shard));
+  });
+
+  test('while Redis is down nothing moves, and owners keep what they have', async () => {
+    const { start, pass, redis } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const before = nodes.map(({ leases }) => leases.held);
+    redis.isDown = true;
+    await pass(60_000);
+    expect(nodes.map(({ leases }) => leases.held)).toEqual(before);
+    for (const { leases, id } of nodes)
+      for (const shard of leases.held) expect(await located(leases, shard, pass)).toBe(id);
+    redis.isDown = false;
+    await pass(30_000);
+    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+  });
+
+  test('when Redis loses all keys, shards are acquired anew and their ledgers leave memory', async () => {
+    const { start, pass, redis } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    for (const node of nodes) node.dropped.length = 0;
+    redis.wipe();
+    await pass(20_000);
+    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(nodes.flatMap(({ dropped }) => dropped).length).toBeGreaterThan(0);
+  });
+
+  test('a paused node does not believe in its leases when it wakes, and loses them', async () => {
+    const { start, pass } = cluster();
+    const [a, b] = ids(2).map(start);
+    if (a === undefined || b === undefined) throw new Error('no nodes');
+    await pass(20_000);
+    const [shard = 0] = a.leases.held;
+    a.life.pause();
+    await pass(30_000);
+    expect(b.leases.held).toHaveLength(32);
+    a.life.resume();
+    expect(await located(a.leases, shard, pass)).toBe('node-1');
+    await pass(defaultTimings.renewEveryMs + 1_000);
+    expect(a.dropped).toContain(shard);
+  });
+
+  test('a node that drains gives everything away at once, and takes nothing back', async () => {
+    const { start, pass } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const [first] = nodes;
+    if (first === undefined) throw new Error('no node');
+    let drained = false;
+    void first.rebalancing.drain().then(() => {
+      drained = true;
+    });
+    await pass(1_000);
+    expect([drained, first.leases.held]).toEqual([true, []]);
+    await pass(10_000);
+    expect(first.leases.held).toEqual([]);
+    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+  });
+
+  test('the last node lets its shards go when it drains', async () => {
+    const { start, pass, redis } = cluster();
+    const node = start('node-0');
+    await pass(3_000);
+    void node.rebalancing.drain();
+    await pass(2_000);
+    expect(node.leases.held).toEqual([]);
+    const next = start('node-1');
+    await pass(2_000);
+    expect(next.leases.held).toHaveLength(32);
+    expect(redis.isDown).toBe(false);
+  });
+
+  test('an operator drains a node and takes it back', async () => {
+    const { start, pass, redis } = cluster();
+    const nodes = ids(2).map(start);
+    await pass(20_000);
+    redis.order('node-0', 'draining');
+    await pass(10_000);
+    expect(nodes[0]?.leases.held).toEqual([]);
+    redis.order('node-0', null);
+    await pass(10_000);
+    expect(nodes[0]?.leases.held.length).toBeGreaterThan(5);
+  });
+});
+
+async function located(leases: Leases, shard: number, pass: (ms: number) => Promise<void>): Promise<string | null> {
+  let owner: string | null = 'nobody answered';
+  void leases.locate(shard).then((found) => {
+    owner = found;
+  });
+  await pass(200);
+  return owner;
+}
