@@ -80,6 +80,8 @@ export class GrpcPeers implements Peers {
       'grpc.initial_reconnect_backoff_ms': restMs,
       'grpc.max_reconnect_backoff_ms': restMs * 2,
       'grpc.enable_retries': 0,
+      // Only the authority counts; an address as a server name is not allowed.
+      'grpc.ssl_target_name_override': 'node.cluster.internal',
       'grpc.use_local_subchannel_pool': 1,
       'grpc.enable_channelz': 0,
     });

@@ -1,0 +1,180 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { afterAll, describe, expect, test } from 'vitest';
+import { addClusterCommands } from '../../cluster/cli/cluster-commands.ts';
+import { clockOff } from '../../cluster/clock-check.ts';
+import { advertisedAddress, clusterConfigTable, readClusterConfig } from '../../cluster/config.ts';
+import type { LeaseServer } from '../../cluster/placement/lease-server.ts';
+import type { Member, MemberBoard } from '../../cluster/placement/members.ts';
+import { defaultTimings } from '../../cluster/placement/timings.ts';
+import { shardOf } from '../../src/actors/shard.ts';
+import { ConfigError } from '../../src/config.ts';
+import { ledgerId } from '../support/commands.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'lts-cluster-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const pem = join(folder, 'some.pem');
+writeFileSync(pem, 'PEM');
+
+const least = {
+  REDIS_URL: 'redis://redis:6379',
+  CASSANDRA_CONTACT_POINTS: 'cassandra:9042',
+  AUTHORITY_KEY_FILE: 'a',
+  SECRETS_KEY_FILE: 's',
+  CLUSTER_SECRET: '0123456789abcdef',
+};
+const certificates = { CLUSTER_TLS_CA_FILE: pem, CLUSTER_TLS_CERT_FILE: pem, CLUSTER_TLS_KEY_FILE: pem };
+
+describe('the configuration of a clustered node', () => {
+  test('the least that is needed, and what is taken for the rest', () => {
+    const config = readClusterConfig(least);
+    expect(config).toMatchObject({ placement: 'placement', timings: defaultTimings, peers: { tls: null } });
+    expect(config.node).toMatchObject({ opsHost: '0.0.0.0', opsPort: 9100 });
+    expect(config.cassandra.contactPoints).toEqual(['cassandra:9042']);
+    expect(readClusterConfig(least).nodeId).not.toBe(config.nodeId);
+  });
+
+  test('the internal port is the one of operations', () => {
+    const { node, advertise } = readClusterConfig({ ...least, INTERNAL_HOST: '10.0.0.7', INTERNAL_PORT: '7000' });
+    expect([node.opsHost, node.opsPort, advertise]).toEqual(['10.0.0.7', 7_000, '10.0.0.7']);
+  });
+
+  test.each([
+    ['REDIS_URL', { REDIS_URL: '' }],
+    ['REDIS_URL', { REDIS_URL: 'http://redis' }],
+    ['CASSANDRA_CONTACT_POINTS', { CASSANDRA_CONTACT_POINTS: '' }],
+    ['AUTHORITY_KEY_FILE', { AUTHORITY_KEY_FILE: '' }],
+    ['SECRETS_KEY_FILE', { SECRETS_KEY_FILE: '' }],
+    ['CLUSTER_SECRET', { CLUSTER_SECRET: '' }],
+    ['CLUSTER_SECRET', { CLUSTER_SECRET: 'short' }],
+    ['CLUSTER_TLS_KEY_FILE', { ...certificates, CLUSTER_TLS_KEY_FILE: '' }],
+    ['CLUSTER_TLS_CA_FILE', { ...certificates, CLUSTER_TLS_CA_FILE: '/nowhere' }],
+    ['NODE_ID', { NODE_ID: 'two words' }],
+    ['CLUSTER_NAME', { CLUSTER_NAME: '{}' }],
+    ['LEASE_TTL_MS', { LEASE_TTL_MS: '0' }],
+    ['LEASE_TTL_MS', { LEASE_TTL_MS: '5000', LEASE_RENEW_MS: '4000', LEASE_MARGIN_MS: '1000' }],
+    ['OPS_PORT', { INTERNAL_PORT: '8080' }],
+    ['CLUSTER_TLS_CA_FILE', { SVC_MODE: 'production', TLS_TERMINATED: '1' }],
+  ])('%s is named where it is wrong', (name, wrong) => {
+    expect(() => readClusterConfig({ ...least, ...wrong })).toThrow(name);
+  });
+
+  test('production wants certificates, and is content with them', () => {
+    const { peers } = readClusterConfig({
+      ...least,
+      ...certificates,
+      CLUSTER_SECRET: undefined,
+      SVC_MODE: 'production',
+      TLS_TERMINATED: '1',
+    });
+    expect(peers.secret).toBeNull();
+    expect(peers.tls?.ca.toString()).toBe('PEM');
+  });
+
+  test('shorter leases are renewed oftener', () => {
+    expect(readClusterConfig({ ...least, LEASE_TTL_MS: '3000' }).timings).toMatchObject({
+      renewEveryMs: 1_000,
+      marginMs: 500,
+    });
+  });
+
+  test('every variable stands in the table once', () => {
+    const names = clusterConfigTable.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    for (const name of [...Object.keys(least), ...Object.keys(certificates), 'ADVERTISE_ADDRESS'])
+      if (!/KEY_FILE$/.test(name) || name.startsWith('CLUSTER')) expect(names).toContain(name);
+  });
+
+  test.each([
+    ['10.0.0.7', '10.0.0.7:9100'],
+    ['node-a', 'node-a:9100'],
+    ['node-a:7', 'node-a:7'],
+    ['fd00::1', '[fd00::1]:9100'],
+    ['[fd00::1]', '[fd00::1]:9100'],
+    ['[fd00::1]:7', '[fd00::1]:7'],
+  ])('%s is advertised as %s', (given, address) => {
+    expect(advertisedAddress(given, 9_100)).toBe(address);
+  });
+});
+
+test('a clock is only as far off as it must be', () => {
+  expect(clockOff(1_000, 1_400, 1_900)).toBe(0);
+  expect(clockOff(1_000, 400, 1_900)).toBe(600);
+  expect(clockOff(1_000, 2_500, 1_900)).toBe(600);
+});
+
+describe('the commands of operators', () => {
+  const member = (id: string, from: Partial<Member> = {}): Member => {
+    return {
+      id,
+      address: `${id}:9100`,
+      startedAt: '2026-11-21T00:00:00.000Z',
+      shardCount: 4,
+      draining: false,
+      order: null,
+      ...from,
+    };
+  };
+
+  async function run(
+    args: readonly string[],
+    members: readonly Member[] = [member('node-a'), member('node-b', { draining: true })],
+  ) {
+    const orders: unknown[] = [];
+    const board: MemberBoard = {
+      announce: async () => {},
+      withdraw: async () => {},
+      list: async () => members,
+      order: async (id, order) => void orders.push([id, order]),
+    };
+    const owners = new Map([
+      [0, 'node-a'],
+      [1, 'node-a'],
+      [3, 'node-gone'],
+    ]);
+    const leases: LeaseServer = {
+      acquire: async () => ({ held: true }),
+      renew: async () => new Set(),
+      release: async () => {},
+      owner: async (shard) => owners.get(shard) ?? null,
+      owners: async () => owners,
+    };
+    let said = '';
+    const program = new Command().exitOverride().configureOutput({ writeErr: () => {} });
+    addClusterCommands(program, {
+      env: {},
+      print: (text) => {
+        said += text;
+      },
+      open: async () => ({ board, leases, [Symbol.asyncDispose]: async () => {} }),
+    });
+    await program.parseAsync(['cluster', ...args], { from: 'user' });
+    return { said, orders };
+  }
+
+  test('status: nodes with their shards, and what is nobody’s', async () => {
+    const { said } = await run(['status']);
+    expect(said).toMatch(/node-a +node-a:9100 +serving +2 /);
+    expect(said).toMatch(/node-b +node-b:9100 +stopping +0 /);
+    expect(said).toMatch(/4 shards, 1 free, 1 of nodes that are gone/);
+  });
+
+  test('shards and who-owns', async () => {
+    expect((await run(['shards'])).said).toBe('0\tnode-a\n1\tnode-a\n2\t-\n3\tnode-gone\n');
+    expect((await run(['who-owns', ledgerId])).said).toMatch(new RegExp(`^shard ${shardOf(ledgerId, 4)}: `));
+    await expect(run(['who-owns', 'PO-1'])).rejects.toThrow('UUID');
+  });
+
+  test('drain, cordon and uncordon', async () => {
+    expect((await run(['drain', 'node-a'])).orders).toEqual([['node-a', 'draining']]);
+    expect((await run(['cordon', 'node-a'])).orders).toEqual([['node-a', 'cordoned']]);
+    expect((await run(['uncordon', 'node-gone'])).orders).toEqual([['node-gone', null]]);
+  });
+
+  test('a node that is not there is not drained, and a cluster without nodes is told', async () => {
+    await expect(run(['drain', 'node-z'])).rejects.toBeInstanceOf(ConfigError);
+    await expect(run(['status'], [])).rejects.toThrow('REDIS_URL');
+  });
+});

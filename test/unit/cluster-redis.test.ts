@@ -1,0 +1,157 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
+import { startRedis } from '../../cluster/local/redis.ts';
+import { connectRedis, createRedis } from '../../cluster/redis/client.ts';
+import { redisLeases } from '../../cluster/redis/redis-leases.ts';
+import { redisMembers } from '../../cluster/redis/redis-members.ts';
+import { describeOnRedis } from '../support/backends/for-tests.ts';
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+let clusters = 0;
+
+await describeOnRedis('leases and members in Redis', ({ url }) => {
+  const redis: Redis = createRedis(url, () => {});
+  afterAll(() => redis.disconnect());
+  const connected = connectRedis(redis);
+  const newCluster = async () => {
+    await connected;
+    const name = `test-${process.pid}-${++clusters}`;
+    return { leases: redisLeases(redis, name), members: redisMembers(redis, name), name };
+  };
+
+  test('of many that acquire a shard at once one gets it, and the others hear of it', async () => {
+    const { leases } = await newCluster();
+    const tries = Array.from({ length: 20 }, (_, at) =>
+      leases.acquire({ shard: 3, token: `t${at}` }, `node-${at}`, 5_000),
+    );
+    const results = await Promise.all(tries);
+    const winner = results.findIndex(({ held }) => held);
+    expect(results.filter(({ held }) => held)).toHaveLength(1);
+    for (const [at, result] of results.entries())
+      if (at !== winner) expect(result).toEqual({ held: false, owner: `node-${winner}` });
+    expect(await leases.acquire({ shard: 3, token: `t${winner}` }, `node-${winner}`, 5_000)).toEqual({ held: true });
+    expect(await leases.owners(8)).toEqual(new Map([[3, `node-${winner}`]]));
+  });
+
+  test('only what stands with its token is renewed; what ran out is not made again', async () => {
+    const { leases } = await newCluster();
+    await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
+    await leases.acquire({ shard: 2, token: 'b' }, 'node-b', 5_000);
+    await leases.acquire({ shard: 3, token: 'c' }, 'node-a', 60);
+    await wait(100);
+    const held = ['a', 'a', 'c'].map((token, at) => ({ shard: at + 1, token }));
+    expect(await leases.renew(held, 5_000)).toEqual(new Set([1]));
+    expect(await leases.owner(2)).toBe('node-b');
+    expect(await leases.owner(3)).toBeNull();
+  });
+
+  test('a renewal is what keeps a lease', async () => {
+    const { leases } = await newCluster();
+    await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 200);
+    for (let turn = 0; turn < 4; turn++) {
+      await wait(100);
+      expect(await leases.renew([{ shard: 1, token: 'a' }], 200)).toEqual(new Set([1]));
+    }
+    await wait(260);
+    expect(await leases.owner(1)).toBeNull();
+  });
+
+  test('a released shard is kept for its heir for a while', async () => {
+    const { leases } = await newCluster();
+    await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
+    await leases.release({ shard: 1, token: 'not mine' }, 'node-x', 5_000);
+    expect(await leases.owner(1)).toBe('node-a');
+    await leases.release({ shard: 1, token: 'a' }, 'node-b', 150);
+    expect(await leases.acquire({ shard: 1, token: 'c' }, 'node-c', 5_000)).toEqual({ held: false, owner: 'node-b' });
+    expect(await leases.renew([{ shard: 1, token: 'a' }], 5_000)).toEqual(new Set());
+    await wait(220);
+    expect(await leases.acquire({ shard: 1, token: 'c' }, 'node-c', 5_000)).toEqual({ held: true });
+    await leases.release({ shard: 1, token: 'c' }, null, 150);
+    expect(await leases.owner(1)).toBeNull();
+  });
+
+  test('clusters of other names do not meet', async () => {
+    const [one, two] = [await newCluster(), await newCluster()];
+    await one.leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
+    expect(await two.leases.owner(1)).toBeNull();
+  });
+
+  test('members are seen while they are heard of, sorted, with their orders', async () => {
+    const { members } = await newCluster();
+    const announce = (id: string, ttlMs: number, draining = false) =>
+      members.announce({ id, address: `${id}:1`, startedAt: 't', shardCount: 8, draining }, ttlMs);
+    await Promise.all([announce('node-b', 5_000, true), announce('node-a', 5_000), announce('node-c', 80)]);
+    await members.order('node-a', 'cordoned');
+    expect((await members.list()).map(({ id, draining, order }) => [id, draining, order])).toEqual([
+      ['node-a', false, 'cordoned'],
+      ['node-b', true, null],
+      ['node-c', false, null],
+    ]);
+    await wait(120);
+    await members.order('node-a', null);
+    await members.withdraw('node-b');
+    expect((await members.list()).map(({ id, order }) => [id, order])).toEqual([['node-a', null]]);
+  });
+
+  test('what is no announcement is no member', async () => {
+    const { members, name } = await newCluster();
+    await redis.hset(`members:{${name}}`, 'odd', '9999999999999|not json', 'half', '9999999999999|{"id":"half"}');
+    expect(await members.list()).toEqual([]);
+  });
+
+  test('scripts that Redis forgot are brought again', async () => {
+    const { leases } = await newCluster();
+    await redis.script('FLUSH');
+    expect(await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000)).toEqual({ held: true });
+  });
+});
+
+await describeOnRedis('a Redis that goes away', () => {
+  test('fails what is asked at once, plays nothing later, and is used again when it is back', {
+    timeout: 40_000,
+  }, async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'lts-redis-'));
+    const own = await startRedis({ dir });
+    const port = Number(new URL(own.url).port);
+    const redis = createRedis(own.url, () => {});
+    try {
+      expect(await connectRedis(redis)).toBe(true);
+      const leases = redisLeases(redis, 'outage');
+      await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 60_000);
+      own.process.pause();
+      const began = performance.now();
+      await expect(leases.renew([{ shard: 1, token: 'a' }], 60_000)).rejects.toThrow();
+      expect(performance.now() - began).toBeLessThan(2_000);
+      own.process.resume();
+      await own.process.kill();
+      await wait(100);
+      const refused = performance.now();
+      await expect(leases.acquire({ shard: 2, token: 'late' }, 'node-a', 60_000)).rejects.toThrow();
+      expect(performance.now() - refused).toBeLessThan(1_000);
+      await using back = await startRedis({ dir, port });
+      let owner: string | null | undefined;
+      for (let tries = 0; tries < 60 && owner === undefined; tries++) {
+        await wait(100);
+        owner = await leases.owner(2).catch(() => undefined);
+      }
+      // Nothing of the outage was played to the new one: it has no keys at all.
+      expect(owner).toBeNull();
+      expect(await redis.dbsize()).toBe(0);
+      expect(await leases.renew([{ shard: 1, token: 'a' }], 60_000)).toEqual(new Set());
+      expect(back.url).toBe(own.url);
+    } finally {
+      redis.disconnect();
+      await own[Symbol.asyncDispose]();
+    }
+  });
+});
+
+test('a Redis that was never there is no reason not to start', async () => {
+  const redis = createRedis('redis://127.0.0.1:1', () => {});
+  expect(await connectRedis(redis)).toBe(false);
+  await expect(redisLeases(redis, 'none').owner(1)).rejects.toThrow();
+  redis.disconnect();
+});
