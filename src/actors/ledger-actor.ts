@@ -167,12 +167,8 @@ export class LedgerActor {
       if (!this.#dropLate()) break;
       const context = { reads, authority: authority(), now: clock.now(), random };
       const turn = decideTurn(this.#ledger.state, this.#batch, context);
-      const fresh: Letter[] = [];
-      for (const verdict of turn.verdicts) {
-        if (verdict.kind === 'replayed') replays.push(this.#replay(verdict));
-        else fresh.push(verdict.letter);
-      }
-      this.#batch = fresh;
+      for (const verdict of turn.verdicts) if (verdict.kind === 'replayed') replays.push(this.#replay(verdict));
+      this.#batch = turn.verdicts.filter(({ kind }) => kind !== 'replayed').map(({ letter }) => letter);
       const written = await this.#write(claim, turn);
       if (written === 'stands') {
         this.#lostRaces = 0;
@@ -188,7 +184,7 @@ export class LedgerActor {
         await this.#backOff();
       }
     }
-    if (replays.length > 0) await Promise.all(replays);
+    await Promise.all(replays);
   }
 
   /**

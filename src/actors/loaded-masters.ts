@@ -13,25 +13,14 @@ export class LoadedMasters {
     this.#ledgerId = ledgerId;
   }
 
-  /** From memory; null for one that has to be loaded. */
-  held(masterId: string): MasterActor | null {
+  /** From memory, else from the store. */
+  async get(masterId: string): Promise<MasterActor> {
     const held = this.#masters.get(masterId);
-    if (held === undefined) return null;
-    this.#remember(held);
-    return held;
-  }
-
-  /** From the store. */
-  async load(masterId: string): Promise<MasterActor> {
-    const loaded = await MasterActor.load(this.#store, this.#ledgerId, masterId);
-    this.#remember(loaded);
+    const loaded = held ?? (await MasterActor.load(this.#store, this.#ledgerId, masterId));
+    // Moves it to the end of the order in which masters leave.
+    this.#masters.delete(masterId);
+    this.#masters.set(masterId, loaded);
     return loaded;
-  }
-
-  /** Puts it at the end of the order in which masters leave. */
-  #remember(master: MasterActor): void {
-    this.#masters.delete(master.masterId);
-    this.#masters.set(master.masterId, master);
   }
 
   /** Lets those go that are too many. Not while a turn is under way. */

@@ -76,9 +76,9 @@ export class MasterActor {
     this.#state = this.#working;
   }
 
-  saveWhenDue(): Promise<void> | undefined {
+  async saveWhenDue(): Promise<void> {
     const state = this.#state;
-    return state === null ? undefined : this.#saving.saveWhenDue(state.masterSeq, () => snapshotOf(state));
+    if (state !== null) await this.#saving.saveWhenDue(state.masterSeq, () => snapshotOf(state));
   }
 
   async saveWhenLeaving(): Promise<void> {

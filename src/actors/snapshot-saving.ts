@@ -19,10 +19,9 @@ export class SnapshotSaving {
     this.#saved = saved;
   }
 
-  /** Saves if the tail behind the last snapshot has grown enough. A promise: resolves when that is done, failed saves included. */
-  saveWhenDue(place: number, snapshot: () => Snapshot): Promise<void> | undefined {
-    if (place - this.#saved < snapshotEveryEvents || place < this.#retryAt) return undefined;
-    return this.#save(place, snapshot());
+  /** Saves if the tail behind the last snapshot has grown enough. Resolves when that is done, failed saves included. */
+  async saveWhenDue(place: number, snapshot: () => Snapshot): Promise<void> {
+    if (place - this.#saved >= snapshotEveryEvents && place >= this.#retryAt) await this.#save(place, snapshot());
   }
 
   /** The owner leaves memory: saves unless reading the tail again is cheaper. */

@@ -42,20 +42,14 @@ export async function readForTurn(
     for (const mark of command.marks) marks.push(mark.id);
   }
   const masters = new Map<string, MasterActor>();
-  const loads: Promise<void>[] = [];
-  for (const masterId of masterIds) {
-    const held = sources.masters.held(masterId);
-    if (held !== null) masters.set(masterId, held);
-    else loads.push(sources.masters.load(masterId).then((loaded) => void masters.set(masterId, loaded)));
-  }
-  // Most turns find all but their commands in memory, and wait for those alone.
-  const finding = marks.length === 0 ? noCommands : store.findCommands(ledgerId, marks);
-  const isAllHeld = loads.length === 0 && knownKeys(keys, signers, nothingRead, clock.now()) !== null;
-  const [commands, read] = isAllHeld
-    ? [await finding, nothingRead]
-    : await Promise.all([finding, readKeys(keys, signers, clock), ...loads]);
-  let known = knownKeys(keys, signers, read, clock.now());
+  const loadMaster = async (masterId: string) => void masters.set(masterId, await sources.masters.get(masterId));
+  const [read, commands] = await Promise.all([
+    readKeys(keys, signers, clock),
+    marks.length === 0 ? noCommands : store.findCommands(ledgerId, marks),
+    ...Array.from(masterIds, loadMaster),
+  ]);
   const lastDeadline = letters.reduce((last, { command }) => Math.max(last, command.deadline), 0);
+  let known = knownKeys(keys, signers, read, clock.now());
   while (known === null && clock.now() < lastDeadline) {
     known = knownKeys(keys, signers, await readKeys(keys, signers, clock), clock.now());
   }
@@ -105,4 +99,3 @@ function knownKeys(
 }
 
 const noCommands: ReadonlyMap<string, FoundCommand> = new Map();
-const nothingRead: KeysRead = { begunAt: 0, found: new Map() };
