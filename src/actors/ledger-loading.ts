@@ -9,6 +9,7 @@ import { parseRow } from '../domain/row.ts';
 import type { Head, LedgerStore, Snapshot } from '../store/ledger-store.ts';
 import { replayPageEvents } from './bounds.ts';
 import { BrokenChain, checkStored } from './broken-chain.ts';
+import { reloading } from './refusals.ts';
 
 export interface LoadedLedger {
   readonly state: LedgerState;
@@ -16,11 +17,16 @@ export interface LoadedLedger {
   readonly snapshotSeq: number;
 }
 
-/** The fold of a ledger's events up to `head`, from its snapshot and the tail behind it. Throws BrokenChain. */
+/**
+ * The fold of a ledger's events up to `head`, from its snapshot and the tail behind it. Throws BrokenChain, and LedgerError `unavailable`
+ * where the ledger went on meanwhile.
+ */
 export async function loadLedger(store: LedgerStore, ledgerId: string, head: Head | null): Promise<LoadedLedger> {
   let state = await fromSnapshot(store, ledgerId);
   const snapshotSeq = state.seq;
   const headSeq = head?.seq ?? -1;
+  // Somebody claimed the ledger since, wrote on and saved a snapshot: the state that was asked for is past.
+  if (snapshotSeq > headSeq) throw reloading();
   while (state.seq < headSeq) {
     const page = await store.read(ledgerId, state.seq + 1, Math.min(replayPageEvents, headSeq - state.seq));
     if (page.length === 0) throw new BrokenChain(`ledger ${ledgerId}: events up to the head are missing`);

@@ -6,7 +6,7 @@ import { shardOf } from '../../src/actors/shard.ts';
 import { emptyLedgerData } from '../../src/store/memory/ledger-data.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 import { append, createMaster, ledgerId, openLedger, uuid } from '../support/commands.ts';
-import { codeOf, faultsOf, rig, startMs } from '../support/world.ts';
+import { codeOf, faultsOf, rig, startMs, storeWith } from '../support/world.ts';
 
 const shard = shardOf(ledgerId, 16);
 
@@ -200,4 +200,36 @@ describe('the pace of loading', () => {
     await clock.advance(1_100);
     expect(await patient).toBe('carried out');
   });
+});
+
+test('a ledger that another node claimed, wrote on and saved while it was loaded here is no broken chain', async () => {
+  const clock = new ManualClock(startMs);
+  const data = emptyLedgerData();
+  const first = rig({ clock, data });
+  const opening = first.directory();
+  await opening.submit(openLedger());
+  await opening.submit(createMaster());
+  await opening[Symbol.asyncDispose]();
+  let between: (() => Promise<void>) | null = async () => {
+    between = null;
+    const other = rig({ clock, data }).directory();
+    await Promise.all(Array.from({ length: 100 }, () => other.submit(append())));
+    await other[Symbol.asyncDispose]();
+  };
+  const late = rig({
+    clock,
+    data,
+    wrap: (memory) =>
+      storeWith(memory, {
+        claim: async (id) => {
+          const claim = await memory.claim(id);
+          await between?.();
+          return claim;
+        },
+      }),
+  });
+  const directory = late.directory();
+  expect(await codeOf(directory.submit(append()))).toBe('unavailable');
+  expect((await directory.submit(append())).event.seq).toBe(103);
+  expect(faultsOf(await first.log())).toEqual([]);
 });
