@@ -1,12 +1,13 @@
-import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
+import { type CheckingKey, checkingKey, signatureCheck } from './signature-check.ts';
 import { itemBytes, readItem, type VerifyingBatch, type VerifyingVerdicts } from './verifying-batch.ts';
 
 /** What a verifying thread runs: batches in, verdicts out, in their order. */
 const port = parentPort;
 if (port === null) throw new Error('this runs as a thread of VerifyingThreads');
-const keys = new Map<number, KeyObject>();
+const check = await signatureCheck();
+const keys = new Map<number, CheckingKey>();
 
 /**
  * On Linux this is the priority of the thread alone. Where cores are few, the main thread and LMDB's writer go first: all else waits
@@ -20,16 +21,14 @@ try {
 }
 
 port.on('message', (batch: VerifyingBatch) => {
-  for (const [number, x] of batch.keys) {
-    keys.set(number, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }));
-  }
+  for (const [number, x] of batch.keys) keys.set(number, checkingKey(x));
   const count = batch.items.length / itemBytes;
   const verdicts: VerifyingVerdicts = new Uint8Array(count);
   for (let at = 0; at < count; at++) {
     const { keyNumber, digest, signature } = readItem(batch.items, at);
     const key = keys.get(keyNumber);
     if (key === undefined) throw new Error(`key ${keyNumber} was never sent`);
-    verdicts[at] = verify(null, digest, key, signature) ? 1 : 0;
+    verdicts[at] = check(digest, signature, key) ? 1 : 0;
   }
   port.postMessage(verdicts, [verdicts.buffer]);
 });
