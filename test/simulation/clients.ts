@@ -2,8 +2,8 @@ import type { Outcome } from '../../src/actors/outcome.ts';
 import type { Lane } from '../../src/domain/command.ts';
 import { names } from '../../src/domain/projection.ts';
 import { supplier } from '../support/commands.ts';
+import { type HistoryBook, type Told, toldOf } from '../support/history/history.ts';
 import { ledgerIds, type Wanted, type Wishes } from './commands.ts';
-import { type HistoryBook, type Told, toldOf } from './history.ts';
 import type { SimulatedNode, World } from './node.ts';
 
 const attemptsMax = 6;

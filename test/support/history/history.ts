@@ -1,10 +1,13 @@
-import type { Outcome } from '../../src/actors/outcome.ts';
-import type { Command } from '../../src/domain/command.ts';
-import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
+import type { Command } from '../../../src/domain/command.ts';
+import { type ErrorCode, LedgerError } from '../../../src/domain/errors.ts';
+import type { LedgerEvent } from '../../../src/domain/event.ts';
+
+/** What a client was told of the event that its command became; where an answer names no event, the one found under its name. */
+export type ToldEvent = Pick<LedgerEvent, 'id' | 'ledgerId' | 'seq' | 'hash' | 'master'>;
 
 /** What a client was told. */
 export type Told =
-  | { readonly kind: 'written'; readonly outcome: Outcome }
+  | { readonly kind: 'written'; readonly outcome: { readonly event: ToldEvent } }
   /** It broke the rules of the ledger as it was. */
   | { readonly kind: 'refused'; readonly code: ErrorCode }
   /** Certain: this attempt wrote nothing. */

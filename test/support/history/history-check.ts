@@ -1,10 +1,10 @@
-import type { Command } from '../../src/domain/command.ts';
-import { commandMaster } from '../../src/domain/command.ts';
-import { decide } from '../../src/domain/decide.ts';
-import { LedgerError } from '../../src/domain/errors.ts';
-import type { LedgerEvent } from '../../src/domain/event.ts';
-import { checkChain } from '../../src/domain/integrity.ts';
-import { names } from '../../src/domain/projection.ts';
+import type { Command } from '../../../src/domain/command.ts';
+import { commandMaster } from '../../../src/domain/command.ts';
+import { decide } from '../../../src/domain/decide.ts';
+import { LedgerError } from '../../../src/domain/errors.ts';
+import type { LedgerEvent } from '../../../src/domain/event.ts';
+import { checkChain } from '../../../src/domain/integrity.ts';
+import { names } from '../../../src/domain/projection.ts';
 import type { Attempt, History, Look } from './history.ts';
 import { Replay } from './replay.ts';
 
@@ -73,7 +73,7 @@ class Written {
   }
 }
 
-/** The type of all events that clients of the simulation append; each has a payload of its own. */
+/** The type of all events that clients append whose history is checked; each has a payload of its own. */
 export const appendedType = 'SHIPMENT_DISPATCHED';
 
 /** Opening a ledger again finds it open; its events carry no name. */
@@ -96,13 +96,16 @@ function ruleViolations(attempts: readonly Attempt[], written: Written, replay: 
 
 function acknowledgedViolations(attempts: readonly Attempt[], written: Written): Violation[] {
   const found: Violation[] = [];
-  for (const { name, told } of attempts) {
+  for (const attempt of attempts) {
+    const { name, command, told } = attempt;
     if (told.kind !== 'written') continue;
     const { event } = told.outcome;
     const stored = written.byId.get(event.id);
     if (stored === undefined) found.push(`lost: ${name} was acknowledged at seq ${event.seq} and is not there`);
     else if (stored.hash !== event.hash || stored.seq !== event.seq)
       found.push(`changed: ${name} was acknowledged as another event than stands at seq ${event.seq}`);
+    else if (!isOpening(attempt) && !written.of(command).some(({ id }) => id === event.id))
+      found.push(`another's: ${name} was acknowledged as seq ${event.seq}, which is not of that command`);
   }
   return found;
 }
@@ -246,10 +249,22 @@ class Acknowledged {
   }
 
   newestBefore(at: number): number {
-    return this.#ends.findLast((one) => one.at < at)?.seq ?? -1;
+    return this.#ends[countWhile(this.#ends, (one) => one.at < at) - 1]?.seq ?? -1;
   }
 
   oldestBegunAfter(at: number): number | null {
-    return this.#beginnings.findLast((one) => one.at > at)?.seq ?? null;
+    return this.#beginnings[countWhile(this.#beginnings, (one) => one.at > at) - 1]?.seq ?? null;
   }
+}
+
+/** How many items from the first on have what no later one has again, by bisection: histories may be long. */
+function countWhile<T>(items: readonly T[], has: (item: T) => boolean): number {
+  let [from, to] = [0, items.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    const item = items[middle];
+    if (item !== undefined && has(item)) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }

@@ -1,7 +1,7 @@
-import type { LedgerEvent } from '../../src/domain/event.ts';
-import { type LedgerFacts, ledgerFacts } from '../../src/domain/ledger-facts.ts';
-import { projectionsOf } from '../../src/domain/projection.ts';
-import type { LedgerStore } from '../../src/store/ledger-store.ts';
+import type { LedgerEvent } from '../../../src/domain/event.ts';
+import { type LedgerFacts, ledgerFacts } from '../../../src/domain/ledger-facts.ts';
+import { projectionsOf } from '../../../src/domain/projection.ts';
+import type { LedgerStore } from '../../../src/store/ledger-store.ts';
 import type { Violation } from './history-check.ts';
 
 const linesLimit = 10_000;

@@ -1,20 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Command } from '../../src/domain/command.ts';
-import { LedgerError } from '../../src/domain/errors.ts';
-import type { LedgerEvent } from '../../src/domain/event.ts';
-import { names } from '../../src/domain/projection.ts';
-import {
-  append,
-  createMaster,
-  delegate,
-  grant,
-  ledgerId,
-  mark,
-  masterId,
-  openLedger,
-  revoke,
-} from '../support/commands.ts';
-import { Chain } from '../support/world.ts';
+import type { Command } from '../../../src/domain/command.ts';
+import { LedgerError } from '../../../src/domain/errors.ts';
+import type { LedgerEvent } from '../../../src/domain/event.ts';
+import { names } from '../../../src/domain/projection.ts';
+import { append, createMaster, delegate, grant, ledgerId, mark, masterId, openLedger, revoke } from '../commands.ts';
+import { Chain } from '../world.ts';
 import { type Attempt, type History, type Look, toldOf } from './history.ts';
 import { checkHistory } from './history-check.ts';
 
@@ -35,7 +25,7 @@ function trueHistory(): { log: LedgerEvent[]; attempts: Attempt[]; looks: Look[]
         node: 'a',
         begun,
         ended: at++,
-        told: { kind: 'written', outcome: { event, replayed: false } },
+        told: { kind: 'written', outcome: { event } },
       });
     } catch (error) {
       if (!(error instanceof LedgerError)) throw error;
@@ -101,6 +91,14 @@ describe('the checker of histories', () => {
     const found = check(log.slice(0, -1), { attempts, looks });
     expect(found).toMatch(/lost/);
     expect(found).not.toMatch(/chain/);
+  });
+
+  test('a command acknowledged as the event of another one', () => {
+    const { log, attempts, looks } = trueHistory();
+    const [first, second] = [attempts[2], attempts[3]];
+    if (first === undefined || second === undefined) throw new Error('too short');
+    const found = check(log, { attempts: attempts.with(2, { ...first, told: second.told }), looks });
+    expect(found).toMatch(/another's: command 2/);
   });
 
   test('a command written twice, in a sound chain', () => {
