@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { MessageShape } from '@bufbuild/protobuf';
-import { standardSignature, svcSignature, WEBHOOK_SECRET_PREFIX } from '../domain/webhook-signature.ts';
+import { standardSignature, svcSignature, WEBHOOK_SECRET_PREFIX, webhookKeys } from '../domain/webhook-signature.ts';
 import { WebhookBodySchema } from '../gen/svc/v1/webhooks_pb.ts';
 import { answerFromJson } from './answer-decoding.ts';
 import { invalidAnswer, LedgerTrustError } from './error.ts';
@@ -35,14 +35,15 @@ export function verifyWebhook(
   if (!secret.startsWith(WEBHOOK_SECRET_PREFIX)) {
     throw new TypeError(`The secret of a subscription begins with ${WEBHOOK_SECRET_PREFIX}`);
   }
+  const keys = webhookKeys(secret);
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const signature = header(headers, 'x-svc-signature');
-  if (!isSame(signature, svcSignature(secret, bytes))) throw refused('X-SVC-Signature is not that of this body.');
+  if (!isSame(signature, svcSignature(keys, bytes))) throw refused('X-SVC-Signature is not that of this body.');
   const id = header(headers, 'webhook-id');
   const timestamp = header(headers, 'webhook-timestamp');
   if (!/^\d{1,12}$/.test(timestamp)) throw refused('webhook-timestamp is no time.');
   const timestampS = Number(timestamp);
-  const expected = standardSignature(secret, id, timestampS, bytes);
+  const expected = standardSignature(keys, id, timestampS, bytes);
   // Several are separated by spaces while a secret is being changed.
   if (
     !header(headers, 'webhook-signature')

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
 /** What a subscription's secret begins with; base64 follows. */
 export const WEBHOOK_SECRET_PREFIX = 'whsec_';
@@ -10,16 +10,27 @@ export function webhookSecret(random: Uint8Array): string {
   return `${WEBHOOK_SECRET_PREFIX}${Buffer.from(random).toString('base64')}`;
 }
 
-/** Value of `X-SVC-Signature` for a raw body: HMAC keyed with the secret's text as shown (spec, Webhook delivery 3). */
-export function svcSignature(secret: string, body: Uint8Array): string {
-  return `sha256=${createHmac('sha256', secret).update('svc-webhook-v1:').update(body).digest('hex')}`;
+/** What a secret's two signatures are keyed with. Made once where many are signed: making them costs more than a signature. */
+export interface WebhookKeys {
+  /** Of `X-SVC-Signature`: the secret's text as shown. */
+  readonly svc: KeyObject;
+  /** Of `webhook-signature`: the bytes that the secret encodes. */
+  readonly standard: KeyObject;
 }
 
-/**
- * Value of `webhook-signature` (Standard Webhooks 1.0): HMAC over `id.timestamp.body`, keyed with the bytes that the secret
- * encodes. `timestampS` is in seconds since 1970.
- */
-export function standardSignature(secret: string, id: string, timestampS: number, body: Uint8Array): string {
-  const key = Buffer.from(secret.slice(WEBHOOK_SECRET_PREFIX.length), 'base64');
-  return `v1,${createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body).digest('base64')}`;
+export function webhookKeys(secret: string): WebhookKeys {
+  return {
+    svc: createSecretKey(secret, 'utf8'),
+    standard: createSecretKey(secret.slice(WEBHOOK_SECRET_PREFIX.length), 'base64'),
+  };
+}
+
+/** Value of `X-SVC-Signature` for a raw body (spec, Webhook delivery 3). */
+export function svcSignature({ svc }: WebhookKeys, body: Uint8Array): string {
+  return `sha256=${createHmac('sha256', svc).update('svc-webhook-v1:').update(body).digest('hex')}`;
+}
+
+/** Value of `webhook-signature` (Standard Webhooks 1.0): HMAC over `id.timestamp.body`. `timestampS` is in seconds since 1970. */
+export function standardSignature({ standard }: WebhookKeys, id: string, timestampS: number, body: Uint8Array): string {
+  return `v1,${createHmac('sha256', standard).update(`${id}.${timestampS}.`).update(body).digest('base64')}`;
 }

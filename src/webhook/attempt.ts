@@ -1,6 +1,6 @@
 import type { Clock } from '../actors/clock.ts';
 import { isoTime } from '../domain/time.ts';
-import { standardSignature, svcSignature } from '../domain/webhook-signature.ts';
+import { standardSignature, svcSignature, type WebhookKeys, webhookKeys } from '../domain/webhook-signature.ts';
 import type { DeliveryRecord } from '../service/delivery-record.ts';
 import type { SecretBox } from '../service/secret-box.ts';
 import { type SubscriptionRecord, secretContext } from '../service/subscription-record.ts';
@@ -69,27 +69,27 @@ function headersOf(
   body: Buffer,
   nowMs: number,
 ): Record<string, string> {
-  const secret = secretOf(secrets, subscription);
+  const keys = keysOf(secrets, subscription);
   const timestampS = Math.floor(nowMs / 1_000);
   return {
     'content-type': 'application/json; charset=utf-8',
     'user-agent': 'ledger-trust-webhooks/1',
-    'x-svc-signature': svcSignature(secret, body),
+    'x-svc-signature': svcSignature(keys, body),
     'webhook-id': delivery.eventId,
     'webhook-timestamp': String(timestampS),
-    'webhook-signature': standardSignature(secret, delivery.eventId, timestampS, body),
+    'webhook-signature': standardSignature(keys, delivery.eventId, timestampS, body),
   };
 }
 
-/** Opened once as long as the subscription is in memory: opening costs as much as a delivery's two signatures. */
-const openedSecrets = new WeakMap<SubscriptionRecord, string>();
+/** Opened once as long as the subscription is in memory: opening costs as much as several deliveries' signatures. */
+const openedKeys = new WeakMap<SubscriptionRecord, WebhookKeys>();
 
-function secretOf(secrets: SecretBox, subscription: SubscriptionRecord): string {
-  const opened = openedSecrets.get(subscription);
+function keysOf(secrets: SecretBox, subscription: SubscriptionRecord): WebhookKeys {
+  const opened = openedKeys.get(subscription);
   if (opened !== undefined) return opened;
-  const secret = secrets.open(subscription.sealedSecret, secretContext(subscription.id)).toString();
-  openedSecrets.set(subscription, secret);
-  return secret;
+  const keys = webhookKeys(secrets.open(subscription.sealedSecret, secretContext(subscription.id)).toString());
+  openedKeys.set(subscription, keys);
+  return keys;
 }
 
 function outcomeOf(result: PostResult, tookMs: number): AttemptOutcome {

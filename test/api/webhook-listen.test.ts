@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
-import { standardSignature, svcSignature } from '../../src/domain/webhook-signature.ts';
+import { standardSignature, svcSignature, webhookKeys } from '../../src/domain/webhook-signature.ts';
 import { newParty } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
 import { runNode } from '../support/running-node.ts';
@@ -58,10 +58,10 @@ test('listen prints what a node delivers, refuses what nobody signed, and ends a
     '{"api_version":"2026-04-14","event":{"id":"x","ledger_id":null,"event_type":"PING","payload":{},"actor_id":null,"created_at":"t","seq":null,"master_id":null,"hash":null},"created_at":"t"}';
   const now = Math.floor(Date.now() / 1_000);
   const headers = {
-    'x-svc-signature': svcSignature(zero, Buffer.from(own)),
+    'x-svc-signature': svcSignature(webhookKeys(zero), Buffer.from(own)),
     'webhook-id': 'x',
     'webhook-timestamp': String(now),
-    'webhook-signature': standardSignature(zero, 'x', now, Buffer.from(own)),
+    'webhook-signature': standardSignature(webhookKeys(zero), 'x', now, Buffer.from(own)),
   };
   expect((await fetch(url, { method: 'POST', headers: { 'webhook-id': 'x' }, body: 'noise' })).status).toBe(401);
   expect(

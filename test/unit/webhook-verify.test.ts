@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { verifyWebhook } from '../../src/client/webhook.ts';
-import { standardSignature, svcSignature, webhookSecret } from '../../src/domain/webhook-signature.ts';
+import { standardSignature, svcSignature, webhookKeys, webhookSecret } from '../../src/domain/webhook-signature.ts';
 
 const secret = webhookSecret(Buffer.alloc(32, 7));
 const nowMs = Date.parse('2026-11-21T02:06:39.500Z');
@@ -40,15 +40,17 @@ describe('signatures', () => {
     // https://github.com/standard-webhooks/standard-webhooks, libraries: the same values in every language.
     const known = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
     const raw = Buffer.from('{"test": 2432232314}');
-    expect(standardSignature(known, 'msg_p5jXN8AQM9LWM0D4loKWxJek', 1_614_265_330, raw)).toBe(
+    expect(standardSignature(webhookKeys(known), 'msg_p5jXN8AQM9LWM0D4loKWxJek', 1_614_265_330, raw)).toBe(
       'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
     );
   });
 
   test('ours, against a second account of them', () => {
     const headers = headersOf(body());
-    expect(svcSignature(secret, Buffer.from(body()))).toBe(headers['x-svc-signature']);
-    expect(standardSignature(secret, id, timestampS, Buffer.from(body()))).toBe(headers['webhook-signature']);
+    expect(svcSignature(webhookKeys(secret), Buffer.from(body()))).toBe(headers['x-svc-signature']);
+    expect(standardSignature(webhookKeys(secret), id, timestampS, Buffer.from(body()))).toBe(
+      headers['webhook-signature'],
+    );
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   });
 });
