@@ -1,4 +1,5 @@
 import { Agent, type buildConnector } from 'undici';
+import { exchange } from './exchange.ts';
 import { ConnectError, type ConnectFault } from './receiver-connect.ts';
 
 export interface Post {
@@ -18,8 +19,6 @@ export interface Poster extends AsyncDisposable {
   post(post: Post): Promise<PostResult>;
 }
 
-/** An answer's body is read up to here, so that its connection can be used again; beyond it the connection is closed. */
-const answerMaxBytes = 64 * 1024;
 const answerHeadersMaxBytes = 16 * 1024;
 /** Servers commonly close idle connections after five seconds. */
 const idleMs = 4_000;
@@ -46,34 +45,26 @@ export function createPoster(connect: buildConnector.connector, perTargetMax: nu
     bodyTimeout: 0,
   });
 
-  const once = async ({ url, headers, body, signal }: Post): Promise<number> => {
-    const { origin, pathname, search } = new URL(url);
-    const path = pathname + search;
-    const asked = agent.request({ origin, path, method: 'POST', headers, body, signal });
-    const answer = await orAborted(asked, signal);
-    // The status decides; a body that never ends, or breaks off, only costs its connection.
-    await answer.body.dump({ limit: answerMaxBytes, signal }).catch(() => {});
-    return answer.statusCode;
-  };
-
   return {
     post: async (post) => {
-      const { origin } = new URL(post.url);
+      const { url, headers, body, signal } = post;
+      const { origin, pathname, search } = new URL(url);
+      const request = { origin, path: pathname + search, method: 'POST', headers, body } as const;
       const here = made.get(origin) ?? { posts: 0, connections: 0 };
       made.set(origin, here);
       here.posts += 1;
       const before = here.connections;
       try {
         try {
-          return { kind: 'answered', status: await once(post) };
+          return { kind: 'answered', status: await exchange(agent, request, signal) };
         } catch (error) {
           // A connection kept from before may be closed just as it is used again: that is no failure of the receiver's.
           const wasKept = here.connections === before;
-          if (!wasKept || post.signal.aborted || !isBrokenOff(error)) throw error;
-          return { kind: 'answered', status: await once(post) };
+          if (!wasKept || signal.aborted || !isBrokenOff(error)) throw error;
+          return { kind: 'answered', status: await exchange(agent, request, signal) };
         }
       } catch (error) {
-        return { kind: 'failed', fault: faultOf(error, post.signal) };
+        return { kind: 'failed', fault: faultOf(error, signal) };
       } finally {
         here.posts -= 1;
         if (here.posts === 0) made.delete(origin);
@@ -91,14 +82,4 @@ function faultOf(error: unknown, signal: AbortSignal): ConnectFault | 'broken_of
 function isBrokenOff(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
-}
-
-/** A request that waits for its connection does not hear of the signal before it has one, and is then not sent. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const aborted = () => reject(signal.reason);
-    signal.addEventListener('abort', aborted);
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
-    if (signal.aborted) aborted();
-  });
 }
