@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { type Config, ConfigError, type ConfigVariable, type Environment, readConfig } from '../src/config.ts';
+import { type Config, ConfigError, type Environment, readConfig } from '../src/config.ts';
 import { type CassandraSettings, cassandraSettings } from '../src/store/cassandra/settings.ts';
+import { defaultPlacement } from './config-table.ts';
 import type { PeerSecurity, PeerTls } from './peers/security.ts';
 import { defaultTimings, type PlacementTimings } from './placement/timings.ts';
 
@@ -18,86 +19,18 @@ export interface ClusterConfig {
   readonly advertise: string;
   readonly peers: PeerSecurity;
   readonly timings: PlacementTimings;
+  /** How long a starting node waits for its store; 0: it ends at once where the store cannot be used. */
+  readonly startWaitMs: number;
 }
 
-const defaultPlacement = 'placement';
 const secretCharactersMin = 16;
-
-/** The variables of a clustered node, beside those of every node; the table in the documentation is made from this one. */
-export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
-  { name: 'REDIS_URL', default: 'none; required', meaning: 'Redis for leases and members, `redis://` or `rediss://`.' },
-  { name: 'CLUSTER_NAME', default: defaultPlacement, meaning: 'Tells clusters apart that share one Redis.' },
-  {
-    name: 'CASSANDRA_CONTACT_POINTS',
-    default: 'none; required',
-    meaning: 'Addresses of Cassandra, `host:port`, separated by commas.',
-  },
-  { name: 'CASSANDRA_DATA_CENTER', default: 'datacenter1', meaning: 'The data centre that this node works with.' },
-  { name: 'CASSANDRA_KEYSPACE', default: 'ledger_trust', meaning: 'The keyspace that `schema apply` has made.' },
-  {
-    name: 'CASSANDRA_CONSISTENCY',
-    default: 'local',
-    meaning: '`local` in one data centre, `global` over several.',
-  },
-  { name: 'CASSANDRA_USERNAME', default: 'none', meaning: 'Login, with CASSANDRA_PASSWORD_FILE.' },
-  { name: 'CASSANDRA_PASSWORD_FILE', default: 'none', meaning: 'File that holds the password.' },
-  {
-    name: 'CASSANDRA_TLS_CA_FILE',
-    default: 'none',
-    meaning: 'PEM of the authority that signed Cassandra’s certificates.',
-  },
-  {
-    name: 'CASSANDRA_ALLOW',
-    default: 'none',
-    meaning: '`paxos-v1`, `periodic-commit-log`: unsafe settings of Cassandra that are allowed by name.',
-  },
-  { name: 'NODE_ID', default: 'host name and a random part', meaning: 'Name of this node, unique while it lives.' },
-  {
-    name: 'INTERNAL_HOST',
-    default: '0.0.0.0',
-    meaning: 'Address that the internal port listens on. Never a public one.',
-  },
-  { name: 'INTERNAL_PORT', default: '9100', meaning: 'Internal port: other nodes, metrics, readiness.' },
-  {
-    name: 'ADVERTISE_ADDRESS',
-    default: 'INTERNAL_HOST, or the host name where that is every address',
-    meaning: 'Where other nodes reach the internal port: `host` or `host:port`.',
-  },
-  {
-    name: 'CLUSTER_TLS_CA_FILE',
-    default: 'none; required in production',
-    meaning: 'PEM of the authority that signs the nodes’ certificates, and nothing else.',
-  },
-  { name: 'CLUSTER_TLS_CERT_FILE', default: 'none; required in production', meaning: 'Certificate of this node, PEM.' },
-  {
-    name: 'CLUSTER_TLS_KEY_FILE',
-    default: 'none; required in production',
-    meaning: 'Private key of that certificate, PEM.',
-  },
-  {
-    name: 'CLUSTER_SECRET',
-    default: 'none',
-    meaning:
-      'At least 16 characters that all nodes share. Enough in development mode; beside certificates in production.',
-  },
-  { name: 'LEASE_TTL_MS', default: String(defaultTimings.leaseTtlMs), meaning: 'How long a lease of a shard lasts.' },
-  { name: 'LEASE_RENEW_MS', default: String(defaultTimings.renewEveryMs), meaning: 'How often leases are renewed.' },
-  {
-    name: 'LEASE_MARGIN_MS',
-    default: String(defaultTimings.marginMs),
-    meaning: 'How long before its end a node stops to believe in a lease.',
-  },
-  {
-    name: 'REBALANCE_QUIET_MS',
-    default: String(defaultTimings.quietMs),
-    meaning: 'How long after a change of nodes shards stay where they are.',
-  },
-]);
 
 /** Reads the configuration of a clustered node. Throws ConfigError or StartError. */
 export function readClusterConfig(env: Environment): ClusterConfig {
   const internalHost = text(env, 'INTERNAL_HOST') ?? '0.0.0.0';
-  const node = readConfig({ ...env, OPS_HOST: internalHost, OPS_PORT: text(env, 'INTERNAL_PORT') ?? undefined });
+  const node = inClusterWords(() =>
+    readConfig({ ...env, OPS_HOST: internalHost, OPS_PORT: text(env, 'INTERNAL_PORT') ?? undefined }),
+  );
   for (const [name, file] of [
     ['AUTHORITY_KEY_FILE', node.authorityKeyFile],
     ['SECRETS_KEY_FILE', node.secretsKeyFile],
@@ -118,7 +51,22 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     advertise: text(env, 'ADVERTISE_ADDRESS') ?? (isEveryAddress ? hostname() : internalHost),
     peers,
     timings: timings(env),
+    startWaitMs: milliseconds(env, 'START_WAIT_MS', 0, 0),
   });
+}
+
+/** Runs what knows the internal port by the names that it has on a node that stands alone. */
+function inClusterWords<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    throw error instanceof ConfigError ? new ConfigError(internalWords(error.message)) : error;
+  }
+}
+
+/** A sentence about the internal port, with the variables of a clustered node. */
+export function internalWords(sentence: string): string {
+  return sentence.replaceAll('OPS_PORT', 'INTERNAL_PORT').replaceAll('OPS_HOST', 'INTERNAL_HOST');
 }
 
 /** What the command line needs to reach a cluster's Redis. */
@@ -155,7 +103,7 @@ function placementName(env: Environment): string {
 }
 
 function peerSecurity(env: Environment): PeerSecurity {
-  const secret = text(env, 'CLUSTER_SECRET');
+  const secret = clusterSecret(env);
   if (secret !== null && secret.length < secretCharactersMin)
     throw new ConfigError(`Set CLUSTER_SECRET to at least ${secretCharactersMin} characters, the same on all nodes.`);
   const tls = peerTls(env);
@@ -164,6 +112,18 @@ function peerSecurity(env: Environment): PeerSecurity {
       'Set CLUSTER_SECRET, or CLUSTER_TLS_CA_FILE, CLUSTER_TLS_CERT_FILE and CLUSTER_TLS_KEY_FILE: nodes have to prove themselves to each other.',
     );
   return { tls, secret };
+}
+
+function clusterSecret(env: Environment): string | null {
+  const secret = text(env, 'CLUSTER_SECRET');
+  const file = text(env, 'CLUSTER_SECRET_FILE');
+  if (file === null) return secret;
+  if (secret !== null) throw new ConfigError('Set CLUSTER_SECRET or CLUSTER_SECRET_FILE, not both.');
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    throw new ConfigError(`Set CLUSTER_SECRET_FILE to a file that this user may read; ${file} is none.`);
+  }
 }
 
 function peerTls(env: Environment): PeerTls | null {
@@ -195,12 +155,12 @@ function timings(env: Environment): PlacementTimings {
   return Object.freeze({ ...defaultTimings, leaseTtlMs, renewEveryMs, marginMs, quietMs });
 }
 
-function milliseconds(env: Environment, name: string, otherwise: number): number {
+function milliseconds(env: Environment, name: string, otherwise: number, min = 1): number {
   const value = text(env, name);
   if (value === null) return otherwise;
-  if (!/^\d{1,7}$/.test(value) || Number(value) === 0)
+  if (!/^\d{1,7}$/.test(value) || Number(value) < min)
     throw new ConfigError(
-      `Set ${name} to milliseconds, a whole number from 1 to 9999999; it is ${JSON.stringify(value)}.`,
+      `Set ${name} to milliseconds, a whole number from ${min} to 9999999; it is ${JSON.stringify(value)}.`,
     );
   return Number(value);
 }

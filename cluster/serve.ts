@@ -1,14 +1,17 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigError, type Environment } from '../src/config.ts';
-import { createLog } from '../src/log.ts';
+import { createLog, type Log } from '../src/log.ts';
 import type { RunningNode } from '../src/node.ts';
 import { AuthorityMismatch } from '../src/service/authority.ts';
 import { SecretsKeyMismatch } from '../src/service/secrets-key-check.ts';
 import { StartError } from '../src/store/start-error.ts';
-import { type ClusterConfig, readClusterConfig } from './config.ts';
+import { type ClusterConfig, internalWords, readClusterConfig } from './config.ts';
 import { startClusterNode } from './start.ts';
 
 /** A second signal, or a stop that takes longer than this, ends the process as it is: nothing answered is lost by that. */
 const stopMaxMs = 19_000;
+/** Between two looks at a store that is waited for. */
+const tryAgainMs = 1_000;
 
 /** Runs a node of a cluster until SIGTERM or SIGINT. Answers the exit code: 0 after a clean stop, 1 with one sentence on stderr. */
 export async function serveInCluster(env: Environment): Promise<number> {
@@ -21,10 +24,11 @@ export async function serveInCluster(env: Environment): Promise<number> {
       });
     }
   });
-  let node: RunningNode;
+  let node: RunningNode | null;
   try {
     const config = readClusterConfig(env);
-    node = await startClusterNode(config, createLog(config.node.logLevel));
+    node = await startPatiently(config, createLog(config.node.logLevel), stopped);
+    if (node === null) return 0;
     announce(config, node);
   } catch (error) {
     return refuse(error);
@@ -33,6 +37,23 @@ export async function serveInCluster(env: Environment): Promise<number> {
   setTimeout(() => process.exit(1), stopMaxMs).unref();
   await node.stop();
   return 0;
+}
+
+/** Starts the node; a store that is not there yet is waited for, as long as the configuration says. null: stopped meanwhile. */
+async function startPatiently(config: ClusterConfig, log: Log, stopped: Promise<void>): Promise<RunningNode | null> {
+  const deadline = performance.now() + config.startWaitMs;
+  let told = '';
+  for (;;) {
+    try {
+      return await startClusterNode(config, log);
+    } catch (error) {
+      if (!(error instanceof StartError) || performance.now() + tryAgainMs > deadline) throw error;
+      if (error.message !== told) log.warn({}, `waiting: ${error.message}`);
+      told = error.message;
+    }
+    const isStopped = await Promise.race([stopped.then(() => true), delay(tryAgainMs, false)]);
+    if (isStopped) return null;
+  }
 }
 
 function announce({ node: config, nodeId, cassandra }: ClusterConfig, node: RunningNode): void {
@@ -55,6 +76,6 @@ function refuse(error: unknown): number {
     error instanceof SecretsKeyMismatch;
   const stack = error instanceof Error ? error.stack : undefined;
   const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`ledger-trust: ${known ? message : (stack ?? message)}\n`);
+  process.stderr.write(`ledger-trust: ${known ? internalWords(message) : (stack ?? message)}\n`);
   return 1;
 }

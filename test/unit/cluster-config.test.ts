@@ -5,7 +5,8 @@ import { Command } from 'commander';
 import { afterAll, describe, expect, test } from 'vitest';
 import { addClusterCommands } from '../../cluster/cli/cluster-commands.ts';
 import { clockOff } from '../../cluster/clock-check.ts';
-import { advertisedAddress, clusterConfigTable, readClusterConfig } from '../../cluster/config.ts';
+import { advertisedAddress, readClusterConfig } from '../../cluster/config.ts';
+import { clusterConfigTable } from '../../cluster/config-table.ts';
 import type { LeaseServer } from '../../cluster/placement/lease-server.ts';
 import type { Member, MemberBoard } from '../../cluster/placement/members.ts';
 import { defaultTimings } from '../../cluster/placement/timings.ts';
@@ -55,7 +56,12 @@ describe('the configuration of a clustered node', () => {
     ['CLUSTER_NAME', { CLUSTER_NAME: '{}' }],
     ['LEASE_TTL_MS', { LEASE_TTL_MS: '0' }],
     ['LEASE_TTL_MS', { LEASE_TTL_MS: '5000', LEASE_RENEW_MS: '4000', LEASE_MARGIN_MS: '1000' }],
-    ['OPS_PORT', { INTERNAL_PORT: '8080' }],
+    ['INTERNAL_PORT', { INTERNAL_PORT: '8080' }],
+    ['INTERNAL_PORT', { INTERNAL_PORT: 'x' }],
+    ['START_WAIT_MS', { START_WAIT_MS: '-1' }],
+    ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: '/nowhere' }],
+    ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET_FILE: pem }],
+    ['CLUSTER_SECRET', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: pem }],
     ['CLUSTER_TLS_CA_FILE', { SVC_MODE: 'production', TLS_TERMINATED: '1' }],
   ])('%s is named where it is wrong', (name, wrong) => {
     expect(() => readClusterConfig({ ...least, ...wrong })).toThrow(name);
@@ -71,6 +77,13 @@ describe('the configuration of a clustered node', () => {
     });
     expect(peers.secret).toBeNull();
     expect(peers.tls?.ca.toString()).toBe('PEM');
+  });
+
+  test('the secret may stand in a file', () => {
+    const file = join(folder, 'cluster.secret');
+    writeFileSync(file, 'fedcba9876543210\n');
+    const { peers } = readClusterConfig({ ...least, CLUSTER_SECRET: undefined, CLUSTER_SECRET_FILE: file });
+    expect(peers).toEqual({ tls: null, secret: 'fedcba9876543210' });
   });
 
   test('shorter leases are renewed oftener', () => {

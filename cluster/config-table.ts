@@ -1,0 +1,81 @@
+import type { ConfigVariable } from '../src/config.ts';
+import { defaultTimings } from './placement/timings.ts';
+
+export const defaultPlacement = 'placement';
+
+/** The variables of a clustered node, beside those of every node; the table in the documentation is made from this one. */
+export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
+  { name: 'REDIS_URL', default: 'none; required', meaning: 'Redis for leases and members, `redis://` or `rediss://`.' },
+  { name: 'CLUSTER_NAME', default: defaultPlacement, meaning: 'Tells clusters apart that share one Redis.' },
+  {
+    name: 'CASSANDRA_CONTACT_POINTS',
+    default: 'none; required',
+    meaning: 'Addresses of Cassandra, `host:port`, separated by commas.',
+  },
+  { name: 'CASSANDRA_DATA_CENTER', default: 'datacenter1', meaning: 'The data centre that this node works with.' },
+  { name: 'CASSANDRA_KEYSPACE', default: 'ledger_trust', meaning: 'The keyspace that `schema apply` has made.' },
+  {
+    name: 'CASSANDRA_CONSISTENCY',
+    default: 'local',
+    meaning: '`local` in one data centre, `global` over several.',
+  },
+  { name: 'CASSANDRA_USERNAME', default: 'none', meaning: 'Login, with CASSANDRA_PASSWORD_FILE.' },
+  { name: 'CASSANDRA_PASSWORD_FILE', default: 'none', meaning: 'File that holds the password.' },
+  {
+    name: 'CASSANDRA_TLS_CA_FILE',
+    default: 'none',
+    meaning: 'PEM of the authority that signed Cassandra’s certificates.',
+  },
+  {
+    name: 'CASSANDRA_ALLOW',
+    default: 'none',
+    meaning: '`paxos-v1`, `periodic-commit-log`: unsafe settings of Cassandra that are allowed by name.',
+  },
+  { name: 'NODE_ID', default: 'host name and a random part', meaning: 'Name of this node, unique while it lives.' },
+  {
+    name: 'INTERNAL_HOST',
+    default: '0.0.0.0',
+    meaning: 'Address that the internal port listens on. Never a public one.',
+  },
+  { name: 'INTERNAL_PORT', default: '9100', meaning: 'Internal port: other nodes, metrics, readiness.' },
+  {
+    name: 'ADVERTISE_ADDRESS',
+    default: 'INTERNAL_HOST, or the host name where that is every address',
+    meaning: 'Where other nodes reach the internal port: `host` or `host:port`.',
+  },
+  {
+    name: 'CLUSTER_TLS_CA_FILE',
+    default: 'none; required in production',
+    meaning: 'PEM of the authority that signs the nodes’ certificates, and nothing else.',
+  },
+  { name: 'CLUSTER_TLS_CERT_FILE', default: 'none; required in production', meaning: 'Certificate of this node, PEM.' },
+  {
+    name: 'CLUSTER_TLS_KEY_FILE',
+    default: 'none; required in production',
+    meaning: 'Private key of that certificate, PEM.',
+  },
+  {
+    name: 'CLUSTER_SECRET',
+    default: 'none',
+    meaning:
+      'At least 16 characters that all nodes share. Enough in development mode; beside certificates in production.',
+  },
+  { name: 'CLUSTER_SECRET_FILE', default: 'none', meaning: 'File that holds it, in place of CLUSTER_SECRET.' },
+  {
+    name: 'START_WAIT_MS',
+    default: '0',
+    meaning: 'How long a starting node waits for Cassandra and its schema before it gives up.',
+  },
+  { name: 'LEASE_TTL_MS', default: String(defaultTimings.leaseTtlMs), meaning: 'How long a lease of a shard lasts.' },
+  { name: 'LEASE_RENEW_MS', default: String(defaultTimings.renewEveryMs), meaning: 'How often leases are renewed.' },
+  {
+    name: 'LEASE_MARGIN_MS',
+    default: String(defaultTimings.marginMs),
+    meaning: 'How long before its end a node stops to believe in a lease.',
+  },
+  {
+    name: 'REBALANCE_QUIET_MS',
+    default: String(defaultTimings.quietMs),
+    meaning: 'How long after a change of nodes shards stay where they are.',
+  },
+]);
