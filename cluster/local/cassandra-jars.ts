@@ -4,6 +4,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { StartError } from '../../src/store/start-error.ts';
 
 export const cassandraVersion = '5.0.9';
 const mavenMaxMs = 300_000;
@@ -41,7 +42,11 @@ export async function cassandraClasspath(
   const draft = `${file}.${process.pid}`;
   await writeFile(pomFile, pom);
   const args = ['-B', '-q', '-f', pomFile, 'dependency:build-classpath', `-Dmdep.outputFile=${draft}`];
-  await run('mvn', [...args, '-DincludeScope=runtime'], { timeout: mavenMaxMs });
+  await run('mvn', [...args, '-DincludeScope=runtime'], { timeout: mavenMaxMs }).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
+      throw new StartError('Install Maven and a JDK: Cassandra is fetched by mvn, which is not on the PATH.', error);
+    throw error;
+  });
   await rename(draft, file);
   return (await readFile(file, 'utf8')).trim();
 }

@@ -18,6 +18,8 @@ export interface LocalCassandraOptions {
   /** All of the JIT, for measuring; without it a node starts in half the time. */
   readonly fullJit?: boolean;
   readonly heapMb?: number;
+  /** Ends the start: what runs by then is stopped. */
+  readonly signal?: AbortSignal;
 }
 
 export interface LocalCassandraNode {
@@ -56,8 +58,8 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
   const nodes = await Promise.all(addresses.map(start));
   const stop = async () => void (await Promise.all(nodes.map(({ process }) => process.stop())));
   try {
-    await Promise.all(nodes.map((node) => untilServing(node, port, options.dir)));
-    await untilAgreed(addresses, port);
+    await Promise.all(nodes.map((node) => untilServing(node, port, options)));
+    await untilAgreed(addresses, port, options.signal);
   } catch (error) {
     await stop();
     throw error;
@@ -72,7 +74,7 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
       if (old === undefined) throw new RangeError(`There is no node ${index}`);
       await old.process.stop();
       nodes[index] = await start(old.address, index);
-      await untilServing(nodes[index], port, options.dir);
+      await untilServing(nodes[index], port, options);
     },
     [Symbol.asyncDispose]: stop,
   };
@@ -108,9 +110,14 @@ async function startNode(
   return startServerProcess('java', args, join(plan.dir, 'stdout.log'));
 }
 
-async function untilServing(node: LocalCassandraNode, port: number, dir: string): Promise<void> {
+async function untilServing(
+  node: LocalCassandraNode,
+  port: number,
+  { dir, signal }: LocalCassandraOptions,
+): Promise<void> {
   const began = performance.now();
   while (!(await accepts(node.address, port))) {
+    signal?.throwIfAborted();
     if (node.process.hasEnded() || performance.now() - began > startMaxMs)
       throw new Error(`Cassandra on ${node.address} did not start; see the logs below ${dir}`);
     await afterMs(pollMs);
@@ -118,7 +125,7 @@ async function untilServing(node: LocalCassandraNode, port: number, dir: string)
 }
 
 /** Until every node knows every other and all have one schema version. */
-async function untilAgreed(addresses: readonly string[], port: number): Promise<void> {
+async function untilAgreed(addresses: readonly string[], port: number, signal?: AbortSignal): Promise<void> {
   const client = new cassandra.Client({
     contactPoints: addresses.map((address) => `${address}:${port}`),
     localDataCenter: 'datacenter1',
@@ -127,6 +134,7 @@ async function untilAgreed(addresses: readonly string[], port: number): Promise<
     await client.connect();
     const began = performance.now();
     for (;;) {
+      signal?.throwIfAborted();
       const local = await client.execute('SELECT schema_version FROM system.local');
       const peers = await client.execute('SELECT schema_version FROM system.peers_v2');
       const versions = [...local.rows, ...peers.rows].map((row) => String(row.schema_version));

@@ -110,7 +110,7 @@ describe('who imports whom', () => {
   });
 
   test('the environment is read in the mains alone', () => {
-    const mains = /^(src\/main\.ts|src\/cli\/|cluster\/main\.ts|cluster\/cli\.ts|src\/config\.ts)/;
+    const mains = /^(src\/main\.ts|src\/cli\/|cluster\/(local\/)?main\.ts|cluster\/cli\.ts|src\/config\.ts)/;
     expect(
       files.filter(({ path, text }) => /process\.env\b/.test(text) && !mains.test(path)).map(({ path }) => path),
     ).toEqual([]);

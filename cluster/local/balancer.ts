@@ -1,0 +1,168 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A node behind the balancer: its host, its two public ports, and its internal port, which says whether it is ready. */
+export interface BalancedNode {
+  readonly host: string;
+  readonly port: number;
+  readonly grpcPort: number;
+  readonly internalPort: number;
+}
+
+export interface BalancerOptions {
+  readonly host: string;
+  /** 0: any free one; so too `grpcPort`. */
+  readonly port: number;
+  readonly grpcPort: number;
+}
+
+/** One address for several nodes. */
+export interface Balancer extends AsyncDisposable {
+  readonly port: number;
+  readonly grpcPort: number;
+  /** From now on connections go to this node too. */
+  add(node: BalancedNode): void;
+}
+
+const lookEveryMs = 500;
+const lookMaxMs = 1_000;
+const connectMaxMs = 1_000;
+/** Of each of the two ports: what comes beyond it is hung up. */
+const connectionsMax = 10_000;
+
+/**
+ * Opens one address for several nodes: each new connection goes to the next node that says it is ready, and where that
+ * does not answer, to the one after it. It moves bytes and reads none, so REST, Connect, gRPC and TLS pass alike; a
+ * connection stays with its node. For trials and tests: it hides the addresses of callers. Throws where a port is taken.
+ */
+export async function startBalancer(options: BalancerOptions): Promise<Balancer> {
+  const rotation = new Rotation();
+  const sockets = new Set<Socket>();
+  const open = (port: number, portOf: (node: BalancedNode) => number): Promise<Server> => {
+    const server = createServer({ noDelay: true }, (client) => {
+      track(client, sockets);
+      void passOn(client, rotation.next(), portOf, sockets);
+    });
+    server.maxConnections = connectionsMax;
+    return listening(server, port, options.host);
+  };
+  const http = await open(options.port, (node) => node.port);
+  const grpc = await open(options.grpcPort, (node) => node.grpcPort).catch((error: unknown) => {
+    http.close();
+    throw error;
+  });
+  rotation.watch();
+  return {
+    port: portOfServer(http),
+    grpcPort: portOfServer(grpc),
+    add: (node) => rotation.add(node),
+    async [Symbol.asyncDispose]() {
+      rotation.end();
+      const closed = [http, grpc].map((server) => new Promise((resolve) => server.close(resolve)));
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(closed);
+    },
+  };
+}
+
+/** Whose turn it is. Nodes that are not ready come last: where none is, one may become so in this very moment. */
+class Rotation {
+  readonly #nodes: BalancedNode[] = [];
+  readonly #ready = new Set<BalancedNode>();
+  #turn = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  add(node: BalancedNode): void {
+    this.#nodes.push(node);
+    void this.#look(node);
+  }
+
+  /** All nodes, in the order in which they are to be tried. */
+  next(): readonly BalancedNode[] {
+    this.#turn += 1;
+    const isReady = (node: BalancedNode) => this.#ready.has(node);
+    const ready = this.#nodes.filter(isReady);
+    const at = ready.length === 0 ? 0 : this.#turn % ready.length;
+    return [...ready.slice(at), ...ready.slice(0, at), ...this.#nodes.filter((node) => !isReady(node))];
+  }
+
+  watch(): void {
+    this.#timer = setInterval(() => {
+      for (const node of this.#nodes) void this.#look(node);
+    }, lookEveryMs);
+  }
+
+  end(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  async #look(node: BalancedNode): Promise<void> {
+    if (await saysReady(node)) this.#ready.add(node);
+    else this.#ready.delete(node);
+  }
+}
+
+async function saysReady({ host, internalPort }: BalancedNode): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(lookMaxMs);
+    const response = await fetch(`http://${host}:${internalPort}/health/ready`, { signal });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+async function passOn(
+  client: Socket,
+  nodes: readonly BalancedNode[],
+  portOf: (node: BalancedNode) => number,
+  sockets: Set<Socket>,
+): Promise<void> {
+  for (const node of nodes) {
+    if (client.destroyed) return;
+    const upstream = await connected(node.host, portOf(node));
+    if (upstream === null) continue;
+    track(upstream, sockets);
+    client.once('close', () => upstream.destroy());
+    upstream.once('close', () => client.destroy());
+    if (client.destroyed) upstream.destroy();
+    client.pipe(upstream).pipe(client);
+    return;
+  }
+  client.destroy();
+}
+
+function connected(host: string, port: number): Promise<Socket | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, noDelay: true });
+    const late = setTimeout(() => socket.destroy(), connectMaxMs);
+    socket.on('error', () => socket.destroy());
+    socket.once('connect', () => {
+      clearTimeout(late);
+      resolve(socket);
+    });
+    socket.once('close', () => {
+      clearTimeout(late);
+      resolve(null);
+    });
+  });
+}
+
+function track(socket: Socket, sockets: Set<Socket>): void {
+  sockets.add(socket);
+  socket.on('error', () => socket.destroy());
+  socket.once('close', () => sockets.delete(socket));
+}
+
+function listening(server: Server, port: number, host: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => resolve(server));
+  });
+}
+
+function portOfServer(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The balancer does not listen');
+  return address.port;
+}

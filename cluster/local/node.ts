@@ -1,0 +1,97 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { StartError } from '../../src/store/start-error.ts';
+import type { BalancedNode } from './balancer.ts';
+import { type ServerProcess, startServerProcess } from './child-process.ts';
+import { afterMs, freePorts } from './ports.ts';
+
+const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+const startMaxMs = 60_000;
+const lookMaxMs = 1_000;
+const pollMs = 50;
+/** Longer than a node takes to stop by itself. */
+const stopGraceMs = 20_000;
+
+export interface LocalNodeOptions {
+  readonly id: string;
+  /** Keeps its log. */
+  readonly dir: string;
+  /** All that a clustered node needs but its id, hosts and ports. */
+  readonly env: { readonly [name: string]: string | undefined };
+  /** Default: free ones. */
+  readonly ports?: Pick<BalancedNode, 'port' | 'grpcPort' | 'internalPort'>;
+  readonly signal?: AbortSignal;
+}
+
+/** A clustered node as a process on the loopback. */
+export interface LocalNode extends AsyncDisposable {
+  readonly id: string;
+  readonly at: BalancedNode;
+  readonly base: string;
+  readonly grpcAddress: string;
+  readonly internalBase: string;
+  readonly logFile: string;
+  readonly process: ServerProcess;
+}
+
+/** Starts `cluster/main.ts` and waits until it is ready. StartError with its own words where it ends before that. */
+export async function startLocalNode({ id, dir, env, ports, signal }: LocalNodeOptions): Promise<LocalNode> {
+  const began = performance.now();
+  const [port = 0, grpcPort = 0, internalPort = 0] =
+    ports === undefined ? await freePorts(3) : [ports.port, ports.grpcPort, ports.internalPort];
+  const host = '127.0.0.1';
+  const logFile = join(dir, `${id}.log`);
+  const process = await startServerProcess(globalThis.process.execPath, [main], logFile, {
+    termGraceMs: stopGraceMs,
+    env: {
+      ...env,
+      NODE_ID: id,
+      HOST: host,
+      PORT: String(port),
+      GRPC_PORT: String(grpcPort),
+      INTERNAL_HOST: host,
+      INTERNAL_PORT: String(internalPort),
+      ADVERTISE_ADDRESS: host,
+    },
+  });
+  const internalBase = `http://${host}:${internalPort}`;
+  try {
+    while (!(await isReady(internalBase))) {
+      signal?.throwIfAborted();
+      if (process.hasEnded()) throw new StartError(`${id} did not start: ${await lastWords(logFile)}`);
+      if (performance.now() - began > startMaxMs)
+        throw new StartError(`${id} is not ready after ${startMaxMs / 1_000} s: see ${logFile}.`);
+      await afterMs(pollMs);
+    }
+  } catch (error) {
+    await process.kill();
+    throw error;
+  }
+  return {
+    id,
+    at: { host, port, grpcPort, internalPort },
+    base: `http://${host}:${port}`,
+    grpcAddress: `${host}:${grpcPort}`,
+    internalBase,
+    logFile,
+    process,
+    [Symbol.asyncDispose]: () => process.stop(),
+  };
+}
+
+async function isReady(internalBase: string): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(lookMaxMs);
+    const response = await fetch(`${internalBase}/health/ready`, { signal });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+async function lastWords(logFile: string): Promise<string> {
+  const lines = (await readFile(logFile, 'utf8')).trim().split('\n');
+  return lines.at(-1)?.replace(/^ledger-trust: /, '') ?? '';
+}
