@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { fromJson, type JsonValue, type Message } from '@bufbuild/protobuf';
+import { fromJson, type Message } from '@bufbuild/protobuf';
 import { type Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
-import { LedgerError } from '../domain/errors.ts';
+import type { LedgerError } from '../domain/errors.ts';
 import { sha256Hex } from '../domain/hash.ts';
-import { parseJsonBytes, toValue } from '../domain/json.ts';
+import { parseJsonBytes } from '../domain/json.ts';
 import { ErrorInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
 import type { EntityRequest } from '../service/credentials.ts';
 import type { ClientAddress } from './client-address.ts';
 import { type ConnectFormat, unpackMessage } from './connect-body.ts';
+import { readProtobufJson } from './connect-json.ts';
 import type { Endpoint } from './endpoint.ts';
 import { errorInfo } from './error-info.ts';
 import type { Decoded, RestEquivalent, StreamExchange, UnaryExchange } from './exchange.ts';
@@ -70,13 +71,7 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
     const { input } = this.#endpoint.method;
     // An empty body is an empty message, as in REST.
     if (this.#message.length === 0) return fromJson(input, {});
-    const node = parseJsonBytes(this.#message);
-    try {
-      return fromJson(input, toValue(node) as JsonValue, { ignoreUnknownFields: false });
-    } catch (cause) {
-      const message = `The request is no ${input.typeName} in the JSON form of protobuf.`;
-      throw new LedgerError('invalid_argument', message, { expected: input.typeName }, cause);
-    }
+    return readProtobufJson(input, parseJsonBytes(this.#message));
   }
 
   equivalent(message: Message | null): RestEquivalent {

@@ -70,7 +70,7 @@ function readObject(fields: Fields, node: JsonNode, path: string): Init {
   const init: Init = {};
   for (const [name, member] of node.members) {
     const field = fields.get(name);
-    if (!field) throw unknownField(prefix + name, fields);
+    if (!field) throw unknownField(prefix + name, [...fields.keys()]);
     if (member.kind === 'null' && mayBeNull(field)) continue;
     init[field.localName] = readValue(field, member, prefix + name);
   }
@@ -134,8 +134,9 @@ function readScalar(field: DescField, scalar: ScalarType, node: JsonNode, path: 
 /** A caller's name for a field goes into the answer and the log, so it is cut short. */
 const SHOWN_NAME_MAX_CHARS = 128;
 
-function unknownField(path: string, fields: Fields): LedgerError {
+/** `known`: the names that would have been right. */
+export function unknownField(path: string, known: readonly string[]): LedgerError {
   const field = path.length > SHOWN_NAME_MAX_CHARS ? `${path.slice(0, SHOWN_NAME_MAX_CHARS)}…` : path;
-  const expected = fields.size === 0 ? 'no fields' : `one of ${[...fields.keys()].join(', ')}`;
+  const expected = known.length === 0 ? 'no fields' : `one of ${known.join(', ')}`;
   return new LedgerError('invalid_argument', `There is no field ${JSON.stringify(field)} here.`, { field, expected });
 }

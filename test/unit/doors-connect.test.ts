@@ -116,6 +116,16 @@ describe('raw requests to Connect', () => {
     ]).toEqual([400, reason]);
   });
 
+  it.each([
+    ['an unknown field', '{"uuid":"a","uuidd":"a"}', 'uuidd', 'one of uuid, eventType, payload'],
+    ['a value of another kind', '{"uuid":"a","event_type":1}', 'event_type', 'a string'],
+    ['no object', '[]', 'body', 'a JSON object'],
+  ])('%s is named in details', async (_name, body, field, expected) => {
+    const { text } = await ask(body, {});
+    const { details } = JSON.parse(text) as { details: { debug: { metadata: { details: string } } }[] };
+    expect(JSON.parse(details[0]?.debug.metadata.details ?? '{}')).toEqual({ field, expected });
+  });
+
   it('a gzip bomb is payload_too_large', async () => {
     const bomb = gzipSync(Buffer.alloc(200 * 1024 * 1024));
     const { text } = await ask(bomb, { 'content-encoding': 'gzip' });
