@@ -4,7 +4,8 @@ import { projectionsOf } from '../../../src/domain/projection.ts';
 import type { LedgerStore } from '../../../src/store/ledger-store.ts';
 import type { Violation } from './history-check.ts';
 
-const linesLimit = 10_000;
+const pageItems = 1_000;
+const commandsAtOnce = 100;
 
 /** Compares everything that follows from a log with what readers find. */
 export async function checkProjected(
@@ -22,7 +23,8 @@ export async function checkProjected(
     for (const projection of projectionsOf(event, event.seq === 0 ? null : facts))
       switch (projection.kind) {
         case 'scope':
-          scopes.set(projection.scope, [...(scopes.get(projection.scope) ?? []), event.seq]);
+          scopes.set(projection.scope, scopes.get(projection.scope) ?? []);
+          scopes.get(projection.scope)?.push(event.seq);
           break;
         case 'cell':
           cells.set(projection.key, { version: event.seq, value: projection.value });
@@ -36,8 +38,7 @@ export async function checkProjected(
       }
   const found: Violation[] = [];
   for (const [scope, seqs] of scopes) {
-    const { entries, missing } = await store.readScope(ledgerId, scope, { limit: linesLimit });
-    const listed = entries.map(({ seq }) => seq);
+    const { listed, missing } = await listedUnder(store, ledgerId, scope);
     if (missing.length > 0 || listed.join() !== seqs.join())
       found.push(`projection: ${scope} lists ${listed}, not ${seqs}`);
   }
@@ -47,14 +48,41 @@ export async function checkProjected(
       found.push(`projection: ${key} is of seq ${stored?.version}, not ${cell.version}`);
   }
   for (const [list, lines] of lists) {
-    const stored = await store.lines(list, { limit: linesLimit });
     // Lists of actors have lines of other ledgers too.
-    const there = new Map(stored.map(({ order, value }) => [order, value]));
+    const there = await linesOf(store, list);
     for (const [order, value] of lines)
       if (there.get(order) !== value) found.push(`projection: ${list} lacks ${order}`);
   }
-  const known = await store.findCommands(ledgerId, [...commands.keys()]);
-  for (const [id, seq] of commands)
-    if (known.get(id)?.seq !== seq) found.push(`projection: command ${id} is not known`);
+  const ids = [...commands.keys()];
+  for (let from = 0; from < ids.length; from += commandsAtOnce) {
+    const asked = ids.slice(from, from + commandsAtOnce);
+    const known = await store.findCommands(ledgerId, asked);
+    for (const id of asked)
+      if (known.get(id)?.seq !== commands.get(id)) found.push(`projection: command ${id} is not known`);
+  }
   return found;
+}
+
+async function listedUnder(
+  store: LedgerStore,
+  ledgerId: string,
+  scope: string,
+): Promise<{ readonly listed: number[]; readonly missing: number[] }> {
+  const [listed, missing]: [number[], number[]] = [[], []];
+  for (;;) {
+    const from = Math.max(-1, listed.at(-1) ?? -1, missing.at(-1) ?? -1) + 1;
+    const page = await store.readScope(ledgerId, scope, { from, limit: pageItems });
+    for (const { seq } of page.entries) listed.push(seq);
+    missing.push(...page.missing);
+    if (page.entries.length + page.missing.length < pageItems) return { listed, missing };
+  }
+}
+
+async function linesOf(store: LedgerStore, list: string): Promise<Map<string, string>> {
+  const there = new Map<string, string>();
+  for (let offset = 0; ; offset += pageItems) {
+    const page = await store.lines(list, { offset, limit: pageItems });
+    for (const { order, value } of page) there.set(order, value);
+    if (page.length < pageItems) return there;
+  }
 }

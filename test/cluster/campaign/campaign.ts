@@ -1,0 +1,82 @@
+import { afterMs } from '../../../cluster/local/ports.ts';
+import { SeededRandom } from '../../simulation/random.ts';
+import type { FaultOutcome } from '../faults/fault.ts';
+import { type FaultKind, faults } from '../faults/kinds.ts';
+import { checkLoad } from '../load/check.ts';
+import { Load } from '../load/load.ts';
+import { makeLoadWorld } from '../load/load-world.ts';
+import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
+import { type CampaignReport, type FaultRecord, reportOf } from './report.ts';
+import { type Proof, proveLedger } from './verified-export.ts';
+
+export interface CampaignOptions {
+  readonly seed: number;
+  readonly kinds: readonly FaultKind[];
+  readonly ledgers: number;
+  readonly workers: number;
+  readonly streams: number;
+  readonly restMaxMs: number;
+  /** The load goes on behind the last fault until so many appends were acknowledged. */
+  readonly acknowledgedMin: number;
+  /** Between two faults. */
+  readonly pauseMs: number;
+  /** A ledger is exported and verified beside every so many-th fault. */
+  readonly proofEvery: number;
+  readonly tell: (line: string) => void;
+}
+
+/** Runs faults one after the other under load, and compares what callers were told with what stands in the store. */
+export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOptions): Promise<CampaignReport> {
+  const random = new SeededRandom(options.seed);
+  const began = performance.now();
+  const world = await makeLoadWorld(cluster.nodes, options.ledgers);
+  const { workers, streams, restMaxMs } = options;
+  const load = new Load({ cluster, world, random, workers, streams, restMaxMs });
+  const records: FaultRecord[] = [];
+  const proofs: Promise<Proof>[] = [];
+  await cluster.untilBalanced(60_000);
+  load.start();
+  const carryOut = async (kind: FaultKind): Promise<FaultOutcome> => {
+    try {
+      return await faults[kind]({ cluster, load, world, random });
+    } catch (error) {
+      return { what: `${kind} did not end well`, violations: [`${kind}: ${String(error)}`] };
+    }
+  };
+  for (const [at, kind] of options.kinds.entries()) {
+    await afterMs(options.pauseMs);
+    const beganMs = performance.now();
+    if (at % options.proofEvery === 0)
+      proofs.push(proveLedger(cluster, random.pick(cluster.nodes), random.pick(world.ledgers).id, world.buyer.apiKey));
+    const outcome = await carryOut(kind);
+    records.push({ kind, beganMs, endedMs: performance.now(), outcome });
+    const recovered =
+      outcome.recoveryMs === undefined ? '' : `, appends again after ${Math.round(outcome.recoveryMs)} ms`;
+    const acknowledged = load.history.acknowledgements.length;
+    options.tell(
+      `${at + 1}/${options.kinds.length} ${kind}: ${outcome.what}${recovered}; ${acknowledged} acknowledged`,
+    );
+    for (const violation of outcome.violations ?? []) options.tell(`  ! ${violation}`);
+  }
+  while (load.history.acknowledgements.length < options.acknowledgedMin) await afterMs(1_000);
+  await afterMs(options.pauseMs);
+  await load.stop();
+  const stuck: string[] = [];
+  for (const ledger of world.ledgers)
+    if ((await load.appendTo(ledger, cluster.nodes)) === null)
+      stuck.push(`stuck: ledger ${ledger.id} takes no event after everything was mended`);
+  const checked = await checkLoad(
+    cluster.settings,
+    world.ledgers.map(({ id }) => id),
+    load.history,
+  );
+  await world.close();
+  return reportOf({
+    seed: options.seed,
+    records,
+    history: load.history,
+    proofs: await Promise.all(proofs),
+    checked: { ...checked, violations: [...stuck, ...checked.violations] },
+    tookMs: performance.now() - began,
+  });
+}

@@ -1,0 +1,70 @@
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { SeededRandom } from '../../simulation/random.ts';
+import { type FaultKind, faults, planFaults } from '../faults/kinds.ts';
+import { startCluster } from '../rig/cluster-under-test.ts';
+import { runCampaign } from './campaign.ts';
+
+/**
+ * `npm run campaign -- --faults 200 --seed N`: three nodes, Redis and Cassandra of their own, load, faults of every kind, and
+ * the history checker. Prints what happens on stderr and a report as JSON on stdout; exit code 1 if anything was violated.
+ */
+const { values } = parseArgs({
+  options: {
+    faults: { type: 'string', default: '200' },
+    /** Of this kind alone. */
+    kind: { type: 'string' },
+    seed: { type: 'string' },
+    acknowledged: { type: 'string', default: '0' },
+    ledgers: { type: 'string', default: '24' },
+    workers: { type: 'string', default: '16' },
+    streams: { type: 'string', default: '2' },
+    'rest-ms': { type: 'string', default: '100' },
+    'cassandra-nodes': { type: 'string', default: '1' },
+    /** Where the nodes' logs are kept. */
+    keep: { type: 'boolean', default: false },
+    out: { type: 'string' },
+  },
+});
+
+const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed);
+const kinds = kindsOf(Number(values.faults));
+const tell = (line: string) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
+tell(`seed ${seed}, ${kinds.length} faults`);
+const cluster = await startCluster({
+  nodes: 3,
+  cassandra: null,
+  cassandraNodes: values['cassandra-nodes'] === '3' ? 3 : 1,
+  bucketEvents: 256,
+  keep: values.keep,
+});
+try {
+  tell(`${cluster.nodes.length} nodes; logs in ${cluster.dir}`);
+  const report = await runCampaign(cluster, {
+    seed,
+    kinds,
+    ledgers: Number(values.ledgers),
+    workers: Number(values.workers),
+    streams: Number(values.streams),
+    restMaxMs: Number(values['rest-ms']),
+    acknowledgedMin: Number(values.acknowledged),
+    pauseMs: 1_500,
+    proofEvery: 10,
+    tell,
+  });
+  const text = `${JSON.stringify(report, null, 2)}\n`;
+  process.stdout.write(text);
+  if (values.out !== undefined) writeFileSync(values.out, text);
+  process.exitCode = report.violations === 0 ? 0 : 1;
+} finally {
+  await cluster[Symbol.asyncDispose]();
+}
+process.exit();
+
+function kindsOf(count: number): FaultKind[] {
+  const { kind } = values;
+  if (kind === undefined) return planFaults(count, new SeededRandom(seed));
+  const named = kind.split(',').filter((name): name is FaultKind => name in faults);
+  if (named.length === 0) throw new TypeError(`--kind is some of: ${Object.keys(faults).join(', ')}`);
+  return Array.from({ length: count }, (_, at) => named[at % named.length] ?? 'node_killed');
+}

@@ -1,0 +1,27 @@
+import type { SeededRandom } from '../../simulation/random.ts';
+import type { Load } from '../load/load.ts';
+import type { LoadWorld } from '../load/load-world.ts';
+import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
+
+/** What a fault works on. */
+export interface FaultContext {
+  readonly cluster: ClusterUnderTest;
+  readonly load: Load;
+  readonly world: LoadWorld;
+  readonly random: SeededRandom;
+}
+
+/** What a fault found out while it lasted. */
+export interface FaultOutcome {
+  /** In words: what was done to whom. */
+  readonly what: string;
+  /** From the fault to the first append acknowledged that was begun after it, where that was measured. */
+  readonly recoveryMs?: number;
+  /** What should not have been. */
+  readonly violations?: readonly string[];
+  /** Figures of this kind. */
+  readonly figures?: Readonly<Record<string, number>>;
+}
+
+/** Breaks something, mends it, and resolves when the cluster is whole again. */
+export type Fault = (context: FaultContext) => Promise<FaultOutcome>;

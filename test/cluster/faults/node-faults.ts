@@ -1,0 +1,116 @@
+import { afterMs } from '../../../cluster/local/ports.ts';
+import { leaseTtlMs } from '../rig/cluster-under-test.ts';
+import type { NodeUnderTest } from '../rig/node-under-test.ts';
+import type { Fault, FaultContext } from './fault.ts';
+
+const probes = 3;
+/** A rolling restart or a change of size has to be over by then, a node. */
+const balancedMaxMs = 60_000;
+
+/** kill -9 of the owner of some ledgers that are written to. Their recovery is that of the slowest of them. */
+export const killNode: Fault = async (context) => {
+  const { cluster, load, random } = context;
+  const victim = await ownerOfSomething(context);
+  const owners = await cluster.owners();
+  const hit = await ledgersOf(context, victim, owners);
+  const others = cluster.nodes.filter((node) => node !== victim);
+  await victim.kill();
+  const recoveries = hit.slice(0, probes).map((ledger) => load.appendTo(ledger, others));
+  await afterMs(random.between(0, 2_000));
+  await victim.start();
+  const took = await Promise.all(recoveries);
+  const recoveryMs = Math.max(...took.map((ms) => ms ?? Number.POSITIVE_INFINITY));
+  return { what: `${victim.id} killed, owner of ${hit.length} ledgers`, recoveryMs };
+};
+
+/** SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner. */
+export const pauseNode: Fault = async (context) => {
+  const { random } = context;
+  const victim = await ownerOfSomething(context);
+  const pausedMs = leaseTtlMs + random.between(500, 2_500);
+  victim.pause();
+  await afterMs(pausedMs);
+  victim.resume();
+  await victim.untilReady();
+  await afterMs(500);
+  return { what: `${victim.id} paused for ${pausedMs} ms` };
+};
+
+/** Other nodes, or all of them, or Redis, cannot be reached from somewhere: refused at once, or in silence. */
+export const cutOff: Fault = async ({ cluster, random }) => {
+  const mode = random.pick(['refused', 'silent'] as const);
+  const which = random.pick([
+    'one from its peers',
+    'all from each other',
+    'one from Redis',
+    'one from everything',
+  ] as const);
+  const node = random.pick(cluster.nodes);
+  const cuts = {
+    'one from its peers': [node.fromPeers],
+    'all from each other': cluster.nodes.map(({ fromPeers }) => fromPeers),
+    'one from Redis': [node.toRedis],
+    'one from everything': [node.toRedis, node.fromPeers],
+  }[which];
+  for (const cut of cuts) cut.set(mode);
+  const lastsMs = random.between(1_500, leaseTtlMs + 2_000);
+  await afterMs(lastsMs);
+  for (const cut of cuts) cut.set('open');
+  await afterMs(1_000);
+  return { what: `${which}, ${mode}, ${node.id}, ${lastsMs} ms` };
+};
+
+/** Each node in turn: SIGTERM, until it has ended, and started again. No call may fail. */
+export const rollingRestart: Fault = async ({ cluster, load }) => {
+  const failedBefore = load.history.failed.length;
+  const acknowledgedBefore = load.history.acknowledgements.length;
+  const violations: string[] = [];
+  let slowestStopMs = 0;
+  for (const node of [...cluster.nodes]) {
+    const tookMs = await node.terminate();
+    slowestStopMs = Math.max(slowestStopMs, tookMs);
+    if (tookMs > 20_000) violations.push(`${node.id} took ${Math.round(tookMs)} ms to end`);
+    await node.start();
+  }
+  await cluster.untilBalanced(balancedMaxMs);
+  const failed = load.history.failed.slice(failedBefore);
+  violations.push(...failed.map(({ name, last }) => `rolling restart: ${name} failed (${last})`));
+  const slowestMs = Math.max(0, ...load.history.acknowledgements.slice(acknowledgedBefore).map(({ tookMs }) => tookMs));
+  return {
+    what: `${cluster.nodes.length} nodes restarted one after the other`,
+    violations,
+    figures: { slowest_stop_ms: Math.round(slowestStopMs), slowest_append_ms: Math.round(slowestMs) },
+  };
+};
+
+/** 3 → 6 → 3 nodes. */
+export const scale: Fault = async ({ cluster, load }) => {
+  const failedBefore = load.history.failed.length;
+  const size = cluster.nodes.length;
+  const before = await cluster.owners();
+  for (let n = 0; n < size; n++) await cluster.grow();
+  const grownMs = await cluster.untilBalanced(balancedMaxMs);
+  const after = await cluster.owners();
+  const moved = [...after].filter(([shard, owner]) => before.get(shard) !== owner).length;
+  for (let n = 0; n < size; n++) await cluster.shrink();
+  const shrunkMs = await cluster.untilBalanced(balancedMaxMs);
+  const failed = load.history.failed.slice(failedBefore);
+  return {
+    what: `${size} → ${2 * size} → ${size} nodes`,
+    violations: failed.map(({ name, last }) => `scaling: ${name} failed (${last})`),
+    figures: {
+      moved_percent: Math.round((100 * moved) / Math.max(1, after.size)),
+      balanced_after_growing_ms: Math.round(grownMs),
+      balanced_after_shrinking_ms: Math.round(shrunkMs),
+    },
+  };
+};
+
+async function ownerOfSomething({ cluster, world, random }: FaultContext): Promise<NodeUnderTest> {
+  return (await cluster.ownerOf(random.pick(world.ledgers).id)) ?? random.pick(cluster.nodes);
+}
+
+async function ledgersOf({ cluster, world }: FaultContext, node: NodeUnderTest, owners: ReadonlyMap<number, string>) {
+  const ids = world.ledgers.filter(({ id }) => owners.get(cluster.shardOf(id)) === node.id);
+  return ids.length > 0 ? ids : world.ledgers.slice(0, 1);
+}

@@ -1,0 +1,52 @@
+import { generateKeyPairSync } from 'node:crypto';
+import {
+  createClient,
+  type LedgerTrustClient,
+  publicKeyBase64,
+  type Signer,
+  signerFromPrivateKey,
+} from '../../../src/client/index.ts';
+import type { NodeUnderTest } from '../rig/node-under-test.ts';
+
+/** One attempt of a call: longer than any node takes that runs, shorter than a pause. */
+const attemptMaxMs = 4_000;
+
+/** A sandbox actor with a signing key, and a client to each node for it. */
+export interface LoadParty {
+  readonly actorId: string;
+  readonly svcId: string;
+  readonly apiKey: string;
+  /** Sends each call once: whoever uses it notes every attempt. */
+  at(node: NodeUnderTest): LedgerTrustClient;
+  close(): Promise<void>;
+}
+
+export async function registerParty(node: NodeUnderTest, name: string): Promise<LoadParty> {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  await using stranger = createClient({ baseUrl: node.baseUrl });
+  const { sandbox } = await stranger.registerDeveloper({
+    name,
+    email: 'load@example.com',
+    region: 'eu',
+    publicKey: publicKeyBase64(privateKey),
+  });
+  if (sandbox?.signingKey == null) throw new Error('the key was not enrolled');
+  const signer: Signer = signerFromPrivateKey(privateKey, sandbox.signingKey.kid);
+  const clients = new Map<string, LedgerTrustClient>();
+  return {
+    actorId: sandbox.actorId,
+    svcId: sandbox.svcId,
+    apiKey: sandbox.apiKey,
+    at(node) {
+      let client = clients.get(node.id);
+      if (client === undefined) {
+        const { baseUrl, grpcUrl } = node;
+        const once = { attemptsMax: 1, attemptTimeoutMs: attemptMaxMs, timeoutMs: attemptMaxMs };
+        client = createClient({ baseUrl, grpcUrl, apiKey: sandbox.apiKey, signer, ...once });
+        clients.set(node.id, client);
+      }
+      return client;
+    },
+    close: async () => void (await Promise.all([...clients.values()].map((client) => client.close()))),
+  };
+}

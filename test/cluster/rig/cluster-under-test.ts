@@ -1,0 +1,194 @@
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type LocalCassandra, startCassandra } from '../../../cluster/local/cassandra.ts';
+import { afterMs } from '../../../cluster/local/ports.ts';
+import { type LocalRedis, startRedis } from '../../../cluster/local/redis.ts';
+import { shardOf } from '../../../src/actors/shard.ts';
+import { publicKeyBase64 } from '../../../src/client/index.ts';
+import { applySchema } from '../../../src/store/cassandra/apply-schema.ts';
+import { type CassandraSettings, cassandraSettings } from '../../../src/store/cassandra/settings.ts';
+import type { CassandraAddress } from '../../support/backends/backend.ts';
+import { fixedPorts } from './fixed-ports.ts';
+import { layOutNode, type NodeUnderTest } from './node-under-test.ts';
+
+export const leaseTtlMs = 3_000;
+/** As many as by default. */
+export const shardCount = 256;
+const quietMs = 1_000;
+const pollMs = 100;
+
+export interface ClusterOptions {
+  readonly nodes: number;
+  /** A Cassandra that runs, in which the cluster gets a keyspace of its own; null: one of the cluster's own, that may be paused and killed. */
+  readonly cassandra: CassandraAddress | null;
+  readonly cassandraNodes?: 1 | 3;
+  /** Events in a bucket of the log; small ones are crossed often. */
+  readonly bucketEvents?: number;
+  /** Leaves logs and data where they are when it ends. */
+  readonly keep?: boolean;
+  /** Beside those that make it a cluster. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Real processes: nodes, Redis, and where asked for Cassandra. */
+export interface ClusterUnderTest extends AsyncDisposable {
+  /** Those that should run now. */
+  readonly nodes: readonly NodeUnderTest[];
+  readonly redis: { current: LocalRedis };
+  readonly cassandra: LocalCassandra | null;
+  readonly settings: CassandraSettings;
+  readonly dir: string;
+  /** The trust anchor document of its authority, known to verifiers from elsewhere than the nodes. */
+  readonly anchorFile: string;
+  /** Lays one more node out, and starts it. */
+  grow(): Promise<NodeUnderTest>;
+  /** Stops the newest node by SIGTERM and takes it off. */
+  shrink(): Promise<void>;
+  /** Starts Redis again where it was, with nothing in it. */
+  restartRedis(): Promise<void>;
+  shardOf(ledgerId: string): number;
+  /** The node that holds the lease of a ledger's shard; null if nobody does. */
+  ownerOf(ledgerId: string): Promise<NodeUnderTest | null>;
+  /** Owner of each shard, by number, as Redis has it; asked through any node that answers. */
+  owners(): Promise<ReadonlyMap<number, string>>;
+  /** Until all shards are held by the nodes there are, each about its share; how long it took, in milliseconds. */
+  untilBalanced(maxMs: number): Promise<number>;
+}
+
+/** Starts all of it. What was started is stopped again where something does not start. */
+export async function startCluster(options: ClusterOptions): Promise<ClusterUnderTest> {
+  const dir = mkdtempSync(join(tmpdir(), 'ledger-cluster-'));
+  const stack = new AsyncDisposableStack();
+  if (options.keep !== true) stack.defer(() => rmSync(dir, { recursive: true, force: true }));
+  try {
+    return await start(options, dir, stack);
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
+
+async function start(options: ClusterOptions, dir: string, stack: AsyncDisposableStack): Promise<ClusterUnderTest> {
+  const [redisPort = 0] = await fixedPorts(1);
+  const redis = { current: await startRedis({ dir: join(dir, 'redis'), port: redisPort }) };
+  stack.defer(() => redis.current.process.kill());
+  const own = options.cassandra === null ? await ownCassandra(options, dir) : null;
+  if (own !== null) stack.defer(() => own[Symbol.asyncDispose]());
+  const { contactPoints, localDataCenter, allow } = options.cassandra ?? { ...(own as LocalCassandra), allow: [] };
+  const cassandraEnv = {
+    CASSANDRA_CONTACT_POINTS: contactPoints.join(','),
+    CASSANDRA_DATA_CENTER: localDataCenter,
+    CASSANDRA_KEYSPACE: `cluster_${randomBytes(6).toString('hex')}`,
+    CASSANDRA_ALLOW: allow.join(','),
+  };
+  const settings = cassandraSettings(cassandraEnv);
+  await applySchema(settings, {
+    replication: new Map([[localDataCenter, Math.min(3, own?.nodes.length ?? contactPoints.length)]]),
+    shardCount,
+    ...(options.bucketEvents === undefined ? {} : { bucketEvents: options.bucketEvents }),
+  });
+  const env = { ...cassandraEnv, ...keyFiles(dir), ...clusterTimings, ...options.env };
+  const nodes: NodeUnderTest[] = [];
+  const all: NodeUnderTest[] = [];
+  stack.defer(async () => void (await Promise.all(all.map((node) => node[Symbol.asyncDispose]()))));
+  const layOut = async () => {
+    const node = await layOutNode({ id: `node-${all.length + 1}`, dir, redisPort, env });
+    all.push(node);
+    return node;
+  };
+  for (let n = 0; n < options.nodes; n++) nodes.push(await layOut());
+  await Promise.all(nodes.map((node) => node.start()));
+
+  const owners = async () => {
+    for (const node of nodes) {
+      const view = await node.view().catch(() => null);
+      if (view !== null) return new Map(Object.entries(view.owners).map(([shard, id]) => [Number(shard), id]));
+    }
+    return new Map<number, string>();
+  };
+  return {
+    nodes,
+    redis,
+    cassandra: own,
+    settings,
+    dir,
+    anchorFile: join(dir, anchorName),
+    owners,
+    shardOf: (ledgerId) => shardOf(ledgerId, shardCount),
+    async grow() {
+      const node = await layOut();
+      await node.start();
+      nodes.push(node);
+      return node;
+    },
+    async shrink() {
+      const node = nodes.pop();
+      await node?.terminate();
+      await node?.[Symbol.asyncDispose]();
+    },
+    async restartRedis() {
+      await redis.current.process.kill();
+      redis.current = await startRedis({ dir: join(dir, 'redis'), port: redisPort });
+    },
+    async ownerOf(ledgerId) {
+      const id = (await owners()).get(shardOf(ledgerId, shardCount));
+      return nodes.find((node) => node.id === id) ?? null;
+    },
+    async untilBalanced(maxMs) {
+      const began = performance.now();
+      for (;;) {
+        const shares = sharesOf(await owners(), nodes);
+        if (isBalanced(shares)) return performance.now() - began;
+        if (performance.now() - began > maxMs)
+          throw new Error(`not balanced after ${maxMs} ms: ${shares.join(', ')} of ${shardCount} shards`);
+        await afterMs(pollMs);
+      }
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const clusterTimings = {
+  LEASE_TTL_MS: String(leaseTtlMs),
+  REBALANCE_QUIET_MS: String(quietMs),
+  CLUSTER_SECRET: randomBytes(24).toString('hex'),
+};
+
+async function ownCassandra(options: ClusterOptions, dir: string): Promise<LocalCassandra> {
+  const [port = 0] = await fixedPorts(1);
+  return startCassandra({ nodes: options.cassandraNodes ?? 1, dir: join(dir, 'cassandra'), port });
+}
+
+const anchorName = 'authority.json';
+
+/** All nodes of a cluster have the same keys. */
+function keyFiles(dir: string): Record<string, string> {
+  const [authority, secrets] = [join(dir, 'authority.pem'), join(dir, 'secrets.key')];
+  const { privateKey } = generateKeyPairSync('ed25519');
+  writeFileSync(authority, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  writeFileSync(secrets, `${randomBytes(32).toString('base64')}\n`);
+  writeFileSync(join(dir, anchorName), JSON.stringify(anchorOf(publicKeyBase64(privateKey))));
+  return { AUTHORITY_KEY_FILE: authority, SECRETS_KEY_FILE: secrets };
+}
+
+/** In development mode nodes publish none of the authority's keys (spec: Authority trust anchor document). */
+function anchorOf(publicKey: string): object {
+  const fingerprint = createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex');
+  const key = { algorithm: 'Ed25519', public_key: publicKey, fingerprint };
+  const dated = { kid: 'svc:authority#key-1', ...key, valid_from: '2020-01-01T00:00:00.000Z', valid_to: null };
+  return { id: 'svc:authority', ...key, kid_namespace: 'svc:authority#key-<seq>', phase: '2', keys: [dated] };
+}
+
+/** How many shards each node holds. */
+export function sharesOf(owners: ReadonlyMap<number, string>, nodes: readonly { readonly id: string }[]): number[] {
+  return nodes.map(({ id }) => [...owners.values()].filter((owner) => owner === id).length);
+}
+
+/** All are held, and nobody has more than half as much again as its share. */
+function isBalanced(shares: readonly number[]): boolean {
+  const held = shares.reduce((sum, share) => sum + share, 0);
+  const fair = shardCount / shares.length;
+  return held === shardCount && shares.every((share) => share >= fair / 2 && share <= fair * 1.5);
+}

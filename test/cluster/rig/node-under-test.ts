@@ -1,0 +1,131 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type ServerProcess, startServerProcess } from '../../../cluster/local/child-process.ts';
+import { afterMs } from '../../../cluster/local/ports.ts';
+import { type Cut, openCut } from './cut.ts';
+import { fixedPorts } from './fixed-ports.ts';
+
+const MAIN = fileURLToPath(new URL('../../../cluster/main.ts', import.meta.url));
+const readyMaxMs = 45_000;
+const pollMs = 50;
+
+/** What `/cluster` of the internal port says, as far as tests look at it. */
+export interface ClusterView {
+  readonly members: readonly { readonly id: string; readonly draining: boolean }[];
+  readonly shards: { readonly held: number };
+  /** By shard number. */
+  readonly owners: Readonly<Record<string, string>>;
+}
+
+/** `node cluster/main.ts`, with ports that stay its own over restarts and cuts in its ways to peers and Redis. */
+export interface NodeUnderTest extends AsyncDisposable {
+  readonly id: string;
+  readonly baseUrl: string;
+  readonly grpcUrl: string;
+  /** Directly, whatever is cut. */
+  readonly internalUrl: string;
+  readonly logFile: string;
+  /** In the way of what other nodes send to this one. */
+  readonly fromPeers: Cut;
+  readonly toRedis: Cut;
+  readonly process: ServerProcess | null;
+  /** Starts it, and waits until it is ready if `ready` is not false. */
+  start(options?: { readonly ready?: boolean }): Promise<void>;
+  untilReady(maxMs?: number): Promise<void>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  /** SIGTERM; answers how long it took to end, in milliseconds. */
+  terminate(): Promise<number>;
+  pause(): void;
+  resume(): void;
+  view(): Promise<ClusterView>;
+  /** The text of /metrics. */
+  metrics(): Promise<string>;
+}
+
+export interface NodeParts {
+  readonly id: string;
+  readonly dir: string;
+  readonly redisPort: number;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Lays a node out; it does not run yet. */
+export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promise<NodeUnderTest> {
+  const [rest = 0, grpc = 0, internal = 0, peers = 0, redis = 0] = await fixedPorts(5);
+  const fromPeers = await openCut({ host: '127.0.0.1', port: internal }, peers);
+  const toRedis = await openCut({ host: '127.0.0.1', port: redisPort }, redis);
+  const logFile = join(dir, `${id}.log`);
+  const dataDir = join(dir, id);
+  mkdirSync(dataDir, { recursive: true });
+  const own = {
+    NODE_ID: id,
+    HOST: '127.0.0.1',
+    PORT: String(rest),
+    GRPC_PORT: String(grpc),
+    INTERNAL_HOST: '127.0.0.1',
+    INTERNAL_PORT: String(internal),
+    ADVERTISE_ADDRESS: `127.0.0.1:${peers}`,
+    REDIS_URL: `redis://127.0.0.1:${redis}`,
+    DATA_DIR: dataDir,
+    LOG_LEVEL: 'warn',
+    PATH: process.env.PATH ?? '',
+    HOME: process.env.HOME ?? '',
+    ...env,
+  };
+  const variables = Object.entries(own).map(([name, value]) => `${name}=${value}`);
+  const internalUrl = `http://127.0.0.1:${internal}`;
+  const ask = (path: string) => fetch(internalUrl + path, { signal: AbortSignal.timeout(2_000) });
+  let running: ServerProcess | null = null;
+  const untilReady = async (maxMs = readyMaxMs) => {
+    const began = performance.now();
+    for (;;) {
+      if (running === null || running.hasEnded()) throw new Error(`${id} has ended; see ${logFile}`);
+      const isReady = await ask('/health/ready').then(
+        ({ ok }) => ok,
+        () => false,
+      );
+      if (isReady) return;
+      if (performance.now() - began > maxMs) throw new Error(`${id} is not ready after ${maxMs} ms; see ${logFile}`);
+      await afterMs(pollMs);
+    }
+  };
+  return {
+    id,
+    baseUrl: `http://127.0.0.1:${rest}`,
+    grpcUrl: `http://127.0.0.1:${grpc}`,
+    internalUrl,
+    logFile,
+    fromPeers,
+    toRedis,
+    get process() {
+      return running;
+    },
+    async start({ ready = true } = {}) {
+      if (running !== null && !running.hasEnded()) throw new Error(`${id} runs already`);
+      // `env` becomes the node: its pid is the node's.
+      running = await startServerProcess('env', ['-i', ...variables, process.execPath, MAIN], logFile);
+      if (ready) await untilReady();
+    },
+    untilReady,
+    async kill() {
+      await running?.kill();
+    },
+    async terminate() {
+      const began = performance.now();
+      if (running !== null && !running.hasEnded()) process.kill(running.pid, 'SIGTERM');
+      await running?.ended;
+      return performance.now() - began;
+    },
+    pause: () => running?.pause(),
+    resume: () => running?.resume(),
+    view: async () => (await (await ask('/cluster')).json()) as ClusterView,
+    metrics: async () => (await ask('/metrics')).text(),
+    async [Symbol.asyncDispose]() {
+      running?.resume();
+      await running?.kill();
+      await Promise.all([fromPeers[Symbol.asyncDispose](), toRedis[Symbol.asyncDispose]()]);
+    },
+  };
+}
