@@ -1,5 +1,6 @@
 import type { Command } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
+import { Slots } from '../slots.ts';
 import type { Outcome } from './outcome.ts';
 
 interface Running {
@@ -9,12 +10,15 @@ interface Running {
 
 /** The marked commands that wait or are in flight in one ledger's actor, so that none of them is taken in twice. */
 export class Twins {
-  readonly #running = new Map<string, Running>();
+  readonly #running = new Slots<Running>();
+  /** By the id of a mark. */
+  readonly #slots = new Map<string, number>();
 
   /** What a command gets whose mark is running already: the twin's outcome if it was sent before, else a refusal. null: it has no twin. */
   find(command: Command): Promise<Outcome> | LedgerError | null {
     for (const mark of command.marks) {
-      const twin = this.#running.get(mark.id);
+      const slot = this.#slots.get(mark.id);
+      const twin = slot === undefined ? undefined : this.#running.get(slot);
       if (twin === undefined) continue;
       if (twin.fingerprint !== mark.fingerprint) return keyReused();
       return command.resubmitted === true ? twin.outcome : inProgress();
@@ -25,9 +29,14 @@ export class Twins {
   /** Notes a command until its outcome is there. */
   remember(command: Command, outcome: Promise<Outcome>): void {
     if (command.marks.length === 0) return;
-    for (const mark of command.marks) this.#running.set(mark.id, { fingerprint: mark.fingerprint, outcome });
+    const slots = command.marks.map(({ id, fingerprint }) => {
+      const slot = this.#running.add({ fingerprint, outcome });
+      this.#slots.set(id, slot);
+      return slot;
+    });
     const forget = () => {
-      for (const mark of command.marks) this.#running.delete(mark.id);
+      for (const { id } of command.marks) this.#slots.delete(id);
+      for (const slot of slots) this.#running.remove(slot);
     };
     outcome.then(forget, forget);
   }

@@ -1,5 +1,6 @@
 import { LedgerError } from '../domain/errors.ts';
 import { limits } from '../limits.ts';
+import { Slots } from '../slots.ts';
 import type { Exchange } from './exchange.ts';
 import type { RunningCall } from './running-call.ts';
 
@@ -23,7 +24,7 @@ export function createCallRegister(
   now: () => number,
   answerFor: (call: RunningCall, exchange: Exchange, error: LedgerError) => void,
 ): CallRegister {
-  const exchanges = new Set<Exchange>();
+  const exchanges = new Slots<Exchange>();
   const waiting = new Set<() => void>();
 
   const sweep = (): void => {
@@ -46,10 +47,14 @@ export function createCallRegister(
     },
     add(call, exchange) {
       exchange.call = call;
-      exchanges.add(exchange);
+      call.slot = exchanges.add(exchange);
     },
     remove(exchange) {
-      exchanges.delete(exchange);
+      const { call } = exchange;
+      if (call === null) return;
+      // A connection remembers its exchanges longer than they run.
+      exchange.call = null;
+      exchanges.remove(call.slot);
       if (exchanges.size === 0) for (const wake of waiting) wake();
     },
     drained(timeoutMs) {

@@ -24,7 +24,7 @@ export interface RestEquivalent {
 /** One call as a door holds it while it runs through the pipeline. Each door has its own kind. */
 export interface Exchange {
   readonly door: Door;
-  /** The call that it runs as; set by the pipeline. */
+  /** The call that it runs as, while it runs; set by the pipeline. */
   call: RunningCall | null;
   /** A request header by its lower-case name; one sent several times comes joined by `, `. */
   header(name: string): string | undefined;

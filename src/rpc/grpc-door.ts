@@ -12,6 +12,7 @@ import {
 import { HealthImplementation } from 'grpc-health-check';
 import { limits } from '../limits.ts';
 import type { ClientAddress } from './client-address.ts';
+import { releaseClosedStreams } from './closed-streams.ts';
 import type { Endpoint } from './endpoint.ts';
 import { GrpcBidiExchange, GrpcStreamExchange, GrpcUnaryExchange } from './grpc-exchange.ts';
 import { addReflection } from './grpc-reflection.ts';
@@ -55,6 +56,7 @@ export async function openGrpcDoor(parts: GrpcDoorParts, host: string, port: num
   health.addToServer(server);
   addReflection(server, parts.endpoints.values());
 
+  releaseClosedStreams();
   const injector = server.createConnectionInjector(credentialsOf(parts.tls));
   const sockets = new Set<Socket>();
   const net: NetServer = createServer({ noDelay: true, pauseOnConnect: false }, (socket) => {

@@ -15,6 +15,8 @@ export class RunningCall implements Call {
   readonly deadline: number;
   /** Monotonic time of its start. */
   readonly startedMs: number;
+  /** Where the register of running calls has it. */
+  slot = -1;
   caller: Caller | null = null;
   signature: CallSignature | null = null;
   deliveryChain: string | null = null;

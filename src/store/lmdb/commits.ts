@@ -1,4 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
+import { Slots } from '../../slots.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
 
 /** How long a commit may take before the disk, or LMDB's writer, counts as stuck for good. */
@@ -12,7 +13,7 @@ const STALL_CHECKS = 3;
  */
 export class Commits {
   readonly #onFatal: (error: Error) => void;
-  readonly #waiting = new Set<(error: OutcomeUnknown) => void>();
+  #waiting = new Slots<(error: OutcomeUnknown) => void>();
   #isBroken = false;
   #isClosed = false;
   #finished = 0;
@@ -48,10 +49,10 @@ export class Commits {
   write(start: () => Promise<boolean>): Promise<boolean> {
     this.checkUsable();
     return new Promise((resolve, reject) => {
-      this.#waiting.add(reject);
+      const slot = this.#waiting.add(reject);
       const done = (held: boolean) => {
         this.#finished++;
-        if (this.#waiting.delete(reject)) resolve(held);
+        if (this.#waiting.remove(slot)) resolve(held);
       };
       try {
         start().then(done, (error: unknown) => this.#fail(error));
@@ -73,7 +74,7 @@ export class Commits {
     const first = !this.#isBroken;
     this.#isBroken = true;
     for (const reject of this.#waiting) reject(new OutcomeUnknown(error));
-    this.#waiting.clear();
+    this.#waiting = new Slots();
     this.#stopWatching();
     // lmdb-js rejects every write of a commit with an error that carries a promise of the real one.
     const real = commitErrorOf(error);
