@@ -1,6 +1,7 @@
 import type { Clock } from '../actors/clock.ts';
 import { invalidField, LedgerError, notFound } from '../domain/errors.ts';
 import { checkActorUri, checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../domain/fields.ts';
+import { checkPublicKey } from '../domain/public-key.ts';
 import { kidFromPath } from '../domain/signature.ts';
 import { actorUri } from '../domain/svc-uri.ts';
 import { isoTime } from '../domain/time.ts';
@@ -96,8 +97,9 @@ export function actorService(identities: Identities, endings: KeyEndings, clock:
     },
 
     enrollActorKey: async (request: EnrollActorKeyRequest, call: Call) => {
-      const { actorId } = await keyHolder(request.actorId, call);
+      checkPublicKey(request.publicKey);
       checkAlgorithm(request.algorithm);
+      const { actorId } = await keyHolder(request.actorId, call);
       const changed = await changeKeys(actorId, (actor) =>
         // Run again after a crash, the call finds the key that it enrolled.
         actor.keys.some((key) => key.publicKey === request.publicKey && key.createdAt === isoTime(call.now))
@@ -117,9 +119,9 @@ export function actorService(identities: Identities, endings: KeyEndings, clock:
     },
 
     revokeActorKey: async (request: RevokeActorKeyRequest, call: Call) => {
+      const reason = request.reason === undefined ? null : checkName('reason', request.reason);
       const { actorId } = await keyHolder(request.actorId, call);
       const kid = checkKid(actorId, request.kid);
-      const reason = request.reason === undefined ? null : checkName('reason', request.reason);
       const begun = isoTime(call.now);
       // Not from when the call came: until here events were taken under the key, and these stay valid.
       const revokedAtMs = Math.max(call.now, clock.now()) + revocation.leadMs;

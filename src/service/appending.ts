@@ -13,7 +13,15 @@ import { appendFingerprint, checkIdempotencyKey, commandMark } from './command-m
 import { commandMarks } from './command-marks.ts';
 import type { Identities } from './identities.ts';
 import type { LedgerReading } from './ledger-reading.ts';
-import { checkDeliveryChain, checkPayload, type Injection, injectFields, injectionOf, withMembers } from './payload.ts';
+import {
+  checkDeliveryChain,
+  checkPayload,
+  type Injection,
+  injectFields,
+  injectionOf,
+  parsePayload,
+  withMembers,
+} from './payload.ts';
 import type { Replays } from './replays.ts';
 import { checkCallSignature, demandEntitySignature } from './signing.ts';
 
@@ -71,7 +79,7 @@ export class Appending {
   /** The first half of an append of a stream; `key` is its idempotency key. */
   async prepare(call: MarkedCall, request: AppendFields, key: string | undefined): Promise<PreparedAppend> {
     demandEntitySignature(call);
-    const parsed = parseJson(request.payload);
+    const parsed = parsePayload(request.payload);
     if (key !== undefined) {
       const { actorId } = callerOf(call);
       const fingerprint = appendFingerprint(request.uuid, request.eventType, parsed.canonical);
@@ -102,7 +110,7 @@ export class Appending {
     const caller = callerOf(call);
     const masterId = checkUuid('uuid', request.uuid);
     const eventType = checkCallerEventType('event_type', request.eventType);
-    const submitted = checkPayload(parsed ?? parseJson(request.payload));
+    const submitted = checkPayload(parsed ?? parsePayload(request.payload));
     const chain = call.deliveryChain === null ? null : checkDeliveryChain(call.deliveryChain);
 
     const { facts: master, ledger } = await this.#reading.readableMaster(masterId, caller.actorId);

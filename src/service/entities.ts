@@ -194,9 +194,9 @@ export function entityService(
     },
 
     setArlGate: async (request: SetArlGateRequest, call: Call) => {
-      const { actorId } = await ownEntity(call);
       const { requireArl } = request;
       if (requireArl === undefined) throw invalidField('require_arl', 'true or false');
+      const { actorId } = await ownEntity(call);
       const changed = await entities.update(actorId, (held) => ({
         ...held,
         requireArl,

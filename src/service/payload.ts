@@ -14,6 +14,12 @@ export interface SubmittedPayload {
   readonly causedByHash: string | null;
 }
 
+/** The payload of an append as it was sent; a field that was left out is an empty text here, which is no broken JSON. */
+export function parsePayload(text: string): JsonNode {
+  if (text === '') throw invalidField('payload', 'a JSON object');
+  return parseJson(text);
+}
+
 /** Checks the payload of an append. */
 export function checkPayload(node: JsonNode): SubmittedPayload {
   if (node.kind !== 'object') throw invalidField('payload', 'a JSON object');

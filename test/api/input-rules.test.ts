@@ -3,7 +3,7 @@ import type { Client } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { callGrpc, grpcClient } from '../support/door-grpc.ts';
-import { eventsOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { eventsOf, type Master, newKeyPair, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { expectRefused, type Fields, rest } from '../support/parties-rest.ts';
 import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
@@ -178,12 +178,35 @@ describe('fields of requests', () => {
       { ledger_id: '0199aaaa-0000-7000-8000-000000000001', delegate_actor_id: '0199aaaa-0000-7000-8000-000000000001' },
       'role',
     ],
+    // Fields come before what the caller may see or do.
+    ['PATCH', '/v1/entities/arl-gate', {}, 'require_arl'],
+    ['PATCH', '/v1/actors/0199aaaa-0000-7000-8000-000000000001/keys/key-1/revoke', { reason: '' }, 'reason'],
+    [
+      'POST',
+      '/v1/actors/0199aaaa-0000-7000-8000-000000000001/keys',
+      { public_key: newKeyPair().publicKey, algorithm: 'RSA' },
+      'algorithm',
+    ],
+    ['POST', '/v1/traceledger/master/0199aaaa-0000-7000-8000-000000000001/events', { event_type: 'A' }, 'payload'],
   ];
 
   test.each(cases)('%s %s %j: the field is named', async (method, path, body, field) => {
     const answer = await rest(base, method, path, { headers: order.buyer.bearer, body });
     expectRefused(answer, 400, 'invalid_argument');
     expect(answer.body.error).toMatchObject({ details: { field } });
+  });
+
+  test('a key that is none is refused before it is looked whose it would be', async () => {
+    const path = '/v1/actors/0199aaaa-0000-7000-8000-000000000001/keys';
+    const answer = await rest(base, 'POST', path, { headers: order.buyer.bearer, body: { public_key: 'AAAA' } });
+    expectRefused(answer, 400, 'invalid_public_key');
+  });
+
+  test('a payload left out at the gRPC door is a field, not broken JSON', async () => {
+    const method: DescMethod = MasterService.method.appendEvent;
+    const { info } = await callGrpc(grpc, method, { uuid: master.uuid, eventType: 'A' }, order.buyer.bearer);
+    expect(info?.reason).toBe('invalid_argument');
+    expect(JSON.parse(info?.metadata.details ?? '{}')).toMatchObject({ field: 'payload' });
   });
 
   test('an engagement’s purpose is a label', async () => {
