@@ -33,6 +33,8 @@ export class Directory {
   readonly #parts: DirectoryParts;
   readonly #pace: ActivationPace | null;
   readonly #shards = new Map<number, Shard>();
+  /** Shards of ledgers that were asked for lately: to compute one takes a hash. */
+  readonly #shardNumbers = new Map<string, number>();
   /** Other nodes that carried a command of the shard out: asked first, until one says no or cannot be reached. */
   readonly #owners = new Map<number, NodeId>();
   /** Shards that are being handed over; what comes for them waits until that is done. */
@@ -51,7 +53,7 @@ export class Directory {
   /** The outcome of a command, or the LedgerError it was refused with. */
   async submit(command: Command): Promise<Outcome> {
     if (this.#closing) throw stopping();
-    const shard = shardOf(command.ledgerId, this.#parts.shardCount);
+    const shard = this.#shardOf(command.ledgerId);
     const owner = this.#owners.get(shard) ?? (await this.#locate(shard));
     if (owner === null || owner === this.#parts.self) return this.#runHere(shard, command);
     return this.#forward(owner, shard, this.#marked(command));
@@ -62,7 +64,7 @@ export class Directory {
    * where another node is known to run the shard: then nothing was done.
    */
   async carryOut(command: Command): Promise<Outcome> {
-    const shard = shardOf(command.ledgerId, this.#parts.shardCount);
+    const shard = this.#shardOf(command.ledgerId);
     for (;;) {
       const owner = await this.#locate(shard);
       if (owner !== null && owner !== this.#parts.self) throw new NotOwner(owner);
@@ -89,6 +91,16 @@ export class Directory {
       this.#leaving.delete(shard);
       done.resolve();
     }
+  }
+
+  #shardOf(ledgerId: string): number {
+    let shard = this.#shardNumbers.get(ledgerId);
+    if (shard === undefined) {
+      shard = shardOf(ledgerId, this.#parts.shardCount);
+      if (this.#shardNumbers.size >= ledgersInMemoryMax) this.#shardNumbers.clear();
+      this.#shardNumbers.set(ledgerId, shard);
+    }
+    return shard;
   }
 
   #locate(shard: number): Promise<NodeId | null> {

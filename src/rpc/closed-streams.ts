@@ -1,4 +1,4 @@
-import { subscribe } from 'node:diagnostics_channel';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Http2Stream } from 'node:http2';
 
 /**
@@ -7,18 +7,16 @@ import type { Http2Stream } from 'node:http2';
  * once it is closed and whoever listens has heard of it. Measured on appends by gRPC: half of what outlived its call.
  */
 export function releaseClosedStreams(): void {
-  subscribed ||= subscribeOnce();
+  // Node's own channel. Once a process, however many doors it opens.
+  unsubscribe(streamClosed, onStreamClosed);
+  subscribe(streamClosed, onStreamClosed);
 }
 
-let subscribed = false;
+const streamClosed = 'http2.server.stream.close';
 
-function subscribeOnce(): true {
-  // Node's own channel (node:diagnostics_channel, "http2.server.stream.close").
-  subscribe('http2.server.stream.close', (message) => {
-    const { stream } = message as { readonly stream: Http2Stream };
-    setImmediate(release, stream);
-  });
-  return true;
+function onStreamClosed(message: unknown): void {
+  const { stream } = message as { readonly stream: Http2Stream };
+  setImmediate(release, stream);
 }
 
 function release(stream: Http2Stream): void {
