@@ -32,7 +32,7 @@ export function formatApiKey(parts: ApiKeyParts & { readonly random: Uint8Array 
   if (random.length !== API_KEY_RANDOM_BYTES)
     throw new RangeError(`An API key takes ${API_KEY_RANDOM_BYTES} random bytes`);
   if ((environment === 'production') !== (region !== null)) throw new TypeError('Production keys alone have a region');
-  const secret = base62(BigInt(`0x${Buffer.from(random).toString('hex')}`), RANDOM_CHARS);
+  const secret = base62(random);
   const body = `svc_sk_${region === null ? 'test' : `live_${region}`}_${secret}`;
   return body + checksum(body);
 }
@@ -58,12 +58,16 @@ export function apiKeyPrefix(text: string): string {
 }
 
 function checksum(body: string): string {
-  return base62(BigInt(crc32(body)), CHECKSUM_CHARS);
+  let text = '';
+  for (let rest = crc32(body); text.length < CHECKSUM_CHARS; rest = Math.floor(rest / 62))
+    text = DIGITS.charAt(rest % 62) + text;
+  return text;
 }
 
-/** The number in base62, with leading zeros. */
-function base62(value: bigint, lengthChars: number): string {
+/** 32 bytes as a number in base62, with leading zeros. */
+function base62(random: Uint8Array): string {
   let text = '';
-  for (let rest = value; text.length < lengthChars; rest /= 62n) text = DIGITS.charAt(Number(rest % 62n)) + text;
+  let rest = BigInt(`0x${Buffer.from(random).toString('hex')}`);
+  for (; text.length < RANDOM_CHARS; rest /= 62n) text = DIGITS.charAt(Number(rest % 62n)) + text;
   return text;
 }
