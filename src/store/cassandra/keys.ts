@@ -29,7 +29,7 @@ const commandWindowMs = 12 * hourMs;
 export const commandTtlSeconds = 24 * 60 * 60;
 /** Clocks of nodes differ by less. */
 const clockSkewMs = 5 * 60 * 1000;
-const permanentSlots = 4;
+export const permanentSlots = 4;
 
 /** Where the mark of a command made at `nowMs` goes: a window of time (0 and up), or below 0 where it counts for ever. */
 export function commandSlot(id: string, permanent: boolean, nowMs: number): number {

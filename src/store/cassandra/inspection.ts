@@ -1,0 +1,152 @@
+import type { ScopeEntry, StoredCell, StoredLine, StoredMark, StoreInspection, Walked } from '../store-inspection.ts';
+import { readBucketState } from './bucket.ts';
+import { commandSlots, keyText, permanentSlots } from './keys.ts';
+import { findLogEnd } from './log-end.ts';
+import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
+
+const PARTITIONS =
+  'SELECT DISTINCT ledger_id, bucket, token(ledger_id, bucket) AS place FROM ledger_event WHERE token(ledger_id, bucket) > ? LIMIT ?';
+const HINTS = 'SELECT ledger_id, token(ledger_id) AS place FROM ledger WHERE token(ledger_id) > ? LIMIT ?';
+const CELLS = 'SELECT key, version, value, token(key) AS place FROM cell WHERE token(key) > ? LIMIT ?';
+const LISTS = 'SELECT DISTINCT list, token(list) AS place FROM line WHERE token(list) > ? LIMIT ?';
+const LINES = 'SELECT line_order, value FROM line WHERE list = ? AND line_order > ? LIMIT ?';
+const SCOPES = "SELECT scope, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
+const LISTED = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = ? AND bucket = ?';
+const PROJECTED = 'SELECT projected_seq, pending FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
+const MARKS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot = ? AND id > ? LIMIT ?';
+
+const pageRows = 1_000;
+const readsAtOnceMax = 16;
+/** Tokens of Murmur3: the lowest one is nobody's. */
+const lowestToken = -(2n ** 63n);
+const tokens = 2 ** 64;
+const ESCAPE = '\0';
+
+export interface InspectionParts {
+  readonly session: CqlSession;
+  /** As the keyspace was made. */
+  readonly bucketEvents: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** A keyspace, walked through by tokens: a page at a time, whatever it holds. */
+export class CassandraInspection implements StoreInspection {
+  readonly #session: CqlSession;
+  readonly #bucketEvents: number;
+  readonly #now: () => number;
+
+  constructor({ session, bucketEvents, now }: InspectionParts) {
+    this.#session = session;
+    this.#bucketEvents = bucketEvents;
+    this.#now = now;
+  }
+
+  async *ledgerIds(): AsyncIterable<Walked<string>> {
+    for await (const { row, share } of this.#walk(PARTITIONS)) {
+      const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
+      if (numberOf(row, 'bucket') === 0) yield { found: ledgerId, share };
+    }
+    // A ledger whose first bucket is gone is still named by where its end is looked for.
+    for await (const { row } of this.#walk(HINTS)) {
+      const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
+      const { fence, head } = await readBucketState(this.#session, ledgerId, 0);
+      if (fence === null && head === null) yield { found: ledgerId, share: 1 };
+    }
+  }
+
+  async projectedSeq(ledgerId: string): Promise<number> {
+    const { bucket } = await findLogEnd(this.#session, ledgerId, this.#bucketEvents, null);
+    const [row] = await this.#session.read({ cql: PROJECTED, params: [keyText(ledgerId), bucket] });
+    return numberOf(row, 'projected_seq') ?? -1;
+  }
+
+  async scopeEntries(ledgerId: string, from: number, to: number): Promise<ScopeEntry[]> {
+    const last = Math.floor((to - 1) / this.#bucketEvents);
+    // Events may lie in the bucket before the one that their seq falls into.
+    const first = Math.max(0, Math.floor(from / this.#bucketEvents) - 1);
+    const found: ScopeEntry[] = [];
+    for (let bucket = first; bucket <= last; bucket++)
+      for (const [scope, seqs] of await this.#scopesIn(ledgerId, bucket))
+        for (const seq of seqs) if (seq >= from && seq < to) found.push({ scope, seq });
+    return found;
+  }
+
+  /** The scopes that have events in a bucket and that readers find there. */
+  async #scopesIn(ledgerId: string, bucket: number): Promise<Map<string, number[]>> {
+    const ledger = keyText(ledgerId);
+    const seqsOf = new Map<string, number[]>();
+    for (const row of await this.#session.read({ cql: SCOPES, params: [ledger, bucket] })) {
+      const scope = textOf(row, 'scope') ?? '';
+      const seqs = (textOf(row, 'row') ?? '').split(' ').map(Number);
+      seqsOf.set(scope, [...(seqsOf.get(scope) ?? []), ...seqs]);
+    }
+    const found = new Map<string, number[]>();
+    const scopes = [...seqsOf];
+    for (let at = 0; at < scopes.length; at += readsAtOnceMax)
+      await Promise.all(
+        scopes.slice(at, at + readsAtOnceMax).map(async ([scope, seqs]) => {
+          const listed = await this.#session.read({ cql: LISTED, params: [ledger, scope, bucket] });
+          if (listed.length > 0) found.set(idOf(scope), seqs);
+        }),
+      );
+    return found;
+  }
+
+  async *commandMarks(ledgerId: string): AsyncIterable<StoredMark> {
+    const slots = new Set(commandSlots([], this.#now()));
+    for (let slot = 1; slot <= permanentSlots; slot++) slots.add(-slot);
+    for (const slot of slots)
+      for (let behind = ''; ; ) {
+        const rows = await this.#session.read({ cql: MARKS, params: [keyText(ledgerId), slot, behind, pageRows] });
+        for (const row of rows)
+          yield {
+            id: idOf(textOf(row, 'id') ?? ''),
+            seq: numberOf(row, 'seq') ?? -1,
+            fingerprint: textOf(row, 'fingerprint') ?? '',
+          };
+        const last = rows.at(-1);
+        if (last === undefined || rows.length < pageRows) break;
+        behind = textOf(last, 'id') ?? '';
+      }
+  }
+
+  async *cells(): AsyncIterable<Walked<StoredCell>> {
+    for await (const { row, share } of this.#walk(CELLS)) {
+      const [version, value] = [numberOf(row, 'version'), textOf(row, 'value')];
+      if (version !== null && value !== null)
+        yield { found: { key: idOf(textOf(row, 'key') ?? ''), version, value }, share };
+    }
+  }
+
+  async *lines(): AsyncIterable<Walked<StoredLine>> {
+    for await (const { row, share } of this.#walk(LISTS)) {
+      const stored = textOf(row, 'list') ?? '';
+      for (let behind = ''; ; ) {
+        const lines = await this.#session.read({ cql: LINES, params: [stored, behind, pageRows] });
+        for (const line of lines) {
+          behind = textOf(line, 'line_order') ?? '';
+          yield { found: { list: idOf(stored), order: behind, value: textOf(line, 'value') ?? '' }, share };
+        }
+        if (lines.length < pageRows) break;
+      }
+    }
+  }
+
+  /** Rows of a statement in the order of their tokens. Partitions of several rows have to be asked for DISTINCT. */
+  async *#walk(cql: string): AsyncIterable<{ readonly row: Row; readonly share: number }> {
+    for (let behind = lowestToken; ; ) {
+      const rows = await this.#session.read({ cql, params: [behind, pageRows] });
+      for (const row of rows) {
+        if (typeof row.place === 'bigint') behind = row.place;
+        yield { row, share: Number(behind - lowestToken) / tokens };
+      }
+      if (rows.length < pageRows) return;
+    }
+  }
+}
+
+/** What keyText was given. Very long texts are kept as their hash: no id of the service is. */
+function idOf(key: string): string {
+  return key.startsWith(ESCAPE) ? key.slice(1) : key;
+}

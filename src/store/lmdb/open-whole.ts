@@ -1,0 +1,100 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { uuidFromBytes } from '../../domain/uuid.ts';
+import type { AccessLog } from '../access-log.ts';
+import type { Head, LedgerStore } from '../ledger-store.ts';
+import type { RecordStore } from '../record-store.ts';
+import { StartError } from '../start-error.ts';
+import type { WholeRecord, WholeStore } from '../whole-store.ts';
+import { LmdbAccessLog } from './access-log.ts';
+import { Commits } from './commits.ts';
+import { checkDataFile, dataFile } from './data-file.ts';
+import { parseHead } from './fence.ts';
+import { checkFormat } from './format.ts';
+import { LmdbLedgerStore } from './ledger-store.ts';
+import { parseRecord } from './record-form.ts';
+import { LmdbRecordStore } from './record-store.ts';
+import { acquireServingLock } from './serving-lock.ts';
+import { openTables, type Tables, type TextTable } from './tables.ts';
+
+const pageEntries = 500;
+
+/** What a data directory holds, to be read. */
+export interface WholeLmdb extends AsyncDisposable {
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  readonly access: AccessLog;
+  readonly whole: WholeStore;
+}
+
+/**
+ * Opens a data directory that no node serves, for reading alone, and keeps nodes from serving it meanwhile. StartError, with a sentence that
+ * says what to do, where it holds nothing, is of another format, or is in use.
+ */
+export async function openWholeLmdb(dataDir: string, now: () => number): Promise<WholeLmdb> {
+  checkFormat(dataDir);
+  if (!existsSync(join(dataDir, dataFile))) throw new StartError(`${dataDir} holds no data: check DATA_DIR.`);
+  const lock = await acquireServingLock(dataDir);
+  try {
+    checkDataFile(dataDir);
+    const tables = openTables(dataDir, { readOnly: true });
+    const commits = new Commits(() => {});
+    return {
+      ledgers: new LmdbLedgerStore(tables, commits, now),
+      records: new LmdbRecordStore(tables, commits),
+      access: new LmdbAccessLog(tables, commits),
+      whole: wholeStore(tables),
+      [Symbol.asyncDispose]: async () => {
+        commits.close();
+        await tables.root.close();
+        await lock.release();
+      },
+    };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+function wholeStore(tables: Tables): WholeStore {
+  return {
+    size: () => {
+      const size = { ledgers: 0, events: 0, records: 0 };
+      for (const { head } of headsIn(tables)) {
+        size.ledgers += 1;
+        size.events += head.seq + 1;
+      }
+      for (const _ of entriesOf(tables.records)) size.records += 1;
+      return size;
+    },
+    ledgers: () => headsIn(tables),
+    records: () => recordsIn(tables),
+  };
+}
+
+function* headsIn(tables: Tables): Iterable<{ readonly ledgerId: string; readonly head: Head }> {
+  for (const { key, value } of entriesOf(tables.heads)) {
+    const head = parseHead(value);
+    if (head !== null) yield { ledgerId: uuidFromBytes(key), head };
+  }
+}
+
+function* recordsIn(tables: Tables): Iterable<WholeRecord> {
+  for (const { value: text } of entriesOf(tables.records)) {
+    const { kind, id, value, lookups, expiresAt } = parseRecord(text);
+    yield { kind, id, value, lookups, ...(expiresAt === null ? {} : { expiresAt }) };
+  }
+}
+
+/** All of a table, a page at a time: no cursor is open while the reader does something else. */
+function* entriesOf(table: TextTable): Iterable<{ readonly key: Uint8Array; readonly value: string }> {
+  for (let start: Buffer | undefined; ; ) {
+    const behind = start === undefined ? {} : { start, exclusiveStart: true };
+    const page = Array.from(table.getRange({ ...behind, limit: pageEntries }));
+    // Copied: the store uses the memory of a key again.
+    yield* page.map(({ key, value }) => ({ key: Uint8Array.from(key), value }));
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageEntries) return;
+    start = Buffer.from(last.key);
+  }
+}

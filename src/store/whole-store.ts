@@ -1,0 +1,15 @@
+import type { Head } from './ledger-store.ts';
+import type { RecordWrite } from './record-store.ts';
+
+/** A record with all that a put of it takes, but what it replaces. */
+export type WholeRecord = Omit<RecordWrite, 'replaces'>;
+
+/** Everything in a store that nobody writes to meanwhile, for taking it elsewhere. */
+export interface WholeStore {
+  /** How much there is: ledgers, their events, records. */
+  size(): { readonly ledgers: number; readonly events: number; readonly records: number };
+  /** Every ledger that has an event, with its newest one; in the same order each time. */
+  ledgers(): Iterable<{ readonly ledgerId: string; readonly head: Head }>;
+  /** Every record, those that have run out too. */
+  records(): Iterable<WholeRecord>;
+}
