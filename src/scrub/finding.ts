@@ -1,0 +1,24 @@
+import type { VerificationIssueType } from '../client/verification.ts';
+
+/**
+ * What a scrub finds wrong in a store. Beside what is wrong in the chain itself: `unreadable_row` is no event any more; `wrong_head`: the
+ * ledger does not end where the store says; `projection_*`: what is looked up beside the log is not what follows from it;
+ * `invalid_authority_key`: the start of a key of the authority is not signed by the one before.
+ */
+export type FindingType =
+  | VerificationIssueType
+  | 'unreadable_row'
+  | 'wrong_head'
+  | 'projection_missing'
+  | 'projection_wrong'
+  | 'projection_extra'
+  | 'invalid_authority_key';
+
+export interface Finding {
+  /** null: of no ledger in particular. */
+  readonly ledgerId: string | null;
+  /** null: of no event in particular. */
+  readonly seq: number | null;
+  readonly type: FindingType;
+  readonly detail: string;
+}
