@@ -46,4 +46,16 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
       const { applySchema } = await import('./schema.ts');
       await terminal.print(`${await applySchema(terminal.env, options)}\n`);
     });
+
+  program
+    .command('copy')
+    .description(
+      'Take the data of DATA_DIR, which no node serves meanwhile, into the keyspace of a cluster. Broken off, it goes on when it is run again.',
+    )
+    .requiredOption('--from <store>', 'lmdb: the data of DATA_DIR')
+    .requiredOption('--to <store>', 'cassandra: the keyspace that the CASSANDRA_ variables name')
+    .action(async (options: { from: string; to: string }) => {
+      const { copy } = await import('./copy.ts');
+      terminal.exitWith(await copy(terminal, options));
+    });
 }

@@ -1,0 +1,48 @@
+import { forEachAtOnce } from '../scrub/at-once.ts';
+import type { RecordStore } from '../store/record-store.ts';
+import type { WholeRecord } from '../store/whole-store.ts';
+import { CopyRefused } from './refusal.ts';
+
+const putsAtOnceMax = 32;
+
+/** Kind and id of the records that say whose store it is, and what to do where the target is somebody else's. */
+const ownerRecords = [
+  ['authority', 'keys', 'its events are sealed by another authority'],
+  ['node', 'secrets-key', 'its secrets are encrypted under another key'],
+] as const;
+
+/** CopyRefused where the target belongs to other keys: what is copied could neither be verified nor decrypted there. */
+export async function checkOwner(source: RecordStore, target: RecordStore): Promise<void> {
+  for (const [kind, id, how] of ownerRecords) {
+    const [ours, theirs] = await Promise.all([source.get(kind, id), target.get(kind, id)]);
+    if (ours === null)
+      throw new CopyRefused('No node has ever served this data: there is nothing to copy; check DATA_DIR.');
+    if (theirs !== null && theirs.value !== ours.value)
+      throw new CopyRefused(
+        `The target belongs to another installation (${how}): copy into a keyspace that no node has served yet.`,
+      );
+  }
+}
+
+export interface RecordCopyParts {
+  readonly records: Iterable<WholeRecord>;
+  readonly target: RecordStore;
+  readonly nowMs: number;
+  readonly copied: () => void;
+  /** Told of a record that stands in the target as another one, in a sentence. */
+  readonly refused: (sentence: string) => void;
+}
+
+/** Puts every record that has not run out where there is none. What is there already, with the same content, is done. */
+export async function copyRecords({ records, target, nowMs, copied, refused }: RecordCopyParts): Promise<void> {
+  await forEachAtOnce(records, putsAtOnceMax, async (record) => {
+    if (record.expiresAt === undefined || record.expiresAt > nowMs) {
+      const put = await target.put({ ...record, replaces: 'absent' });
+      if (!put.ok && put.current?.value !== record.value)
+        refused(
+          `The ${record.kind} ${record.id} stands in the target as another one, and is left as it is: it was changed there, or here since it was copied.`,
+        );
+    }
+    copied();
+  });
+}

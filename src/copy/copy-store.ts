@@ -1,0 +1,92 @@
+import { forEachAtOnce } from '../scrub/at-once.ts';
+import { accessKeptMs } from '../service/access-history.ts';
+import type { AccessLog } from '../store/access-log.ts';
+import type { LedgerStore } from '../store/ledger-store.ts';
+import type { RecordStore } from '../store/record-store.ts';
+import type { WholeStore } from '../store/whole-store.ts';
+import { copyAccesses } from './copy-accesses.ts';
+import { copyLedger } from './copy-ledger.ts';
+import { checkOwner, copyRecords } from './copy-records.ts';
+import { CopyRefused } from './refusal.ts';
+
+const ledgersAtOnceMax = 16;
+const historiesAtOnceMax = 8;
+const dayMs = 24 * 60 * 60_000;
+/** Sentences kept of what was refused; the others are counted. */
+const refusalsMax = 100;
+
+export interface Stores {
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  readonly access: AccessLog;
+}
+
+export interface StoreCopyParts {
+  readonly source: Stores & { readonly whole: WholeStore };
+  readonly target: Stores;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Told of events and records that are in the target now. */
+  readonly progress: (done: { readonly what: 'events' | 'records'; readonly count: number }) => void;
+}
+
+/** What a copy came to. */
+export interface StoreCopy {
+  readonly ledgers: number;
+  readonly events: number;
+  readonly records: number;
+  readonly histories: number;
+  /** What was not copied, in sentences; `refusalCount` with those that were not kept. */
+  readonly refusals: readonly string[];
+  readonly refusalCount: number;
+}
+
+/**
+ * Takes a store that nobody serves into another one: ledgers with what is looked up beside them, records (identities, keys, subscriptions,
+ * deliveries, stored answers) and access histories. Nothing that stands in the target is changed; what stands there already is passed
+ * over, so that a copy that was broken off goes on when it is run again. Throws CopyRefused before anything is written where the
+ * target is another installation's; what cannot be copied otherwise is told, and the rest goes on.
+ */
+export async function copyStore({ source, target, now, progress }: StoreCopyParts): Promise<StoreCopy> {
+  await checkOwner(source.records, target.records);
+  const total = { ledgers: 0, events: 0, records: 0, histories: 0 };
+  const refusals: string[] = [];
+  let refusalCount = 0;
+  const refused = (sentence: string) => {
+    refusalCount += 1;
+    if (refusals.length < refusalsMax) refusals.push(sentence);
+  };
+
+  await forEachAtOnce(source.whole.ledgers(), ledgersAtOnceMax, async ({ ledgerId, head }) => {
+    const copied = (count: number) => {
+      total.events += count;
+      progress({ what: 'events', count });
+    };
+    try {
+      await copyLedger({ source: source.ledgers, target: target.ledgers, now, copied }, ledgerId, head);
+      total.ledgers += 1;
+    } catch (error) {
+      if (!(error instanceof CopyRefused)) throw error;
+      refused(error.message);
+    }
+  });
+
+  const copied = () => {
+    total.records += 1;
+    progress({ what: 'records', count: 1 });
+  };
+  const records = source.whole.records();
+  await copyRecords({ records, target: target.records, nowMs: now(), copied, refused });
+
+  // From the beginning of a day, so that copying again hands over the same hours.
+  const since = Math.floor((now() - accessKeptMs) / dayMs) * dayMs;
+  await forEachAtOnce(actorIds(source.whole), historiesAtOnceMax, async (actorId) => {
+    await copyAccesses(source.access, target.access, actorId, since);
+    total.histories += 1;
+  });
+  return { ...total, refusals, refusalCount };
+}
+
+function* actorIds(whole: WholeStore): Iterable<string> {
+  for (const { kind, id } of whole.records()) if (kind === 'actor') yield id;
+}

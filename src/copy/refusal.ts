@@ -1,0 +1,7 @@
+/** Something that is not copied as things are. `message` is one sentence that says what to do. */
+export class CopyRefused extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'CopyRefused';
+  }
+}
