@@ -1,36 +1,5 @@
 #!/usr/bin/env node
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { processTerminal, programVersion } from './process-terminal.ts';
 import { runProgram } from './program.ts';
-import type { Terminal } from './terminal.ts';
 
-const terminal: Terminal = {
-  env: process.env,
-  now: Date.now,
-  async print(text) {
-    if (!process.stdout.write(text)) await once(process.stdout, 'drain');
-  },
-  tell(text) {
-    process.stderr.write(text);
-  },
-  isWatched: process.stderr.isTTY === true,
-  async readStdin() {
-    const chunks: Buffer[] = [];
-    for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
-    return Buffer.concat(chunks);
-  },
-  exitWith(code) {
-    process.exitCode = code;
-  },
-};
-
-// A reader that has seen enough (`| head`) is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0);
-  throw error;
-});
-
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
-await runProgram(terminal, process.argv.slice(2), version);
+await runProgram(processTerminal(), process.argv.slice(2), programVersion());

@@ -10,8 +10,19 @@ import { addVerify } from './verify-command.ts';
 const FAILED = 1;
 const USAGE = 2;
 
-/** Runs the command line. Whatever goes wrong is one sentence on stderr and an exit code: 1, or 2 for a wrong usage. */
-export async function runProgram(terminal: Terminal, args: readonly string[], version: string): Promise<void> {
+/** Adds commands to the program. */
+export type AddCommands = (program: Command, terminal: Terminal) => void;
+
+/**
+ * Runs the command line. Whatever goes wrong is one sentence on stderr and an exit code: 1, or 2 for a wrong usage. `addMore` brings
+ * commands that only a larger program has.
+ */
+export async function runProgram(
+  terminal: Terminal,
+  args: readonly string[],
+  version: string,
+  addMore: AddCommands = () => {},
+): Promise<void> {
   const program = new Command('ledger-trust')
     .description('The Ledger Trust Service: keys, signatures, verification, and the server.')
     .version(version)
@@ -24,6 +35,7 @@ export async function runProgram(terminal: Terminal, args: readonly string[], ve
   addExport(program, terminal);
   addListen(program, terminal);
   addServerCommands(program, terminal);
+  addMore(program, terminal);
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {

@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { Terminal } from './terminal.ts';
+
+/** The terminal of this process. */
+export function processTerminal(): Terminal {
+  // A reader that has seen enough (`| head`) is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+  return {
+    env: process.env,
+    now: Date.now,
+    async print(text) {
+      if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+    },
+    tell(text) {
+      process.stderr.write(text);
+    },
+    isWatched: process.stderr.isTTY === true,
+    async readStdin() {
+      const chunks: Buffer[] = [];
+      for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
+      return Buffer.concat(chunks);
+    },
+    exitWith(code) {
+      process.exitCode = code;
+    },
+  };
+}
+
+/** As package.json says. */
+export function programVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  return version;
+}
