@@ -1,21 +1,12 @@
-import { Command, CommanderError } from 'commander';
+#!/usr/bin/env node
+import { processTerminal, programVersion } from '../src/cli/process-terminal.ts';
+import { runProgram } from '../src/cli/program.ts';
 import { addClusterCommands, openRedisView } from './cli/cluster-commands.ts';
+import { addClusterVerify } from './cli/verify-command.ts';
 
-const FAILED = 1;
-const USAGE = 2;
-
-const program = new Command('cluster-cli').description('What operators ask and tell a cluster.').exitOverride();
-addClusterCommands(program, {
-  env: process.env,
-  print: (text) => void process.stdout.write(text),
-  open: openRedisView,
+// `ledger-trust` with the commands of a cluster: src/cli knows nothing of clusters.
+await runProgram(processTerminal(), process.argv.slice(2), programVersion(), (program, terminal) => {
+  const print = (text: string) => void terminal.print(text);
+  const cluster = addClusterCommands(program, { env: terminal.env, print, open: openRedisView });
+  addClusterVerify(cluster, terminal);
 });
-try {
-  await program.parseAsync(process.argv.slice(2), { from: 'user' });
-} catch (error) {
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : USAGE;
-  else {
-    process.stderr.write(`ledger-trust: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = FAILED;
-  }
-}

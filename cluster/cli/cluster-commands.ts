@@ -23,12 +23,13 @@ export interface ClusterTerminal {
   open(env: Environment): Promise<ClusterView & AsyncDisposable>;
 }
 
-/** `cluster …`: what operators ask and tell a cluster. REDIS_URL and CLUSTER_NAME say which one. */
-export function addClusterCommands(program: Command, terminal: ClusterTerminal): void {
+/** `cluster …`: what operators ask and tell a cluster. REDIS_URL and CLUSTER_NAME say which one. Answers the command, for more of them. */
+export function addClusterCommands(program: Command, terminal: ClusterTerminal): Command {
   const cluster = program.command('cluster').description('Nodes and shards of the cluster that REDIS_URL names.');
   const run = (work: (view: ClusterView, argument: string) => Promise<string>) => async (argument: unknown) => {
     await using view = await terminal.open(terminal.env);
-    terminal.print(`${await work(view, typeof argument === 'string' ? argument : '')}\n`);
+    const told = await work(view, typeof argument === 'string' ? argument : '').catch(asSentence);
+    terminal.print(`${told}\n`);
   };
   cluster.command('status').description('The nodes, and how many shards each has.').action(run(status));
   cluster.command('shards').description('The owner of every shard.').action(run(shards));
@@ -48,6 +49,14 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
       .description(description)
       .argument('<node>', 'node id')
       .action(run((view, node) => giveOrder(view, node, order)));
+  return cluster;
+}
+
+/** What the operator can mend stays as it is; whatever else fails here is Redis. */
+function asSentence(error: unknown): never {
+  if (error instanceof ConfigError) throw error;
+  const why = error instanceof Error ? error.message : String(error);
+  throw new ConfigError(`Redis did not do it (${why}): see whether it runs and may be written to, and try again.`);
 }
 
 /** A view over Redis. ConfigError where it cannot be reached. */

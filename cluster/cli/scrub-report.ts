@@ -1,0 +1,56 @@
+import type { Finding } from '../../src/scrub/finding.ts';
+import type { StoreScrub } from '../../src/scrub/scrub-store.ts';
+
+const DAMAGED = 1;
+export const UNCHECKED = 2;
+/** Findings shown to people; `--json` shows all that were kept. */
+const shownMax = 100;
+
+/** What `cluster verify` ends with. */
+export function exitCodeOf({ findings, unchecked }: StoreScrub): number {
+  if (findings.length > 0) return DAMAGED;
+  return unchecked.length > 0 ? UNCHECKED : 0;
+}
+
+/** The result in words, for people. */
+export function scrubText(scrub: StoreScrub): string {
+  const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding } = scrub;
+  const lines = [
+    `${headline(scrub)}  ${ledgers} ledgers, ${events} events, ${signatures} signatures and seals`,
+    ...findings.slice(0, shownMax).map((finding) => `  ✗ ${finding.type}  ${placeOf(finding)}${finding.detail}`),
+  ];
+  const more = findingCount - Math.min(findings.length, shownMax);
+  if (more > 0) lines.push(`  ✗ and ${more} more`);
+  for (const text of unchecked.slice(0, shownMax)) lines.push(`  ? ${text}`);
+  if (outstanding > 0)
+    lines.push(
+      `  ${outstanding} projections of the newest batches are still to come: the next claim of the ledger writes them.`,
+    );
+  return `${lines.join('\n')}\n`;
+}
+
+function headline({ findings, unchecked }: StoreScrub): string {
+  if (findings.length > 0) return 'DAMAGED';
+  return unchecked.length > 0 ? 'INCOMPLETE' : 'GOOD';
+}
+
+function placeOf({ ledgerId, seq }: Finding): string {
+  if (ledgerId === null) return '';
+  return seq === null ? `ledger ${ledgerId}: ` : `ledger ${ledgerId} seq ${seq}: `;
+}
+
+/** The result as JSON. */
+export function scrubJson(scrub: StoreScrub): string {
+  const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding } = scrub;
+  const shown = {
+    verdict: headline(scrub).toLowerCase(),
+    ledgers,
+    events,
+    signatures,
+    finding_count: findingCount,
+    findings: findings.map(({ ledgerId, seq, type, detail }) => ({ ledger_id: ledgerId, seq, type, detail })),
+    unchecked,
+    projections_outstanding: outstanding,
+  };
+  return `${JSON.stringify(shown, null, 2)}\n`;
+}
