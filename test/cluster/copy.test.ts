@@ -1,0 +1,235 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ledgerKey, seqKey } from '../../src/store/lmdb/keys.ts';
+import { openTables } from '../../src/store/lmdb/tables.ts';
+import { dropKeyspace, makeKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import {
+  append,
+  type Device,
+  eventsOf,
+  type Master,
+  newDevice,
+  newMaster,
+  newOrder,
+  type Order,
+} from '../support/parties.ts';
+import { done, type Fields, rest } from '../support/parties-rest.ts';
+import { runNode, temporaryDir } from '../support/running-node.ts';
+import { type CliEnd, runCli } from '../support/scrub-cli.ts';
+import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
+
+/** More than a commit holds, so that a ledger takes several. */
+const notesPerMaster = 40;
+const idempotency = { 'idempotency-key': 'note-once' };
+
+interface World {
+  readonly order: Order;
+  readonly masters: readonly Master[];
+  readonly device: Device;
+  readonly organizationId: string;
+  readonly subscriptionId: string;
+}
+
+async function makeWorld(base: string): Promise<World> {
+  const order = await newOrder(base);
+  const { buyer, supplier } = order;
+  const masters = [await newMaster(order), await newMaster(order, supplier, 'PO-2')];
+  for (let n = 0; n < notesPerMaster; n += 1)
+    for (const master of masters) expect((await append(master, buyer, 'NOTED', { n })).status).toBe(200);
+  const [master] = masters;
+  if (master === undefined) throw new Error('no master');
+  expect((await append(master, buyer, 'NOTED_ONCE', {}, { headers: idempotency })).status).toBe(200);
+  const device = await newDevice(base, { owner: supplier });
+  await done(base, 'POST', '/v1/entities/root-ledger', { headers: device.headers });
+  const onboarded = await done(base, 'POST', '/v1/onboarding/organization', {
+    headers: buyer.bearer,
+    body: {
+      legal_name: 'Presses Ltd',
+      country: 'DE',
+      vat_tax_number: 'DE1',
+      primary_email: 'a@example.com',
+      terms_version: '1.0',
+      declaration_hash: 'ab',
+    },
+  });
+  const subscribed = await done(base, 'POST', '/v1/webhooks', {
+    headers: supplier.bearer,
+    body: { url: 'http://127.0.0.1:1/hook', event_types: ['NOTHING'] },
+  });
+  const organizationId = onboarded.text('organization_id');
+  return { order, masters, device, organizationId, subscriptionId: subscribed.text('id') };
+}
+
+/** All that can be read of it, as answers. */
+async function readAll(base: string, { order, masters, device, organizationId }: World): Promise<Fields> {
+  const headers = order.buyer.bearer;
+  const read = async (path: string, as: Readonly<Record<string, string>> = headers) =>
+    (await done(base, 'GET', path, { headers: as })).body;
+  const events = await eventsOf(base, order.buyer, order.ledgerId, '&verify=signatures');
+  expect(events.length).toBe(2 + masters.length * (1 + notesPerMaster) + 1);
+  return {
+    events,
+    ledgers: await read('/v1/ledgers'),
+    ledger: await read(`/v1/ledgers/${order.ledgerId}`),
+    masters: await read(`/v1/traceledger/master?ledger_id=${order.ledgerId}`),
+    masterEvents: await Promise.all(masters.map(({ uuid }) => read(`/v1/traceledger/master/${uuid}/events`))),
+    keys: await read(`/v1/actors/${order.buyer.actorId}/keys`),
+    entity: await read(`/v1/entities/${device.actorId}`),
+    root: await read(`/v1/entities/root-ledger/${device.actorId}`, device.headers),
+    organization: await read(`/v1/organizations/${organizationId}`),
+    webhooks: await read('/v1/webhooks', order.supplier.bearer),
+    me: await read('/v1/developer/me'),
+  };
+}
+
+await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
+  const dataDir = temporaryDir();
+  const settings = newKeyspace(address);
+  const env = {
+    DATA_DIR: dataDir,
+    CASSANDRA_CONTACT_POINTS: settings.contactPoints.join(','),
+    CASSANDRA_DATA_CENTER: settings.localDataCenter,
+    CASSANDRA_KEYSPACE: settings.keyspace,
+    CASSANDRA_ALLOW: [...settings.allow].join(','),
+  };
+  const copy = (more: Readonly<Record<string, string>> = {}): Promise<CliEnd> =>
+    runCli({ ...env, ...more }, ['copy', '--from', 'lmdb', '--to', 'cassandra']);
+  let world: World;
+  let before: Fields;
+  let history: Fields[];
+
+  beforeAll(async () => {
+    await using node = await runNode({ dataDir });
+    world = await makeWorld(node.base);
+    before = await readAll(node.base, world);
+    const audit = await done(node.base, 'GET', '/v1/audit/access?limit=1000', { headers: world.order.buyer.bearer });
+    history = audit.rows('access_events');
+    await makeKeyspace(settings);
+    const served = await copy();
+    expect(served).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/Another process is serving .*: stop it first/),
+    });
+  });
+  afterAll(async () => {
+    rmSync(dataDir, { recursive: true, force: true });
+    await dropKeyspace(settings);
+  });
+
+  test('nothing of a damaged ledger behind its damage is copied, and the rest is', async () => {
+    const key = seqKey(ledgerKey(world.order.ledgerId), 70);
+    const tables = openTables(dataDir);
+    const row = tables.events.get(key) ?? '';
+    await tables.events.put(key, row.replace('"n":', '"n":1'));
+    await tables.root.close();
+    const { code, out, err } = await copy();
+    expect({ code, out }).toMatchObject({ code: 1, out: expect.stringContaining('1 things were not copied') });
+    expect(err).toMatch(new RegExp(`Ledger ${world.order.ledgerId} is damaged at seq 70 .*restore it from a backup`));
+    const mended = openTables(dataDir);
+    await mended.events.put(key, row);
+    await mended.root.close();
+  });
+
+  test('run again it goes on where it was broken off, and a third time changes nothing', async () => {
+    const second = await copy();
+    expect(second.err).toBe('');
+    expect(second.out).toMatch(/Copied 88 events in 3 ledgers, \d+ records and the access histories of \d+ actors/);
+    expect((await copy()).out).toBe(second.out);
+    const verified = await runCli(env, ['cluster', 'verify', '--all']);
+    expect(verified).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^GOOD {2}3 ledgers, 88 events/) });
+  });
+
+  test('a ledger that stands there with other events is left as it is', async () => {
+    const other = '1'.repeat(64);
+    const params = [world.order.ledgerId];
+    const read = () =>
+      withClient(settings, async (client) => {
+        const found = await client.execute(
+          'SELECT head_hash FROM ledger_event WHERE ledger_id = ? AND bucket = 0 LIMIT 1',
+          params,
+          { prepare: true },
+        );
+        return String(found.first()?.head_hash);
+      });
+    const set = (hash: string) =>
+      withClient(settings, (client) =>
+        client.execute('UPDATE ledger_event SET head_hash = ? WHERE ledger_id = ? AND bucket = 0', [hash, ...params], {
+          prepare: true,
+        }),
+      );
+    const hash = await read();
+    await set(other);
+    const { code, err } = await copy();
+    expect(code).toBe(1);
+    expect(err).toMatch(/stands in the target with another event at seq 84, and is left as it is/);
+    expect(await read()).toBe(other);
+    await set(hash);
+  });
+
+  test('a keyspace of other keys is refused before anything is written', async () => {
+    const elsewhere = temporaryDir();
+    {
+      await using _ = await runNode({ dataDir: elsewhere });
+    }
+    const { code, err } = await copy({ DATA_DIR: elsewhere });
+    expect(code).toBe(1);
+    expect(err).toMatch(/belongs to another installation .*copy into a keyspace that no node has served yet/);
+    rmSync(elsewhere, { recursive: true, force: true });
+  });
+
+  test.for([
+    [{ DATA_DIR: '/nowhere/at/all' }, /it is no data directory of this service; check DATA_DIR/],
+    [{ CASSANDRA_KEYSPACE: 'not_there' }, /schema apply/],
+    [{ CASSANDRA_CONTACT_POINTS: '' }, /Set CASSANDRA_CONTACT_POINTS/],
+  ] as const)('%o is one sentence that says what to do', async ([wrong, sentence]) => {
+    const { code, err } = await copy(wrong);
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(sentence) });
+    expect(err.trim().split('\n').length).toBe(1);
+  });
+
+  test('any other way is refused', async () => {
+    const { code, err } = await runCli(env, ['copy', '--from', 'cassandra', '--to', 'lmdb']);
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('and no other way') });
+  });
+
+  test('a node on Cassandra reads everything as the laptop did, and goes on', async () => {
+    const keys = { AUTHORITY_KEY_FILE: join(dataDir, 'authority.pem'), SECRETS_KEY_FILE: join(dataDir, 'secrets.key') };
+    await using cluster: ClusterUnderTest = await startCluster({
+      nodes: 0,
+      cassandra: address,
+      env: { ...keys, CASSANDRA_KEYSPACE: settings.keyspace },
+    });
+    const node = await cluster.grow();
+    const base = node.baseUrl;
+    expect(await readAll(base, world)).toEqual(before);
+    const audit = await done(base, 'GET', '/v1/audit/access?limit=1000', { headers: world.order.buyer.bearer });
+    expect(audit.rows('access_events').slice(-history.length)).toEqual(history);
+    const [first] = world.masters;
+    if (first === undefined) throw new Error('no master');
+    const master = { ...first, base };
+    const again = await append(master, world.order.buyer, 'NOTED_ONCE', {}, { headers: idempotency });
+    expect({ status: again.status, replayed: again.headers.get('idempotent-replayed') }).toEqual({
+      status: 200,
+      replayed: 'true',
+    });
+    const appended = await append(master, world.order.supplier, 'NOTED', { n: 'on Cassandra' });
+    expect(appended).toMatchObject({ status: 200, body: expect.objectContaining({ seq: 85 }) });
+    // A later copy finds what has gone on, and leaves it.
+    const late = await copy();
+    expect(late).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^(The webhook_cursor .* is left as it is: .*\n)+$/),
+    });
+    expect(
+      (
+        await rest(base, 'GET', `/v1/ledgers/${world.order.ledgerId}/events?limit=1000`, {
+          headers: world.order.buyer.bearer,
+        })
+      ).body.count,
+    ).toBe(86);
+    const verified = await runCli(env, ['cluster', 'verify', world.order.ledgerId]);
+    expect(verified).toMatchObject({ code: 0, out: expect.stringMatching(/^GOOD {2}1 ledgers, 86 events/) });
+  }, 60_000);
+});
