@@ -8,6 +8,7 @@ import {
   passivateAfterMs,
   passivateWhenCrowdedAfterMs,
 } from './bounds.ts';
+import { DeadlineWatch } from './deadline-watch.ts';
 import type { LedgerActorParts } from './ledger-actor.ts';
 import type { Outcome } from './outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
@@ -32,6 +33,7 @@ export interface DirectoryParts extends LedgerActorParts {
 export class Directory {
   readonly #parts: DirectoryParts;
   readonly #pace: ActivationPace | null;
+  readonly #watch: DeadlineWatch;
   readonly #shards = new Map<number, Shard>();
   /** Shards of ledgers that were asked for lately: to compute one takes a hash. */
   readonly #shardNumbers = new Map<string, number>();
@@ -45,6 +47,7 @@ export class Directory {
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
+    this.#watch = new DeadlineWatch(parts.clock);
     this.#pace =
       parts.activationsPerSecond === undefined ? null : new ActivationPace(parts.clock, parts.activationsPerSecond);
     this.#armLook();
@@ -186,7 +189,7 @@ export class Directory {
   #shard(number: number): Shard {
     let shard = this.#shards.get(number);
     if (shard === undefined) {
-      shard = new Shard(this.#parts, () => this.#noteLoad());
+      shard = new Shard(this.#parts, this.#watch, () => this.#noteLoad());
       this.#shards.set(number, shard);
     }
     return shard;

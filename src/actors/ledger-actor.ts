@@ -8,12 +8,12 @@ import {
   batchEventsMax,
   claimBackoffMaxMs,
   claimRacesBeforeBackoff,
-  deadlineCheckMs,
   mailboxBytesMax,
   mailboxLettersMax,
 } from './bounds.ts';
 import { type Clock, sleep } from './clock.ts';
 import { CommittedLedger, type Written } from './committed-ledger.ts';
+import { DeadlineWatch } from './deadline-watch.ts';
 import { Lanes } from './lanes.ts';
 import { Letter } from './letter.ts';
 import { Mailbox } from './mailbox.ts';
@@ -50,6 +50,7 @@ export interface LedgerActorParts {
 export class LedgerActor {
   readonly ledgerId: string;
   readonly #parts: LedgerActorParts;
+  readonly #watch: DeadlineWatch;
   readonly #mailbox = new Mailbox({ lettersMax: mailboxLettersMax, bytesMax: mailboxBytesMax });
   readonly #lanes = new Lanes();
   readonly #twins = new Twins();
@@ -63,9 +64,10 @@ export class LedgerActor {
   #lastUsed: number;
   #lostRaces = 0;
 
-  constructor(ledgerId: string, parts: LedgerActorParts) {
+  constructor(ledgerId: string, parts: LedgerActorParts, watch = new DeadlineWatch(parts.clock)) {
     this.ledgerId = ledgerId;
     this.#parts = parts;
+    this.#watch = watch;
     this.#ledger = new CommittedLedger(ledgerId, parts.store, parts.clock, parts.meter);
     this.#lastUsed = parts.clock.now();
   }
@@ -135,7 +137,7 @@ export class LedgerActor {
   async #run(): Promise<void> {
     // What arrives in the same tick of the event loop joins the first batch.
     await Promise.resolve();
-    const stopWatching = this.#watchDeadlines();
+    const stopWatching = this.#watch.begin(() => this.#lookAtDeadlines());
     while (this.#mailbox.size > 0 && !this.#stopped) {
       this.#batch = this.#mailbox.take(batchEventsMax, batchBytesMax);
       try {
@@ -243,20 +245,13 @@ export class LedgerActor {
   }
 
   /** While the actor is busy: whose time is up is told what is certain, whatever the store is doing. */
-  #watchDeadlines(): () => void {
-    const { clock } = this.#parts;
-    let cancel = () => {};
-    const look = () => {
-      const now = clock.now();
-      const isDue = (letter: Letter) => !letter.answered && letter.command.deadline <= now;
-      for (const letter of this.#batch) {
-        if (isDue(letter)) this.#refuse(letter, this.#isInFlight(letter) ? outcomeUnknown() : timeIsUp());
-      }
-      for (const letter of this.#mailbox.waiting()) if (isDue(letter)) this.#refuse(letter, timeIsUp());
-      cancel = clock.after(deadlineCheckMs, look);
-    };
-    cancel = clock.after(deadlineCheckMs, look);
-    return () => cancel();
+  #lookAtDeadlines(): void {
+    const now = this.#parts.clock.now();
+    const isDue = (letter: Letter) => !letter.answered && letter.command.deadline <= now;
+    for (const letter of this.#batch) {
+      if (isDue(letter)) this.#refuse(letter, this.#isInFlight(letter) ? outcomeUnknown() : timeIsUp());
+    }
+    for (const letter of this.#mailbox.waiting()) if (isDue(letter)) this.#refuse(letter, timeIsUp());
   }
 
   #isInFlight(letter: Letter): boolean {
