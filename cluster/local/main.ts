@@ -5,9 +5,7 @@ import { join, resolve } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { ConfigError } from '../../src/config.ts';
 import { StartError } from '../../src/store/start-error.ts';
-import { startBalancer } from './balancer.ts';
-import { type LocalCluster, startLocalCluster } from './cluster.ts';
-import { sharedKeys } from './shared-keys.ts';
+import type { LocalCluster } from './cluster.ts';
 
 const FAILED = 1;
 const USAGE = 2;
@@ -44,7 +42,10 @@ program
   .command('keys')
   .description('Make the keys that all nodes share, where they are not there yet.')
   .argument('<directory>')
-  .action((dir: string) => void sharedKeys(dir));
+  .action(async (dir: string) => {
+    const { sharedKeys } = await import('./shared-keys.ts');
+    sharedKeys(dir);
+  });
 
 try {
   await program.parseAsync(process.argv.slice(2), { from: 'user' });
@@ -63,6 +64,7 @@ async function up(options: UpOptions): Promise<void> {
   const dir = resolve(options.dir ?? mkdtempSync(join(tmpdir(), 'ledger-trust-cluster-')));
   try {
     await mkdir(dir, { recursive: true });
+    const { startLocalCluster } = await import('./cluster.ts');
     await using cluster = await startLocalCluster({
       dir,
       nodes: options.nodes,
@@ -105,6 +107,7 @@ ${rows.join('\n')}
 async function balance(hosts: readonly string[]): Promise<void> {
   const ports = { port: port('PORT', 8080), grpcPort: port('GRPC_PORT', 50_051) };
   const internalPort = port('INTERNAL_PORT', 9100);
+  const { startBalancer } = await import('./balancer.ts');
   await using balancer = await startBalancer({ host: process.env.HOST || '0.0.0.0', ...ports });
   for (const host of hosts) balancer.add({ host, ...ports, internalPort });
   say(`One address for ${hosts.join(', ')}: REST on port ${balancer.port}, gRPC on ${balancer.grpcPort}.`);
