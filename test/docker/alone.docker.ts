@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { backendsForTests } from '../support/backends/for-tests.ts';
+import { docker } from './compose.ts';
+
+const image = 'ledger-trust-test';
+const hardened = ['--read-only', '--tmpfs', '/tmp', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
+let container = '';
+let base = '';
+
+beforeAll(async () => {
+  await docker(['build', '--quiet', '--tag', image, '.']);
+  container = await docker(['run', '--detach', ...hardened, '--publish', '127.0.0.1:0:8080', image]);
+  const [published = ''] = (await docker(['port', container, '8080'])).split('\n');
+  base = `http://${published}`;
+  await expect
+    .poll(
+      () =>
+        fetch(`${base}/health`)
+          .then(({ status }) => status)
+          .catch(() => 0),
+      { timeout: 60_000 },
+    )
+    .toBe(200);
+});
+
+afterAll(async () => {
+  await docker(['rm', '--force', '--volumes', container]);
+  await docker(['rmi', image]);
+});
+
+test('the image runs as a user that may write to its data alone', async () => {
+  expect(await docker(['exec', container, 'id', '-un'])).toBe('node');
+  const writable =
+    'for place in / /app /etc /home/node /data; do (: > $place/x) 2>/dev/null && echo $place; done; true';
+  expect(await docker(['exec', container, 'sh', '-c', writable])).toBe('/data');
+});
+
+test('nothing but what the service needs to run is in it', async () => {
+  const inside = await docker(['exec', container, 'sh', '-c', 'ls /app /app/node_modules']);
+  expect(inside).toContain('fastify');
+  for (const name of ['test', 'vitest', 'typescript', '.git', 'data']) expect(inside.split('\n')).not.toContain(name);
+});
+
+test('it plays the whole story by itself', async () => {
+  const story = await (await fetch(`${base}/v1/sandbox/run`)).text();
+  expect(story.trim().split('\n').at(-1)).toMatch(/^[1-9]\d* passed, 0 failed$/);
+});
+
+test('it stops within a second or two, cleanly', async () => {
+  const begun = performance.now();
+  await docker(['stop', container]);
+  // Docker's own share in it, on a busy machine, is as large as the service's.
+  expect(performance.now() - begun).toBeLessThan(3_000);
+  expect(await docker(['inspect', '--format', '{{.State.ExitCode}}', container])).toBe('0');
+});
+
+test('without its data it says so in a sentence', async () => {
+  const run = docker(['run', '--rm', ...hardened, '--env', 'DATA_DIR=/nowhere', image]);
+  await expect(run).rejects.toThrow(/ledger-trust: [^\n]*DATA_DIR[^\n]*\n?$/);
+});
+
+test('the backends of this run are containers', async () => {
+  const backends = backendsForTests();
+  expect(await backends.redis()).toMatchObject({ kind: 'there', from: 'a container' });
+  expect(await backends.cassandra()).toMatchObject({ kind: 'there', from: 'a container' });
+});

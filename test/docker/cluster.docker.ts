@@ -1,0 +1,88 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ClientOrder, type Doors, newClientOrder } from '../support/client-order.ts';
+import { type ComposeProject, composeUp, docker } from './compose.ts';
+
+let project: ComposeProject;
+let doors: Doors;
+let order: ClientOrder;
+
+beforeAll(async () => {
+  project = await composeUp(`ledger-trust-test-${process.pid}`, 'three');
+  doors = {
+    base: `http://${await project.published('balancer', 8080)}`,
+    grpcAddress: await project.published('balancer', 50051),
+  };
+});
+
+afterAll(async () => {
+  await order?.[Symbol.asyncDispose]();
+  await project?.[Symbol.asyncDispose]();
+});
+
+/** Appends over REST and gRPC in turn; each on a connection of its own, so that each node gets some. */
+async function appendSome(count: number): Promise<void> {
+  const uuid = order.masterId;
+  for (let n = 0; n < count; n += 1) {
+    const client = order.at(doors, n % 2 === 0 ? 'rest' : 'grpc');
+    await client.appendEvent({ uuid, eventType: 'NOTED', payload: { n } });
+  }
+}
+
+test('all three nodes and all three of Cassandra are there', async () => {
+  const text = await docker(['exec', await project.container('node-1'), 'node', '-e', clusterPage]);
+  const { members } = JSON.parse(text) as { members: { id: string }[] };
+  expect(members.map(({ id }) => id).sort()).toEqual(['node-1', 'node-2', 'node-3']);
+  expect(await project.compose('logs', 'schema')).toContain('Keyspace ledger_trust is ready');
+});
+
+const clusterPage = "fetch('http://127.0.0.1:9100/cluster').then(r => r.text()).then(t => console.log(t))";
+
+test('the whole story is played through the one address', { timeout: 120_000 }, async () => {
+  const story = await (await fetch(`${doors.base}/v1/sandbox/run`)).text();
+  expect(story.trim().split('\n').at(-1), story).toMatch(/^[1-9]\d* passed, 0 failed$/);
+});
+
+test('events go on through it when a node is killed, and none is lost', { timeout: 120_000 }, async () => {
+  order = await newClientOrder(doors);
+  await appendSome(10);
+  const before = await order.verified(doors);
+  await docker(['kill', await project.container('node-2')]);
+  await appendSome(20);
+  const after = await order.verified(doors);
+  expect(after).toEqual({ events: before.events + 20, signatures: before.signatures + 20 });
+});
+
+test('a node that comes back takes part again', { timeout: 120_000 }, async () => {
+  const container = await project.container('node-2');
+  await docker(['start', container]);
+  const health = () => docker(['inspect', '--format', '{{.State.Health.Status}}', container]);
+  await expect.poll(health, { timeout: 60_000, interval: 500 }).toBe('healthy');
+  await appendSome(6);
+  await order.verified(doors);
+});
+
+test('one of three Cassandras may go', { timeout: 120_000 }, async () => {
+  const before = await order.verified(doors);
+  await docker(['kill', await project.container('cassandra-3')]);
+  await delay(2_000);
+  await appendSome(10);
+  expect((await order.verified(doors)).events).toBe(before.events + 10);
+});
+
+test('nodes stop cleanly, each in seconds', { timeout: 60_000 }, async () => {
+  for (const name of ['node-1', 'node-3']) {
+    const container = await project.container(name);
+    const begun = performance.now();
+    await project.compose('stop', name);
+    expect(performance.now() - begun).toBeLessThan(15_000);
+    expect(await docker(['inspect', '--format', '{{.State.ExitCode}}', container])).toBe('0');
+  }
+});
+
+test('neither Redis nor Cassandra nor an internal port is published', async () => {
+  for (const service of ['redis', 'cassandra-1', 'cassandra-2', 'node-1', 'node-2']) {
+    const ports = await docker(['port', await project.container(service)]);
+    expect(ports).toBe('');
+  }
+});
