@@ -3,7 +3,7 @@ import { isUuid } from '../domain/uuid.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import type { Call } from './call.ts';
 import { callerOf } from './call-caller.ts';
-import { deliveriesIn } from './delivery-record.ts';
+import { deliveriesIn } from './deliveries.ts';
 import { rootLedgerId } from './entities.ts';
 import type { LedgerReading } from './ledger-reading.ts';
 import { firstOrganizationOf, organizationCollection } from './organization-record.ts';
@@ -87,7 +87,7 @@ export class LedgerNaming {
       const subscription = isUuid(id) ? await this.#subscriptions.get(id) : null;
       if (subscription?.actorId !== callerOf(call).actorId) return;
       if (subscription.ledgerId !== null) call.named(subscription.ledgerId);
-      const delivery = deliveryId !== null && isUuid(deliveryId) ? await this.#deliveries.get(deliveryId) : null;
+      const delivery = deliveryId !== null && isUuid(deliveryId) ? await this.#deliveries.get(id, deliveryId) : null;
       if (delivery?.subscriptionId === id && delivery.place !== null) call.named(delivery.place.ledgerId);
     } catch {
       // The call itself has met the same store.

@@ -14,7 +14,8 @@ import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import type { Call } from './call.ts';
 import { callerOf } from './call-caller.ts';
-import { type DeliveryRecord, deliveriesIn } from './delivery-record.ts';
+import { deliveriesIn } from './deliveries.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
 import type { LedgerReading } from './ledger-reading.ts';
 import { checkOrder } from './list-page.ts';
 import type { SecretBox } from './secret-box.ts';
@@ -59,7 +60,9 @@ export function webhookService(
   const queue = async (delivery: DeliveryRecord) => {
     await deliveries.create(delivery);
     work.queued(delivery.subscriptionId);
-    return { delivery: deliveryMessage((await deliveries.get(delivery.id)) ?? delivery, null) };
+    return {
+      delivery: deliveryMessage((await deliveries.get(delivery.subscriptionId, delivery.id)) ?? delivery, null),
+    };
   };
 
   return {
@@ -139,7 +142,7 @@ export function webhookService(
     redeliverWebhook: async (request: RedeliverWebhookRequest, call: Call) => {
       const deliveryId = checkUuid('delivery_id', request.deliveryId);
       const subscription = await inForce(call, request.id);
-      const first = await deliveries.get(deliveryId);
+      const first = await deliveries.get(subscription.id, deliveryId);
       if (first?.subscriptionId !== subscription.id) throw notFound('delivery', 'delivery_id');
       const { eventId, eventType, place, eventCreatedAt } = first;
       return queue({ ...asked(call, subscription.id), eventId, eventType, place, eventCreatedAt });

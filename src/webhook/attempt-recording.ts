@@ -1,6 +1,8 @@
 import { type Clock, sleep } from '../actors/clock.ts';
 import type { Log } from '../log.ts';
-import type { Deliveries, DeliveryRecord, HeldDelivery } from '../service/delivery-record.ts';
+import type { Deliveries } from '../service/deliveries.ts';
+import type { DeliveryRecord } from '../service/delivery-record.ts';
+import type { HeldDelivery } from '../service/due-deliveries.ts';
 
 /** How often a record is written again before its delivery is left to be sent again, and the pause before it is. */
 const triesMax = 5;

@@ -6,26 +6,36 @@ import type { Cursor, Cursors } from './cursor-record.ts';
 /** A cursor farther behind than this may be that of a subscription from long ago: the place is sought by time instead. */
 const seekBeyondEvents = 256;
 
+/** Where to follow a ledger from. */
+export interface CursorStart {
+  /** null where no event can be for any of its subscriptions. */
+  readonly cursor: Cursor | null;
+  /** Whether it stands in the store like that. */
+  readonly isStored: boolean;
+}
+
 /**
- * Where a ledger that is not in memory is to be followed from; null where no event can be for any of its subscriptions. Without a cursor it is
- * the first event that is not dated before the oldest of them.
+ * Where a ledger that is not in memory is to be followed from. Without a cursor it is the first event that is not dated before the oldest of
+ * its subscriptions.
  */
 export async function cursorToStartAt(
   ledgers: LedgerStore,
   cursors: Cursors,
   ledgerId: string,
   subscriptions: readonly SubscriptionRecord[],
-): Promise<Cursor | null> {
+): Promise<CursorStart> {
   const head = await ledgers.head(ledgerId);
-  if (head === null) return null;
+  if (head === null) return nowhere;
   const stored = await cursors.get(ledgerId);
-  if (stored !== null && head.seq - stored.nextSeq <= seekBeyondEvents) return stored;
+  if (stored !== null && head.seq - stored.nextSeq <= seekBeyondEvents) return { cursor: stored, isStored: true };
   const from = subscriptions.map(takesFrom).sort()[0];
-  if (from === undefined) return null;
+  if (from === undefined) return nowhere;
   const first = await firstSeqFrom(ledgers, ledgerId, stored?.nextSeq ?? 0, head.seq, from);
-  if (stored !== null) return { version: stored.version, nextSeq: first };
-  return first > head.seq ? null : { version: 'absent', nextSeq: first };
+  if (stored === null && first > head.seq) return nowhere;
+  return { cursor: { version: stored?.version ?? 'absent', nextSeq: first }, isStored: first === stored?.nextSeq };
 }
+
+const nowhere: CursorStart = { cursor: null, isStored: false };
 
 /** The first seq from `low` on whose event is not dated before `from`; `high` + 1 if none is. created_at never goes back within a ledger. */
 async function firstSeqFrom(

@@ -1,14 +1,11 @@
 import type { Clock } from '../actors/clock.ts';
 import type { LedgerEvent } from '../domain/event.ts';
 import { CorruptRow, parseRow } from '../domain/row.ts';
-import { isoTime } from '../domain/time.ts';
 import type { Log } from '../log.ts';
-import type { Deliveries } from '../service/delivery-record.ts';
-import type { SubscriptionRecord } from '../service/subscription-record.ts';
 import type { LedgerStore, StoredEntry } from '../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { cursorToStartAt } from './cursor-start.ts';
-import { isFor, newDelivery } from './event-delivery.ts';
+import { type FanOutParts, fanOut } from './fan-out.ts';
 import type { Pace } from './pace.ts';
 import type { Watches } from './watches.ts';
 
@@ -20,33 +17,30 @@ const ledgersAtOnce = 4;
 const cursorsMax = 20_000;
 /** After a failure of the store. */
 const retryMs = 1_000;
-/** Main thread, measured: reading and parsing a row, and writing a record with its look-ups. */
+/** Main thread, measured: reading and parsing a row. */
 const eventCostMs = 0.03;
-const recordCostMs = 0.06;
 
-export interface FollowerParts {
+export interface FollowerParts extends Omit<FanOutParts, 'now'> {
   readonly ledgers: LedgerStore;
   readonly cursors: Cursors;
-  readonly deliveries: Deliveries;
   readonly watches: Watches;
   readonly pace: Pace;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether this node follows the ledger. */
   mine(ledgerId: string): boolean;
-  mayRead(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean>;
   /** New deliveries of the subscription may be sent. */
   queued(subscriptionId: string): void;
-  fannedOut(deliveries: number): void;
 }
 
 /**
- * Follows the logs of watched ledgers: the log is the outbox. For each event it writes a delivery record a subscription whose owner may
- * read it, and then moves the ledger's cursor. What was written before a crash is written again under the same ids, so nothing is missed
- * and nothing is doubled.
+ * Follows the logs of watched ledgers: the log is the outbox. Of each range of events it records the deliveries to every subscription whose
+ * owner may read them, and then moves the ledger's cursor. What was recorded before a crash is recorded again under the same ids, so nothing
+ * is missed and nothing is doubled.
  */
 export class Follower {
   readonly #parts: FollowerParts;
+  readonly #fanOutParts: FanOutParts;
   readonly #waiting = new Set<string>();
   readonly #running = new Set<string>();
   readonly #cursors = new Map<string, Cursor>();
@@ -56,6 +50,7 @@ export class Follower {
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
+    this.#fanOutParts = { ...parts, now: () => parts.clock.now() };
     this.#idle.resolve();
   }
 
@@ -130,8 +125,7 @@ export class Follower {
       if (watches.isComplete) await cursors.remove(ledgerId);
       return false;
     }
-    const cursor =
-      this.#cursors.get(ledgerId) ?? (await cursorToStartAt(ledgers, cursors, ledgerId, watches.of(ledgerId)));
+    const cursor = this.#cursors.get(ledgerId) ?? (await this.#begin(ledgerId));
     if (cursor === null) return false;
     const entries = await ledgers.read(ledgerId, cursor.nextSeq, batchEvents);
     const last = entries.at(-1);
@@ -141,7 +135,9 @@ export class Follower {
     }
     // Asked after the reading: whoever subscribed before one of these events was answered is among them.
     const subscriptions = watches.of(ledgerId);
-    const woken = await this.#fanOut(ledgerId, entries, subscriptions);
+    const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
+    const range = { ledgerId, fromSeq: cursor.nextSeq, throughSeq: last.seq, events };
+    const woken = await fanOut(this.#fanOutParts, range, subscriptions);
     const nextSeq = last.seq + 1;
     // The records are durable, so sending need not wait until the cursor is: after a crash they are found to be there.
     this.#keep(ledgerId, { version: cursor.version, nextSeq });
@@ -152,33 +148,11 @@ export class Follower {
     return true;
   }
 
-  async #fanOut(
-    ledgerId: string,
-    entries: readonly StoredEntry[],
-    subscriptions: readonly SubscriptionRecord[],
-  ): Promise<Set<string>> {
-    const { clock, deliveries, pace } = this.#parts;
-    const now = isoTime(clock.now());
-    const mayRead = this.#accessOf(ledgerId);
-    const woken = new Set<string>();
-    let writes: Promise<boolean>[] = [];
-    for (const entry of entries) {
-      const event = this.#readable(ledgerId, entry);
-      if (event === null) continue;
-      for (const subscription of subscriptions) {
-        if (!isFor(subscription, event) || !(await mayRead(subscription.actorId, event.master?.id ?? null))) continue;
-        writes.push(deliveries.create(newDelivery(subscription, event, now)));
-        woken.add(subscription.id);
-      }
-      // One event may have a thousand subscriptions: what is under way has a bound, and what it costs is paid for.
-      if (writes.length >= batchEvents || entry === entries.at(-1)) {
-        this.#parts.fannedOut((await Promise.all(writes)).filter((written) => written).length);
-        const costMs = writes.length * recordCostMs;
-        writes = [];
-        await pace.take(costMs);
-      }
-    }
-    return woken;
+  /** Where to begin, and durably so: after a crash the same ranges begin at the same places. */
+  async #begin(ledgerId: string): Promise<Cursor | null> {
+    const { ledgers, cursors, watches } = this.#parts;
+    const { cursor, isStored } = await cursorToStartAt(ledgers, cursors, ledgerId, watches.of(ledgerId));
+    return cursor === null || isStored ? cursor : cursors.move(ledgerId, cursor, cursor.nextSeq);
   }
 
   /** A row that is no event any more is passed over: reads of the ledger tell of it, and it is nothing to send. */
@@ -193,20 +167,6 @@ export class Follower {
       );
       return null;
     }
-  }
-
-  /** Who may read, asked once a batch for each actor and master. */
-  #accessOf(ledgerId: string): (actorId: string, masterId: string | null) => boolean | Promise<boolean> {
-    const known = new Map<string, boolean>();
-    return (actorId, masterId) => {
-      const key = `${actorId}|${masterId ?? ''}`;
-      const answer = known.get(key);
-      if (answer !== undefined) return answer;
-      return this.#parts.mayRead(actorId, ledgerId, masterId).then((allowed) => {
-        known.set(key, allowed);
-        return allowed;
-      });
-    };
   }
 
   #keep(ledgerId: string, cursor: Cursor): void {

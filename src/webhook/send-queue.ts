@@ -1,5 +1,13 @@
-import type { PendingDelivery } from '../service/delivery-record.ts';
+import type { PendingDelivery } from '../service/due-deliveries.ts';
 import type { SubscriptionRecord } from '../service/subscription-record.ts';
+import type { AttemptOutcome } from './attempt.ts';
+
+/** `outcome` null: there was no attempt after all. */
+export interface AttemptMade {
+  readonly pending: PendingDelivery;
+  readonly outcome: AttemptOutcome | null;
+  readonly endedMs: number;
+}
 
 /** The deliveries of one subscription and one ledger: one is sent after the other. */
 export interface Lane {
@@ -7,8 +15,11 @@ export interface Lane {
   readonly key: string;
   readonly waiting: PendingDelivery[];
   isSending: boolean;
-  /** Records of attempts, being written, the oldest first. */
-  readonly recordings: Promise<void>[];
+  /** Attempts that were made and wait to be recorded together, and what takes back that they are in time. */
+  readonly unrecorded: AttemptMade[];
+  stopTimer: (() => void) | null;
+  /** The records that are being written. */
+  recording: Promise<void> | null;
 }
 
 /** What is in memory of one subscription's deliveries: a window; the rest is in the store. */
@@ -36,7 +47,7 @@ export class SendQueue {
   /** The lane of a delivery, with the delivery at its end. */
   add(pending: PendingDelivery): Lane {
     const key = pending.delivery.place?.ledgerId ?? '';
-    const lane = this.lanes.get(key) ?? { queue: this, key, waiting: [], isSending: false, recordings: [] };
+    const lane = this.lanes.get(key) ?? newLane(this, key);
     this.lanes.set(key, lane);
     lane.waiting.push(pending);
     this.held.add(pending.delivery.id);
@@ -48,8 +59,18 @@ export class SendQueue {
     return this.held.size === 0 && !this.hasMore && !this.isLoading && this.alarm === null;
   }
 
+  /** Takes back the alarm there is, if any. */
+  alarmAt(atMs: number, cancel: () => void): void {
+    this.silence();
+    this.alarm = { atMs, cancel };
+  }
+
   silence(): void {
     this.alarm?.cancel();
     this.alarm = null;
   }
+}
+
+function newLane(queue: SendQueue, key: string): Lane {
+  return { queue, key, waiting: [], isSending: false, unrecorded: [], stopTimer: null, recording: null };
 }

@@ -2,26 +2,27 @@ import type { Clock } from '../actors/clock.ts';
 import { nextAttemptMs } from '../domain/delivery-schedule.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Log } from '../log.ts';
-import type { Deliveries, DeliveryRecord, PendingDelivery } from '../service/delivery-record.ts';
+import type { Deliveries } from '../service/deliveries.ts';
+import type { DeliveryRecord } from '../service/delivery-record.ts';
+import type { PendingDelivery } from '../service/due-deliveries.ts';
 import type { SubscriptionRecord } from '../service/subscription-record.ts';
 import { type AttemptOutcome, afterAttempt } from './attempt.ts';
 import { recordAttempt } from './attempt-recording.ts';
 import type { Pace } from './pace.ts';
-import { type Lane, SendQueue } from './send-queue.ts';
+import { type AttemptMade, type Lane, SendQueue } from './send-queue.ts';
+import { passedByCursor, windowOf } from './send-window.ts';
 import { Targets, type Took } from './targets.ts';
 
-/** Deliveries of one subscription in memory: where its target answers quickly, and where it does not (yet). */
-const windowQuick = 128;
-const windowSlow = 32;
-/** Beyond this many in memory in all, a subscription has no more than this. */
-const heldMax = 16_384;
-const windowTight = 8;
 /** After a failure of the store. */
 const retryMs = 1_000;
-/** Attempts of a lane whose record is not durable yet: what a crash may repeat. One commit of the store takes this many. */
-const recordsAheadMax = 32;
+/**
+ * Attempts of a lane that were answered well are recorded together, so many or after so long, or when the lane has nothing more to send. As
+ * many again may be on their way to the store: what a crash may repeat.
+ */
+const recordedTogetherMax = 16;
+const recordedWithinMs = 50;
 /** Main thread, measured: body, signatures, request, answer, record. */
-const sendCostMs = 0.35;
+const sendCostMs = 0.2;
 
 export interface SenderParts {
   readonly deliveries: Deliveries;
@@ -45,7 +46,7 @@ export interface SenderParts {
  *
  * Invariants: of one subscription and ledger one delivery is under way at a time, in the order of the ledger, but that a retry waits for its
  * time and is overtaken; a delivery is sent only once its ledger's cursor has passed its event, so that none before it can appear any
- * more; memory holds a window of each subscription's deliveries; a few attempts at most
+ * more; memory holds a window of each subscription's deliveries; few attempts
  * run ahead of their records.
  */
 export class Sender {
@@ -84,6 +85,7 @@ export class Sender {
     this.#queues.delete(subscriptionId);
     queue.silence();
     for (const lane of queue.lanes.values()) {
+      this.#record(lane);
       for (const { delivery } of lane.waiting) queue.held.delete(delivery.id);
       this.#held -= lane.waiting.length;
       lane.waiting.length = 0;
@@ -93,7 +95,10 @@ export class Sender {
   /** Begins no attempt any more; resolves when those under way have been recorded. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const queue of this.#queues.values()) queue.silence();
+    for (const queue of this.#queues.values()) {
+      queue.silence();
+      for (const lane of queue.lanes.values()) this.#record(lane);
+    }
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
@@ -103,8 +108,7 @@ export class Sender {
 
   #refill(queue: SendQueue): void {
     if (queue.isLoading || this.#isGone(queue)) return;
-    const roomy = this.#targets.isQuick(queue.origin) ? windowQuick : windowSlow;
-    const window = this.#held < heldMax ? roomy : windowTight;
+    const window = windowOf(this.#targets.isQuick(queue.origin), this.#held);
     if (queue.hasMore && queue.held.size <= window / 4) this.#track(this.#load(queue, window));
     else if (queue.isIdle) this.#queues.delete(queue.subscription.id);
   }
@@ -118,12 +122,9 @@ export class Sender {
     try {
       const limit = window + queue.held.size + blockedBefore;
       const now = isoTime(clock.now());
-      const found = await deliveries.pending(queue.subscription.id, limit);
-      // New ones are due whatever the clock says: events of a ledger may be dated ahead of it when it was set back.
-      const due = found.filter((pending) => isNew(pending) || pending.dueAt <= now);
+      const { due, next } = await deliveries.pending(queue.subscription.id, limit, now);
       isFull = due.length === limit;
-      const next = found.find((pending) => !due.includes(pending));
-      if (next !== undefined) this.#setAlarm(queue, Date.parse(next.dueAt));
+      if (next !== null) this.#setAlarm(queue, Date.parse(next));
       await this.#take(queue, due);
     } catch (error) {
       log.warn({ err: error, subscription_id: queue.subscription.id }, 'reading deliveries failed; it is tried again');
@@ -140,17 +141,7 @@ export class Sender {
 
   /** Puts what is due into its lanes, in the order it was read. */
   async #take(queue: SendQueue, due: readonly PendingDelivery[]): Promise<void> {
-    const positions = new Map<string, number>();
-    const ready: PendingDelivery[] = [];
-    for (const pending of due) {
-      const { place } = pending.delivery;
-      if (place !== null && isNew(pending)) {
-        const position = positions.get(place.ledgerId) ?? (await this.#parts.position(place.ledgerId));
-        positions.set(place.ledgerId, position);
-        if (place.seq >= position) continue;
-      }
-      ready.push(pending);
-    }
+    const ready = await passedByCursor(due, (ledgerId) => this.#parts.position(ledgerId));
     queue.blocked = due.length - ready.length;
     if (this.#isGone(queue)) return;
     for (const pending of ready) {
@@ -185,6 +176,7 @@ export class Sender {
     const pending = lane.waiting.shift();
     if (pending === undefined) {
       // Dropped while it waited for its turn.
+      this.#record(lane);
       this.#targets.done(queue.origin, lane, 'not_asked');
       return;
     }
@@ -200,27 +192,46 @@ export class Sender {
     this.#targets.done(queue.origin, lane, tookOf(outcome));
     if (outcome?.verdict === 'gone') this.#track(this.#parts.gone(queue.subscription.id));
     this.#dispatch();
-    while (lane.recordings.length >= recordsAheadMax) await lane.recordings[0];
-    const recording = this.#settle(queue, pending, outcome).finally(() => {
-      lane.recordings.splice(lane.recordings.indexOf(recording), 1);
-    });
-    lane.recordings.push(recording);
-    this.#track(recording);
+    lane.unrecorded.push({ pending, outcome, endedMs: this.#parts.clock.now() });
+    await this.#recordInTime(lane, outcome?.verdict === 'delivered');
     lane.isSending = false;
     if (lane.waiting.length > 0) this.#targets.ready(queue.origin, lane);
     else queue.lanes.delete(lane.key);
     this.#dispatch();
   }
 
-  /** Records what an attempt came to; null: there was none. */
-  async #settle(queue: SendQueue, pending: PendingDelivery, outcome: AttemptOutcome | null): Promise<void> {
+  /** What may wait is recorded with what comes behind it; the lane waits where too much would run ahead of its records. */
+  async #recordInTime(lane: Lane, mayWait: boolean): Promise<void> {
+    const isLast = lane.waiting.length === 0 || this.#stopped;
+    if (isLast || (!mayWait && lane.recording === null)) return this.#record(lane);
+    if (lane.unrecorded.length < recordedTogetherMax) {
+      lane.stopTimer ??= this.#parts.clock.after(recordedWithinMs, () => this.#record(lane));
+      return;
+    }
+    await lane.recording;
+    this.#record(lane);
+  }
+
+  /** Begins to record what a lane's attempts came to. */
+  #record(lane: Lane): void {
+    lane.stopTimer?.();
+    lane.stopTimer = null;
+    if (lane.unrecorded.length === 0) return;
+    const settled = lane.unrecorded.splice(0).map((made) => this.#settle(lane.queue, made));
+    for (const one of settled) this.#track(one);
+    const recording = Promise.allSettled([lane.recording, ...settled]).then(() => {
+      if (lane.recording === recording) lane.recording = null;
+    });
+    lane.recording = recording;
+  }
+
+  async #settle(queue: SendQueue, { pending, outcome, endedMs }: AttemptMade): Promise<void> {
     const { clock } = this.#parts;
     if (outcome === null) {
       this.#setAlarm(queue, clock.now() + retryMs);
     } else {
-      const nowMs = clock.now();
-      const next = nextAttemptMs(pending.delivery.attempts + 1, nowMs);
-      const changed = afterAttempt(pending.delivery, outcome, nowMs, next);
+      const next = nextAttemptMs(pending.delivery.attempts + 1, endedMs);
+      const changed = afterAttempt(pending.delivery, outcome, endedMs, next);
       const recorded = await recordAttempt(this.#parts, pending, changed, () => this.#stopped);
       if (queue.isLoading) queue.recordedMeanwhile.add(pending.delivery.id);
       if (!recorded) this.#setAlarm(queue, clock.now() + retryMs);
@@ -233,13 +244,14 @@ export class Sender {
 
   #setAlarm(queue: SendQueue, atMs: number): void {
     if (this.#isGone(queue) || (queue.alarm !== null && queue.alarm.atMs <= atMs)) return;
-    queue.silence();
     const delayMs = Math.max(0, atMs - this.#parts.clock.now());
-    const cancel = this.#parts.clock.after(delayMs, () => {
-      queue.alarm = null;
-      this.wake(queue.subscription.id);
-    });
-    queue.alarm = { atMs, cancel };
+    queue.alarmAt(
+      atMs,
+      this.#parts.clock.after(delayMs, () => {
+        queue.alarm = null;
+        this.wake(queue.subscription.id);
+      }),
+    );
   }
 
   #track(work: Promise<void>): void {
@@ -248,11 +260,6 @@ export class Sender {
       .finally(() => this.#underWay.delete(ended));
     this.#underWay.add(ended);
   }
-}
-
-/** Made by the log and not tried yet: these keep the order of their ledger. */
-function isNew({ delivery }: PendingDelivery): boolean {
-  return delivery.origin === 'log' && delivery.attempts === 0;
 }
 
 function tookOf(outcome: AttemptOutcome | null): Took {

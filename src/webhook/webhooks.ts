@@ -2,7 +2,7 @@ import { type Clock, sleep } from '../actors/clock.ts';
 import type { Outbox } from '../actors/outbox.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Log } from '../log.ts';
-import { deliveriesIn } from '../service/delivery-record.ts';
+import { deliveriesIn } from '../service/deliveries.ts';
 import type { LedgerReading } from '../service/ledger-reading.ts';
 import type { SecretBox } from '../service/secret-box.ts';
 import { type SubscriptionRecord, type Subscriptions, subscriptionsIn } from '../service/subscription-record.ts';

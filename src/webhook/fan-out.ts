@@ -1,0 +1,102 @@
+import type { LedgerEvent } from '../domain/event.ts';
+import { isoTime } from '../domain/time.ts';
+import type { Deliveries } from '../service/deliveries.ts';
+import type { DeliveryRecord } from '../service/delivery-record.ts';
+import type { SubscriptionRecord } from '../service/subscription-record.ts';
+import { isFor, newDelivery } from './event-delivery.ts';
+import type { Pace } from './pace.ts';
+
+/** Deliveries in memory at most: one event may have a thousand subscriptions. */
+const deliveriesAtOnce = 4_096;
+/** Blocks that are being written at most. */
+const blocksAtOnce = 64;
+/** Main thread, measured: making a delivery, and writing a block of them with its look-ups. */
+const deliveryCostMs = 0.005;
+const blockCostMs = 0.15;
+
+export interface FanOutParts {
+  readonly deliveries: Deliveries;
+  readonly pace: Pace;
+  now(): number;
+  mayRead(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean>;
+  /** New deliveries were recorded. */
+  fannedOut(deliveries: number): void;
+}
+
+/** A range of a ledger: its events that can be read, and the seqs that it covers. */
+export interface EventRange {
+  readonly ledgerId: string;
+  readonly fromSeq: number;
+  readonly throughSeq: number;
+  readonly events: readonly LedgerEvent[];
+}
+
+/** Records the deliveries of a range to those of the subscriptions whose owners may read it; answers the subscriptions that have some. */
+export async function fanOut(
+  parts: FanOutParts,
+  range: EventRange,
+  subscriptions: readonly SubscriptionRecord[],
+): Promise<ReadonlySet<string>> {
+  const { ledgerId, throughSeq } = range;
+  const createdAt = isoTime(parts.now());
+  const mayRead = accessOf(parts, ledgerId);
+  const woken = new Set<string>();
+  let fromSeq = range.fromSeq;
+  let count = 0;
+  const bySubscription = new Map<string, DeliveryRecord[]>();
+  for (const [at, event] of range.events.entries()) {
+    for (const subscription of subscriptions) {
+      if (!isFor(subscription, event)) continue;
+      const allowed = mayRead(subscription.actorId, event.master?.id ?? null);
+      if (!(typeof allowed === 'boolean' ? allowed : await allowed)) continue;
+      const own = bySubscription.get(subscription.id);
+      const delivery = newDelivery(subscription, event, createdAt);
+      if (own === undefined) bySubscription.set(subscription.id, [delivery]);
+      else own.push(delivery);
+      count += 1;
+    }
+    const isLast = at === range.events.length - 1;
+    if (count < deliveriesAtOnce && !isLast) continue;
+    const covered = { ledgerId, fromSeq, throughSeq: isLast ? throughSeq : event.seq };
+    await record(parts, covered, bySubscription);
+    for (const subscriptionId of bySubscription.keys()) woken.add(subscriptionId);
+    bySubscription.clear();
+    fromSeq = event.seq + 1;
+    count = 0;
+  }
+  return woken;
+}
+
+async function record(
+  { deliveries, pace, fannedOut }: FanOutParts,
+  covered: Omit<EventRange, 'events'>,
+  bySubscription: ReadonlyMap<string, readonly DeliveryRecord[]>,
+): Promise<void> {
+  const all = [...bySubscription];
+  for (let at = 0; at < all.length; at += blocksAtOnce) {
+    const some = all.slice(at, at + blocksAtOnce);
+    const written = await Promise.all(
+      some.map(([subscriptionId, of]) => deliveries.record({ ...covered, subscriptionId, deliveries: of })),
+    );
+    fannedOut(written.reduce((sum, one) => sum + one, 0));
+    const made = some.reduce((sum, [, of]) => sum + of.length, 0);
+    await pace.take(some.length * blockCostMs + made * deliveryCostMs);
+  }
+}
+
+/** Who may read, asked once a range for each actor and master. */
+function accessOf(
+  { mayRead }: FanOutParts,
+  ledgerId: string,
+): (actorId: string, masterId: string | null) => boolean | Promise<boolean> {
+  const known = new Map<string, boolean>();
+  return (actorId, masterId) => {
+    const key = `${actorId}|${masterId ?? ''}`;
+    const answer = known.get(key);
+    if (answer !== undefined) return answer;
+    return mayRead(actorId, ledgerId, masterId).then((allowed) => {
+      known.set(key, allowed);
+      return allowed;
+    });
+  };
+}
