@@ -1,0 +1,140 @@
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Registry } from 'prom-client';
+import { defaultShardCount } from '../src/actors/bounds.ts';
+import { Directory } from '../src/actors/directory.ts';
+import { localPlacement } from '../src/actors/local-placement.ts';
+import { noPeers } from '../src/actors/no-peers.ts';
+import type { CommandBase } from '../src/domain/command.ts';
+import { isoTime } from '../src/domain/time.ts';
+import { uuidV7 } from '../src/domain/uuid.ts';
+import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../src/domain/webhook-signature.ts';
+import { createLog } from '../src/log.ts';
+import { deliveriesIn } from '../src/service/deliveries.ts';
+import type { DeliveryRecord } from '../src/service/delivery-record.ts';
+import { createSecretBox } from '../src/service/secret-box.ts';
+import { type SubscriptionRecord, secretContext, subscriptionsIn } from '../src/service/subscription-record.ts';
+import { openLmdb } from '../src/store/lmdb/open.ts';
+import { machineUtilization, systemClock, threadProcessorMs } from '../src/system.ts';
+import { openWebhooks } from '../src/webhook/open-webhooks.ts';
+
+const newId = () => uuidV7(Date.now(), randomBytes(10));
+const actorId = newId();
+const pageRecords = 1_000;
+
+/** Webhooks and ledgers over an LMDB store of their own: a node without doors and signatures, so that what webhooks cost weighs most. */
+export async function openWebhookNode() {
+  const dataDir = mkdtempSync(join(tmpdir(), 'bench-webhooks-'));
+  const stores = await openLmdb({ dataDir, now: Date.now, onFatal: (error) => console.error(error) });
+  const secrets = createSecretBox(randomBytes(32), randomBytes);
+  const webhooks = openWebhooks({
+    ledgers: stores.ledgers,
+    records: stores.records,
+    secrets,
+    policy: { production: false, ownPorts: () => new Set() },
+    clock: systemClock,
+    log: createLog('warn'),
+    registry: new Registry(),
+    mine: () => true,
+    utilization: machineUtilization(),
+    processorMs: threadProcessorMs,
+    monotonicMs: () => performance.now(),
+  });
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const directory = new Directory({
+    store: stores.ledgers,
+    keys: { fresh: () => undefined, read: async () => ({ keys: new Map() }) },
+    authority: () => ({
+      keyId: 'svc:authority#key-1',
+      sign: (digest) => sign(null, digest, privateKey).toString('base64'),
+    }),
+    clock: systemClock,
+    random: randomBytes,
+    meter: {
+      committed: () => {},
+      verdict: () => {},
+      claimed: () => {},
+      fenced: () => {},
+      unknownOutcome: () => {},
+      activated: () => {},
+    },
+    outbox: webhooks,
+    self: 'bench',
+    shardCount: defaultShardCount,
+    placement: localPlacement('bench'),
+    peers: noPeers,
+  });
+  webhooks.start();
+  const subscriptions = subscriptionsIn(stores.records);
+  const deliveries = deliveriesIn(stores.records);
+  return {
+    /** Deliveries in memory. */
+    held: () => webhooks.held,
+    subscribe: async (url: string): Promise<string> => {
+      const id = newId();
+      const secret = webhookSecret(randomBytes(WEBHOOK_SECRET_BYTES));
+      const subscription: SubscriptionRecord = {
+        id,
+        actorId,
+        url,
+        eventTypes: ['STEP'],
+        ledgerId: null,
+        createdAt: isoTime(Date.now()),
+        seen: {},
+        sealedSecret: secrets.seal(Buffer.from(secret), secretContext(id)),
+        endedAt: null,
+        endedBy: null,
+      };
+      webhooks.subscribed(await subscriptions.create(subscription));
+      return id;
+    },
+    unsubscribe: async (id: string) => {
+      await subscriptions.end(id, isoTime(Date.now()), 'owner');
+      webhooks.ended(id);
+    },
+    /** How many deliveries of a subscription are recorded, by status. */
+    statuses: async (id: string): Promise<Record<DeliveryRecord['status'], number>> => {
+      const counts = { PENDING: 0, DELIVERED: 0, FAILED: 0 };
+      for (let offset = 0; ; offset += pageRecords) {
+        const page = await deliveries.ofSubscription(id, { limit: pageRecords, offset });
+        for (const { status } of page) counts[status] += 1;
+        if (page.length < pageRecords) return counts;
+      }
+    },
+    /** A master on a ledger of its own; answers what appends an event to it. */
+    openMaster: () => openMaster(directory),
+    close: async () => {
+      await directory[Symbol.asyncDispose]();
+      await webhooks[Symbol.asyncDispose]();
+      await stores[Symbol.asyncDispose]();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function openMaster(directory: Directory): Promise<() => Promise<unknown>> {
+  const [ledgerId, masterId] = [newId(), newId()];
+  const base: CommandBase = {
+    ledgerId,
+    actorId,
+    actorType: 'service',
+    signature: null,
+    signatureRule: 'optional',
+    marks: [],
+    deadline: Number.MAX_SAFE_INTEGER,
+  };
+  const none = { supplierActorId: null, buyerOrganizationId: null, supplierOrganizationId: null, primaryActorId: null };
+  const facts = { ...none, counterpartyActorId: null, organizationId: null, entityId: null, purpose: null };
+  await directory.submit({
+    ...base,
+    kind: 'open_ledger',
+    facts: { ...facts, type: 'ORDER', buyerActorId: actorId },
+    registeredPayload: null,
+  });
+  await directory.submit({ ...base, kind: 'create_master', masterId, businessRef: 'PO-1', scope: 'ORDER' });
+  const payload = `{"business_ref":"PO-1","cartons":12,"note":"${'x'.repeat(200)}","scope":"ORDER"}`;
+  const append = { ...base, kind: 'append_event', masterId, eventType: 'STEP', payload, causedByHash: null } as const;
+  return () => directory.submit({ ...append });
+}
