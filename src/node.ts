@@ -167,7 +167,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       return door;
     } catch (error) {
       await Promise.all(doors.map((door) => door.close(0)));
-      throw portError(variable, port, error);
+      throw listenError(variable, port, variable === 'OPS_PORT' ? config.opsHost : config.host, error);
     }
   };
   const ops = await open(
@@ -267,7 +267,8 @@ function readTls(config: Config): { readonly cert: Buffer; readonly key: Buffer 
   return tls;
 }
 
-function portError(variable: string, port: number, error: unknown): unknown {
+/** What an operator can mend says which variable it is. */
+function listenError(variable: string, port: number, host: string, error: unknown): unknown {
   let cause = error;
   while (cause instanceof Error && !('code' in cause) && cause.cause !== undefined) cause = cause.cause;
   const code = cause instanceof Error && 'code' in cause ? cause.code : null;
@@ -275,5 +276,9 @@ function portError(variable: string, port: number, error: unknown): unknown {
     return new ConfigError(`Set ${variable} to a free port: something else listens on ${port}.`);
   if (code === 'EACCES')
     return new ConfigError(`Set ${variable} to a port that this user may open: ${port} is refused.`);
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    const name = variable === 'OPS_PORT' ? 'OPS_HOST' : 'HOST';
+    return new ConfigError(`Set ${name} to an address of this machine, such as 127.0.0.1: ${host} is none.`);
+  }
   return error;
 }

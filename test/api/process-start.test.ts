@@ -53,6 +53,10 @@ test.each<[string, ProcessEnvironment, ...string[]]>([
     'SECRETS_KEY_FILE',
   ],
   ['a data directory that cannot be made', { DATA_DIR: '/sys/kernel/data' }, '/sys/kernel/data'],
+  // Node's own recursive mkdir never returns from here.
+  ['a data directory where none can ever be', { DATA_DIR: '/proc/none/data' }, '/proc/none/data'],
+  ['an address that is not this machine’s', { HOST: '203.0.113.7' }, 'HOST', '203.0.113.7'],
+  ['an internal address that is none', { OPS_HOST: '999.1.1.1' }, 'OPS_HOST', '999.1.1.1'],
   ['a data directory that is a file', { DATA_DIR: authorityFile }, authorityFile],
   [
     'production mode and nothing else',

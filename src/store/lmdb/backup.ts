@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { open } from 'lmdb';
 import { StartError } from '../start-error.ts';
 import { checkDataFile, dataFile } from './data-file.ts';
 import { checkFormat, flush, writeFormat } from './format.ts';
+import { makeDirectory } from './make-directory.ts';
 import { readersMax } from './tables.ts';
 
 /**
@@ -21,7 +22,7 @@ export async function backupLmdb(dataDir: string, targetDir: string): Promise<vo
   checkDataFile(dataDir);
   if (existsSync(targetDir) && readdirSync(targetDir).length > 0)
     throw new StartError(`${targetDir} is not empty: name a new or empty directory for the backup.`);
-  mkdirSync(targetDir, { recursive: true, mode: 0o700 });
+  makeDirectory(targetDir);
   const root = open({ path: dataDir, noSubdir: false, readOnly: true, maxReaders: readersMax });
   try {
     await root.backup(targetDir, false);

@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import type { AccessLog } from '../access-log.ts';
 import type { LedgerStore } from '../ledger-store.ts';
 import type { RecordStore } from '../record-store.ts';
@@ -8,6 +8,7 @@ import { Commits } from './commits.ts';
 import { checkDataFile } from './data-file.ts';
 import { claimFormat } from './format.ts';
 import { LmdbLedgerStore } from './ledger-store.ts';
+import { makeDirectory } from './make-directory.ts';
 import { NodeFacts } from './node-facts.ts';
 import { LmdbRecordStore } from './record-store.ts';
 import { acquireServingLock } from './serving-lock.ts';
@@ -65,7 +66,7 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
 
 function makeWritable(dataDir: string): void {
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeDirectory(dataDir);
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new StartError(
