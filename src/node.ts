@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
+import { accessReport, meterAccesses } from './access-meter.ts';
 import { actorMeter } from './actor-meter.ts';
 import { defaultShardCount } from './actors/bounds.ts';
 import type { Clock } from './actors/clock.ts';
@@ -30,7 +31,7 @@ import type { ListeningDoor } from './rpc/listening.ts';
 import { openOpsDoor } from './rpc/ops-door.ts';
 import { createPipeline } from './rpc/pipeline.ts';
 import { skippedWebhookSteps, webhookSteps } from './sandbox/webhook-steps.ts';
-import { AccessQueue, type AccessRecord, accessKeptMs, type HistoryReport } from './service/access-history.ts';
+import { AccessQueue, type AccessRecord, accessKeptMs } from './service/access-history.ts';
 import { openAuthority } from './service/authority.ts';
 import { storedCredentials } from './service/entity-credentials.ts';
 import type { StoreCheck } from './service/health.ts';
@@ -122,7 +123,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     peers: parts.peers,
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond }),
   });
-  const accesses = new AccessQueue({ log: parts.access, clock, random, report: historyReport(log) });
+  const accesses = new AccessQueue({ log: parts.access, clock, random, report: accessReport(log) });
+  meterAccesses(metrics.registry, accesses);
   const tls = readTls(config);
   // Opened last; the sandbox run is served through it and calls it, like anyone else.
   let http: ListeningDoor;
@@ -236,14 +238,6 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       await membership?.close();
       await ops.close(0);
     },
-  };
-}
-
-function historyReport(log: Log): HistoryReport {
-  return {
-    failing: (error, held) => log.warn({ err: error, held }, 'access history cannot be written, and is tried again'),
-    recovered: () => log.info({}, 'access history is written again'),
-    lost: (records, cause) => log.error({ records, err: cause }, 'access history lost'),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../actors/clock.ts';
 import { LedgerError } from '../domain/errors.ts';
-import { uuidV7 } from '../domain/uuid.ts';
 import type { AccessEvent, AccessLog } from '../store/access-log.ts';
+import { AccessEvents } from './access-events.ts';
 
 /** One authenticated call that named a ledger (decisions.md, section 5: audit). */
 export interface AccessRecord {
@@ -40,8 +40,6 @@ export const historyBounds = Object.freeze({
   retryMaxMs: 10_000,
   /** How long a stopping node goes on trying. */
   lastFlushMs: 5_000,
-  /** The paths of the API are shorter; what a caller makes up behind an id is not worth keeping. */
-  pathMaxChars: 512,
 });
 
 /** What a history has to say to the operator. */
@@ -61,23 +59,20 @@ export interface AccessQueueParts {
   readonly report: HistoryReport;
 }
 
-/** Ids of one millisecond. */
-const idsPerMs = 4096;
-const idRandomBytes = 8;
-
 /**
  * Access records on their way to the store, written behind the answers, in the order of the answers. Invariants: one write is under way at
  * a time, of the oldest records; a record leaves the queue when it was written, or counted as lost.
  */
 export class AccessQueue implements AsyncDisposable {
   readonly #parts: AccessQueueParts;
+  readonly #events: AccessEvents;
   #waiting: AccessRecord[] = [];
   #writing = 0;
   #noted = 0;
   #finished = 0;
+  /** Lost and not told yet, and lost in all. */
   #lost = 0;
-  #lastMs = 0;
-  #idsInMs = 0;
+  #lostInAll = 0;
   #running: Promise<void> | null = null;
   #failing = false;
   #closed = false;
@@ -89,6 +84,7 @@ export class AccessQueue implements AsyncDisposable {
 
   constructor(parts: AccessQueueParts) {
     this.#parts = parts;
+    this.#events = new AccessEvents(parts.random);
   }
 
   /** Records that are not in the store yet. */
@@ -96,10 +92,15 @@ export class AccessQueue implements AsyncDisposable {
     return this.#waiting.length + this.#writing;
   }
 
+  /** Records that were lost since the queue was made. */
+  get lost(): number {
+    return this.#lostInAll;
+  }
+
   /** Takes a record. A promise: the queue is full, the answer has to wait until there is room. */
   note(record: AccessRecord): Promise<void> | undefined {
     if (this.#closed || this.held >= historyBounds.heldRecordsMax) {
-      this.#lost += 1;
+      this.#lose(1);
       if (this.#givenUp) this.#tellLost();
       return undefined;
     }
@@ -136,7 +137,7 @@ export class AccessQueue implements AsyncDisposable {
     onTime();
     this.#givenUp = true;
     this.#endPause?.();
-    this.#lost += this.held;
+    this.#lose(this.held);
     this.#tellLost();
     this.#release(Number.POSITIVE_INFINITY);
   }
@@ -150,7 +151,7 @@ export class AccessQueue implements AsyncDisposable {
   /** Writes batches as long as there is a reason not to wait for more. */
   async #run(): Promise<void> {
     do {
-      const batch = this.#events(this.#waiting.splice(0, historyBounds.flushRecords));
+      const batch = this.#events.of(this.#waiting.splice(0, historyBounds.flushRecords));
       this.#writing = batch.length;
       await this.#write(batch);
       if (this.#givenUp) return;
@@ -179,6 +180,7 @@ export class AccessQueue implements AsyncDisposable {
       } catch (error) {
         if (!(error instanceof LedgerError)) {
           // Events that no store takes would hold up all that come behind them.
+          this.#lostInAll += batch.length;
           this.#parts.report.lost(batch.length, error);
           return;
         }
@@ -209,49 +211,14 @@ export class AccessQueue implements AsyncDisposable {
     this.#room = null;
   }
 
+  #lose(records: number): void {
+    this.#lost += records;
+    this.#lostInAll += records;
+  }
+
   /** Told when writing works again, or the node stops: until then there may be more. */
   #tellLost(): void {
     if (this.#lost > 0) this.#parts.report.lost(this.#lost, null);
     this.#lost = 0;
   }
-
-  /** Ids ascend, whatever the clock does: the order of the answers is the order of the history. */
-  #events(records: readonly AccessRecord[]): AccessEvent[] {
-    const random = this.#parts.random(records.length * idRandomBytes);
-    return records.map((record, place) => {
-      const bytes = random.subarray(place * idRandomBytes, (place + 1) * idRandomBytes);
-      // Written out: this runs for every call, and a spread costs three times as much.
-      return {
-        id: this.#nextId(record.at, bytes),
-        actorId: record.actorId,
-        apiKeyId: record.apiKeyId,
-        ledgerId: record.ledgerId,
-        method: record.method,
-        path: cut(record.path),
-        responseStatus: record.responseStatus,
-        requestId: record.requestId,
-      };
-    });
-  }
-
-  #nextId(atMs: number, random: Uint8Array): string {
-    if (atMs > this.#lastMs) {
-      this.#lastMs = atMs;
-      this.#idsInMs = 0;
-    } else if (this.#idsInMs === idsPerMs) {
-      this.#lastMs += 1;
-      this.#idsInMs = 0;
-    }
-    const place = this.#idsInMs++;
-    const bytes = new Uint8Array(2 + idRandomBytes);
-    bytes[0] = place >> 8;
-    bytes[1] = place & 0xff;
-    bytes.set(random, 2);
-    return uuidV7(this.#lastMs, bytes);
-  }
-}
-
-function cut(path: string): string {
-  const { pathMaxChars } = historyBounds;
-  return path.length <= pathMaxChars ? path : `${path.slice(0, pathMaxChars - 1)}…`;
 }

@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
+import { meterAccesses } from '../../src/access-meter.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
-import { AccessQueue, type AccessRecord, historyBounds } from '../../src/service/access-history.ts';
+import { accessPathMaxChars } from '../../src/service/access-events.ts';
+import { AccessQueue, type AccessRecord, accessKeptMs, historyBounds } from '../../src/service/access-history.ts';
+import { auditService } from '../../src/service/audit.ts';
+import type { Call } from '../../src/service/call.ts';
 import type { AccessEvent, AccessLog } from '../../src/store/access-log.ts';
 import { accessTime } from '../../src/store/access-order.ts';
 import { MemoryAccessLog } from '../../src/store/memory/access-log.ts';
@@ -53,6 +58,7 @@ function rig() {
     clock,
     store,
     queue,
+    log,
     appends,
     reports,
     record,
@@ -137,7 +143,7 @@ describe('writing behind the answers', () => {
     queue.note(record({ path: '/v1/ledgers' }));
     await queue.flush();
     const paths = (await stored()).map(({ path }) => path);
-    expect(paths[0]).toHaveLength(historyBounds.pathMaxChars);
+    expect(paths[0]).toHaveLength(accessPathMaxChars);
     expect(paths[1]).toBe('/v1/ledgers');
   });
 
@@ -321,5 +327,69 @@ describe('a stopping node', () => {
     expect(queue.note(record())).toBeUndefined();
     expect(queue.held).toBe(0);
     expect(reports).toEqual(['lost 1 true']);
+  });
+});
+
+describe('what operators see', () => {
+  test('how many records wait, and how many were lost, whyever', async () => {
+    const { note, queue, clock, store } = rig();
+    const registry = new Registry();
+    meterAccesses(registry, queue);
+    const seen = async () => {
+      const text = await registry.metrics();
+      return ['svc_access_records_held', 'svc_access_records_lost_total'].map((name) =>
+        Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]),
+      );
+    };
+    expect(await seen()).toEqual([0, 0]);
+    store.fault = unavailable();
+    note(heldRecordsMax + 7);
+    // Told at once, though the log is told when it is over.
+    expect(await seen()).toEqual([heldRecordsMax, 7]);
+    store.fault = null;
+    await clock.advance(retryMaxMs);
+    expect(await seen()).toEqual([0, 7]);
+    store.fault = new RangeError('no UUID');
+    note(2);
+    await clock.advance(flushAfterMs);
+    expect(await seen()).toEqual([0, 9]);
+    store.gate = new Promise(() => {});
+    note(3);
+    const disposed = queue[Symbol.asyncDispose]();
+    await clock.advance(lastFlushMs);
+    await disposed;
+    expect((await seen())[1]).toBe(12);
+  });
+});
+
+describe('90 days', () => {
+  const dayMs = 24 * 60 * 60_000;
+
+  test('a call is listed to the millisecond, whether its record was swept or not, and swept by then', async () => {
+    const { clock, queue, note, log } = rig();
+    const audit = auditService(
+      log,
+      () => queue.flush(),
+      () => clock.now(),
+    );
+    const caller = { actorId, world: 'sandbox', via: 'api_key', apiKeyId: 'k', actorType: 'service', mustSign: false };
+    const listed = async () => {
+      const request = { $typeName: 'svc.v1.ListAccessEventsRequest' } as const;
+      return (await audit.listAccessEvents(request, { caller } as Call)).accessEvents.map(({ requestId }) => requestId);
+    };
+    note(1);
+    clock.jump(dayMs);
+    note(1);
+    await queue.flush();
+    clock.jump(89 * dayMs);
+    expect(accessKeptMs).toBe(90 * dayMs);
+    expect(await listed()).toEqual(['1', '0']);
+    clock.jump(1);
+    expect(await listed()).toEqual(['1']);
+    // What a node does every minute; a store may keep a part of the time longer.
+    clock.jump(15 * dayMs);
+    await log.sweep(clock.now() - accessKeptMs);
+    const page = { ledgerId: null, since: 0, limit: 10, offset: 0, descending: false };
+    expect(await log.list(actorId, page)).toEqual([]);
   });
 });

@@ -1,0 +1,34 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Log } from './log.ts';
+import type { AccessQueue, HistoryReport } from './service/access-history.ts';
+
+/** What the access history tells the metrics: how much of it is not in the store, and how much never will be. */
+export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held' | 'lost'>): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'svc_access_records_held',
+    help: 'Access records that wait to be written; from 10,000 on answers wait for room, from 100,000 on records are lost.',
+    registers,
+    collect() {
+      this.set(queue.held);
+    },
+  });
+  new Counter({
+    name: 'svc_access_records_lost_total',
+    help: 'Access records that were never written: the store did not take them for too long.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(queue.lost);
+    },
+  });
+}
+
+/** What it tells the log. */
+export function accessReport(log: Log): HistoryReport {
+  return {
+    failing: (error, held) => log.warn({ err: error, held }, 'access history cannot be written, and is tried again'),
+    recovered: () => log.info({}, 'access history is written again'),
+    lost: (records, cause) => log.error({ records, err: cause }, 'access history lost'),
+  };
+}
