@@ -7,9 +7,9 @@ export const UNCHECKED = 2;
 const shownMax = 100;
 
 /** What `cluster verify` ends with. */
-export function exitCodeOf({ findings, unchecked }: StoreScrub): number {
+export function exitCodeOf({ findings, unchecked, outstanding }: StoreScrub): number {
   if (findings.length > 0) return DAMAGED;
-  return unchecked.length > 0 ? UNCHECKED : 0;
+  return unchecked.length + outstanding > 0 ? UNCHECKED : 0;
 }
 
 /** The result in words, for people. */
@@ -24,14 +24,14 @@ export function scrubText(scrub: StoreScrub): string {
   for (const text of unchecked.slice(0, shownMax)) lines.push(`  ? ${text}`);
   if (outstanding > 0)
     lines.push(
-      `  ${outstanding} projections of the newest batches are still to come: the next claim of the ledger writes them.`,
+      `  ? ${outstanding} projections of the newest batches are not there: a node that died may have left them so, and the next command to the ledger writes them; run again with --finish to have them written and to know`,
     );
   return `${lines.join('\n')}\n`;
 }
 
-function headline({ findings, unchecked }: StoreScrub): string {
+function headline({ findings, unchecked, outstanding }: StoreScrub): string {
   if (findings.length > 0) return 'DAMAGED';
-  return unchecked.length > 0 ? 'INCOMPLETE' : 'GOOD';
+  return unchecked.length + outstanding > 0 ? 'INCOMPLETE' : 'GOOD';
 }
 
 function placeOf({ ledgerId, seq }: Finding): string {

@@ -21,6 +21,7 @@ interface VerifyOptions {
   readonly all?: boolean;
   readonly authority?: string;
   readonly json?: boolean;
+  readonly finish?: boolean;
 }
 
 const barSteps = 1_000;
@@ -38,6 +39,10 @@ export function addClusterVerify(cluster: Command, terminal: Terminal): void {
     .argument('[ledger]', 'ledger id')
     .option('--all', 'all ledgers, and what stands beside them and belongs to none')
     .option('--authority <file>', 'trust anchor document to check seals with; else the keys in the store')
+    .option(
+      '--finish',
+      'have projections written that nodes left unwritten when they died; owners then claim their ledgers again',
+    )
     .option('--json', 'show the result as JSON')
     .action(async (ledgerId: string | undefined, options: VerifyOptions) => {
       if ((ledgerId === undefined) === (options.all !== true)) throw new CliError('Give either a ledger id or --all.');
@@ -77,6 +82,7 @@ async function verify(terminal: Terminal, ledgerId: string | null, options: Veri
     keys: storedKeys(stores.records),
     authorityKeys: named ?? stored.keys,
     now,
+    finish: options.finish === true,
   };
   const scrub = ledgerId === null ? await all(terminal, parts) : await one(parts, ledgerId, settings.keyspace);
   return { ...scrub, findings: [...stored.findings, ...scrub.findings] };

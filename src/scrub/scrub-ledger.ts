@@ -13,6 +13,9 @@ import { asRead, eventOf } from './scrubbed-event.ts';
 
 /** Events read at once: as many as a bucket of Cassandra has. */
 const windowEvents = 1_024;
+/** How often a ledger is looked at whose newest batch lacks projections, and what lies between. */
+const looksMax = 3;
+const lookAgainMs = 1_000;
 /** Findings kept of one ledger; the others are counted. */
 const findingsMax = 100;
 
@@ -24,6 +27,8 @@ export interface ScrubParts {
   readonly authorityKeys: AuthorityKeys | null;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Where a writer left projections of its newest batch unwritten, the ledger is claimed, which writes them. The one thing that a scrub ever writes. */
+  readonly finish: boolean;
   /** See ProjectionScrub. */
   readonly expectations: Expectations | null;
 }
@@ -48,6 +53,17 @@ export interface LedgerScrub {
  * to meanwhile is checked up to where it ended at the beginning.
  */
 export async function scrubLedger(parts: ScrubParts, ledgerId: string): Promise<LedgerScrub> {
+  let scrub = await scrubOnce(parts, ledgerId);
+  for (let looks = 1; scrub.outstanding > 0 && looks < looksMax; looks++) {
+    // A writer that lives has written them in a moment; what one left that died is written by a claim.
+    if (parts.finish && looks > 1) await parts.ledgers.claim(ledgerId);
+    else await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
+    scrub = await scrubOnce(parts, ledgerId);
+  }
+  return scrub;
+}
+
+async function scrubOnce(parts: ScrubParts, ledgerId: string): Promise<LedgerScrub> {
   const { ledgers, inspection, keys, authorityKeys } = parts;
   const findings: Finding[] = [];
   const seen = new Set<string>();

@@ -98,7 +98,7 @@ async function straysOf(
 async function forgetNewer(parts: LedgerParts, strays: Map<string, string>): Promise<void> {
   const seen: Expectations = { cells: new FingerprintSet(), lines: new FingerprintSet() };
   // Their findings are those of the first time; a signature is not looked at twice.
-  const again = { ...parts, expectations: seen, keys: { document: () => null }, authorityKeys: null };
+  const again = { ...parts, finish: false, expectations: seen, keys: { document: () => null }, authorityKeys: null };
   await forEachAtOnce(parts.inspection.ledgerIds(), ledgersAtOnceMax, async ({ found }) => {
     await scrubLedger(again, found);
   });
