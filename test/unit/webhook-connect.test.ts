@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { TargetPolicy } from '../../src/service/webhook-target.ts';
@@ -130,6 +130,46 @@ describe('targets that are refused at connection', () => {
     for (let at = 0; at < 4; at++) expect(await post(`https://hooks.example:${listener.port}/`)).toEqual(refused);
     expect([lookups, listener.connections()]).toEqual([4, 0]);
   });
+
+  test('a name that pointed here and now points at a private address of this machine: the second connection is not made', async () => {
+    const private4 = Object.values(networkInterfaces())
+      .flatMap((found) => found ?? [])
+      .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+    // Without a network there is no address that is neither loopback nor somebody else's.
+    const elsewhere = private4 ?? '10.1.2.3';
+    const listener = await countingListener();
+    const answers = [['127.0.0.1'], [elsewhere], [elsewhere, '::ffff:127.0.0.1'], ['127.0.0.1']];
+    let lookups = 0;
+    const { post } = posterFor(development, async () => answers[lookups++] ?? []);
+    const url = `http://hooks.example:${listener.port}/`;
+    // One look-up a connection, and the socket goes to what that one answered: a second answer cannot lead elsewhere.
+    expect([await post(url), lookups, listener.connections()]).toEqual([{ kind: 'answered', status: 200 }, 1, 1]);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect([await post(url), lookups, listener.connections()]).toEqual([refused, 2, 1]);
+    expect([await post(url), lookups, listener.connections()]).toEqual([refused, 3, 1]);
+    expect([await post(url), lookups, listener.connections()]).toEqual([{ kind: 'answered', status: 200 }, 4, 2]);
+  });
+
+  test.each(['user@', 'user:secret@', 'hooks.example@', 'hooks.example:443@'])(
+    'user info %s in the URL is not taken for the host',
+    async (userInfo) => {
+      const listener = await countingListener();
+      const { post } = posterFor(production, async () => ['8.8.8.8']);
+      for (const scheme of ['http', 'https'])
+        expect(await post(`${scheme}://${userInfo}127.0.0.1:${listener.port}/`)).toEqual(refused);
+      expect(listener.connections()).toBe(0);
+    },
+  );
+
+  test.each([6379, 6380, 16_379, 26_379, 7000, 7001, 7199, 9042, 9142])(
+    'port %i, where Redis or Cassandra stands: no connection, whether something listens or not',
+    async (port) => {
+      // Nothing is opened there: it may be another program's. A connection that was tried would have been `not_reached`, or answered.
+      const { post } = posterFor(development);
+      for (const host of ['127.0.0.1', 'localhost', '127.1', '[::1]'])
+        for (const scheme of ['http', 'https']) expect(await post(`${scheme}://${host}:${port}/`)).toEqual(refused);
+    },
+  );
 
   test('of a name’s several addresses only those that are allowed are tried', async () => {
     const listener = await countingListener('127.0.0.1');
