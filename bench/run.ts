@@ -12,9 +12,9 @@ import type { VerifyingJob, VerifyingResult } from './verifying-process.ts';
 import { requestOf } from './wire.ts';
 
 /** Events sent before time is taken, so that what is measured is a server that has run for a while. */
-const warmUpEvents = 8_000;
+const warmUpEvents = 16_000;
 /** Events of each of the 16 lanes that wait at a time. */
-const inFlight: Readonly<Record<Door, number>> = { rest: 6, grpc: 8, stream: 24 };
+const inFlight: Readonly<Record<Door, number>> = { rest: 12, grpc: 12, stream: 24 };
 
 /** A run of one door on one setting, with all its requests signed and in a file. */
 export interface PreparedRun {
