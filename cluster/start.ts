@@ -6,6 +6,7 @@ import { readNodeKeys } from '../src/node-keys.ts';
 import { openCassandra } from '../src/store/cassandra/open.ts';
 import type { CqlSession } from '../src/store/cassandra/session.ts';
 import { systemClock } from '../src/system.ts';
+import { backendPorts } from './backend-ports.ts';
 import { ClockCheck } from './clock-check.ts';
 import { advertisedAddress, type ClusterConfig } from './config.ts';
 import { clusterMembership } from './membership.ts';
@@ -63,6 +64,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
         { name: 'cassandra', check: () => stores.check() },
         { name: 'redis', check: async () => void (await redis.ping()) },
       ],
+      backendPorts: backendPorts(config),
       self: config.nodeId,
       placement: membership.placement,
       peers: membership.peers,

@@ -55,6 +55,8 @@ export interface NodeParts {
   readonly access: AccessLog;
   /** Named in /health. */
   readonly stores: readonly StoreCheck[];
+  /** Ports of what the stores and leases run on, beside this node's own: no webhook goes to them, on loopback either. */
+  readonly backendPorts?: ReadonlySet<number>;
   readonly self: NodeId;
   readonly placement: Placement;
   readonly peers: Peers;
@@ -206,7 +208,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     pages,
   };
   http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));
-  ownPorts = new Set([http.port, grpc.port, ops.port]);
+  ownPorts = new Set([http.port, grpc.port, ops.port, ...(parts.backendPorts ?? [])]);
   membership?.join(directory, metrics.registry, ops.port);
   webhooks.start();
 
