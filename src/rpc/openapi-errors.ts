@@ -55,6 +55,8 @@ export function errorStatuses(route: RestRoute): readonly number[] {
   const writes = httpMethod === 'POST' || httpMethod === 'PATCH';
   const statuses = new Set([429, 500, 503]);
   if (method.input.fields.length > 0) statuses.add(400).add(404);
+  // Where no body is asked for, one with fields is refused.
+  if (writes) statuses.add(400);
   if (needsCredential) statuses.add(401).add(403).add(404);
   if (writes || rule.writesLedger) statuses.add(409).add(504);
   if (writes) statuses.add(413).add(415);
@@ -69,6 +71,15 @@ export function errorResponses(): JsonObject {
   return Object.fromEntries(statuses.map((status) => [`Error${status}`, errorResponse(status)]));
 }
 
+const rateHeaders: JsonObject = {
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
+  RateLimit: { description: 'What is left of the limit, and in how many seconds there is more.', schema: { type: 'string' } },
+  'RateLimit-Policy': {
+    description: 'The limit: calls at once, and the seconds they count for.',
+    schema: { type: 'string' },
+  },
+};
+
 function errorResponse(status: number): JsonObject {
   const codes = errorCodes.filter((code) => statusOf(code).http === status);
   const code = codes[0] ?? 'internal';
@@ -76,7 +87,7 @@ function errorResponse(status: number): JsonObject {
     description: codes.map((name) => `\`${name}\`: ${meanings[name]}.`).join('\n\n'),
     headers: {
       'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
-      ...(status === 429 ? { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } } : {}),
+      ...(status === 429 ? rateHeaders : {}),
       ...(status === 405 ? { Allow: { description: 'Methods of the path.', schema: { type: 'string' } } } : {}),
     },
     content: {
@@ -105,14 +116,15 @@ export const errorSchema: JsonObject = {
   properties: {
     error: {
       type: 'object',
-      required: ['code', 'message', 'request_id', 'details'],
+      required: ['code', 'message', 'request_id'],
       properties: {
         code: { type: 'string', description: 'What went wrong, for programs.', enum: errorCodes },
         message: { type: 'string', description: 'One sentence that a person can act on.' },
         request_id: { type: 'string', description: "The call's request id." },
         details: {
           type: 'object',
-          description: 'What helps to mend the call: the field, the limit, what was expected.',
+          description:
+            'What helps to mend the call: the field, the limit, what was expected. Left out where nothing does.',
         },
       },
     },

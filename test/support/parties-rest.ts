@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { undocumented } from './documented.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -23,7 +24,7 @@ export interface RestAnswer {
   readonly code: string | null;
 }
 
-/** A call as anybody may make it: nothing is added that the test does not say. */
+/** A call as anybody may make it: nothing is added that the test does not say. Whatever answers must be as `/openapi.json` says. */
 export async function rest(base: string, method: string, path: string, request: RestRequest = {}): Promise<RestAnswer> {
   const isText = typeof request.body === 'string';
   const response = await fetch(`${base}${path}`, {
@@ -32,6 +33,7 @@ export async function rest(base: string, method: string, path: string, request: 
     ...(request.body === undefined ? {} : { body: isText ? String(request.body) : JSON.stringify(request.body) }),
   });
   const raw = await response.text();
+  expect(undocumented(method, path, response.status, raw)).toEqual([]);
   const parsed: unknown = raw.startsWith('{') || raw.startsWith('[') ? JSON.parse(raw) : {};
   const body = (Array.isArray(parsed) ? { items: parsed } : parsed) as Fields;
   const at = (where: string): unknown => valueAt(body, where);
