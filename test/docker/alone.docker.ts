@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { backendsForTests } from '../support/backends/for-tests.ts';
 import { docker } from './compose.ts';
 
@@ -12,15 +12,7 @@ beforeAll(async () => {
   container = await docker(['run', '--detach', ...hardened, '--publish', '127.0.0.1:0:8080', image]);
   const [published = ''] = (await docker(['port', container, '8080'])).split('\n');
   base = `http://${published}`;
-  await expect
-    .poll(
-      () =>
-        fetch(`${base}/health`)
-          .then(({ status }) => status)
-          .catch(() => 0),
-      { timeout: 60_000 },
-    )
-    .toBe(200);
+  await vi.waitFor(async () => expect((await fetch(`${base}/health`)).status).toBe(200), { timeout: 60_000 });
 });
 
 afterAll(async () => {
