@@ -1,6 +1,6 @@
 import { uuidV7 } from '../domain/uuid.ts';
 import type { AccessEvent } from '../store/access-log.ts';
-import type { AccessRecord } from './access-history.ts';
+import type { AccessRecord } from './access-record.ts';
 
 /** What a caller makes up behind an id is not worth keeping: the paths of the API are shorter. */
 export const accessPathMaxChars = 512;

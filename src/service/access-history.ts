@@ -2,22 +2,7 @@ import type { Clock } from '../actors/clock.ts';
 import { LedgerError } from '../domain/errors.ts';
 import type { AccessEvent, AccessLog } from '../store/access-log.ts';
 import { AccessEvents } from './access-events.ts';
-
-/** One authenticated call that named a ledger (decisions.md, section 5: audit). */
-export interface AccessRecord {
-  readonly actorId: string;
-  readonly apiKeyId: string | null;
-  /** null: a master or organization under no ledger. */
-  readonly ledgerId: string | null;
-  /** REST method and path, without the query, also for calls through other doors. */
-  readonly method: string;
-  readonly path: string;
-  /** HTTP status. */
-  readonly responseStatus: number;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly requestId: string;
-}
+import type { AccessRecord } from './access-record.ts';
 
 /** Keeps access records. Never rejects; a promise is for the answer to wait for, and undefined says that it need not. */
 export type AccessHistory = (record: AccessRecord) => Promise<void> | undefined;

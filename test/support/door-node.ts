@@ -15,7 +15,7 @@ import type { TlsKeys } from '../../src/rpc/http-server.ts';
 import type { ListeningDoor } from '../../src/rpc/listening.ts';
 import { createPipeline, type Pipeline } from '../../src/rpc/pipeline.ts';
 import { apiServices } from '../../src/rpc/routes.ts';
-import type { AccessRecord } from '../../src/service/access-history.ts';
+import type { AccessRecord } from '../../src/service/access-record.ts';
 import type { Call } from '../../src/service/call.ts';
 import type { Credentials, EntityRequest } from '../../src/service/credentials.ts';
 import { createSecretBox } from '../../src/service/secret-box.ts';

@@ -7,7 +7,7 @@ import { endpointsOf } from '../../src/rpc/endpoint.ts';
 import type { Exchange } from '../../src/rpc/exchange.ts';
 import { apiServices } from '../../src/rpc/routes.ts';
 import { RunningCall } from '../../src/rpc/running-call.ts';
-import type { AccessRecord } from '../../src/service/access-history.ts';
+import type { AccessRecord } from '../../src/service/access-record.ts';
 import type { Caller } from '../../src/service/call.ts';
 
 const ledgerId = '0199dddd-0000-7000-8000-000000000001';
