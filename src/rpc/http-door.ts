@@ -2,6 +2,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { CONNECT_PREFIX, createConnectDoor } from './connect-door.ts';
 import { createHttpServer, type TlsKeys } from './http-server.ts';
 import { addressOf, type ListeningDoor } from './listening.ts';
+import { requestIdOf } from './request-id.ts';
 import { createRestDoor, type HttpDoorParts } from './rest-door.ts';
 
 export interface HttpPortParts extends HttpDoorParts {
@@ -22,6 +23,7 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
   const app = fastify({
     logger: false,
     exposeHeadRoutes: true,
+    routerOptions: { ignoreTrailingSlash: true },
     serverFactory: (pages) =>
       createHttpServer(
         (request, response) => {
@@ -40,7 +42,11 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
     },
   });
   app.addHook('onRequest', (request, reply, done) => {
-    if (!request.is404) return done();
+    if (!request.is404) {
+      const sent = request.headers['x-request-id'];
+      reply.header('x-request-id', requestIdOf(typeof sent === 'string' ? sent : undefined, parts.newId));
+      return done();
+    }
     reply.hijack();
     rest(request.raw, reply.raw);
   });

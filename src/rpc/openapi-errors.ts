@@ -73,7 +73,10 @@ export function errorResponses(): JsonObject {
 
 const rateHeaders: JsonObject = {
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
-  RateLimit: { description: 'What is left of the limit, and in how many seconds there is more.', schema: { type: 'string' } },
+  RateLimit: {
+    description: 'What is left of the limit, and in how many seconds there is more.',
+    schema: { type: 'string' },
+  },
   'RateLimit-Policy': {
     description: 'The limit: calls at once, and the seconds they count for.',
     schema: { type: 'string' },

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectRefused, rest } from '../support/parties-rest.ts';
+import { type RunningTestNode, runNode } from '../support/running-node.ts';
+
+let node: RunningTestNode;
+beforeAll(async () => {
+  node = await runNode();
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetch(node.base + path, { headers, redirect: 'manual' });
+
+test.each(['/', '/docs', '/docs/', '/docs/swagger-ui.css', '/openapi.json', '/health', '/nothing'])(
+  '%s answers with a request id, the caller’s own where it sent one',
+  async (path) => {
+    expect((await get(path)).headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await get(path, { 'x-request-id': 'mine-1' })).headers.get('x-request-id')).toBe('mine-1');
+    expect((await get(path, { 'x-request-id': 'not mine' })).headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+  },
+);
+
+test('the root leads to the documentation, which a trailing slash does not hide', async () => {
+  const root = await get('/');
+  expect([root.status, root.headers.get('location')]).toEqual([302, '/docs']);
+  expect([(await get('/docs')).status, (await get('/docs/')).status]).toEqual([200, 200]);
+});
+
+test('the documentation is read, never written', async () => {
+  expectRefused(await rest(node.base, 'POST', '/docs', { body: {} }), 404, 'route_not_found');
+  expectRefused(await rest(node.base, 'GET', '/docs/../docs/package.json'), 404, 'route_not_found');
+});
