@@ -70,8 +70,13 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     self: self.id,
     security,
     carryOut: async (command) => {
-      if (directory === null) throw new NotOwner(null);
-      return directory.carryOut(command);
+      try {
+        if (directory === null) throw new NotOwner(null);
+        return await directory.carryOut(command);
+      } catch (error) {
+        if (error instanceof NotOwner) metrics.notOwner();
+        throw error;
+      }
     },
   });
   const injector = service.createConnectionInjector(serverCredentials(security));
@@ -91,15 +96,24 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     pages: new Map([
       [
         '/cluster',
-        async () => ({
-          node: self.id,
-          members: rebalancing?.view.members ?? [],
-          shards: shards(),
-          owners: Object.fromEntries(await server.owners(shardCount).catch(() => new Map())),
-          moving: rebalancing?.view.movingAway ?? [],
-          actors: directory?.load() ?? { ledgers: 0, waiting: 0 },
-          clock_off_ms: clockCheck?.offMs ?? null,
-        }),
+        async () => {
+          const owners = await server.owners(shardCount).catch(() => null);
+          const held = [...(owners?.values() ?? [])];
+          return {
+            node: self.id,
+            members: (rebalancing?.view.members ?? []).map((member) => {
+              return { ...member, shards: held.filter((owner) => owner === member.id).length };
+            }),
+            shards: shards(),
+            /** False while Redis does not answer: then nobody knows, and each node goes on with what it has. */
+            owners_known: owners !== null,
+            owners: Object.fromEntries(owners ?? new Map()),
+            moving: rebalancing?.view.movingAway ?? [],
+            moves: metrics.moves,
+            actors: directory?.load() ?? { ledgers: 0, waiting: 0 },
+            clock_off_ms: clockCheck?.offMs ?? null,
+          };
+        },
       ],
     ]),
     readiness: async () => {

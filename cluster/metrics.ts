@@ -6,8 +6,17 @@ import type { PlacementMeter } from './placement/rebalancing.ts';
 export interface ClusterMetrics {
   readonly placement: PlacementMeter;
   readonly peers: PeerMeter;
+  /** This node told another one that a shard is not its own. */
+  notOwner(): void;
+  /** Shards that came or left since this node began, by reason. */
+  readonly moves: Readonly<Record<MoveReason, number>>;
   register(registry: Registry): void;
 }
+
+type MoveReason = Parameters<PlacementMeter['moved']>[0];
+const moveReasons: readonly MoveReason[] = ['acquired', 'handed_over', 'lost'];
+const lossCauses: readonly Parameters<PlacementMeter['lost']>[0][] = ['missing_at_renewal'];
+const forwardResults: readonly Parameters<PeerMeter['forwarded']>[0][] = ['answered', 'not_owner', 'unreachable'];
 
 const secondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -45,6 +54,11 @@ export function createClusterMetrics(
     labelNames: ['result'],
     registers: [],
   });
+  const notOwner = new Counter({
+    name: 'svc_not_owner_total',
+    help: 'Commands of other nodes answered NOT_OWNER: they had believed this node to have the shard.',
+    registers: [],
+  });
   const states = new Gauge({
     name: 'svc_shards',
     help: 'Shards by state: held by this node, being handed over, elsewhere.',
@@ -54,20 +68,31 @@ export function createClusterMetrics(
       for (const [state, count] of Object.entries(shards())) this.set({ state }, count);
     },
   });
+  // Series that are there from the beginning, so that the first one counts as a rise.
+  for (const reason of moveReasons) moves.inc({ reason }, 0);
+  for (const cause of lossCauses) lost.inc({ cause }, 0);
+  for (const result of forwardResults) forwarded.inc({ result }, 0);
+  const moved: Record<MoveReason, number> = { acquired: 0, handed_over: 0, lost: 0 };
   return {
     placement: {
-      moved: (reason) => moves.inc({ reason }),
+      moved: (reason) => {
+        moved[reason] += 1;
+        moves.inc({ reason });
+      },
       handedOver: (seconds) => handOver.observe(seconds),
       renewed: (seconds) => renew.observe(seconds),
       lost: (cause) => lost.inc({ cause }),
     },
     peers: { forwarded: (result) => forwarded.inc({ result }) },
+    notOwner: () => notOwner.inc(),
+    moves: moved,
     register: (registry) => {
       registry.registerMetric(moves);
       registry.registerMetric(handOver);
       registry.registerMetric(renew);
       registry.registerMetric(lost);
       registry.registerMetric(forwarded);
+      registry.registerMetric(notOwner);
       registry.registerMetric(states);
     },
   };
