@@ -1,12 +1,8 @@
 import type { Command } from 'commander';
 import { shardOf } from '../../src/actors/shard.ts';
 import { ConfigError, type Environment } from '../../src/config.ts';
-import { readRedisConfig } from '../config.ts';
 import type { LeaseServer } from '../placement/lease-server.ts';
 import { isLeaving, type Member, type MemberBoard, type Order } from '../placement/members.ts';
-import { connectRedis, createRedis } from '../redis/client.ts';
-import { redisLeases } from '../redis/redis-leases.ts';
-import { redisMembers } from '../redis/redis-members.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -57,21 +53,6 @@ function asSentence(error: unknown): never {
   if (error instanceof ConfigError) throw error;
   const why = error instanceof Error ? error.message : String(error);
   throw new ConfigError(`Redis did not do it (${why}): see whether it runs and may be written to, and try again.`);
-}
-
-/** A view over Redis. ConfigError where it cannot be reached. */
-export async function openRedisView(env: Environment): Promise<ClusterView & AsyncDisposable> {
-  const { redisUrl, placement } = readRedisConfig(env);
-  const redis = createRedis(redisUrl, () => {});
-  if (!(await connectRedis(redis))) {
-    redis.disconnect();
-    throw new ConfigError('Set REDIS_URL to the Redis of the cluster: nothing answers there.');
-  }
-  return {
-    board: redisMembers(redis, placement),
-    leases: redisLeases(redis, placement),
-    [Symbol.asyncDispose]: async () => redis.disconnect(),
-  };
 }
 
 async function status({ board, leases }: ClusterView): Promise<string> {
