@@ -350,9 +350,9 @@ await describeOnCassandra('cluster verify', (address) => {
 
   test.for([
     [['0193a000-0000-7000-8000-000000000001'], 2, /There is no ledger .*: check the id and CASSANDRA_KEYSPACE/],
-    [['PO-1'], 1, /A ledger id is a UUID in lower case/],
-    [[], 1, /Give either a ledger id or --all/],
-    [['0193a000-0000-7000-8000-000000000001', '--all'], 1, /Give either a ledger id or --all/],
+    [['PO-1'], 2, /A ledger id is a UUID in lower case/],
+    [[], 2, /Give either a ledger id or --all/],
+    [['0193a000-0000-7000-8000-000000000001', '--all'], 2, /Give either a ledger id or --all/],
   ] as const)('%o ends with a sentence', async ([args, code, sentence]) => {
     expect(await runCli(env, ['cluster', 'verify', ...args])).toEqual({
       code,
