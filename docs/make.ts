@@ -1,25 +1,27 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { configTable } from '../src/config.ts';
+import { clusterConfigTable } from '../cluster/config-table.ts';
+import { type ConfigVariable, configTable } from '../src/config.ts';
 import { openApiDocument } from '../src/rpc/openapi.ts';
 import { type ApiDocument, apiPage } from './api-page.ts';
 
 /** Writes what the documentation repeats from the code into it: `node docs/make.ts`. A test fails where it was not run. */
-const tableMark = /<!-- configuration table -->[\s\S]*?(?=\n## |$)/;
+const tables: ReadonlyMap<string, readonly ConfigVariable[]> = new Map([
+  ['configuration table', configTable],
+  ['cluster configuration table', clusterConfigTable],
+]);
 
-export function withConfigTable(page: string): string {
-  const rows = configTable.map(
-    ({ name, default: otherwise, meaning }) => `| \`${name}\` | ${otherwise} | ${meaning} |`,
-  );
-  const table = [
-    '<!-- configuration table -->',
-    '',
-    '| variable | default | meaning |',
-    '|---|---|---|',
-    ...rows,
-    '',
-  ].join('\n');
-  return page.replace(tableMark, () => table);
+/** The page with every table of variables as the code has it: each stands from its mark to the next heading. */
+export function withConfigTables(page: string): string {
+  return page.replace(/<!-- ([a-z ]+ table) -->[\s\S]*?(?=\n## |$)/g, (text, name: string) => {
+    const variables = tables.get(name);
+    return variables === undefined ? text : `<!-- ${name} -->\n\n${tableOf(variables)}\n`;
+  });
+}
+
+function tableOf(variables: readonly ConfigVariable[]): string {
+  const rows = variables.map(({ name, default: otherwise, meaning }) => `| \`${name}\` | ${otherwise} | ${meaning} |`);
+  return ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
 /** docs/api.md */
@@ -29,6 +31,6 @@ export function apiText(): string {
 
 if (import.meta.main) {
   const operations = join(import.meta.dirname, 'operations.md');
-  writeFileSync(operations, withConfigTable(readFileSync(operations, 'utf8')));
+  writeFileSync(operations, withConfigTables(readFileSync(operations, 'utf8')));
   writeFileSync(join(import.meta.dirname, 'api.md'), apiText());
 }
