@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Environment, readConfig } from '../../src/config.ts';
@@ -26,6 +26,9 @@ export function temporaryDir(): string {
 export async function runNode(
   options: { readonly env?: Environment; readonly dataDir?: string } = {},
 ): Promise<RunningTestNode> {
+  const cluster = process.env.TEST_CLUSTER_ADDRESSES;
+  if (cluster !== undefined && options.env === undefined && options.dataDir === undefined)
+    return nodeOfCluster(cluster);
   const dataDir = options.dataDir ?? temporaryDir();
   const lines: string[] = [];
   const config = readConfig({
@@ -54,5 +57,25 @@ export async function runNode(
       await stop();
       if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
     },
+  };
+}
+
+/** The cluster that runs beside the whole suite (test/cluster/api), in place of a node of the test's own; it outlives the test. */
+function nodeOfCluster(text: string): RunningTestNode {
+  const { logFiles, ...addresses } = JSON.parse(text) as Pick<
+    RunningTestNode,
+    'base' | 'grpcAddress' | 'opsBase' | 'dataDir'
+  > & { readonly logFiles: readonly string[] };
+  return {
+    ...addresses,
+    get lines() {
+      return logFiles.flatMap((file) =>
+        readFileSync(file, 'utf8')
+          .split('\n')
+          .filter((line) => line.startsWith('{')),
+      );
+    },
+    stop: async () => {},
+    [Symbol.asyncDispose]: async () => {},
   };
 }

@@ -1,9 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterMs } from '../../../cluster/local/ports.ts';
 import { SeededRandom } from '../../simulation/random.ts';
 import type { FaultOutcome } from '../faults/fault.ts';
 import { type FaultKind, faults } from '../faults/kinds.ts';
 import { checkLoad } from '../load/check.ts';
 import { Load } from '../load/load.ts';
+import type { LoadHistory } from '../load/load-history.ts';
 import { makeLoadWorld } from '../load/load-world.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
 import { type CampaignReport, type FaultRecord, reportOf } from './report.ts';
@@ -49,6 +52,7 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     if (at % options.proofEvery === 0)
       proofs.push(proveLedger(cluster, random.pick(cluster.nodes), random.pick(world.ledgers).id, world.buyer.apiKey));
     const outcome = await carryOut(kind);
+    options.tell(`at ${Math.round(beganMs)} to ${Math.round(performance.now())} ms:`);
     records.push({ kind, beganMs, endedMs: performance.now(), outcome });
     const recovered =
       outcome.recoveryMs === undefined ? '' : `, appends again after ${Math.round(outcome.recoveryMs)} ms`;
@@ -71,6 +75,7 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     load.history,
   );
   await world.close();
+  if (checked.violations.length > 0) writeCalls(cluster.dir, load.history);
   return reportOf({
     seed: options.seed,
     records,
@@ -79,4 +84,13 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     checked: { ...checked, violations: [...stuck, ...checked.violations] },
     tookMs: performance.now() - began,
   });
+}
+
+/** Every attempt of every call, a line each, for whoever looks into a violation. */
+function writeCalls(dir: string, history: LoadHistory): void {
+  const lines = history.calls.map(({ name, command, node, begun, ended, beganMs, endedMs, told, words }) => {
+    const { ledgerId, actorId, kind, lane } = command;
+    return JSON.stringify({ name, kind, ledgerId, actorId, lane, node, begun, ended, beganMs, endedMs, told, words });
+  });
+  writeFileSync(join(dir, 'calls.jsonl'), `${lines.join('\n')}\n`);
 }

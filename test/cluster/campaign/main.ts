@@ -6,12 +6,12 @@ import { startCluster } from '../rig/cluster-under-test.ts';
 import { runCampaign } from './campaign.ts';
 
 /**
- * `npm run campaign -- --faults 200 --seed N`: three nodes, Redis and Cassandra of their own, load, faults of every kind, and
+ * `npm run campaign -- --faults 220 --acknowledged 100000 --seed N`: three nodes, Redis and Cassandra of their own, load, faults of every kind, and
  * the history checker. Prints what happens on stderr and a report as JSON on stdout; exit code 1 if anything was violated.
  */
 const { values } = parseArgs({
   options: {
-    faults: { type: 'string', default: '200' },
+    faults: { type: 'string', default: '220' },
     /** Of this kind alone. */
     kind: { type: 'string' },
     seed: { type: 'string' },

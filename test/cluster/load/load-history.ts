@@ -6,7 +6,14 @@ import { type Attempt, HistoryBook, type Told, type ToldEvent } from '../../supp
 /** What an answer was: of an append all of the event is told; of other calls only that they were done, and perhaps to what. */
 export type Answered = Told | { readonly kind: 'done'; readonly masterId: string | null };
 
-export type LoadAttempt = Omit<Attempt, 'told'> & { readonly told: Answered };
+export type LoadAttempt = Omit<Attempt, 'told'> & {
+  readonly told: Answered;
+  /** On the monotonic clock. */
+  readonly beganMs: number;
+  readonly endedMs: number;
+  /** The error's own words, for whoever looks into a violation. */
+  readonly words: string | null;
+};
 
 /** When an append was first acknowledged, on the monotonic clock. */
 export interface Acknowledgement {

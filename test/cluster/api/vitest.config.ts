@@ -1,0 +1,23 @@
+import { defineConfig } from 'vitest/config';
+
+/** The API suite against three nodes: `npm run test:cluster-api`. */
+export default defineConfig({
+  test: {
+    include: ['test/api/**/*.test.ts'],
+    // They start a process of their own, or look into the files of an embedded node.
+    exclude: [
+      'test/api/crash-*.test.ts',
+      'test/api/process-*.test.ts',
+      'test/api/webhook-crash.test.ts',
+      'test/api/tampering.test.ts',
+      'test/api/production.test.ts',
+      'test/api/pack.test.ts',
+      'test/api/append-stream-failures.test.ts',
+    ],
+    globalSetup: ['test/cluster/api/global-setup.ts'],
+    // One node's worth of processor is shared by three nodes and Cassandra.
+    maxWorkers: 1,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+  },
+});

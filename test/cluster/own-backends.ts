@@ -1,0 +1,18 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { cassandraClasspath } from '../../cluster/local/cassandra-jars.ts';
+import type { Backend } from '../support/backends/backend.ts';
+
+const run = promisify(execFile);
+
+/** Whether a cluster may have a Redis and a Cassandra of its own, which it pauses and kills: as processes of this machine. */
+export async function ownBackends(): Promise<Backend<null>> {
+  const began = performance.now();
+  try {
+    await Promise.all([run('redis-server', ['--version']), run('java', ['-version']), cassandraClasspath()]);
+    return { kind: 'there', address: null, startupMs: performance.now() - began, from: 'local processes' };
+  } catch (error) {
+    const [line = ''] = String(error instanceof Error ? error.message : error).split('\n');
+    return { kind: 'missing', reason: line };
+  }
+}
