@@ -53,7 +53,7 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
   }
 
   async receive(): Promise<void> {
-    const body = await readBody(this.request, this.response);
+    const body = await readBody(this.request, this.response, this.call);
     this.#message = await unpackMessage(this.#format, this.header(this.#format.encodingHeader), body);
   }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LedgerError } from '../domain/errors.ts';
 import { limits } from '../limits.ts';
 import { continueIfExpected } from './http-server.ts';
+import type { RunningCall } from './running-call.ts';
 
 const empty = Buffer.alloc(0);
 
@@ -13,9 +14,13 @@ export function hasBody(request: IncomingMessage): boolean {
 
 /**
  * The raw body, of at most requestBodyMaxBytes. Throws `payload_too_large`, as soon as that is known, and `unavailable` if the
- * caller went away meanwhile (nobody hears it).
+ * caller went away meanwhile (nobody hears it) or did not send all of it by the call's deadline.
  */
-export function readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+export function readBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  call: Pick<RunningCall, 'onAbort'> | null,
+): Promise<Buffer> {
   if (!hasBody(request)) return Promise.resolve(empty);
   const max = limits.requestBodyMaxBytes;
   if (Number(request.headers['content-length'] ?? 0) > max) return Promise.reject(tooLarge());
@@ -25,6 +30,7 @@ export function readBody(request: IncomingMessage, response: ServerResponse): Pr
     let length = 0;
     const settle = (finish: () => void): void => {
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      if (call !== null) call.onAbort = null;
       finish();
     };
     const onData = (chunk: Buffer): void => {
@@ -38,6 +44,9 @@ export function readBody(request: IncomingMessage, response: ServerResponse): Pr
       settle(() => resolve(chunks.length === 1 ? (chunks[0] ?? empty) : Buffer.concat(chunks, length)));
     const onGone = (): void =>
       settle(() => reject(new LedgerError('unavailable', 'The request ended before its body.')));
+    const onLate = (): void =>
+      settle(() => reject(new LedgerError('unavailable', 'The request did not arrive in time: nothing was written.')));
+    if (call !== null) call.onAbort = onLate;
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
 }

@@ -67,7 +67,7 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
       });
     }
     if (!hasBody(this.request)) return undefined;
-    return readBody(this.request, this.response).then((body) => {
+    return readBody(this.request, this.response, this.call).then((body) => {
       this.#body = body;
     });
   }

@@ -34,6 +34,8 @@ export class RunningCall implements Call {
   #entropy: Entropy;
   #abort: AbortController | null = null;
   #ended: string | null = null;
+  /** Called at the end of the signal by one who waits for something that may never come; costs less than the signal. */
+  onAbort: (() => void) | null = null;
 
   constructor(
     endpoint: Endpoint,
@@ -81,6 +83,7 @@ export class RunningCall implements Call {
     if (this.#ended !== null) return;
     this.#ended = reason;
     this.#abort?.abort(new Error(reason));
+    this.onAbort?.();
   }
 
   get aborted(): boolean {

@@ -110,6 +110,35 @@ describe('malformed HTTP gets the envelope', () => {
   });
 });
 
+describe('a body that never comes to its end', () => {
+  it.each([
+    ['REST', `/v1/traceledger/master/${masterId}/events`],
+    ['Connect', '/svc.v1.MasterService/AppendEvent'],
+  ])('is answered at the deadline that nothing was written, over %s', async (_name, path) => {
+    let skewMs = 0;
+    await using slow = await startDoorNode({
+      handlers: { 'MasterService.AppendEvent': async () => ({ seq: 1n }) },
+      now: () => Date.now() + skewMs,
+    });
+    const answered = new Promise<string>((resolve) => {
+      const socket = connect(slow.http.port, '127.0.0.1');
+      socket.on('data', (chunk) => {
+        resolve(chunk.toString('latin1'));
+        socket.destroy();
+      });
+      const head = `Host: a\r\nAuthorization: ${bearer.authorization}\r\nContent-Type: application/json\r\nContent-Length: 90`;
+      socket.write(`POST ${path} HTTP/1.1\r\n${head}\r\n\r\n{"event_type"`);
+    });
+    await expect.poll(() => slow.pipeline.running.size).toBe(1);
+    skewMs = limits.callTimeoutMs + 1;
+    const answer = await answered;
+    expect(answer).toContain(' 503 ');
+    expect(answer).toMatch(/"unavailable"|"reason":"unavailable"/);
+    expect(answer).toContain('nothing was written');
+    await expect.poll(() => slow.pipeline.running.size).toBe(0);
+  });
+});
+
 describe('credentials sent twice', () => {
   it.each([
     [
