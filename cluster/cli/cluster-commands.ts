@@ -45,6 +45,15 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
       .description(description)
       .argument('<node>', 'node id')
       .action(run((view, node) => giveOrder(view, node, order)));
+  cluster
+    .command('rotate-authority')
+    .description('Make the private key in FILE the authority of the cluster, whose nodes are stopped.')
+    .argument('<file>', 'Ed25519 private key, PEM (ledger-trust keygen)')
+    .action(async (file: string) => {
+      const { rotateClusterAuthority } = await import('./rotate-authority.ts');
+      await using view = await terminal.open(terminal.env);
+      terminal.print(`${await rotateClusterAuthority(terminal.env, file, view.board)}\n`);
+    });
   return cluster;
 }
 

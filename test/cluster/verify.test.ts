@@ -1,6 +1,10 @@
-import { rmSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type cassandra from 'cassandra-driver';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rotateClusterAuthority } from '../../cluster/cli/rotate-authority.ts';
+import type { Member, MemberBoard } from '../../cluster/placement/members.ts';
 import { names } from '../../src/domain/projection.ts';
 import type { CassandraSettings } from '../../src/store/cassandra/settings.ts';
 import { dropKeyspace, makeKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
@@ -280,6 +284,7 @@ await describeOnCassandra('cluster verify', (address) => {
     CASSANDRA_KEYSPACE: settings.keyspace,
     CASSANDRA_ALLOW: [...settings.allow].join(','),
   };
+  const dataDir = temporaryDir();
   const scenes = new Map<string, Scene>();
   const verify = async (...args: string[]) => {
     const { code, out, err } = await runCli(env, ['cluster', 'verify', '--json', ...args]);
@@ -292,7 +297,6 @@ await describeOnCassandra('cluster verify', (address) => {
   };
 
   beforeAll(async () => {
-    const dataDir = temporaryDir();
     const copied = () => runCli({ ...env, DATA_DIR: dataDir }, ['copy', '--from', 'lmdb', '--to', 'cassandra']);
     await makeKeyspace(settings);
     {
@@ -307,7 +311,6 @@ await describeOnCassandra('cluster verify', (address) => {
       for (const { order } of scenes.values()) await grant(node.base, order, delegate);
     }
     expect(await copied()).toMatchObject({ code: 0, err: '' });
-    rmSync(dataDir, { recursive: true, force: true });
     expect(await verify('--all')).toMatchObject({ code: 0, verdict: 'good', findings: [] });
     await withClient(settings, async (client) => {
       for (const { name, change } of damages) {
@@ -316,7 +319,10 @@ await describeOnCassandra('cluster verify', (address) => {
       }
     });
   }, 120_000);
-  afterAll(() => dropKeyspace(settings));
+  afterAll(async () => {
+    rmSync(dataDir, { recursive: true, force: true });
+    await dropKeyspace(settings);
+  });
 
   test.for(damages)('of one ledger finds: $name', async ({ name, found, byAll }) => {
     const ledgerId = scenes.get(name)?.order.ledgerId ?? '';
@@ -377,6 +383,40 @@ await describeOnCassandra('cluster verify', (address) => {
       code: 0,
       verdict: 'good',
       projections_outstanding: 0,
+    });
+  });
+
+  test('the authority is rotated once all nodes are stopped, and a start that nobody signed is found', async () => {
+    const file = join(dataDir, 'next.pem');
+    writeFileSync(file, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    const keys = { ...env, AUTHORITY_KEY_FILE: join(dataDir, 'authority.pem') };
+    const boardOf = (members: readonly Member[]): MemberBoard => {
+      return { announce: async () => {}, withdraw: async () => {}, order: async () => {}, list: async () => members };
+    };
+    const serving = { id: 'node-1', address: 'a:1', startedAt: '', shardCount: 4, draining: false, order: null };
+    await expect(rotateClusterAuthority(keys, file, boardOf([serving]))).rejects.toThrow(
+      'Stop all nodes first (node-1)',
+    );
+    await expect(rotateClusterAuthority(env, file, boardOf([]))).rejects.toThrow(
+      'Set AUTHORITY_KEY_FILE to the key in use',
+    );
+    const told = await rotateClusterAuthority(keys, file, boardOf([]));
+    expect(told).toMatch(
+      /^svc:authority#key-2 \(fingerprint [0-9a-f]{64}\) is the authority from .* Start the nodes with/,
+    );
+    expect(await rotateClusterAuthority(keys, file, boardOf([]))).toBe(told);
+    const { order } = scenes.get('nothing') ?? {};
+    expect(await verify(order?.ledgerId ?? '')).toMatchObject({ code: 0, findings: [] });
+    await withClient(settings, async (client) => {
+      const where = "WHERE kind = 'authority' AND id = 'keys'";
+      const stored = String((await client.execute(`SELECT value FROM record ${where}`)).first()?.value);
+      const forged = stored.replace(/"startSig":".{4}/, '"startSig":"AAAA');
+      expect(forged).not.toBe(stored);
+      const set = (value: string) => client.execute(`UPDATE record SET value = ? ${where}`, [value], { prepare: true });
+      await set(forged);
+      const { code, findings } = await verify(order?.ledgerId ?? '');
+      expect({ code, types: findings.map(({ type }) => type) }).toEqual({ code: 1, types: ['invalid_authority_key'] });
+      await set(stored);
     });
   });
 
