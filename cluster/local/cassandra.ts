@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import cassandra from 'cassandra-driver';
 import { type CassandraNodePlan, evenTokens, writeCassandraFiles } from './cassandra-files.ts';
@@ -45,8 +47,8 @@ export interface LocalCassandra extends AsyncDisposable {
 export async function startCassandra(options: LocalCassandraOptions): Promise<LocalCassandra> {
   const began = performance.now();
   const classpath = await cassandraClasspath();
-  const [free = 0, storagePort = 0] = await freePorts(2);
-  const port = options.port ?? free;
+  const [port = 0] = options.port === undefined ? await freePorts(1) : [options.port];
+  const storagePort = await storagePortOf(options.dir);
   const addresses = Array.from({ length: options.nodes }, (_, index) => `127.0.0.${index + 1}`);
   const tokens = evenTokens(options.nodes);
   const start = async (address: string, index: number): Promise<LocalCassandraNode> => {
@@ -80,6 +82,16 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
   };
 }
 
+/** Nodes know each other by address and storage port, so data that is there is used again on the port that it was made on. */
+async function storagePortOf(dir: string): Promise<number> {
+  const file = join(dir, 'storage-port');
+  if (existsSync(file)) return Number(await readFile(file, 'utf8'));
+  const [free = 0] = await freePorts(1);
+  await mkdir(dir, { recursive: true });
+  await writeFile(file, String(free));
+  return free;
+}
+
 async function startNode(
   plan: CassandraNodePlan,
   classpath: string,
@@ -102,6 +114,9 @@ async function startNode(
     `-Dcassandra.storagedir=${plan.dir}`,
     '-Dcassandra.skip_wait_for_gossip_to_settle=0',
     '-Dcassandra.ring_delay_ms=0',
+    // A pull of the schema that failed, as on a busy machine while all start, is otherwise tried again after a minute.
+    '-Dcassandra.schema_pull_interval_ms=3000',
+    '-Dcassandra.shutdown_announce_in_ms=0',
     '-Djava.net.preferIPv4Stack=true',
     '-cp',
     classpath,
