@@ -41,6 +41,11 @@ export class Pace {
     this.#savedAt = parts.processorMs();
   }
 
+  /** Whether background work is held back, as of the last time that it asked. */
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
   /** Events were written to a ledger. */
   committed(events: number): void {
     this.#events += events;

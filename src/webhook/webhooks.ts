@@ -18,6 +18,7 @@ import type { Poster } from './http-post.ts';
 import { NewestSeqs } from './newest-seqs.ts';
 import { Pace, type PaceParts } from './pace.ts';
 import { Sender } from './sender.ts';
+import { Tide } from './tide.ts';
 import { Watches } from './watches.ts';
 import type { WebhookMeter } from './webhook-meter.ts';
 
@@ -51,23 +52,26 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   readonly #follower: Follower;
   readonly #sender: Sender;
   readonly #pace: Pace;
+  readonly #tide: Tide;
   readonly #newest: NewestSeqs;
   #stopped = false;
 
   constructor(parts: WebhookParts) {
     this.#parts = parts;
     const { ledgers, records, clock, log, reading } = parts;
-    const deliveries = deliveriesIn(records);
     const mayRead = (actorId: string, ledgerId: string, masterId: string | null) =>
       mayReadEvent(reading, actorId, ledgerId, masterId);
     const mine = (id: string) => parts.mine(id);
     this.#subscriptions = subscriptionsIn(records);
     this.#pace = new Pace(parts);
+    this.#tide = new Tide({ clock, isBusy: () => this.#pace.isBusy });
+    const riding = this.#tide.riding(records);
+    const deliveries = deliveriesIn(riding);
     this.#newest = new NewestSeqs(() => clock.now());
     this.#watches = new Watches(ledgers, (ledgerId) => this.#follower.wake(ledgerId));
     this.#follower = new Follower({
       ledgers,
-      cursors: cursorsIn(records),
+      cursors: cursorsIn(riding),
       deliveries,
       watches: this.#watches,
       pace: this.#pace,
@@ -121,6 +125,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   }
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
+    this.#tide.committed();
     this.#pace.committed(entries.length);
     this.#newest.note(ledgerId, entries.at(-1)?.seq ?? 0);
     this.#watches.learn(ledgerId, entries);
