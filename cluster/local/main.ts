@@ -19,7 +19,8 @@ interface UpOptions {
 const stopping = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   process.once(signal, () => {
-    stopping.abort(new StartError('Stopped while starting.'));
+    say('Stopping.');
+    stopping.abort();
     process.once(signal, () => process.exit(FAILED));
   });
 const stopped = new Promise<void>((resolve) => stopping.signal.addEventListener('abort', () => resolve()));
@@ -51,6 +52,7 @@ try {
   await program.parseAsync(process.argv.slice(2), { from: 'user' });
   process.exit();
 } catch (error) {
+  if (error === stopping.signal.reason) process.exit();
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : USAGE);
   const known = error instanceof StartError || error instanceof ConfigError || !(error instanceof Error);
   say(
@@ -81,7 +83,6 @@ async function up(options: UpOptions): Promise<void> {
         if (!stopping.signal.aborted) say(`${id} has ended; the others go on. Its log: ${logFile}`);
       });
     await stopped;
-    say('Stopping.');
   } finally {
     if (options.dir === undefined) rmSync(dir, { recursive: true, force: true });
   }

@@ -3,9 +3,8 @@ import { defineConfig } from 'vitest/config';
 /** `npm run test:docker`: what needs a container engine, and the contract suite on the backends that it runs. */
 export default defineConfig({
   test: {
-    root: '.',
     include: ['test/docker/*.docker.ts', 'test/contract/cassandra-*.test.ts', 'test/unit/cluster-redis.test.ts'],
-    globalSetup: ['test/docker/engine.ts', 'test/support/backends/global-setup.ts'],
+    globalSetup: ['test/support/backends/global-setup.ts'],
     // Here nothing is skipped.
     env: { REQUIRE_BACKENDS: '1' },
     // One after the other: several Cassandras at once are more than a small machine has memory for.
