@@ -1,11 +1,13 @@
+import type { KeyObject } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Environment, readConfig } from '../config.ts';
+import { ConfigError, type Environment, readConfig } from '../config.ts';
 import { isoTime } from '../domain/time.ts';
 import { authorityKey, authorityKeyName, readNodeKeys } from '../node-keys.ts';
 import { authorityFingerprint, publicKeyOf, readAuthorityKeys, rotateAuthority } from '../service/authority.ts';
 import { openLmdb } from '../store/lmdb/open.ts';
 import { systemClock } from '../system.ts';
+import { CliError } from './terminal.ts';
 
 /**
  * `ledger-trust authority rotate FILE`: makes the key in FILE the authority of the (stopped) node's store. Its start is signed by the key in use.
@@ -13,7 +15,7 @@ import { systemClock } from '../system.ts';
  */
 export async function rotate(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
-  const next = authorityKey(file);
+  const next = nextKey(file);
   await using stores = await openLmdb({ dataDir: config.dataDir, now: () => systemClock.now(), onFatal: () => {} });
   const known = (await readAuthorityKeys(stores.records)).at(-1);
   const record =
@@ -26,4 +28,16 @@ export async function rotate(env: Environment, file: string): Promise<string> {
   writeFileSync(`${own}.next`, next.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600, flush: true });
   renameSync(`${own}.next`, own);
   return `${told} The key is kept in ${own}.`;
+}
+
+/** The file was given as an argument, so its mistakes are told of that and not of a variable. */
+function nextKey(file: string): KeyObject {
+  try {
+    return authorityKey(file);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new CliError(
+      `${file} must be an Ed25519 private key in PKCS#8 PEM that you may read: \`ledger-trust keygen --out NEW.pem\` makes one.`,
+    );
+  }
 }

@@ -149,7 +149,9 @@ describe('a node with a past', () => {
 
   test('its authority is rotated: the old seals stand, the start of the new key is signed by the old one', async () => {
     for (const wrong of ['/no/key.pem', env.SECRETS_KEY_FILE]) {
-      expect(await cli('authority', 'rotate', wrong)).toMatchObject({ code: 1, stdout: '' });
+      const refused = await cli('authority', 'rotate', wrong);
+      expect(refused).toMatchObject({ code: 1, stdout: '' });
+      expect(refused.stderr).toMatch(new RegExp(`^ledger-trust: ${wrong} must be [^\\n]+\\n$`));
     }
     const rotated = await cli('authority', 'rotate', second);
     expect(rotated).toMatchObject({ code: 0, stderr: '' });
