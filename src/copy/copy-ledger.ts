@@ -56,8 +56,9 @@ async function attemptCopy(
   if (standing !== null && standing.seq > head.seq) return reach(head.seq + 1);
   // Also completes the projections of the newest batch, should the copy have been broken off before.
   const claim = await target.claim(ledgerId);
-  if (claim.head?.seq !== standing?.seq || claim.head?.hash !== standing?.hash)
-    throw new CopyRefused(`Ledger ${ledgerId} is being written to in the target: stop its nodes, and copy again.`);
+  // What an earlier attempt had sent may have landed just before.
+  await checkStanding(source, target, ledgerId, head, claim.head);
+  if (claim.head !== null && claim.head.seq > head.seq) return reach(head.seq + 1);
   const first = (claim.head?.seq ?? -1) + 1;
   reach(first);
   let before = first === 0 ? null : await eventAt(source, ledgerId, first - 1);

@@ -106,7 +106,8 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     before = await readAll(node.base, world);
     const audit = await done(node.base, 'GET', '/v1/audit/access?limit=1000', { headers: world.order.buyer.bearer });
     history = audit.rows('access_events');
-    await makeKeyspace(settings);
+    // The longest ledger takes two buckets.
+    await makeKeyspace(settings, 64);
     const served = await copy();
     expect(served).toMatchObject({
       code: 1,
@@ -147,7 +148,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     const read = () =>
       withClient(settings, async (client) => {
         const found = await client.execute(
-          'SELECT head_hash FROM ledger_event WHERE ledger_id = ? AND bucket = 0 LIMIT 1',
+          'SELECT head_hash FROM ledger_event WHERE ledger_id = ? AND bucket = 1 LIMIT 1',
           params,
           { prepare: true },
         );
@@ -155,7 +156,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
       });
     const set = (hash: string) =>
       withClient(settings, (client) =>
-        client.execute('UPDATE ledger_event SET head_hash = ? WHERE ledger_id = ? AND bucket = 0', [hash, ...params], {
+        client.execute('UPDATE ledger_event SET head_hash = ? WHERE ledger_id = ? AND bucket = 1', [hash, ...params], {
           prepare: true,
         }),
       );
