@@ -33,6 +33,11 @@ test('nothing but what the service needs to run is in it', async () => {
   for (const name of ['test', 'vitest', 'typescript', '.git', 'data']) expect(inside.split('\n')).not.toContain(name);
 });
 
+test('its description and documentation are in it', async () => {
+  for (const path of ['/docs', '/openapi.json', '/v1/legal/terms'])
+    expect((await fetch(`${base}${path}`)).status, path).toBe(200);
+});
+
 test('it plays the whole story by itself', async () => {
   const story = await (await fetch(`${base}/v1/sandbox/run`)).text();
   expect(story.trim().split('\n').at(-1)).toMatch(/^[1-9]\d* passed, 0 failed$/);
