@@ -21,8 +21,8 @@ const retryMs = 1_000;
  */
 const recordedTogetherMax = 16;
 const recordedWithinMs = 50;
-/** Main thread, measured: body, signatures, request, answer, record. */
-const sendCostMs = 0.2;
+/** Main thread, measured: body, signatures, request, answer, record, and its part of reading what comes next. */
+const sendCostMs = 0.3;
 
 export interface SenderParts {
   readonly deliveries: Deliveries;
