@@ -88,7 +88,7 @@ export const scale: Fault = async ({ cluster, load }) => {
   const failedBefore = load.history.failed.length;
   const size = cluster.nodes.length;
   const before = await cluster.owners();
-  for (let n = 0; n < size; n++) await cluster.grow();
+  await cluster.grow(size);
   const grownMs = await cluster.untilBalanced(balancedMaxMs);
   const after = await cluster.owners();
   const moved = [...after].filter(([shard, owner]) => before.get(shard) !== owner).length;

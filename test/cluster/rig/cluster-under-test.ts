@@ -42,8 +42,8 @@ export interface ClusterUnderTest extends AsyncDisposable {
   readonly dir: string;
   /** The trust anchor document of its authority, known to verifiers from elsewhere than the nodes. */
   readonly anchorFile: string;
-  /** Lays one more node out, and starts it. */
-  grow(): Promise<NodeUnderTest>;
+  /** Lays more nodes out, and starts them together. */
+  grow(count: number): Promise<void>;
   /** Stops the newest node by SIGTERM and takes it off. */
   shrink(): Promise<void>;
   /** Starts Redis again where it was, with nothing in it. */
@@ -117,11 +117,11 @@ async function start(options: ClusterOptions, dir: string, stack: AsyncDisposabl
     anchorFile: join(dir, anchorName),
     owners,
     shardOf: (ledgerId) => shardOf(ledgerId, shardCount),
-    async grow() {
-      const node = await layOut();
-      await node.start();
-      nodes.push(node);
-      return node;
+    async grow(count) {
+      const grown: NodeUnderTest[] = [];
+      for (let n = 0; n < count; n++) grown.push(await layOut());
+      await Promise.all(grown.map((node) => node.start()));
+      nodes.push(...grown);
     },
     async shrink() {
       const node = nodes.pop();
