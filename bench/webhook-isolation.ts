@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { DeliveryRecord } from '../src/service/delivery-record.ts';
 import { openWebhookNode } from './webhook-node.ts';
 import { Receivers } from './webhook-receiver-process.ts';
 import type { ReceiverKind } from './webhook-receivers.ts';
@@ -20,7 +21,12 @@ export interface IsolationRun {
   readonly rssMibMax: number;
   readonly cpuUsPerDelivery: number;
   /** Of each sick receiver: what reached it and how its deliveries stand. */
-  readonly sick: readonly object[];
+  readonly sick: readonly SickReport[];
+}
+
+export interface SickReport extends Record<DeliveryRecord['status'], number> {
+  readonly kind: ReceiverKind;
+  readonly received: number;
 }
 
 /** Events to 17 healthy receivers, alone or beside two dead ones and a slow one. */
@@ -55,7 +61,7 @@ export async function isolationRun(events: number, besideSick: boolean): Promise
   const { user, system } = process.cpuUsage(cpuBefore);
   const healthy = reports.filter(({ kind }) => kind === 'healthy');
   const deliveredSeconds = (Math.max(...healthy.map(({ lastAtMs }) => lastAtMs)) - started) / 1_000;
-  const told: object[] = [];
+  const told: SickReport[] = [];
   for (const [at, { kind, received }] of reports.entries()) {
     if (kind !== 'healthy') told.push({ kind, received, ...(await node.statuses(ids[at] ?? '')) });
   }

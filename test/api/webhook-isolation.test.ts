@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { isolationRun } from '../../bench/webhook-isolation.ts';
+
+/** A thirtieth of what `node bench/webhooks.ts` sends. */
+const events = 300;
+const slowdownMax = 2;
+/** 17 windows of 128 deliveries that answer quickly, and 3 of 32 that do not, while the next window is being read. */
+const heldMax = 2 * (17 * 128 + 3 * 32);
+/** Other programs run on the machine: time is what the best of so many pairs needs. */
+const pairsMax = 4;
+
+test('over real connections, 17 healthy receivers get all in order within twice the time while 2 are dead and 1 is slow', async () => {
+  const slowdowns: number[] = [];
+  do {
+    const alone = await isolationRun(events, false);
+    const beside = await isolationRun(events, true);
+    for (const run of [alone, beside]) {
+      expect(run.inOrder).toBe(true);
+      expect(run.heldDeliveriesMax).toBeLessThanOrEqual(heldMax);
+    }
+    const [dead, deadToo, slow] = beside.sick;
+    for (const one of [dead, deadToo])
+      expect(one).toMatchObject({ kind: 'dead', received: 0, PENDING: events, DELIVERED: 0, FAILED: 0 });
+    expect(slow).toMatchObject({ kind: 'slow', FAILED: 0 });
+    slowdowns.push(beside.deliveredSeconds / alone.deliveredSeconds);
+  } while (Math.min(...slowdowns) > slowdownMax && slowdowns.length < pairsMax);
+  expect(Math.min(...slowdowns)).toBeLessThanOrEqual(slowdownMax);
+}, 240_000);
