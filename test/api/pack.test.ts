@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runNode } from '../support/running-node.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -36,6 +37,8 @@ const error = await client.getHealth().catch((thrown) => thrown);
 console.log(error instanceof LedgerTrustError, error.code);
 await client.close();
 `;
+/** What the README shows of the client. */
+const shown = /<!-- client -->\n```ts\n(.*?)```/s.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1] ?? '';
 
 describe('the package', () => {
   beforeAll(async () => {
@@ -60,6 +63,7 @@ describe('the package', () => {
 
   it.each(['nodenext', 'bundler'])('has types for a project with %s resolution', async (moduleResolution) => {
     writeFileSync(join(dir, 'use.ts'), typed);
+    writeFileSync(join(dir, 'shown.ts'), shown);
     const compilerOptions = {
       target: 'es2024',
       lib: ['es2024', 'esnext.disposable'],
@@ -70,7 +74,7 @@ describe('the package', () => {
       types: ['node'],
       typeRoots: [join(root, 'node_modules', '@types')],
     };
-    writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use.ts'] }));
+    writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use.ts', 'shown.ts'] }));
     const tsc = join(root, 'node_modules', '.bin', 'tsc');
     await expect(run(tsc, ['-p', dir], inProject)).resolves.toMatchObject({ stdout: '' });
   });
@@ -79,6 +83,14 @@ describe('the package', () => {
     writeFileSync(join(dir, 'use.mjs'), plain);
     const { stdout } = await run(process.execPath, ['use.mjs'], inProject);
     expect(stdout).toBe('true connection_lost\n');
+  });
+
+  it('does what the README shows', async () => {
+    await using node = await runNode();
+    writeFileSync(join(dir, 'shown.ts'), shown);
+    const { stdout } = await run(process.execPath, ['shown.ts'], { ...inProject, env: { ...env, BASE: node.base } });
+    // A development node publishes no key for its own seals.
+    expect(stdout).toBe('4 incomplete\n');
   });
 
   it('brings the command ledger-trust', async () => {
