@@ -1,26 +1,19 @@
 import type { Clock } from '../actors/clock.ts';
-import { nextAttemptMs } from '../domain/delivery-schedule.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Log } from '../log.ts';
 import type { Deliveries } from '../service/deliveries.ts';
 import type { DeliveryRecord } from '../service/delivery-record.ts';
 import type { PendingDelivery } from '../service/due-deliveries.ts';
 import type { SubscriptionRecord } from '../service/subscription-record.ts';
-import { type AttemptOutcome, afterAttempt } from './attempt.ts';
-import { recordAttempt } from './attempt-recording.ts';
+import type { AttemptOutcome } from './attempt.ts';
+import { AttemptRecorder } from './attempt-recording.ts';
 import type { Pace } from './pace.ts';
-import { type AttemptMade, type Lane, SendQueue } from './send-queue.ts';
+import { type Lane, SendQueue } from './send-queue.ts';
 import { passedByCursor, windowOf } from './send-window.ts';
 import { Targets, type Took } from './targets.ts';
 
 /** After a failure of the store. */
 const retryMs = 1_000;
-/**
- * Attempts of a lane that were answered well are recorded together, so many or after so long, or when the lane has nothing more to send. As
- * many again may be on their way to the store: what a crash may repeat.
- */
-const recordedTogetherMax = 16;
-const recordedWithinMs = 50;
 /** Main thread, measured: body, signatures, request, answer, record, and its part of reading what comes next. */
 const sendCostMs = 0.3;
 
@@ -53,6 +46,7 @@ export class Sender {
   readonly #parts: SenderParts;
   readonly #queues = new Map<string, SendQueue>();
   readonly #targets = new Targets<Lane>();
+  readonly #recorder: AttemptRecorder;
   readonly #underWay = new Set<Promise<void>>();
   #held = 0;
   #isResting = false;
@@ -60,6 +54,14 @@ export class Sender {
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
+    this.#recorder = new AttemptRecorder({
+      deliveries: parts.deliveries,
+      clock: parts.clock,
+      log: parts.log,
+      isStopped: () => this.#stopped,
+      track: (work) => this.#track(work),
+      recorded: (queue, deliveryId, wakeAtMs) => this.#recorded(queue, deliveryId, wakeAtMs),
+    });
   }
 
   /** Deliveries in memory. */
@@ -85,7 +87,7 @@ export class Sender {
     this.#queues.delete(subscriptionId);
     queue.silence();
     for (const lane of queue.lanes.values()) {
-      this.#record(lane);
+      this.#recorder.record(lane);
       for (const { delivery } of lane.waiting) queue.held.delete(delivery.id);
       this.#held -= lane.waiting.length;
       lane.waiting.length = 0;
@@ -97,7 +99,7 @@ export class Sender {
     this.#stopped = true;
     for (const queue of this.#queues.values()) {
       queue.silence();
-      for (const lane of queue.lanes.values()) this.#record(lane);
+      for (const lane of queue.lanes.values()) this.#recorder.record(lane);
     }
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
@@ -176,7 +178,7 @@ export class Sender {
     const pending = lane.waiting.shift();
     if (pending === undefined) {
       // Dropped while it waited for its turn.
-      this.#record(lane);
+      this.#recorder.record(lane);
       this.#targets.done(queue.origin, lane, 'not_asked');
       return;
     }
@@ -193,51 +195,18 @@ export class Sender {
     if (outcome?.verdict === 'gone') this.#track(this.#parts.gone(queue.subscription.id));
     this.#dispatch();
     lane.unrecorded.push({ pending, outcome, endedMs: this.#parts.clock.now() });
-    await this.#recordInTime(lane, outcome?.verdict === 'delivered');
+    await this.#recorder.inTime(lane, outcome?.verdict === 'delivered');
     lane.isSending = false;
     if (lane.waiting.length > 0) this.#targets.ready(queue.origin, lane);
     else queue.lanes.delete(lane.key);
     this.#dispatch();
   }
 
-  /** What may wait is recorded with what comes behind it; the lane waits where too much would run ahead of its records. */
-  async #recordInTime(lane: Lane, mayWait: boolean): Promise<void> {
-    const isLast = lane.waiting.length === 0 || this.#stopped;
-    if (isLast || (!mayWait && lane.recording === null)) return this.#record(lane);
-    if (lane.unrecorded.length < recordedTogetherMax) {
-      lane.stopTimer ??= this.#parts.clock.after(recordedWithinMs, () => this.#record(lane));
-      return;
-    }
-    await lane.recording;
-    this.#record(lane);
-  }
-
-  /** Begins to record what a lane's attempts came to. */
-  #record(lane: Lane): void {
-    lane.stopTimer?.();
-    lane.stopTimer = null;
-    if (lane.unrecorded.length === 0) return;
-    const settled = lane.unrecorded.splice(0).map((made) => this.#settle(lane.queue, made));
-    for (const one of settled) this.#track(one);
-    const recording = Promise.allSettled([lane.recording, ...settled]).then(() => {
-      if (lane.recording === recording) lane.recording = null;
-    });
-    lane.recording = recording;
-  }
-
-  async #settle(queue: SendQueue, { pending, outcome, endedMs }: AttemptMade): Promise<void> {
-    const { clock } = this.#parts;
-    if (outcome === null) {
-      this.#setAlarm(queue, clock.now() + retryMs);
-    } else {
-      const next = nextAttemptMs(pending.delivery.attempts + 1, endedMs);
-      const changed = afterAttempt(pending.delivery, outcome, endedMs, next);
-      const recorded = await recordAttempt(this.#parts, pending, changed, () => this.#stopped);
-      if (queue.isLoading) queue.recordedMeanwhile.add(pending.delivery.id);
-      if (!recorded) this.#setAlarm(queue, clock.now() + retryMs);
-      if (changed.nextAttemptAt !== null) this.#setAlarm(queue, Date.parse(changed.nextAttemptAt));
-    }
-    queue.held.delete(pending.delivery.id);
+  /** An attempt's record stands, or could not be written; `wakeAtMs`: when to look at its delivery again. */
+  #recorded(queue: SendQueue, deliveryId: string, wakeAtMs: number | null): void {
+    if (queue.isLoading) queue.recordedMeanwhile.add(deliveryId);
+    if (wakeAtMs !== null) this.#setAlarm(queue, wakeAtMs);
+    queue.held.delete(deliveryId);
     this.#held -= 1;
     this.#refill(queue);
   }
