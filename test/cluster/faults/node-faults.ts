@@ -88,7 +88,7 @@ export const scale: Fault = async ({ cluster, load }) => {
   const failedBefore = load.history.failed.length;
   const size = cluster.nodes.length;
   const before = await cluster.owners();
-  await cluster.grow(size);
+  await Promise.all(Array.from({ length: size }, () => cluster.grow()));
   const grownMs = await cluster.untilBalanced(balancedMaxMs);
   const after = await cluster.owners();
   const moved = [...after].filter(([shard, owner]) => before.get(shard) !== owner).length;

@@ -42,8 +42,8 @@ export interface ClusterUnderTest extends AsyncDisposable {
   readonly dir: string;
   /** The trust anchor document of its authority, known to verifiers from elsewhere than the nodes. */
   readonly anchorFile: string;
-  /** Lays more nodes out, and starts them together. */
-  grow(count: number): Promise<void>;
+  /** Lays one more node out, and starts it. */
+  grow(): Promise<NodeUnderTest>;
   /** Stops the newest node by SIGTERM and takes it off. */
   shrink(): Promise<void>;
   /** Starts Redis again where it was, with nothing in it. */
@@ -93,8 +93,10 @@ async function start(options: ClusterOptions, dir: string, stack: AsyncDisposabl
   const nodes: NodeUnderTest[] = [];
   const all: NodeUnderTest[] = [];
   stack.defer(async () => void (await Promise.all(all.map((node) => node[Symbol.asyncDispose]()))));
+  let laidOut = 0;
   const layOut = async () => {
-    const node = await layOutNode({ id: `node-${all.length + 1}`, dir, redisPort, env });
+    laidOut += 1;
+    const node = await layOutNode({ id: `node-${laidOut}`, dir, redisPort, env });
     all.push(node);
     return node;
   };
@@ -117,11 +119,11 @@ async function start(options: ClusterOptions, dir: string, stack: AsyncDisposabl
     anchorFile: join(dir, anchorName),
     owners,
     shardOf: (ledgerId) => shardOf(ledgerId, shardCount),
-    async grow(count) {
-      const grown: NodeUnderTest[] = [];
-      for (let n = 0; n < count; n++) grown.push(await layOut());
-      await Promise.all(grown.map((node) => node.start()));
-      nodes.push(...grown);
+    async grow() {
+      const node = await layOut();
+      await node.start();
+      nodes.push(node);
+      return node;
     },
     async shrink() {
       const node = nodes.pop();
