@@ -41,7 +41,7 @@ export function addClusterVerify(cluster: Command, terminal: Terminal): void {
 }
 
 function sentenceOf(error: unknown): string {
-  if (error instanceof LedgerError)
+  if (error instanceof LedgerError && (error.code === 'unavailable' || error.code === 'overloaded'))
     return 'Cassandra does not answer: not everything was checked; try again when it does.';
   return error instanceof Error ? error.message : String(error);
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { progressBar } from '../../src/cli/progress-bar.ts';
 import { CliError, type Terminal } from '../../src/cli/terminal.ts';
 import { readAuthorityDocument } from '../../src/cli/verify-input.ts';
-import { authorityKeysOf } from '../../src/client/key-source.ts';
+import { type AuthorityKeys, authorityKeysOf } from '../../src/client/key-source.ts';
 import { type ScrubParts, scrubLedger } from '../../src/scrub/scrub-ledger.ts';
 import { type StoreScrub, scrubStore } from '../../src/scrub/scrub-store.ts';
 import { storedAuthority, storedKeys } from '../../src/scrub/stored-keys.ts';
@@ -30,6 +30,7 @@ export async function verifyLedgers(
   ledgerId: string | null,
   options: VerifyOptions,
 ): Promise<StoreScrub> {
+  const named = options.authority === undefined ? null : await authorityIn(terminal, options.authority);
   const settings = cassandraSettings(terminal.env);
   const now = () => systemClock.now();
   let session: CqlSession | null = null;
@@ -45,8 +46,6 @@ export async function verifyLedgers(
   if (session === null) throw new TypeError('Cassandra was opened without a session');
   const bucketEvents = Number(await stores.facts.get('bucket-events'));
   const stored = await storedAuthority(stores.records);
-  const named =
-    options.authority === undefined ? null : authorityKeysOf(await readAuthorityDocument(terminal, options.authority));
   const parts: LedgerParts = {
     ledgers: stores.ledgers,
     inspection: new CassandraInspection({ session, bucketEvents, now }),
@@ -59,6 +58,16 @@ export async function verifyLedgers(
   return { ...scrub, findings: [...stored.findings, ...scrub.findings] };
 }
 
+async function authorityIn(terminal: Terminal, file: string): Promise<AuthorityKeys> {
+  const document = await readAuthorityDocument(terminal, file).catch((error: unknown) => {
+    throw error instanceof CliError ? error : new CliError(`${file} holds no trust anchor document.`);
+  });
+  const keys = authorityKeysOf(document);
+  if (keys === null)
+    throw new CliError(`${file} publishes no keys: it is the trust anchor of a node in development mode.`);
+  return keys;
+}
+
 async function one(parts: LedgerParts, ledgerId: string, keyspace: string): Promise<StoreScrub> {
   const scrub = await scrubLedger({ ...parts, expectations: null }, ledgerId);
   if (scrub.events === 0 && scrub.findings.length === 0)
@@ -69,10 +78,13 @@ async function one(parts: LedgerParts, ledgerId: string, keyspace: string): Prom
 async function all(terminal: Terminal, parts: LedgerParts): Promise<StoreScrub> {
   const bar = await progressBar(terminal, '{bar} {percentage} %', barSteps);
   try {
-    // Ledgers take nearly all of the time; of what stands beside them there is little.
-    return await scrubStore(parts, ({ what, share }) =>
-      bar.set(Math.round(barSteps * (what === 'ledgers' ? share * 0.95 : 0.95 + share * 0.05))),
-    );
+    let reached = 0;
+    return await scrubStore(parts, ({ what, share }) => {
+      // Ledgers take nearly all of the time; several are looked at together, and end in any order.
+      const step = Math.round(barSteps * (what === 'ledgers' ? share * 0.95 : 0.95 + share * 0.05));
+      reached = Math.max(reached, step);
+      bar.set(reached);
+    });
   } finally {
     bar.stop();
   }

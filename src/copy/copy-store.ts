@@ -57,6 +57,14 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
     if (refusals.length < refusalsMax) refusals.push(sentence);
   };
 
+  // First, so that the target belongs to these keys from the beginning, and what is copied can be verified at any time.
+  const kept = () => {
+    total.records += 1;
+    progress({ what: 'records', count: 1 });
+  };
+  const records = source.whole.records();
+  await copyRecords({ records, target: target.records, nowMs: now(), copied: kept, refused });
+
   await forEachAtOnce(source.whole.ledgers(), ledgersAtOnceMax, async ({ ledgerId, head }) => {
     const copied = (count: number) => {
       total.events += count;
@@ -70,13 +78,6 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
       refused(error.message);
     }
   });
-
-  const copied = () => {
-    total.records += 1;
-    progress({ what: 'records', count: 1 });
-  };
-  const records = source.whole.records();
-  await copyRecords({ records, target: target.records, nowMs: now(), copied, refused });
 
   // From the beginning of a day, so that copying again hands over the same hours.
   const since = Math.floor((now() - accessKeptMs) / dayMs) * dayMs;

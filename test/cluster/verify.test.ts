@@ -12,6 +12,7 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import {
   append,
   type Master,
+  newKeyPair,
   newMaster,
   newOrder,
   newParty,
@@ -417,6 +418,54 @@ await describeOnCassandra('cluster verify', (address) => {
       const { code, findings } = await verify(order?.ledgerId ?? '');
       expect({ code, types: findings.map(({ type }) => type) }).toEqual({ code: 1, types: ['invalid_authority_key'] });
       await set(stored);
+    });
+  });
+
+  test('seals are checked under a trust anchor that was kept elsewhere', async () => {
+    const file = join(dataDir, 'anchor.json');
+    const { order } = scenes.get('nothing') ?? {};
+    const key = (publicKey: string) => ({
+      kid: 'svc:authority#key-1',
+      algorithm: 'Ed25519',
+      public_key: publicKey,
+      fingerprint: '00',
+      valid_from: '2020-01-01T00:00:00.000Z',
+      valid_to: null,
+    });
+    const anchor = (keys: readonly object[]) =>
+      writeFileSync(
+        file,
+        JSON.stringify({
+          id: 'svc:authority',
+          algorithm: 'Ed25519',
+          public_key: null,
+          fingerprint: null,
+          kid_namespace: 'svc:authority#key-<seq>',
+          phase: '2',
+          keys,
+        }),
+      );
+    const stored = await withClient(settings, async (client) => {
+      const found = await client.execute("SELECT value FROM record WHERE kind = 'authority' AND id = 'keys'");
+      return JSON.parse(String(found.first()?.value)) as { keys: { publicKey: string }[] };
+    });
+    anchor([key(stored.keys[0]?.publicKey ?? '')]);
+    expect(await verify(order?.ledgerId ?? '', '--authority', file)).toMatchObject({ code: 0 });
+    anchor([key(newKeyPair().publicKey)]);
+    const { code, findings } = await verify(order?.ledgerId ?? '', '--authority', file);
+    expect({ code, types: new Set(findings.map(({ type }) => type)) }).toEqual({
+      code: 1,
+      types: new Set(['invalid_authority_sig']),
+    });
+    anchor([]);
+    expect(await runCli(env, ['cluster', 'verify', '--all', '--authority', file])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('publishes no keys'),
+    });
+    writeFileSync(file, 'no JSON');
+    expect(await runCli(env, ['cluster', 'verify', '--all', '--authority', file])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('holds no trust anchor document'),
     });
   });
 
