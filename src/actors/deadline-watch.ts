@@ -1,4 +1,4 @@
-import { Slots } from '../slots.ts';
+import { Slots } from '../domain/slots.ts';
 import { deadlineCheckMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
 

@@ -1,6 +1,6 @@
 import type { Command } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
-import { Slots } from '../slots.ts';
+import { Slots } from '../domain/slots.ts';
 import type { Outcome } from './outcome.ts';
 
 interface Running {

@@ -1,6 +1,6 @@
 import { LedgerError } from '../domain/errors.ts';
+import { Slots } from '../domain/slots.ts';
 import { limits } from '../limits.ts';
-import { Slots } from '../slots.ts';
 import type { Exchange } from './exchange.ts';
 import type { RunningCall } from './running-call.ts';
 

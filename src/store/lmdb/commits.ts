@@ -1,5 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { Slots } from '../../slots.ts';
+import { Slots } from '../../domain/slots.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
 
 /** How long a commit may take before the disk, or LMDB's writer, counts as stuck for good. */

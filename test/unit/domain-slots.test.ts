@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Slots } from '../../src/slots.ts';
+import { Slots } from '../../src/domain/slots.ts';
 
 test('holds what was added and not removed, whatever the order of both', () => {
   fc.assert(
