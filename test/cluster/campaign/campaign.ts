@@ -21,6 +21,8 @@ export interface CampaignOptions {
   readonly restMaxMs: number;
   /** The load goes on behind the last fault until so many appends were acknowledged. */
   readonly acknowledgedMin: number;
+  /** No new faults from then on; what was found is reported. */
+  readonly faultsForMs: number;
   /** Between two faults. */
   readonly pauseMs: number;
   /** A ledger is exported and verified beside every so many-th fault. */
@@ -47,12 +49,12 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     }
   };
   for (const [at, kind] of options.kinds.entries()) {
+    if (performance.now() - began > options.faultsForMs) break;
     await afterMs(options.pauseMs);
     const beganMs = performance.now();
     if (at % options.proofEvery === 0)
       proofs.push(proveLedger(cluster, random.pick(cluster.nodes), random.pick(world.ledgers).id, world.buyer.apiKey));
     const outcome = await carryOut(kind);
-    options.tell(`at ${Math.round(beganMs)} to ${Math.round(performance.now())} ms:`);
     records.push({ kind, beganMs, endedMs: performance.now(), outcome });
     const recovered =
       outcome.recoveryMs === undefined ? '' : `, appends again after ${Math.round(outcome.recoveryMs)} ms`;

@@ -20,6 +20,8 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '16' },
     streams: { type: 'string', default: '2' },
     'rest-ms': { type: 'string', default: '100' },
+    /** No new faults after so many. */
+    minutes: { type: 'string', default: '600' },
     'cassandra-nodes': { type: 'string', default: '1' },
     /** Where the nodes' logs are kept. */
     keep: { type: 'boolean', default: false },
@@ -48,6 +50,7 @@ try {
     streams: Number(values.streams),
     restMaxMs: Number(values['rest-ms']),
     acknowledgedMin: Number(values.acknowledged),
+    faultsForMs: Number(values.minutes) * 60_000,
     pauseMs: 1_500,
     proofEvery: 10,
     tell,
