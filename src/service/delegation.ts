@@ -141,9 +141,11 @@ function oneScope(request: {
     { scope: 'master', name: 'master_id', id: request.masterId },
   ] as const;
   const [one, ...others] = given.filter(({ id }) => id !== undefined);
-  if (one?.id === undefined || others.length > 0) {
+  if (one?.id === undefined) {
     throw invalidField('ledger_id', 'given, or organization_id, or master_id: exactly one of them');
   }
+  const [second] = others;
+  if (second !== undefined) throw invalidField(second.name, `left out beside ${one.name}: exactly one scope`);
   return { scope: one.scope, name: one.name, id: checkUuid(one.name, one.id) };
 }
 

@@ -191,12 +191,20 @@ function checkSides(
     throw invalidField('supplier_svc_id', 'given, or buyer_svc_id: exactly one counterparty');
   }
   const sides = { buyer: buyer ?? caller.actorId, supplier: supplier ?? caller.actorId };
-  if (sides.buyer === sides.supplier) throw invalidField('supplier_actor_id', 'another actor than the buyer');
+  if (sides.buyer === sides.supplier) {
+    const [twice, other] = supplier === undefined ? (['buyer', 'supplier'] as const) : (['supplier', 'buyer'] as const);
+    throw invalidField(fieldOf(named, twice), `another actor than the ${other}`);
+  }
   if (sides.buyer !== caller.actorId && sides.supplier !== caller.actorId) {
     throw new LedgerError('permission_denied', 'A ledger is opened by its buyer or by its supplier.');
   }
   const side = sides.buyer === caller.actorId ? 'supplier' : 'buyer';
-  return { ...sides, counterpartyField: named[`${side}_svc_id`] === undefined ? `${side}_actor_id` : `${side}_svc_id` };
+  return { ...sides, counterpartyField: fieldOf(named, side) };
+}
+
+/** The field in which a side was named. */
+function fieldOf(named: { readonly [field: string]: string | undefined }, side: 'buyer' | 'supplier'): string {
+  return named[`${side}_svc_id`] === undefined ? `${side}_actor_id` : `${side}_svc_id`;
 }
 
 function oneSide(side: string, byUri: string | undefined, byId: string | undefined): string | undefined {

@@ -209,6 +209,24 @@ describe('fields of requests', () => {
     expect(JSON.parse(info?.metadata.details ?? '{}')).toMatchObject({ field: 'payload' });
   });
 
+  test.each(['buyer_svc_id', 'supplier_svc_id', 'buyer_actor_id', 'supplier_actor_id'])(
+    'who names itself as the other side in %s is told of that field',
+    async (field) => {
+      const { actorId, svcId, bearer } = order.buyer;
+      const body = { [field]: field.endsWith('_svc_id') ? svcId : actorId };
+      const answer = await rest(base, 'POST', '/v1/ledgers', { headers: bearer, body });
+      expectRefused(answer, 400, 'invalid_argument');
+      expect(answer.body.error).toMatchObject({ details: { field } });
+    },
+  );
+
+  test('two scopes at once: the one too many is named', async () => {
+    const path = `/v1/delegation/snapshot?ledger_id=${order.ledgerId}&master_id=${master.uuid}`;
+    const answer = await rest(base, 'GET', path, { headers: order.buyer.bearer });
+    expectRefused(answer, 400, 'invalid_argument');
+    expect(answer.body.error).toMatchObject({ details: { field: 'master_id' } });
+  });
+
   test('an engagement’s purpose is a label', async () => {
     const body = { counterparty_actor_id: order.supplier.actorId, purpose: '!' };
     const answer = await rest(base, 'POST', '/v1/engagements', { headers: order.buyer.bearer, body });
