@@ -21,8 +21,16 @@ export interface Metrics {
 const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const batchBuckets = [1, 2, 4, 8, 16, 32, 64];
 
+/** What is asked when the metrics are read. */
+export interface CurrentLoad {
+  mailboxDepth(): number;
+  verificationQueue(): number;
+}
+
+const noLoad: CurrentLoad = { mailboxDepth: () => 0, verificationQueue: () => 0 };
+
 /** Metrics in a registry of their own, with those of the process (event loop lag, memory, garbage collection). */
-export function createMetrics(): Metrics {
+export function createMetrics(load: CurrentLoad = noLoad): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -83,11 +91,21 @@ export function createMetrics(): Metrics {
       buckets: secondsBuckets,
       registers,
     }),
-    mailboxDepth: new Gauge({ name: 'svc_mailbox_depth', help: 'Commands waiting in all mailboxes.', registers }),
+    mailboxDepth: new Gauge({
+      name: 'svc_mailbox_depth',
+      help: 'Commands waiting in all mailboxes.',
+      registers,
+      collect() {
+        this.set(load.mailboxDepth());
+      },
+    }),
     verificationQueue: new Gauge({
       name: 'svc_verification_queue',
       help: 'Signatures waiting to be verified.',
       registers,
+      collect() {
+        this.set(load.verificationQueue());
+      },
     }),
     projectionLagEvents: new Gauge({
       name: 'svc_projection_lag_events',

@@ -95,7 +95,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const identities = new Identities(records, now, verifying.verify);
   const credentials = storedCredentials(records, identities, { production, now });
   const endings = new KeyEndings(identities);
-  const metrics = createMetrics();
+  const metrics = createMetrics({
+    mailboxDepth: () => directory.load().waiting,
+    verificationQueue: () => verifying.waiting,
+  });
   const monotonicMs = () => performance.now();
   let ownPorts: ReadonlySet<number> = new Set();
   const targets = { production, ownPorts: () => ownPorts };
@@ -216,9 +219,6 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const sweep = setInterval(() => {
     records.sweep(now(), sweepRecordsMax).catch((error) => log.warn({ err: error }, 'sweeping failed'));
     parts.access.sweep(now() - accessKeptMs).catch((error) => log.warn({ err: error }, 'sweeping failed'));
-    const load = directory.load();
-    metrics.mailboxDepth.set(load.waiting);
-    metrics.verificationQueue.set(verifying.waiting);
   }, sweepEveryMs).unref();
 
   return {

@@ -152,7 +152,7 @@ const tamperings: readonly Tampering[] = [
     change: (disk) =>
       disk.put(
         1,
-        line(disk.row(1), seal, (text) => text.replace(/"authority_sig":"\w{4}/, '"authority_sig":"AAAA')),
+        line(disk.row(1), seal, (text) => text.replace(/"authority_sig":"[^"]{4}/, '"authority_sig":"AAAA')),
       ),
     ledger: ['invalid_authority_sig'],
     master: [],
