@@ -32,11 +32,11 @@ export async function readForTurn(
   sources: TurnSources,
 ): Promise<TurnReads> {
   const { store, clock, keys } = sources;
-  const signers = new Set<string>();
+  const signers: Signers = new Map();
   const masterIds = new Set<string>();
   const marks: string[] = [];
   for (const { command } of letters) {
-    if (asksForKeys(command)) signers.add(command.actorId);
+    if (asksForKeys(command)) noteSigner(signers, command);
     const masterId = commandMaster(command);
     if (masterId !== null) masterIds.add(masterId);
     for (const mark of command.marks) marks.push(mark.id);
@@ -54,12 +54,30 @@ export async function readForTurn(
     known = knownKeys(keys, signers, await readKeys(keys, signers, clock), clock.now());
   }
   // A change made on this node counts at once, so memory is asked again when the turn is decided.
-  return { masters, commands, keys: (actorId) => keys.fresh(actorId) ?? known?.get(actorId) };
+  const keysOf = (actorId: string) => freshKeys(keys, actorId, signers.get(actorId)) ?? known?.get(actorId);
+  return { masters, commands, keys: keysOf };
 }
 
 /** Whether a turn needs to know the keys of who asks. */
 export function asksForKeys(command: Command): boolean {
   return command.signature !== null || command.signatureRule === 'if_keyed';
+}
+
+/** The keys that the letters name, by who is said to have signed with them. */
+type Signers = Map<string, Set<string>>;
+
+function noteSigner(signers: Signers, { actorId, signature }: Command): void {
+  const named = signers.get(actorId) ?? new Set();
+  if (signature !== null) named.add(signature.keyId);
+  signers.set(actorId, named);
+}
+
+/** What memory holds, unless it lacks a key that is named: that may have been enrolled on another node a moment ago. */
+function freshKeys(keys: SigningKeys, actorId: string, named: ReadonlySet<string> = noNames): ActorKeys | undefined {
+  const fresh = keys.fresh(actorId);
+  if (fresh === undefined) return undefined;
+  for (const kid of named) if (!fresh.keys.has(kid)) return undefined;
+  return fresh;
 }
 
 interface KeysRead {
@@ -69,12 +87,12 @@ interface KeysRead {
 }
 
 /** Reads the keys that memory does not hold. */
-async function readKeys(keys: SigningKeys, actorIds: ReadonlySet<string>, clock: Clock): Promise<KeysRead> {
+async function readKeys(keys: SigningKeys, signers: Signers, clock: Clock): Promise<KeysRead> {
   const begunAt = clock.now();
   const found = new Map<string, ActorKeys>();
   const reads: Promise<void>[] = [];
-  for (const actorId of actorIds) {
-    if (keys.fresh(actorId) !== undefined) continue;
+  for (const [actorId, named] of signers) {
+    if (freshKeys(keys, actorId, named) !== undefined) continue;
     reads.push(keys.read(actorId).then((read) => void found.set(actorId, read)));
   }
   if (reads.length > 0) await Promise.all(reads);
@@ -84,14 +102,14 @@ async function readKeys(keys: SigningKeys, actorIds: ReadonlySet<string>, clock:
 /** The keys of all signers, from memory or as just read; null if some are known no more, or not well enough any longer. */
 function knownKeys(
   keys: SigningKeys,
-  actorIds: ReadonlySet<string>,
+  signers: Signers,
   read: KeysRead,
   now: number,
 ): ReadonlyMap<string, ActorKeys> | null {
   const isRecent = now >= read.begunAt && now - read.begunAt <= keysReadAgeMaxMs;
   const known = new Map<string, ActorKeys>();
-  for (const actorId of actorIds) {
-    const held = keys.fresh(actorId) ?? (isRecent ? read.found.get(actorId) : undefined);
+  for (const [actorId, named] of signers) {
+    const held = freshKeys(keys, actorId, named) ?? (isRecent ? read.found.get(actorId) : undefined);
     if (held === undefined) return null;
     known.set(actorId, held);
   }
@@ -99,3 +117,4 @@ function knownKeys(
 }
 
 const noCommands: ReadonlyMap<string, FoundCommand> = new Map();
+const noNames: ReadonlySet<string> = new Set();

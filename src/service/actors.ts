@@ -32,7 +32,7 @@ export interface RevocationLead {
 /** Actors and keys (spec, Endpoints). */
 export function actorService(identities: Identities, endings: KeyEndings, clock: Clock, revocation: RevocationLead) {
   const known = async (actorId: string): Promise<ActorRecord> => {
-    const actor = await identities.recent(checkUuid('actor_id', actorId));
+    const actor = await identities.load(checkUuid('actor_id', actorId));
     if (actor === null) throw notFound('actor', 'actor_id');
     return actor;
   };

@@ -7,7 +7,7 @@ import type { RecordStore } from '../store/record-store.ts';
 import { apiKeyCollection } from './api-key-record.ts';
 import type { Credentials, KeyOwner } from './credentials.ts';
 import type { Identities } from './identities.ts';
-import { findKey } from './signing.ts';
+import { findKey, withKeys } from './signing.ts';
 
 /** How long a good API key is believed without asking the store: a revoked one is refused everywhere within a second. */
 const keyFreshMs = 1_000;
@@ -59,23 +59,26 @@ export function storedCredentials(
       return { actorId, world: actor.world, actorType, mustSign: options.production || actor.keys.length > 0 };
     },
     verifyEntityRequest: async (actorId, keyId, signature, request) => {
-      const actor = await identities.recent(actorId);
-      if (actor === null) throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.');
-      const { key, signature: text } = findKey(actor, { keyId, signature });
+      const recent = await identities.recent(actorId);
+      if (recent === null) throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.');
       const { method, path, bodyHash, timestamp } = request;
       const expected = canonicalJson({ method, path, body_hash: bodyHash, timestamp });
       const digest = sigDigest('ENTITY_REQUEST', actorId, expected);
-      if (await identities.verify(key, digest, checkSignatureForm(text))) return;
-      throw new LedgerError(
-        'invalid_signature',
-        'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.',
-        {
-          event_type: 'ENTITY_REQUEST',
-          ledger_id: actorId,
-          expected_canonical_json: expected,
-          signing_key_id: key.kid,
-        },
-      );
+      const sent = { keyId, signature };
+      await withKeys(identities, recent, sent, async (actor) => {
+        const { key, signature: text } = findKey(actor, sent);
+        if (await identities.verify(key, digest, checkSignatureForm(text))) return;
+        throw new LedgerError(
+          'invalid_signature',
+          'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.',
+          {
+            event_type: 'ENTITY_REQUEST',
+            ledger_id: actorId,
+            expected_canonical_json: expected,
+            signing_key_id: key.kid,
+          },
+        );
+      });
     },
   };
 }

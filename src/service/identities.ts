@@ -48,6 +48,12 @@ export class Identities implements SigningKeys {
     return this.#fresh(actorId)?.actor ?? (await this.load(actorId));
   }
 
+  /** A key of an actor by its name. One that memory lacks may have been enrolled on another node: the store decides. */
+  async key(actorId: string, kid: string): Promise<SigningKeyRecord | undefined> {
+    const named = (actor: ActorRecord | null | undefined) => actor?.keys.find((held) => held.kid === kid);
+    return named(this.#fresh(actorId)?.actor) ?? named(await this.load(actorId));
+  }
+
   async create(actor: ActorRecord): Promise<boolean> {
     return this.#actors.create(actor);
   }

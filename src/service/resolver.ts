@@ -14,7 +14,7 @@ export function resolverService(identities: Identities, authority: Authority, pr
       const uri = parseSvcUri(request.svcUri);
       if (uri.kind === 'reserved') throw namespaceReserved(uri.namespace);
       if (uri.kind === 'invalid') throw invalidField('svc_uri', 'an actor URI, svc:actor:<uuid>, in lower case');
-      const actor = await identities.recent(uri.actorId);
+      const actor = await identities.load(uri.actorId);
       if (actor === null) throw notFound('actor');
       const preferred = actor.keys.find((key) => key.preferred);
       return cached(call, {

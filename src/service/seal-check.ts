@@ -39,8 +39,7 @@ export class SealCheck {
     const wrong = (detail: string): IntegrityIssue => ({ eventId: event.id, type: 'invalid_actor_sig', detail });
     const kid = event.signingKeyId === null ? null : parseKid(event.signingKeyId);
     if (kid === null || kid.actorId !== event.actorId) return wrong('the signing key is none of the actor that signed');
-    const actor = await this.#identities.recent(kid.actorId);
-    const key = actor?.keys.find((held) => held.kid === event.signingKeyId);
+    const key = await this.#identities.key(kid.actorId, event.signingKeyId ?? '');
     if (key === undefined) return wrong('the signing key is not known');
     if (event.createdAt < key.validFrom || (key.revokedAt !== null && event.createdAt >= key.revokedAt)) {
       return wrong('the signing key was not valid at the time of the event');

@@ -29,11 +29,21 @@ export async function checkCallSignature(
   const caller = callerOf(call);
   const actor = await identities.recent(caller.actorId);
   if (actor === null) throw new Error(`actor ${caller.actorId} is calling but has no record`);
-  if (call.signature === null) {
+  const sent = call.signature;
+  if (sent === null) {
     if (rule === 'if_keyed' && (actor.keys.length > 0 || caller.mustSign)) throw signatureRequired(caller);
     return null;
   }
-  const { key, signature } = findKey(actor, call.signature);
+  return withKeys(identities, actor, sent, (held) => checkForms(identities, held, sent, input));
+}
+
+async function checkForms(
+  identities: Identities,
+  actor: ActorRecord,
+  sent: CallSignature,
+  input: SigningInput,
+): Promise<CommandSignature> {
+  const { key, signature } = findKey(actor, sent);
   const bytes = checkSignatureForm(signature);
   for (const signedForm of input.forms) {
     const digest = sigDigest(input.eventType, input.ledgerId, signedForm);
@@ -49,6 +59,25 @@ export async function checkCallSignature(
       signing_key_id: key.kid,
     },
   );
+}
+
+/**
+ * Checks what was sent with the keys of a record from memory, and, where it fails for a key that another node may have enrolled or
+ * preferred a moment ago, once more with those that are stored.
+ */
+export async function withKeys<T>(
+  identities: Identities,
+  recent: ActorRecord,
+  sent: CallSignature,
+  check: (actor: ActorRecord) => Promise<T>,
+): Promise<T> {
+  try {
+    return await check(recent);
+  } catch (error) {
+    const isNews = error instanceof LedgerError && (error.code === 'unknown_signing_key' || sent.keyId === null);
+    if (!isNews) throw error;
+    return check((await identities.load(recent.actorId)) ?? recent);
+  }
 }
 
 /**
