@@ -10,6 +10,7 @@ import type { Peers } from './actors/peers.ts';
 import type { NodeId, Placement } from './actors/placement.ts';
 import { apiOf } from './api.ts';
 import { type Config, ConfigError } from './config.ts';
+import { LedgerError } from './domain/errors.ts';
 import { isoTime } from './domain/time.ts';
 import { uuidV7 } from './domain/uuid.ts';
 import { limits } from './limits.ts';
@@ -230,6 +231,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       clearInterval(sweep);
       grpc.setServing(false);
       await membership?.leave();
+      pipeline.running.endStreams(stoppingNode());
       await Promise.all([
         http.close(limits.stopGraceMs),
         grpc.close(limits.stopGraceMs),
@@ -242,6 +244,13 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       await ops.close(0);
     },
   };
+}
+
+function stoppingNode(): LedgerError {
+  return new LedgerError(
+    'unavailable',
+    'This node is stopping: open a new stream, and send again what was not answered, with the same Idempotency-Keys.',
+  );
 }
 
 function readTls(config: Config): { readonly cert: Buffer; readonly key: Buffer } | null {

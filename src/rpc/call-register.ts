@@ -1,7 +1,7 @@
 import { LedgerError } from '../domain/errors.ts';
 import { Slots } from '../domain/slots.ts';
 import { limits } from '../limits.ts';
-import type { Exchange } from './exchange.ts';
+import type { BidiExchange, Exchange } from './exchange.ts';
 import type { RunningCall } from './running-call.ts';
 
 /**
@@ -17,6 +17,8 @@ export interface CallRegister {
   drained(timeoutMs: number): Promise<boolean>;
   /** The caller of an exchange has gone: ends its call's signal. */
   hangUp(exchange: Exchange): void;
+  /** Takes no more requests from streams; each ends with this error once what was taken is answered. */
+  endStreams(error: LedgerError): void;
   [Symbol.dispose](): void;
 }
 
@@ -74,10 +76,21 @@ export function createCallRegister(
       // grpc-js and node:http report the end of answered calls likewise.
       if (exchange.call?.answered === false) exchange.call.abort('caller gone');
     },
+    endStreams(error) {
+      for (const exchange of exchanges) {
+        if (exchange.call === null || !isStream(exchange)) continue;
+        exchange.call.ending = error;
+        exchange.requests.stop();
+      }
+    },
     [Symbol.dispose]() {
       clearInterval(timer);
     },
   };
+}
+
+function isStream(exchange: Exchange): exchange is BidiExchange {
+  return 'requests' in exchange;
 }
 
 function lateError(call: RunningCall): LedgerError {

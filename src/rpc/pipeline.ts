@@ -138,7 +138,8 @@ export function createPipeline(given: PipelineParts): Pipeline {
         } finally {
           watch.stop();
         }
-        if (watch.error !== null) throw watch.error;
+        const ending = watch.error ?? call.ending;
+        if (ending !== null) throw ending;
         await finish(parts, call, exchange);
       } catch (thrown) {
         await fail(call, exchange, null, thrown);

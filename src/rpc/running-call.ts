@@ -1,3 +1,4 @@
+import type { LedgerError } from '../domain/errors.ts';
 import type { CommandMark } from '../domain/event.ts';
 import type { JsonNode } from '../domain/json.ts';
 import type { Call, Caller, CallSignature } from '../service/call.ts';
@@ -23,6 +24,8 @@ export class RunningCall implements Call {
   command: CommandMark | null = null;
   now: number;
   replayed = false;
+  /** What a stream ends with that takes no more requests. */
+  ending: LedgerError | null = null;
   /** The answer was given, by the handler or in its place. */
   answered = false;
   parsed: ReadonlyMap<string, JsonNode> = noJson;

@@ -4,10 +4,14 @@ import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Message } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
 import { afterAll, expect, test, vi } from 'vitest';
+import { grpcClient } from '../support/door-grpc.ts';
 import { startNodeProcess } from '../support/node-process.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';
+import { openStream, outcomeOf, type StreamOutcome, streamed } from '../support/parties-stream.ts';
 import { temporaryDir } from '../support/running-node.ts';
 
 // Processes start slowly on a busy machine.
@@ -79,6 +83,26 @@ test('idle connections do not hold up SIGINT', async () => {
   expect(await node.ended).toMatchObject({ code: 0, stderr: '' });
   expect(performance.now() - begun).toBeLessThan(4_000);
   idle.destroy();
+});
+
+test('SIGTERM ends an open stream of appends once what it took is answered, and asks to go on elsewhere', async () => {
+  const node = await startNodeProcess({ DATA_DIR: freshDir() });
+  const order = await newOrder(node.base);
+  const master = await newMaster(order);
+  const client = grpcClient(node.grpcAddress);
+  const stream = openStream(client, order.buyer);
+  const outcomes: StreamOutcome[] = [];
+  stream.on('data', (message: Message) => outcomes.push(outcomeOf(message)));
+  const failed = once(stream, 'error');
+  for (let index = 0; index < 50; index += 1) stream.write(streamed(master, order.buyer, index, { index }));
+  await expect.poll(() => outcomes.length).toBeGreaterThan(0);
+  const begun = performance.now();
+  const end = await node.terminate();
+  expect(end).toMatchObject({ code: 0, stderr: '' });
+  expect(performance.now() - begun).toBeLessThan(4_000);
+  expect(await failed).toEqual([expect.objectContaining({ code: status.UNAVAILABLE })]);
+  expect(outcomes.map(({ index, code }) => [index, code])).toEqual(outcomes.map((_, index) => [index, null]));
+  client.close();
 });
 
 test('SIGTERM right after the announcement is a clean stop', async () => {
