@@ -38,6 +38,7 @@ export async function openWebhookNode() {
     log: createLog('warn'),
     registry: new Registry(),
     mine: () => true,
+    tellOthers: null,
     utilization: machineUtilization(),
     processorMs: threadProcessorMs,
     monotonicMs: () => performance.now(),

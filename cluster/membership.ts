@@ -4,7 +4,6 @@ import type { Clock } from '../src/actors/clock.ts';
 import type { Directory } from '../src/actors/directory.ts';
 import { NotOwner, type Peers } from '../src/actors/peers.ts';
 import type { Placement } from '../src/actors/placement.ts';
-import { shardOf } from '../src/actors/shard.ts';
 import type { Membership } from '../src/membership.ts';
 import type { ClockCheck } from './clock-check.ts';
 import { clockOffMaxMs } from './clock-check.ts';
@@ -17,6 +16,8 @@ import { Leases } from './placement/leases.ts';
 import type { MemberBoard } from './placement/members.ts';
 import { Rebalancing } from './placement/rebalancing.ts';
 import type { PlacementTimings } from './placement/timings.ts';
+import type { News } from './redis/redis-news.ts';
+import { WebhookShards } from './webhook-shards.ts';
 
 /** So that the ledgers of a lost node do not all load at once. */
 const activationsPerSecond = 200;
@@ -33,6 +34,7 @@ export interface MembershipParts {
   readonly addressAt: (internalPort: number) => string;
   readonly server: LeaseServer;
   readonly board: MemberBoard;
+  readonly news: News;
   readonly security: PeerSecurity;
   readonly timings: PlacementTimings;
   readonly clock: Clock;
@@ -52,8 +54,10 @@ export interface ClusterMembership extends Membership {
 
 /** Makes this process one node of several: leases, members, rebalancing and the way to the others. */
 export function clusterMembership(parts: MembershipParts): ClusterMembership {
-  const { self, shardCount, server, board, security, timings, clock, monotonicMs, random, clockCheck, failed } = parts;
+  const { self, shardCount, server, board, news, security, timings, clock, monotonicMs, random, clockCheck, failed } =
+    parts;
   const leases = new Leases({ self: self.id, server, timings, monotonicMs, random });
+  const webhookShards = new WebhookShards({ leases, shardCount, clock, failed });
   let directory: Directory | null = null;
   let rebalancing: Rebalancing | null = null;
   let joinedAt = Number.POSITIVE_INFINITY;
@@ -91,7 +95,8 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     activationsPerSecond,
     placement: leases,
     peers,
-    mine: (id) => leases.holds(shardOf(id, shardCount)),
+    mine: (id) => webhookShards.mine(id),
+    tellOthers: (subscriptionId) => news.tell(subscriptionId),
     takeConnection: (socket: Socket) => injector.injectConnection(socket),
     pages: new Map([
       [
@@ -125,7 +130,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
         return { ready: false, reason: 'the members of the cluster are not known yet' };
       return { ready: directory !== null };
     },
-    join(joined, registry, internalPort) {
+    join(joined, webhooks, registry, internalPort) {
       metrics.register(registry);
       directory = joined;
       joinedAt = monotonicMs();
@@ -143,6 +148,8 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
         failed,
       });
       rebalancing.start();
+      webhookShards.start(webhooks);
+      news.listen((subscriptionId) => webhookShards.heard(subscriptionId));
       void lookAtClock();
     },
     async leave() {
@@ -150,6 +157,8 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     },
     async close() {
       cancelClock();
+      webhookShards.stop();
+      news.close();
       await rebalancing?.stop();
       await peers[Symbol.asyncDispose]();
       injector.destroy();

@@ -13,6 +13,7 @@ import { clusterMembership } from './membership.ts';
 import { connectRedis, createRedis } from './redis/client.ts';
 import { redisLeases } from './redis/redis-leases.ts';
 import { redisMembers } from './redis/redis-members.ts';
+import { redisNews } from './redis/redis-news.ts';
 
 /** No node believes a key's record for longer than a second, and clocks differ by half a second at most (decisions.md, section 4). */
 const revocationLeadMs = 2_000;
@@ -30,9 +31,12 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       return opened;
     },
   });
-  const redis = createRedis(config.redisUrl, (error) => log.debug({ err: error }, 'Redis connection'));
+  const connection = () => createRedis(config.redisUrl, (error) => log.debug({ err: error }, 'Redis connection'));
+  const redis = connection();
+  const news = redisNews(redis, connection(), config.placement);
   const close = async () => {
     redis.disconnect();
+    news.close();
     await stores[Symbol.asyncDispose]();
   };
   try {
@@ -46,6 +50,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       addressAt: (port) => advertisedAddress(config.advertise, port),
       server: redisLeases(redis, config.placement),
       board: redisMembers(redis, config.placement),
+      news,
       security: config.peers,
       timings: config.timings,
       clock: systemClock,

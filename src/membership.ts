@@ -3,20 +3,32 @@ import type { Registry } from 'prom-client';
 import type { Directory } from './actors/directory.ts';
 import type { Readiness } from './rpc/ops-door.ts';
 
+/** Webhooks as they are shared between nodes. */
+export interface SharedWebhooks {
+  /** This node is to work for more ids; `own` is called when `mine` may say so. */
+  takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void>;
+  giveUp(isGone: (id: string) => boolean): void;
+  catchUp(): Promise<void>;
+  heard(subscriptionId: string): void;
+  lookForDue(): void;
+}
+
 /** What makes a node one of several. cluster/ brings it; a node that stands alone has none. */
 export interface Membership {
   readonly shardCount: number;
   /** Ledgers that may come into memory in a second. */
   readonly activationsPerSecond: number;
-  /** Whether this node works for the ledger or subscription of this id. */
+  /** Whether this node does the webhooks of the ledger or subscription of this id. */
   mine(id: string): boolean;
+  /** Tells the node that sends for a subscription that something may be due. May get lost. */
+  tellOthers(subscriptionId: string): void;
   /** Takes over a connection to the internal port that does not begin like HTTP/1. */
   takeConnection(socket: Socket): void;
   /** Further GET paths of the internal port; each answers JSON. */
   readonly pages: ReadonlyMap<string, () => Promise<object>>;
   readiness(): Promise<Readiness>;
   /** The node can carry commands out: from now on it takes shards. `internalPort` is the one that is open now. */
-  join(directory: Directory, registry: Registry, internalPort: number): void;
+  join(directory: Directory, webhooks: SharedWebhooks, registry: Registry, internalPort: number): void;
   /** The node stops: gives its shards away, while its doors are still open. Bounded. */
   leave(): Promise<void>;
   /** The node has stopped. */

@@ -112,6 +112,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     log,
     registry: metrics.registry,
     mine: (id) => membership?.mine(id) ?? true,
+    tellOthers: membership === undefined ? null : (id) => membership.tellOthers(id),
     utilization: machineUtilization(),
     processorMs: threadProcessorMs,
     monotonicMs,
@@ -214,7 +215,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   };
   http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));
   ownPorts = new Set([http.port, grpc.port, ops.port, ...(parts.backendPorts ?? [])]);
-  membership?.join(directory, metrics.registry, ops.port);
+  membership?.join(directory, webhooks, metrics.registry, ops.port);
   webhooks.start();
 
   const sweep = setInterval(() => {

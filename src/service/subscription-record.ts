@@ -26,6 +26,9 @@ export interface SubscriptionRecord {
 }
 
 const kind = 'webhook_subscription';
+/** One record that counts the changes of all subscriptions. */
+const changesKind = 'webhook_changes';
+const changesId = 'subscriptions';
 
 /** How long a subscription that has ended is still listed. */
 const endedKeptMs = 30 * 24 * 60 * 60_000;
@@ -50,6 +53,8 @@ export interface Subscriptions {
   ofActor(actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
   /** Subscriptions in force, in the order of their making, behind `after`. */
   inForce(limit: number, after: SubscriptionRecord | null): Promise<SubscriptionRecord[]>;
+  /** Changes with every subscription that is made or ends, before its call is answered: so one node learns what another has done. */
+  changes(): Promise<string>;
   /** Whether the actor has at least so many in force. */
   hasInForce(actorId: string, count: number): Promise<boolean>;
 }
@@ -72,6 +77,14 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
       ...(expiresAt === null ? {} : { expiresAt }),
     });
   };
+  const noteChange = async (): Promise<void> => {
+    for (;;) {
+      const counted = await store.get(changesKind, changesId);
+      const value = String(Number(counted?.value ?? 0) + 1);
+      const replaces = counted?.version ?? 'absent';
+      if ((await store.put({ kind: changesKind, id: changesId, replaces, value, lookups: [] })).ok) return;
+    }
+  };
   const find = async (name: string, value: string, page: FindPage): Promise<SubscriptionRecord[]> =>
     (await store.find(kind, { name, value }, page)).map((record) => parse(record.value));
   return {
@@ -81,6 +94,8 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
     },
     create: async (subscription) => {
       const put = await write(subscription, 'absent');
+      // Also where an earlier run of this call has written it: that may have died before it noted the change.
+      await noteChange();
       return put.ok || put.current === null ? subscription : parse(put.current.value);
     },
     end: async (id, at, by) => {
@@ -89,9 +104,12 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
         const subscription = record === null ? null : parse(record.value);
         if (record === null || subscription === null || subscription.endedAt !== null) return null;
         const ended = { ...subscription, endedAt: at, endedBy: by };
-        if ((await write(ended, record.version)).ok) return ended;
+        if (!(await write(ended, record.version)).ok) continue;
+        await noteChange();
+        return ended;
       }
     },
+    changes: async () => (await store.get(changesKind, changesId))?.value ?? '0',
     ofActor: (actorId, page) => find('actor', actorId, page),
     inForce: (limit, after) =>
       find('in_force', 'all', { limit, ...(after === null ? {} : { after: { order: orderOf(after), id: after.id } }) }),

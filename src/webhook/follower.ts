@@ -29,6 +29,8 @@ export interface FollowerParts extends Omit<FanOutParts, 'now'> {
   readonly log: Log;
   /** Whether this node follows the ledger. */
   mine(ledgerId: string): boolean;
+  /** Resolves when memory holds every subscription whose making was answered before. */
+  upToDate(): Promise<void>;
   /** New deliveries of the subscription may be sent. */
   queued(subscriptionId: string): void;
 }
@@ -133,7 +135,8 @@ export class Follower {
       this.#keep(ledgerId, cursor);
       return false;
     }
-    // Asked after the reading: whoever subscribed before one of these events was answered is among them.
+    // Asked after the reading: whoever subscribed, on whichever node, before one of these events was answered is among them.
+    await this.#parts.upToDate();
     const subscriptions = watches.of(ledgerId);
     const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
     const range = { ledgerId, fromSeq: cursor.nextSeq, throughSeq: last.seq, events };

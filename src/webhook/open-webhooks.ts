@@ -23,6 +23,8 @@ export interface NodeWebhooksParts {
   readonly registry: Registry;
   /** Whether this node works for the ledger or subscription of this id. */
   mine(id: string): boolean;
+  /** See WebhookParts. */
+  readonly tellOthers: ((subscriptionId: string) => void) | null;
   /** How busy the event loop or the machine was since the last call: 0 to 1. */
   utilization(): number;
   monotonicMs(): number;

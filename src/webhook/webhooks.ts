@@ -39,6 +39,8 @@ export interface WebhookParts extends PaceParts {
   readonly meter: WebhookMeter;
   /** Whether this node works for the ledger or subscription of this id; on a node that stands alone always. */
   mine(id: string): boolean;
+  /** Tells whoever works for a subscription that something may be due for it. null: there are no other nodes. */
+  readonly tellOthers: ((subscriptionId: string) => void) | null;
 }
 
 /**
@@ -54,6 +56,9 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   readonly #pace: Pace;
   readonly #tide: Tide;
   readonly #newest: NewestSeqs;
+  /** The changes of subscriptions that memory has; null: none were read. */
+  #changes: string | null = null;
+  #catchingUp: Promise<void> = Promise.resolve();
   #stopped = false;
 
   constructor(parts: WebhookParts) {
@@ -79,7 +84,8 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
       log,
       mine,
       mayRead,
-      queued: (subscriptionId) => this.#sender.wake(subscriptionId),
+      upToDate: () => this.catchUp(),
+      queued: (subscriptionId) => this.queued(subscriptionId),
       fannedOut: (count) => parts.meter.fannedOut(count),
     });
     const bodies = new EventBodies(ledgers);
@@ -113,15 +119,42 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
 
   #findSubscriptions(): Promise<void> {
     return this.#again('finding subscriptions', async () => {
+      const changes = await this.#subscriptions.changes();
+      const inForce = new Set<string>();
       let after: SubscriptionRecord | null = null;
       for (;;) {
         await this.#pace.take(pageCostMs);
         const page: SubscriptionRecord[] = await this.#subscriptions.inForce(subscriptionsAtOnce, after);
-        for (const subscription of page) this.subscribed(subscription);
+        for (const subscription of page) {
+          inForce.add(subscription.id);
+          this.subscribed(subscription);
+        }
         after = page.at(-1) ?? null;
-        if (page.length < subscriptionsAtOnce) return;
+        if (page.length < subscriptionsAtOnce) break;
       }
+      await this.#dropEnded(inForce);
+      this.#changes = changes;
     });
+  }
+
+  /** What was not found in force has ended on another node, or was made here after the look. */
+  async #dropEnded(inForce: ReadonlySet<string>): Promise<void> {
+    for (const { id } of [...this.#watches.all()]) {
+      if (inForce.has(id)) continue;
+      const stored = await this.#subscriptions.get(id);
+      if (stored === null || stored.endedAt !== null) this.ended(id);
+    }
+  }
+
+  /** Reads the subscriptions again if other nodes have changed them since they were read last. One look at a time. */
+  catchUp(): Promise<void> {
+    if (this.#parts.tellOthers === null) return Promise.resolve();
+    this.#catchingUp = this.#catchingUp.then(async () => {
+      await this.#again('looking for new subscriptions', async () => {
+        if ((await this.#subscriptions.changes()) !== this.#changes) await this.#findSubscriptions();
+      });
+    });
+    return this.#catchingUp;
   }
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
@@ -150,7 +183,18 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   }
 
   queued(subscriptionId: string): void {
+    if (this.#parts.mine(subscriptionId)) this.#sender.wake(subscriptionId);
+    else this.#parts.tellOthers?.(subscriptionId);
+  }
+
+  /** Another node says that something may be due for the subscription. */
+  heard(subscriptionId: string): void {
     this.#sender.wake(subscriptionId);
+  }
+
+  /** Looks whether anything is due for the subscriptions that are this node's: what was told may not have arrived. */
+  lookForDue(): void {
+    for (const { id } of this.#watches.all()) this.#sender.wake(id);
   }
 
   /**

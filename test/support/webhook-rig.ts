@@ -74,7 +74,7 @@ export interface WebhookRig {
   /** As SIGKILL does: no write of these webhooks lands any more, nothing is sent. */
   kill(): void;
   /** Another process over the same data. */
-  restarted(): WebhookRig;
+  restarted(options?: Pick<WebhookRigOptions, 'mine' | 'tellOthers'>): WebhookRig;
 }
 
 export interface WebhookRigOptions {
@@ -88,6 +88,7 @@ export interface WebhookRigOptions {
   readonly secretsKey?: Buffer;
   readonly production?: boolean;
   readonly mine?: (id: string) => boolean;
+  readonly tellOthers?: (subscriptionId: string) => void;
   /** Whether it is started; a process that begins anew on old data is started by the test. */
   readonly started?: boolean;
 }
@@ -116,6 +117,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     log: createLog('info', { write: (line) => void logged.push(line) }),
     meter: { fannedOut: () => {}, attempted: (outcome) => void outcomes.push(outcome) },
     mine: options.mine ?? (() => true),
+    tellOthers: options.tellOthers ?? null,
     utilization: options.utilization ?? (() => 0),
     monotonicMs: options.monotonicMs ?? (() => clock.now()),
     processorMs: () => clock.now(),
@@ -189,7 +191,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     kill: () => {
       alive = false;
     },
-    restarted: () => webhookRig({ rig: base, records, secretsKey, started: false }),
+    restarted: (more = {}) => webhookRig({ rig: base, records, secretsKey, started: false, ...more }),
   };
 }
 

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { append, createMaster, ledgerId, openLedger, supplier } from '../support/commands.ts';
+import { type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
+
+const url = 'https://hooks.example/a';
+
+interface TwoNodes {
+  /** Takes the API's calls, and owns nothing to begin with. */
+  readonly first: WebhookRig;
+  /** Runs the ledger. */
+  readonly second: WebhookRig;
+  readonly own: { first: Set<string>; second: Set<string> };
+  /** What nodes told each other. */
+  readonly told: string[];
+}
+
+/** Two nodes on one store that share no memory. What they tell each other is heard at once, if `hears`. */
+async function twoNodes({ hears }: { readonly hears: boolean }): Promise<TwoNodes> {
+  const own = { first: new Set<string>(), second: new Set([ledgerId]) };
+  const told: string[] = [];
+  const nodes: WebhookRig[] = [];
+  const tellOthers = (id: string) => {
+    told.push(id);
+    if (hears) for (const { webhooks } of nodes) webhooks.heard(id);
+  };
+  const first = webhookRig({ mine: (id) => own.first.has(id), tellOthers });
+  const second = first.restarted({ mine: (id) => own.second.has(id), tellOthers });
+  nodes.push(first, second);
+  second.webhooks.start();
+  await second.run(openLedger(), createMaster());
+  await second.quiet();
+  // Subscriptions take events from a second before them on, since clocks of nodes differ.
+  first.clock.jump(10_000);
+  return { first, second, own, told };
+}
+
+async function quiet({ first, second }: TwoNodes): Promise<void> {
+  await first.quiet();
+  await second.quiet();
+}
+
+test('an event answered after a subscription of another node is recorded for it, and sent by the node that sends for it', async () => {
+  const nodes = await twoNodes({ hears: true });
+  const { first, second, own, told } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  // The ledger is followed already, for somebody else: nothing but the store says that there is one more.
+  await second.subscribe(supplier, { url: 'https://hooks.example/b', ledgerId });
+  await second.run(append());
+  await quiet(nodes);
+  expect(first.posts.map(({ url: to, event }) => [to, event.seq])).toEqual([[url, 3]]);
+  expect(told).toContain(id);
+  expect(second.posts).toEqual([]);
+});
+
+test('a ledger that nobody watched is followed from the next look on, with what was answered in between', async () => {
+  const nodes = await twoNodes({ hears: true });
+  const { first, second, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url });
+  own.first.add(id);
+  await second.run(append(), append());
+  await quiet(nodes);
+  expect(first.posts).toEqual([]);
+  await second.webhooks.catchUp();
+  await quiet(nodes);
+  expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4]);
+});
+
+test('what was told and never heard is found by looking', async () => {
+  const nodes = await twoNodes({ hears: false });
+  const { first, second, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  await second.webhooks.catchUp();
+  await second.run(append());
+  await quiet(nodes);
+  expect(first.posts).toEqual([]);
+  first.webhooks.lookForDue();
+  await quiet(nodes);
+  expect(first.posts).toHaveLength(1);
+});
+
+test('a subscription that ended on another node is sent nothing from the next look on', async () => {
+  const nodes = await twoNodes({ hears: true });
+  const { first, second, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.second.add(id);
+  await second.webhooks.catchUp();
+  await second.run(append());
+  await quiet(nodes);
+  expect(second.posts).toHaveLength(1);
+  await first.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, first.call(supplier));
+  await second.webhooks.catchUp();
+  await second.run(append());
+  await quiet(nodes);
+  expect(second.posts).toHaveLength(1);
+  expect(second.webhooks.subscription(id)).toBeUndefined();
+});
