@@ -29,7 +29,8 @@ beforeAll(async () => {
   };
   node = await startEmbedded(readConfig(env), createLog('silent'), () => {});
   hookPort = await freePort();
-  for (const name of ['package.json', 'node_modules', 'src', 'cluster']) symlinkSync(join(root, name), join(place, name));
+  for (const name of ['package.json', 'node_modules', 'src', 'cluster'])
+    symlinkSync(join(root, name), join(place, name));
 });
 
 afterAll(async () => {
