@@ -155,7 +155,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       webhookSteps: () =>
         production
           ? skippedWebhookSteps('webhooks go to public addresses alone, and this run has none')
-          : webhookSteps(),
+          : webhookSteps((id) => membership?.mine(id) ?? true),
       now,
     },
   });
