@@ -10,7 +10,7 @@ import { LedgerTrustError } from './error.ts';
 import type { Facts } from './facts.ts';
 import type { GrpcTransport } from './grpc-transport.ts';
 import { givenFields } from './request-encoding.ts';
-import { backoffMs, mayRetry, type RetryClock } from './retry.ts';
+import { backoffMs, isUncertain, mayRetry, type RetryClock } from './retry.ts';
 import { appendEventInput } from './signed-calls.ts';
 import { digestOf } from './signing.ts';
 
@@ -31,7 +31,10 @@ export interface AppendStreamOptions {
  * outcome, with the same idempotency keys: nothing is lost, doubled or reordered.
  */
 export interface AppendStream extends AsyncDisposable {
-  /** Takes an event and promises its outcome; a refused one (LedgerTrustError) does not end the stream. */
+  /**
+   * Takes an event and promises its outcome; a refused one (LedgerTrustError) does not end the stream. One that fails in a way that a retry
+   * may mend takes with it what was given behind it, so that order holds: append all of them again.
+   */
   append(event: StreamedEvent): Promise<Appended>;
   /** Resolves when the next event would be sent without waiting: await it before each `append` to be slowed down. */
   ready(): Promise<void>;
@@ -104,7 +107,8 @@ class StreamOfAppends implements AppendStream {
           reject(error);
         },
       };
-      open.request.catch(open.reject);
+      // What would be written behind an event that may yet succeed would stand before it: so everything behind it fails with it.
+      open.request.catch((error) => (mayRetry(error, true) ? this.#rejectFrom(index, error) : open.reject(error)));
       this.#open.set(index, open);
       this.#wake();
       this.#running ??= this.#run();
@@ -185,19 +189,24 @@ class StreamOfAppends implements AppendStream {
   /** One connection after the other, as long as there is something to send. Never rejects. */
   async #run(): Promise<void> {
     let fruitless = 0;
+    let uncertain: LedgerTrustError | null = null;
     while (!(this.#closed && this.#open.size === 0)) {
       if (this.#signal?.aborted) {
         this.#rejectAll(this.#signal.reason);
         break;
       }
       if (this.#open.size === 0) {
+        uncertain = null;
         await this.#change();
         continue;
       }
       const { error, settled } = await this.#connect();
       if (error === null || this.#open.size === 0) continue;
       fruitless = settled > 0 ? 0 : fruitless + 1;
-      if (!mayRetry(error, true) || fruitless >= this.#attemptsMax) this.#rejectAll(error);
+      if (isUncertain(error)) uncertain = error;
+      if (!mayRetry(error, true)) this.#rejectAll(error);
+      // What a lost connection took with it may be written, whatever the later ones were told.
+      else if (fruitless >= this.#attemptsMax) this.#rejectAll(uncertain ?? error);
       else await this.#pause(fruitless + 1, error);
     }
     this.#running = null;
@@ -221,6 +230,10 @@ class StreamOfAppends implements AppendStream {
     const known = error instanceof LedgerTrustError ? error : null;
     // An abort ends the wait early; the loop then sees it.
     await this.#parts.clock.sleep(backoffMs(attempt, known, this.#parts.clock.random), this.#signal).catch(() => {});
+  }
+
+  #rejectFrom(first: number, error: unknown): void {
+    for (const [index, event] of [...this.#open]) if (index >= first) event.reject(error);
   }
 
   #rejectAll(error: unknown): void {

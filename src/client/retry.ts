@@ -47,6 +47,11 @@ export function mayRetry(error: unknown, repeatable: boolean): error is LedgerTr
   return uncertain.has(error.code) && (repeatable || error.details.sent === false);
 }
 
+/** Whether what was sent may have been carried out. */
+export function isUncertain(error: unknown): error is LedgerTrustError {
+  return error instanceof LedgerTrustError && uncertain.has(error.code) && error.details.sent !== false;
+}
+
 /** Full jitter; what the service asked to wait is waited. `attempt` counts from 1. */
 export function backoffMs(attempt: number, error: LedgerTrustError | null, random: () => number): number {
   const jittered = random() * Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (attempt - 1));
@@ -54,7 +59,8 @@ export function backoffMs(attempt: number, error: LedgerTrustError | null, rando
 }
 
 /**
- * Runs an attempt until it succeeds, fails for good, or attempts or time run out; then the last error is thrown. An
+ * Runs an attempt until it succeeds, fails for good, or attempts or time run out; then the last error is thrown, or an earlier one after
+ * which the call may have been carried out. An
  * aborted signal throws its reason at once.
  */
 export async function withRetries<T>(
@@ -65,15 +71,18 @@ export async function withRetries<T>(
   run: (signal: AbortSignal, attempt: number) => Promise<T>,
 ): Promise<T> {
   const endMs = clock.monotonicMs() + policy.timeoutMs;
+  let earlier: LedgerTrustError | null = null;
   for (let attempt = 1; ; attempt += 1) {
     signal?.throwIfAborted();
     const leftMs = endMs - clock.monotonicMs();
     try {
       return await timed(Math.min(leftMs, policy.attemptTimeoutMs), signal, (bounded) => run(bounded, attempt));
     } catch (error) {
-      if (signal?.aborted || attempt >= policy.attemptsMax || !mayRetry(error, repeatable)) throw error;
+      if (signal?.aborted || !mayRetry(error, repeatable)) throw error;
+      if (isUncertain(error)) earlier = error;
       const waitMs = backoffMs(attempt, error, clock.random);
-      if (clock.monotonicMs() + waitMs >= endMs) throw error;
+      // That the last attempt did nothing says nothing of an earlier one.
+      if (attempt >= policy.attemptsMax || clock.monotonicMs() + waitMs >= endMs) throw earlier ?? error;
       // An abort ends the wait early; the loop then throws its reason.
       await clock.sleep(waitMs, signal).catch(() => {});
     }

@@ -2,12 +2,17 @@ import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/p
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import { Metadata, Server, ServerCredentials, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
+import { openAppendStream } from '../../src/client/append-stream.ts';
+import { LedgerTrustError } from '../../src/client/error.ts';
+import type { Facts } from '../../src/client/facts.ts';
+import { createGrpcTransport } from '../../src/client/grpc-transport.ts';
 import {
   type AppendStream,
   type AppendStreamOptions,
   createClient,
   type LedgerTrustClient,
 } from '../../src/client/index.ts';
+import type { Signer } from '../../src/client/signing.ts';
 import { ErrorInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import {
@@ -21,6 +26,7 @@ type Answer = MessageInitShape<typeof AppendEventsResponseSchema>;
 
 /** A service that records what it gets on each stream, and answers as told. */
 interface Fake {
+  readonly grpcUrl: string;
   readonly streams: AppendEventsRequest[][];
   readonly client: LedgerTrustClient;
   open(options?: AppendStreamOptions): AppendStream;
@@ -88,7 +94,7 @@ async function fake(onRequest: OnRequest, onEnd: (stream: Duplex) => void = (str
     retryClock: { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 },
   });
   client = made;
-  return { streams, client: made, open: (options) => made.appendStream(options) };
+  return { grpcUrl: `http://127.0.0.1:${port}`, streams, client: made, open: (options) => made.appendStream(options) };
 }
 
 const uuid = 'm';
@@ -211,6 +217,49 @@ describe('an append stream', () => {
     await expect(stream.append(event(0))).rejects.toMatchObject({ code: 'unavailable' });
     expect(streams).toHaveLength(3);
     await stream.close();
+  });
+
+  it('calls nothing unwritten that a lost connection took with it', async () => {
+    const { open, streams } = await fake((request, send, stream, number) => {
+      if (number === 0) stream.emit('error', statusError(status.UNAVAILABLE));
+      else send(refused(request, 'unavailable', request.clientIndex));
+    });
+    const stream = open({ attemptsMax: 3 });
+    await expect(stream.append(event(0))).rejects.toMatchObject({ code: 'connection_lost' });
+    expect(streams).toHaveLength(3);
+    await stream.close();
+  });
+
+  it('sends nothing behind an event that could not be made ready for now, and goes on with what comes after', async () => {
+    const { grpcUrl, streams } = await fake((request, send) => send(appended(request)));
+    let failing = false;
+    const facts = {
+      master: async (masterId: string) => {
+        if (failing && masterId === 'slow') throw new LedgerTrustError('unavailable', 'no');
+        return { masterId, ledgerId: 'l', businessRef: 'r', scope: 's' };
+      },
+      ledger: async () => ({ ledgerId: 'l', type: 'bilateral' }),
+    } as unknown as Facts;
+    const signer = { keyId: 'k', sign: async () => 'signature' } as unknown as Signer;
+    const transport = createGrpcTransport({ grpcUrl, ca: undefined, channel: undefined });
+    const clock = { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 };
+    const credential = { apiKey: 'k', signer };
+    let ids = 0;
+    const stream = openAppendStream({ transport, credential, facts, clock, newId: () => `id-${ids++}` }, {});
+    await stream.append(event(0));
+    failing = true;
+    const outcomes = await Promise.allSettled([
+      stream.append(event(1)),
+      stream.append({ ...event(2), uuid: 'slow' }),
+      stream.append(event(3)),
+    ]);
+    expect(outcomes.map(({ status: how }) => how)).toEqual(['fulfilled', 'rejected', 'rejected']);
+    for (const outcome of outcomes.slice(1)) expect(outcome).toMatchObject({ reason: { code: 'unavailable' } });
+    failing = false;
+    await stream.append(event(4));
+    expect(streams.flatMap((requests) => numbers(requests))).toEqual([0, 1, 4]);
+    await stream.close();
+    await transport.close();
   });
 
   it('has no more events in flight than it may', async () => {
