@@ -218,10 +218,12 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     const appended = await append(master, world.order.supplier, 'NOTED', { n: 'on Cassandra' });
     expect(appended).toMatchObject({ status: 200, body: expect.objectContaining({ seq: 85 }) });
     // A later copy finds what has gone on, and leaves it. The cursor goes on once the node works for the ledger's shard.
-    await expect.poll(() => copy(), { timeout: 20_000, interval: 500 }).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(/^(The webhook_cursor .* is left as it is: .*\n)+$/),
-    });
+    await expect
+      .poll(() => copy(), { timeout: 20_000, interval: 500 })
+      .toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/^(The webhook_cursor .* is left as it is: .*\n)+$/),
+      });
     expect(
       (
         await rest(base, 'GET', `/v1/ledgers/${world.order.ledgerId}/events?limit=1000`, {
