@@ -1,4 +1,5 @@
-import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { verifyDigest } from '../domain/signature.ts';
 
 /** Whether `signature` is that of `digest` under `key`, the 32 bytes of an Ed25519 public key. */
 type QuickCheck = (signature: Buffer, digest: Buffer, key: Buffer) => boolean;
@@ -28,7 +29,7 @@ export type SignatureCheck = (digest: Uint8Array, signature: Uint8Array, key: Ch
 export async function signatureCheck(): Promise<SignatureCheck> {
   const quick = await quickCheck();
   return (digest, signature, key) =>
-    quick?.(bufferOf(signature), bufferOf(digest), key.bytes) === true || verify(null, digest, key.object, signature);
+    quick?.(bufferOf(signature), bufferOf(digest), key.bytes) === true || verifyDigest(digest, signature, key.object);
 }
 
 async function quickCheck(): Promise<QuickCheck | null> {

@@ -113,28 +113,30 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   start(): void {
     void this.#findSubscriptions().then(() => {
       this.#follower.open();
-      for (const { id } of this.#watches.all()) this.#sender.wake(id);
+      this.lookForDue();
     });
   }
 
   #findSubscriptions(): Promise<void> {
-    return this.#again('finding subscriptions', async () => {
-      const changes = await this.#subscriptions.changes();
-      const inForce = new Set<string>();
-      let after: SubscriptionRecord | null = null;
-      for (;;) {
-        await this.#pace.take(pageCostMs);
-        const page: SubscriptionRecord[] = await this.#subscriptions.inForce(subscriptionsAtOnce, after);
-        for (const subscription of page) {
-          inForce.add(subscription.id);
-          this.subscribed(subscription);
-        }
-        after = page.at(-1) ?? null;
-        if (page.length < subscriptionsAtOnce) break;
+    return this.#again('finding subscriptions', () => this.#readSubscriptions());
+  }
+
+  async #readSubscriptions(): Promise<void> {
+    const changes = await this.#subscriptions.changes();
+    const inForce = new Set<string>();
+    let after: SubscriptionRecord | null = null;
+    for (;;) {
+      await this.#pace.take(pageCostMs);
+      const page: SubscriptionRecord[] = await this.#subscriptions.inForce(subscriptionsAtOnce, after);
+      for (const subscription of page) {
+        inForce.add(subscription.id);
+        this.subscribed(subscription);
       }
-      await this.#dropEnded(inForce);
-      this.#changes = changes;
-    });
+      after = page.at(-1) ?? null;
+      if (page.length < subscriptionsAtOnce) break;
+    }
+    await this.#dropEnded(inForce);
+    this.#changes = changes;
   }
 
   /** What was not found in force has ended on another node, or was made here after the look. */
@@ -149,11 +151,11 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   /** Reads the subscriptions again if other nodes have changed them since they were read last. One look at a time. */
   catchUp(): Promise<void> {
     if (this.#parts.tellOthers === null) return Promise.resolve();
-    this.#catchingUp = this.#catchingUp.then(async () => {
-      await this.#again('looking for new subscriptions', async () => {
-        if ((await this.#subscriptions.changes()) !== this.#changes) await this.#findSubscriptions();
-      });
-    });
+    this.#catchingUp = this.#catchingUp.then(() =>
+      this.#again('looking for new subscriptions', async () => {
+        if ((await this.#subscriptions.changes()) !== this.#changes) await this.#readSubscriptions();
+      }),
+    );
     return this.#catchingUp;
   }
 
