@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ConfigError } from '../src/config.ts';
 import type { Log } from '../src/log.ts';
-import { type RunningNode, startNode } from '../src/node.ts';
+import { type RunningNode, startNodeOver } from '../src/node.ts';
 import { readNodeKeys } from '../src/node-keys.ts';
 import { openCassandra } from '../src/store/cassandra/open.ts';
 import type { CqlSession } from '../src/store/cassandra/session.ts';
@@ -39,7 +39,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
     news.close();
     await stores[Symbol.asyncDispose]();
   };
-  try {
+  return startNodeOver(close, async () => {
     const shardCount = Number(await stores.facts.get('shard-count'));
     if (!Number.isSafeInteger(shardCount) || shardCount < 1)
       throw new ConfigError('The keyspace does not say how many shards it has: run `ledger-trust schema apply`.');
@@ -59,7 +59,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       clockCheck: session === null ? null : new ClockCheck(session, () => systemClock.now()),
       failed: (what, error) => log.warn({ err: error }, `${what} failed`),
     });
-    const node = await startNode({
+    return {
       config: config.node,
       keys: readNodeKeys(config.node),
       ledgers: stores.ledgers,
@@ -77,16 +77,6 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       revocationLeadMs,
       clock: systemClock,
       log,
-    });
-    return {
-      ...node,
-      stop: async () => {
-        await node.stop();
-        await close();
-      },
     };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  });
 }

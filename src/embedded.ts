@@ -2,7 +2,7 @@ import { localPlacement } from './actors/local-placement.ts';
 import { noPeers } from './actors/no-peers.ts';
 import type { Config } from './config.ts';
 import type { Log } from './log.ts';
-import { type RunningNode, startNode } from './node.ts';
+import { type RunningNode, startNodeOver } from './node.ts';
 import { readNodeKeys } from './node-keys.ts';
 import { openLmdb } from './store/lmdb/open.ts';
 import { systemClock } from './system.ts';
@@ -13,10 +13,10 @@ const revocationLeadMs = 1;
 /** A node with everything in DATA_DIR. `onFatal` is told when nothing can be written any more. */
 export async function startEmbedded(config: Config, log: Log, onFatal: (error: Error) => void): Promise<RunningNode> {
   const stores = await openLmdb({ dataDir: config.dataDir, now: () => systemClock.now(), onFatal });
-  const close = () => stores[Symbol.asyncDispose]();
-  try {
-    const self = 'embedded';
-    const node = await startNode({
+  const self = 'embedded';
+  return startNodeOver(
+    () => stores[Symbol.asyncDispose](),
+    async () => ({
       config,
       keys: readNodeKeys(config),
       ledgers: stores.ledgers,
@@ -29,16 +29,6 @@ export async function startEmbedded(config: Config, log: Log, onFatal: (error: E
       revocationLeadMs,
       clock: systemClock,
       log,
-    });
-    return {
-      ...node,
-      stop: async () => {
-        await node.stop();
-        await close();
-      },
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+    }),
+  );
 }

@@ -83,6 +83,26 @@ export interface RunningNode {
 const sweepEveryMs = 60_000;
 const sweepRecordsMax = 1_000;
 
+/** Starts a node over what `close` closes: after the node has stopped, or when it could not be made. */
+export async function startNodeOver(
+  close: () => PromiseLike<void>,
+  make: () => Promise<NodeParts>,
+): Promise<RunningNode> {
+  try {
+    const node = await startNode(await make());
+    return {
+      ...node,
+      stop: async () => {
+        await node.stop();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
 /** Wires a node together and opens its doors: the only place where its parts meet. */
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const { config, clock, log, records, ledgers, membership } = parts;
