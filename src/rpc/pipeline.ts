@@ -138,8 +138,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
         } finally {
           watch.stop();
         }
-        const ending = watch.error ?? call.ending;
-        if (ending !== null) throw ending;
+        if (call.ending !== null) throw call.ending;
         await finish(parts, call, exchange);
       } catch (thrown) {
         await fail(call, exchange, null, thrown);

@@ -7,8 +7,6 @@ import type { RunningCall } from './running-call.ts';
 
 /** A stream's credential under watch. */
 export interface CredentialWatch {
-  /** Why the stream must end; null while the credential is good. */
-  readonly error: LedgerError | null;
   stop(): void;
 }
 
@@ -17,18 +15,17 @@ export interface CredentialWatch {
  * that were taken still go out, then the stream ends with the error, at the latest after `streamLastOutcomesMs`.
  */
 export function watchCredential(credentials: Credentials, call: RunningCall, exchange: BidiExchange): CredentialWatch {
-  let error: LedgerError | null = null;
   let checking = false;
   let last: NodeJS.Timeout | undefined;
   const check = async (): Promise<void> => {
-    if (checking || error !== null) return;
+    if (checking || call.ending !== null) return;
     checking = true;
     try {
       await identify(credentials, call.endpoint.rule, exchange);
     } catch (thrown) {
       // A store that cannot be asked is no reason to end the stream: its appends will fail by themselves.
       if (!(thrown instanceof LedgerError) || thrown.code === 'unavailable') return;
-      error = thrown;
+      call.ending = thrown;
       exchange.requests.stop();
       last = setTimeout(() => {
         call.abort('credential ended');
@@ -42,9 +39,6 @@ export function watchCredential(credentials: Credentials, call: RunningCall, exc
   };
   const timer = setInterval(() => void check(), limits.streamCredentialCheckMs).unref();
   return {
-    get error() {
-      return error;
-    },
     stop() {
       clearInterval(timer);
       clearTimeout(last);
