@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest';
+import { append, buyer, delegate, grant, revoke, supplier, uuid } from '../support/commands.ts';
+import { onlyDelivery, subscribedOrder, webhookOrder } from '../support/webhook-order.ts';
+import { answer, type WebhookRig } from '../support/webhook-rig.ts';
+
+describe('redelivery', () => {
+  const redeliver = (world: WebhookRig, id: string, deliveryId: string, actorId = supplier) =>
+    world.api.redeliverWebhook({ $typeName: 'svc.v1.RedeliverWebhookRequest', id, deliveryId }, world.call(actorId));
+
+  test('sends the event again as a delivery of its own', async () => {
+    const { world, id } = await subscribedOrder(() => answer(200));
+    await world.run(append());
+    await world.quiet();
+    const first = await onlyDelivery(world, id);
+    const { delivery } = await redeliver(world, id, first?.id ?? '');
+    expect(delivery).toMatchObject({ eventId: first?.eventId, attempt: 0, eventType: 'SHIPMENT_DISPATCHED' });
+    expect(delivery.id).not.toBe(first?.id);
+    await world.quiet();
+    expect(world.posts.map(({ event }) => event.id)).toEqual([first?.eventId, first?.eventId]);
+    const { deliveries } = await world.deliveries(supplier, id);
+    expect(deliveries.map(({ status }) => status)).toEqual(['DELIVERED', 'DELIVERED']);
+  });
+
+  test('asks again whether the owner may read the event', async () => {
+    const world = await webhookOrder();
+    await world.run(grant({ access: 'read' }));
+    const { id } = await world.subscribe(delegate);
+    await world.run(append());
+    await world.quiet();
+    await world.run(revoke());
+    const [first] = (await world.deliveries(delegate, id)).deliveries;
+    await redeliver(world, id, first?.id ?? '', delegate);
+    await world.quiet();
+    expect(world.posts).toHaveLength(1);
+    const { deliveries } = await world.deliveries(delegate, id);
+    expect(deliveries.map(({ status }) => status).sort()).toEqual(['DELIVERED', 'FAILED']);
+  });
+
+  test('is for deliveries of one’s own subscription', async () => {
+    const world = await webhookOrder();
+    const { id } = await world.subscribe(supplier);
+    await world.run(append());
+    await world.quiet();
+    const [first] = (await world.deliveries(supplier, id)).deliveries;
+    await expect(redeliver(world, id, first?.id ?? '', buyer)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(redeliver(world, id, uuid(1))).rejects.toMatchObject({ code: 'not_found' });
+    const other = await world.subscribe(supplier);
+    await expect(redeliver(world, other.id, first?.id ?? '')).rejects.toMatchObject({ code: 'not_found' });
+    expect(world.posts).toHaveLength(1);
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { append, ledgerId, supplier } from '../support/commands.ts';
+import { hookUrl, webhookOrder } from '../support/webhook-order.ts';
+
+describe('shards', () => {
+  test('a node follows and sends for what is its own, takes over what it is given, and gives up what it is not', async () => {
+    let own = new Set<string>();
+    const world = await webhookOrder({ mine: (id) => own.has(id) });
+    const { id } = await world.subscribe(supplier, { url: hookUrl });
+    await world.run(append());
+    await world.quiet();
+    expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([0, 0]);
+
+    const takeOver = (one: string, all: string[]) =>
+      world.webhooks.takeOver(
+        (id) => id === one,
+        () => {
+          own = new Set(all);
+        },
+      );
+    await takeOver(ledgerId, [ledgerId]);
+    await world.quiet();
+    expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([0, 1]);
+
+    await takeOver(id, [ledgerId, id]);
+    await world.quiet();
+    expect(world.posts.map(({ event }) => event.seq)).toEqual([3]);
+
+    own = new Set();
+    world.webhooks.giveUp(() => true);
+    await world.run(append());
+    await world.quiet();
+    expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([1, 1]);
+  });
+
+  test('two nodes that both believe to own a ledger record each delivery once', async () => {
+    const world = await webhookOrder();
+    const other = world.restarted();
+    other.webhooks.start();
+    const { id } = await world.subscribe(supplier, { url: hookUrl });
+    other.webhooks.subscribed(world.webhooks.subscription(id) ?? expect.fail('it is not there'));
+    for (let round = 0; round < 20; round++) {
+      await Promise.all([world.run(append()), world.run(append())]);
+      other.webhooks.committed(ledgerId, []);
+    }
+    await world.quiet();
+    await other.quiet();
+    const { deliveries } = await world.deliveries(supplier, id);
+    expect(deliveries.map(({ status }) => status)).toEqual(Array(40).fill('DELIVERED'));
+    const arrived = [...world.posts, ...other.posts].map(({ event }) => event.seq);
+    expect(new Set(arrived)).toEqual(new Set(Array.from({ length: 40 }, (_, at) => at + 3)));
+  });
+});
