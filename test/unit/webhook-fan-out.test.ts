@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../src/domain/time.ts';
-import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import {
   append,
   buyer,
@@ -8,32 +7,22 @@ import {
   delegate,
   grant,
   ledgerId,
-  masterId,
   openLedger,
-  orderFacts,
   revoke,
   siblingId,
   stranger,
   supplier,
   uuid,
 } from '../support/commands.ts';
-import { faultyLedgerStore, faultyRecordStore, scriptedFaults } from '../support/store-faults.ts';
+import { webhookOrder } from '../support/webhook-order.ts';
 import { heldReceiver, type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
 import { rig, storeWith } from '../support/world.ts';
 
 const typesOf = (world: WebhookRig) => world.posts.map(({ event }) => event.event_type);
-const seqsOf = (world: WebhookRig) => world.posts.map(({ event }) => event.seq);
-const cursor = (world: WebhookRig, id = ledgerId) => world.records.get('webhook_cursor', id);
-
-async function orderWorld(): Promise<WebhookRig> {
-  const world = webhookRig();
-  await world.run(openLedger(), createMaster());
-  return world;
-}
 
 describe('which events a subscription gets', () => {
   test('those answered after the subscription, none from before, though all have the same millisecond', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     await world.subscribe(supplier);
     await world.run(append({ eventType: 'AFTER' }));
     await world.quiet();
@@ -41,7 +30,7 @@ describe('which events a subscription gets', () => {
   });
 
   test('not what happened long before it and is only now being fanned out for others', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     await world.subscribe(supplier, { url: 'https://one.example/' });
     await world.quiet();
     world.kill();
@@ -84,7 +73,7 @@ describe('which events a subscription gets', () => {
   });
 
   test('only the types it names', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     await world.subscribe(supplier, { eventTypes: ['B'] });
     await world.run(append({ eventType: 'A' }), append({ eventType: 'B' }));
     await world.quiet();
@@ -92,7 +81,7 @@ describe('which events a subscription gets', () => {
   });
 
   test('only of the ledger it names', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     await world.run(openLedger({ ledgerId: uuid(2) }), createMaster({ ledgerId: uuid(2), masterId: uuid(3) }));
     await world.subscribe(supplier, { ledgerId: uuid(2) });
     await world.run(append(), append({ ledgerId: uuid(2), masterId: uuid(3), eventType: 'OTHER' }));
@@ -109,7 +98,7 @@ describe('which events a subscription gets', () => {
   });
 
   test('of ledgers that its owner was granted access to later', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     await world.subscribe(delegate);
     await world.run(append({ eventType: 'UNSEEN' }));
     await world.clock.advance(2_000);
@@ -120,7 +109,7 @@ describe('which events a subscription gets', () => {
   });
 
   test('nothing of a ledger that its owner may not read, and no record of it either', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     const { id } = await world.subscribe(stranger);
     await world.run(append());
     await world.quiet();
@@ -129,7 +118,7 @@ describe('which events a subscription gets', () => {
   });
 
   test('a delegate of one master gets no event of its sibling, and no record of one', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     await world.run(createMaster({ masterId: siblingId }), grant({ access: 'read' }));
     const { id } = await world.subscribe(delegate);
     await world.run(append({ masterId: siblingId, eventType: 'SIBLING' }), append({ eventType: 'OWN' }));
@@ -139,7 +128,7 @@ describe('which events a subscription gets', () => {
   });
 
   test('nothing after its owner’s grant was revoked', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     await world.run(grant({ access: 'read' }));
     await world.subscribe(delegate);
     await world.run(append({ eventType: 'BEFORE' }));
@@ -150,7 +139,7 @@ describe('which events a subscription gets', () => {
   });
 
   test('what waits when the grant is revoked is dropped as FAILED, and nothing is sent', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     await world.run(grant({ access: 'read' }));
     const { receiver, waiting } = heldReceiver();
     world.receivers.set('https://hooks.example/a', receiver);
@@ -169,7 +158,7 @@ describe('which events a subscription gets', () => {
   });
 
   test('a grant that runs out between recording and sending stops it too', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     await world.run(grant({ access: 'read', expiresAt: isoTime(world.clock.now() + 5_000) }));
     const { receiver, waiting } = heldReceiver();
     world.receivers.set('https://hooks.example/a', receiver);
@@ -183,7 +172,7 @@ describe('which events a subscription gets', () => {
   });
 
   test('a thousand events reach two subscriptions in the order of the ledger, each once', async () => {
-    const world = await orderWorld();
+    const world = await webhookOrder();
     await world.subscribe(supplier, { url: 'https://one.example/' });
     await world.subscribe(buyer, { url: 'https://two.example/' });
     await Promise.all(Array.from({ length: 1_000 }, () => world.run(append())));
@@ -224,7 +213,7 @@ describe('while it is not known yet who watches what', () => {
   });
 
   test('events that are appended while a node that begins still looks for its subscriptions reach all of them', async () => {
-    const first = await orderWorld();
+    const first = await webhookOrder();
     await first.subscribe(buyer, { url: 'https://one.example/' });
     await first.subscribe(supplier, { ledgerId, url: 'https://two.example/' });
     first.kill();
@@ -254,163 +243,5 @@ describe('while it is not known yet who watches what', () => {
       'three.example',
       'two.example',
     ]);
-  });
-});
-
-describe('cursors', () => {
-  test('a ledger that nobody watches has none', async () => {
-    const world = await orderWorld();
-    await world.run(append());
-    await world.quiet();
-    expect(await cursor(world)).toBeNull();
-  });
-
-  test('it goes when the last subscription to the ledger has ended', async () => {
-    const world = await orderWorld();
-    const { id } = await world.subscribe(supplier);
-    await world.run(append());
-    await world.quiet();
-    expect(JSON.parse((await cursor(world))?.value ?? '{}')).toEqual({ next_seq: 4 });
-    await world.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, world.call(supplier));
-    await world.quiet();
-    expect(await cursor(world)).toBeNull();
-  });
-
-  test('one left behind from long ago does not bring back what lies between', async () => {
-    const world = await orderWorld();
-    await world.records.put({
-      kind: 'webhook_cursor',
-      id: ledgerId,
-      replaces: 'absent',
-      value: '{"next_seq":0}',
-      lookups: [],
-    });
-    await Promise.all(Array.from({ length: 600 }, () => world.run(append({ eventType: 'OLD' }))));
-    await world.clock.advance(60_000);
-    let reads = 0;
-    const again = webhookRig({
-      rig: world.rig,
-      records: world.records,
-      wrapLedgers: (inner) =>
-        storeWith(inner, {
-          read: (id, from, limit) => {
-            reads += limit;
-            return inner.read(id, from, limit);
-          },
-        }),
-    });
-    await again.subscribe(supplier);
-    await again.run(append({ eventType: 'NEW' }));
-    await again.quiet();
-    expect(typesOf(again)).toEqual(['NEW']);
-    expect(reads).toBeLessThan(300);
-  });
-});
-
-describe('crashes', () => {
-  test('events written while nothing followed the log are delivered after the start', async () => {
-    const world = await orderWorld();
-    await world.subscribe(supplier);
-    await world.quiet();
-    world.kill();
-    const unseen = world.rig.directory();
-    for (const eventType of ['ONE', 'TWO']) await unseen.submit(append({ eventType }));
-    const next = world.restarted();
-    next.webhooks.start();
-    await next.quiet();
-    expect(typesOf(next)).toEqual(['ONE', 'TWO']);
-  });
-
-  test('killed at any of its writes: nothing is missed, and nothing that was recorded as delivered comes again', async () => {
-    for (let writes = 0; writes < 40; writes++) {
-      let left = writes;
-      const first = webhookRig({
-        wrapRecords: (inner) => ({
-          get: (kind, id) => inner.get(kind, id),
-          find: (kind, lookup, page) => inner.find(kind, lookup, page),
-          remove: (kind, id, version) => inner.remove(kind, id, version),
-          sweep: (now, limit) => inner.sweep(now, limit),
-          put: (write) => {
-            left -= 1;
-            if (left < 0) first.kill();
-            return left < 0 ? new Promise(() => {}) : inner.put(write);
-          },
-        }),
-      });
-      await first.run(openLedger(), createMaster());
-      await first.subscribe(supplier, { url: 'https://one.example/' });
-      const { id } = await first.subscribe(buyer, { url: 'https://two.example/' });
-      await Promise.all(Array.from({ length: 8 }, () => first.run(append())));
-      await first.quiet();
-      first.kill();
-      const recorded = (await first.deliveries(buyer, id)).deliveries.filter(({ status }) => status === 'DELIVERED');
-      const next = first.restarted();
-      next.webhooks.start();
-      await next.quiet();
-      for (const host of ['one', 'two']) {
-        const seqs = [...first.posts, ...next.posts]
-          .filter(({ url }) => url.includes(host))
-          .map((post) => post.event.seq);
-        expect(new Set(seqs), `after ${writes} writes`).toEqual(new Set([3, 4, 5, 6, 7, 8, 9, 10]));
-      }
-      const again = next.posts.filter(({ url }) => url.includes('two')).map(({ event }) => event.seq ?? 0);
-      expect(again, `after ${writes} writes`).toEqual(again.toSorted((a, b) => a - b));
-      const ids = new Set(next.posts.filter(({ url }) => url.includes('two')).map(({ event }) => event.id));
-      expect(recorded.filter(({ eventId }) => ids.has(eventId))).toEqual([]);
-      const { deliveries } = await next.deliveries(buyer, id);
-      expect(deliveries.map(({ status }) => status)).toEqual(Array(8).fill('DELIVERED'));
-    }
-  });
-
-  test('a store that fails now and then delays, and loses nothing', async () => {
-    const faults = scriptedFaults();
-    const world = webhookRig({
-      wrapRecords: (inner) => faultyRecordStore(inner, faults.choose),
-      wrapLedgers: (inner) => faultyLedgerStore(inner, faults.choose),
-    });
-    await world.run(openLedger(), createMaster());
-    const { id } = await world.subscribe(supplier);
-    faults.fail('record-write', 'unavailable', 'applied', 'unavailable', 'applied');
-    faults.fail('record-read', 'unavailable', 'unavailable');
-    faults.fail('read', 'unavailable', 'unavailable', 'unavailable');
-    await Promise.all(Array.from({ length: 20 }, () => world.run(append())));
-    for (let second = 0; second < 20; second++) {
-      await world.quiet();
-      await world.clock.advance(1_000);
-    }
-    expect(new Set(seqsOf(world))).toEqual(new Set(Array.from({ length: 20 }, (_, at) => at + 3)));
-    const { deliveries } = await world.deliveries(supplier, id);
-    expect(new Set(deliveries.map(({ status }) => status))).toEqual(new Set(['DELIVERED']));
-  });
-});
-
-describe('what is stored and damaged', () => {
-  const damaging = (change: (row: string) => string) => (inner: LedgerStore) =>
-    storeWith(inner, {
-      read: async (id, from, limit) =>
-        (await inner.read(id, from, limit)).map((entry) =>
-          entry.seq === 3 ? { ...entry, row: change(entry.row) } : entry,
-        ),
-    });
-
-  test('an event whose payload was changed behind the service is not sent', async () => {
-    const world = webhookRig({ wrapLedgers: damaging((row) => row.replace('"amount":1', '"amount":2')) });
-    await world.run(openLedger(), createMaster());
-    const { id } = await world.subscribe(supplier);
-    await world.run(append({ payload: '{"amount":1}' }), append({ eventType: 'NEXT' }));
-    await world.quiet();
-    expect(typesOf(world)).toEqual(['NEXT']);
-    const [first] = (await world.deliveries(supplier, id)).deliveries;
-    expect(first).toMatchObject({ status: 'FAILED', lastError: 'The stored event is damaged, so it is not sent.' });
-  });
-
-  test('a row that is no event any more does not stop those behind it', async () => {
-    const world = webhookRig({ wrapLedgers: damaging((row) => row.slice(0, 20)) });
-    await world.run(openLedger({ facts: orderFacts }), createMaster({ masterId }));
-    await world.subscribe(supplier);
-    await world.run(append(), append({ eventType: 'NEXT' }));
-    await world.quiet();
-    expect(typesOf(world)).toEqual(['NEXT']);
-    expect(world.logged.join()).toContain('cannot be read');
   });
 });
