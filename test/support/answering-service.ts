@@ -1,0 +1,84 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach } from 'vitest';
+import { type ClientOptions, createClient, type LedgerTrustClient } from '../../src/client/index.ts';
+
+/** A call as it arrived. */
+interface Seen {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+/** How the service answers its `count`th call. */
+type Answering = (seen: Seen, response: ServerResponse, count: number) => void;
+
+let server: Server | null = null;
+let client: LedgerTrustClient | null = null;
+
+afterEach(async () => {
+  await client?.close();
+  server?.closeAllConnections();
+  server?.close();
+  client = server = null;
+});
+
+/** A client of a server that answers as told; waits between attempts take no time and are noted. Both end with the test. */
+export async function against(answering: Answering, options: Partial<ClientOptions> = {}) {
+  const seen: Seen[] = [];
+  const waits: number[] = [];
+  const started = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request;
+      const call = { method, url, headers, body: Buffer.concat(chunks).toString() };
+      seen.push(call);
+      answering(call, response, seen.length);
+    });
+  });
+  server = started;
+  await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
+  const baseUrl = `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+  const made = createClient({
+    baseUrl,
+    apiKey: 'svc_sk_test_x',
+    retryClock: {
+      monotonicMs: () => performance.now(),
+      sleep: async (ms) => {
+        waits.push(ms);
+      },
+      random: () => 1,
+    },
+    ...options,
+  });
+  client = made;
+  return { client: made, seen, waits, baseUrl };
+}
+
+export function answer(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'r-1', ...headers });
+  response.end(body === null ? undefined : JSON.stringify(body));
+}
+
+/** The envelope of an error. */
+export const failure = (code: string, details?: object) => ({
+  error: { code, message: `It is ${code}.`, request_id: 'r-1', details },
+});
+/** The answer to createApiKey. */
+export const key = { key_id: 'k', api_key: 's', environment: 'sandbox', name: 'n' };
+/** The answer to getLedger. */
+export const ledger = {
+  id: 'l',
+  buyer_actor_id: 'b',
+  supplier_actor_id: 's',
+  status: 'OPEN',
+  ledger_type: 'ORDER',
+  created_at: 't',
+};
