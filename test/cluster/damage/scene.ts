@@ -1,0 +1,57 @@
+import type cassandra from 'cassandra-driver';
+import { expect } from 'vitest';
+import { append, type Master, newMaster, newOrder, type Order, type Party, signedBy } from '../../support/parties.ts';
+import { done } from '../../support/parties-rest.ts';
+
+/** A ledger of its own for each damage: 0 genesis, 1 opening, 2 master, 3 a second master, 4 … 13 notes of the first, 14 a grant. */
+export interface Scene {
+  readonly order: Order;
+  readonly master: Master;
+  readonly other: Master;
+}
+
+/** One scene as it lies in Cassandra, behind the service's back. */
+export interface Stand {
+  readonly scene: Scene;
+  run(cql: string, params: readonly unknown[]): Promise<cassandra.types.ResultSet>;
+  row(seq: number): Promise<string>;
+  setRow(seq: number, row: string): Promise<unknown>;
+}
+
+export async function makeScene(base: string): Promise<Scene> {
+  const order = await newOrder(base);
+  const { buyer, supplier } = order;
+  const [master, other] = [await newMaster(order), await newMaster(order, supplier, 'PO-2')];
+  for (let n = 0; n < 10; n += 1) {
+    const options = n === 0 ? { headers: { 'idempotency-key': 'note-once' } } : {};
+    expect((await append(master, buyer, 'NOTED', { n }, options)).status).toBe(200);
+  }
+  return { order, master, other };
+}
+
+/** The last event of a scene. */
+export async function grant(base: string, { buyer, ledgerId }: Order, delegate: Party): Promise<void> {
+  const body = { ledger_id: ledgerId, delegate_actor_id: delegate.actorId, role: 'AUDITOR' };
+  await done(base, 'POST', '/v1/delegation/ledger', {
+    headers: signedBy(buyer, 'LEDGER_DELEGATION_GRANTED', ledgerId, { ...body, permissions: {} }),
+    body,
+  });
+}
+
+export function stand(client: cassandra.Client, scene: Scene): Stand {
+  const run = (cql: string, params: readonly unknown[]) => client.execute(cql, [...params], { prepare: true });
+  const key = [scene.order.ledgerId, 0];
+  return {
+    scene,
+    run,
+    row: async (seq) => {
+      const rows = await run(
+        "SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq = ?",
+        [...key, seq],
+      );
+      return String(rows.first()?.row);
+    },
+    setRow: (seq, row) =>
+      run("INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, '', ?, ?)", [...key, seq, row]),
+  };
+}
