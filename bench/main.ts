@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { benchCluster } from './cluster.ts';
 import { type BenchOptions, type Door, readOptions } from './options.ts';
 import { readPages } from './pages.ts';
 import { echoLimit, lmdbLimit, verificationLimit } from './raw-limits.ts';
@@ -92,6 +93,7 @@ function progress(line: string): void {
 }
 
 const options = readOptions(process.argv.slice(2));
-const result = JSON.stringify(await bench(options), null, 2);
+const measured = options.cluster ? await benchCluster(options, progress) : await bench(options);
+const result = JSON.stringify(measured, null, 2);
 if (options.jsonFile !== null) writeFileSync(options.jsonFile, `${result}\n`);
 process.stdout.write(`${result}\n`);

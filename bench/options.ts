@@ -11,6 +11,8 @@ export interface BenchOptions {
   readonly events: number;
   /** The run of a million events on one ledger, with its memory and its pages. */
   readonly memory: boolean;
+  /** Three nodes on one Cassandra, in place of one node alone. */
+  readonly cluster: boolean;
   /** Where the JSON goes beside standard output; null: nowhere else. */
   readonly jsonFile: string | null;
   /** Seconds that each raw limit is measured for. */
@@ -26,6 +28,7 @@ const usage = `npm run bench -- [options]
   --only rest|grpc|stream
   --ledgers 1|100       one hot ledger, or a hundred; both if left out
   --events N            events of a run
+  --cluster             three nodes on one Cassandra, beside a bare driver loop: streams alone, 40,000 events a run
   --memory              a million events on one ledger: memory, and reading pages of 1,000
   --json FILE           writes the result there too
   --profile DIR         the server writes CPU profiles there (slows it down)
@@ -41,6 +44,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       ledgers: { type: 'string' },
       events: { type: 'string' },
       memory: { type: 'boolean', default: false },
+      cluster: { type: 'boolean', default: false },
       json: { type: 'string' },
       profile: { type: 'string' },
       unverified: { type: 'boolean', default: false },
@@ -48,7 +52,8 @@ export function readOptions(args: readonly string[]): BenchOptions {
   });
   const doors: Door[] = ['stream', 'grpc', 'rest'];
   const only = doors.filter((door) => values.only === undefined || values.only === door);
-  const events = Number(values.events ?? (values.memory ? 1_000_000 : values.quick ? 20_000 : 100_000));
+  const byDefault = values.memory ? 1_000_000 : values.quick ? 20_000 : values.cluster ? 40_000 : 100_000;
+  const events = Number(values.events ?? byDefault);
   const ledgers = values.ledgers === undefined ? [1, 100] : [Number(values.ledgers)];
   if (only.length === 0 || !Number.isInteger(events) || events < 1_600 || !ledgers.every((n) => n === 1 || n === 100)) {
     throw new Error(usage);
@@ -58,6 +63,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     ledgerCounts: values.memory ? [1] : ledgers,
     events,
     memory: values.memory,
+    cluster: values.cluster,
     jsonFile: values.json ?? null,
     limitSeconds: values.quick ? 2 : 4,
     profileDir: values.profile ?? null,

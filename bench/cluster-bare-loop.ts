@@ -1,0 +1,72 @@
+import { runProcess } from './child.ts';
+import type { GroupSize } from './cluster-commits.ts';
+import type { BenchCluster } from './cluster-processes.ts';
+import type { ClusterRunReport } from './cluster-run.ts';
+import { rounded } from './run.ts';
+import type { Setting } from './setting.ts';
+
+/** What a bare loop over the driver is to send. Plain data: it goes to that process as JSON. */
+export interface BareLoopJob {
+  /** Variables of cassandraSettings. */
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly cassandraPid: number;
+  /** A ledger whose rows are sent again, as those of other ledgers. */
+  readonly sampleLedgerId: string;
+  /** Made-up ledgers, each with one batch in flight, as the service has it. */
+  readonly ledgers: number;
+  readonly mastersOfLedger: number;
+  readonly groupSizes: readonly GroupSize[];
+  /** Without them the conditional rows alone are written. */
+  readonly withProjections: boolean;
+  readonly seconds: number;
+}
+
+export interface BareLoopResult {
+  readonly events: number;
+  readonly batches: number;
+  readonly batchMs: number;
+  readonly seconds: number;
+  /** CPU time in µs while it was measured. */
+  readonly loopUs: number;
+  readonly cassandraUs: number;
+}
+
+export interface BareLoopReport {
+  readonly perSecond: number;
+  readonly eventsPerBatch: number;
+  readonly batchMs: number;
+  readonly cpuUsPerEvent: { readonly loop: number; readonly cassandra: number };
+}
+
+/**
+ * Sends Cassandra what the service sent it for the events of a run, in groups of the same sizes on as many ledgers and for as long,
+ * with nothing around it: no signatures, no actors, no callers, one process.
+ */
+export async function measureBareLoop(
+  cluster: BenchCluster,
+  setting: Setting,
+  { groupSizes, seconds }: ClusterRunReport,
+  withProjections: boolean,
+): Promise<BareLoopReport> {
+  const [sample] = setting.ledgers;
+  if (sample === undefined) throw new Error('there is no ledger');
+  const result = await runProcess<BareLoopJob, BareLoopResult>('cluster-bare-process.ts', {
+    env: cluster.env,
+    cassandraPid: cluster.cassandraPid,
+    sampleLedgerId: sample.ledgerId,
+    ledgers: setting.ledgers.length,
+    mastersOfLedger: sample.masters.length,
+    groupSizes,
+    withProjections,
+    seconds,
+  });
+  return {
+    perSecond: Math.round(result.events / result.seconds),
+    eventsPerBatch: rounded(result.events / result.batches),
+    batchMs: rounded(result.batchMs),
+    cpuUsPerEvent: {
+      loop: rounded(result.loopUs / result.events),
+      cassandra: rounded(result.cassandraUs / result.events),
+    },
+  };
+}

@@ -1,0 +1,21 @@
+import type { LoadJob, LoadResult } from './load-job.ts';
+import { loadStream } from './load-stream.ts';
+
+/** What came of the streams to all nodes. */
+export interface ClusterLoadResult {
+  readonly nodes: readonly LoadResult[];
+  /** Until the last outcome. */
+  readonly seconds: number;
+  /** CPU time of the load generator, in µs. */
+  readonly cpuUs: number;
+}
+
+/** The load generator of a cluster, a process of its own: streams to several nodes at once, a job each, JSON both ways. */
+let text = '';
+for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
+const jobs = JSON.parse(text) as LoadJob[];
+const [cpu, startedMs] = [process.cpuUsage(), performance.now()];
+const nodes = await Promise.all(jobs.map(loadStream));
+const { user, system } = process.cpuUsage(cpu);
+const result: ClusterLoadResult = { nodes, seconds: (performance.now() - startedMs) / 1_000, cpuUs: user + system };
+process.stdout.write(JSON.stringify(result));

@@ -1,0 +1,153 @@
+import { rmSync } from 'node:fs';
+import { runProcess } from './child.ts';
+import { type CommitTotals, commitTotals, type GroupSize, groupSizes, totalsBetween } from './cluster-commits.ts';
+import type { ClusterLoadResult } from './cluster-load-process.ts';
+import type { BenchCluster } from './cluster-processes.ts';
+import { type NodeRequests, signForNodes } from './cluster-requests.ts';
+import type { LoadJob } from './load-job.ts';
+import { type PreparedRun, rounded } from './run.ts';
+import { cpuTime, machineCpuUs } from './server-process.ts';
+import { keyCount, type Setting } from './setting.ts';
+import { wrongEvery } from './signing.ts';
+
+/** Events sent before time is taken: nodes and Cassandra have run for a while then. */
+const warmUpEvents = 16_000;
+/** Events of each of the 16 streams that wait at a time: some fifteen a ledger, or a dozen full commits of the hot one. */
+const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 96);
+
+/** A run whose requests are signed and in files. */
+export interface PreparedClusterRun {
+  readonly setting: Setting;
+  readonly nodes: readonly NodeRequests[];
+  /** Records of each stream, and how many of them warm the cluster up. */
+  readonly laneRecords: number;
+  readonly warmUp: number;
+}
+
+/** A run as it was measured: per event, counting all that were sent. */
+export interface ClusterRunReport {
+  readonly ledgers: number;
+  readonly events: number;
+  readonly accepted: number;
+  readonly refused: number;
+  readonly perSecond: number;
+  /** As the slowest node's streams saw it. */
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly eventsPerCommit: number;
+  readonly commitMs: number;
+  readonly groupSizes: readonly GroupSize[];
+  /** Share of the events that came to another node than the owner's. */
+  readonly forwarded: number;
+  readonly cpuUsPerEvent: {
+    readonly nodes: number;
+    readonly nodesMainThreads: number;
+    readonly cassandra: number;
+    readonly loadGenerator: number;
+  };
+  /** Cores that nothing of this run used: above a tenth or so, something else ran on the machine. */
+  readonly coresOfOthers: number;
+  readonly seconds: number;
+}
+
+export async function prepareClusterRun(
+  cluster: BenchCluster,
+  setting: Setting,
+  events: number,
+  workDir: string,
+): Promise<PreparedClusterRun> {
+  const warmUp = Math.ceil(warmUpEvents / keyCount);
+  const laneRecords = warmUp + Math.ceil(events / keyCount);
+  const nodes = await signForNodes(setting, laneRecords, cluster.nodes.length, workDir);
+  return { setting, nodes, laneRecords, warmUp };
+}
+
+/** Sends a prepared run to all nodes at once. Throws where anything but the wrongly signed events was refused. */
+export async function measureClusterRun(cluster: BenchCluster, run: PreparedClusterRun): Promise<ClusterRunReport> {
+  const { warmUp, laneRecords } = run;
+  await load(cluster, run, 0, warmUp);
+  const before = await look(cluster);
+  const result = await load(cluster, run, warmUp, laneRecords);
+  const after = await look(cluster);
+  for (const { file } of run.nodes) rmSync(file.path);
+
+  const events = (laneRecords - warmUp) * keyCount;
+  const accepted = sumOf(result, 'accepted');
+  const commits = totalsBetween(before.commits, after.commits);
+  const [nodesUs, cassandraUs] = [after.nodesUs - before.nodesUs, after.cassandraUs - before.cassandraUs];
+  const othersUs = after.machineUs - before.machineUs - nodesUs - cassandraUs - result.cpuUs;
+  return {
+    ledgers: run.setting.ledgers.length,
+    events,
+    accepted,
+    refused: sumOf(result, 'refused'),
+    perSecond: Math.round(accepted / result.seconds),
+    p50Ms: rounded(Math.max(...result.nodes.map(({ p50Ms }) => p50Ms))),
+    p99Ms: rounded(Math.max(...result.nodes.map(({ p99Ms }) => p99Ms))),
+    eventsPerCommit: rounded(commits.events / commits.commits),
+    commitMs: rounded((commits.seconds / commits.commits) * 1_000),
+    groupSizes: groupSizes(commits),
+    forwarded: rounded(commits.forwarded / accepted),
+    cpuUsPerEvent: {
+      nodes: rounded(nodesUs / events),
+      nodesMainThreads: rounded((after.nodesMainUs - before.nodesMainUs) / events),
+      cassandra: rounded(cassandraUs / events),
+      loadGenerator: rounded(result.cpuUs / events),
+    },
+    coresOfOthers: rounded(othersUs / (result.seconds * 1e6)),
+    seconds: rounded(result.seconds),
+  };
+}
+
+/** The run as the verification of a single node's runs takes it. */
+export function asPreparedRun({ setting, nodes, laneRecords, warmUp }: PreparedClusterRun): PreparedRun {
+  const [first] = nodes;
+  if (first === undefined) throw new Error('there are no nodes');
+  return { door: 'stream', setting, file: { ...first.file, lanes: keyCount, laneRecords }, warmUp };
+}
+
+async function load(
+  cluster: BenchCluster,
+  { setting, nodes }: PreparedClusterRun,
+  from: number,
+  to: number,
+): Promise<ClusterLoadResult> {
+  const jobs = nodes.map(({ file, keys }, at): LoadJob => {
+    const apiKeys = keys.map((key) => setting.keys[key]?.apiKey ?? '');
+    const port = cluster.nodes[at]?.at.grpcPort ?? 0;
+    return { door: 'stream', port, file, apiKeys, from, to, inFlight: inFlightOf(setting.ledgers.length) };
+  });
+  const result = await runProcess<LoadJob[], ClusterLoadResult>('cluster-load-process.ts', jobs);
+  const wrong = Math.floor((to * keyCount) / wrongEvery) - Math.floor((from * keyCount) / wrongEvery);
+  const [refused, failed] = [sumOf(result, 'refused'), sumOf(result, 'failed')];
+  if (failed > 0 || refused !== wrong) {
+    const first = result.nodes.find(({ firstFailure }) => firstFailure !== null)?.firstFailure;
+    throw new Error(`${refused} refused of ${wrong} wrong ones, ${failed} failed: ${first}`);
+  }
+  return result;
+}
+
+function sumOf({ nodes }: ClusterLoadResult, name: 'accepted' | 'refused' | 'failed'): number {
+  return nodes.reduce((sum, node) => sum + node[name], 0);
+}
+
+/** What all processes have done by now. */
+interface Look {
+  readonly commits: CommitTotals;
+  readonly nodesUs: number;
+  readonly nodesMainUs: number;
+  readonly cassandraUs: number;
+  readonly machineUs: number;
+}
+
+async function look({ nodes, cassandraPid }: BenchCluster): Promise<Look> {
+  const commits = await commitTotals(nodes.map(({ internalBase }) => internalBase));
+  const times = nodes.map(({ process }) => cpuTime(process.pid));
+  return {
+    commits,
+    nodesUs: times.reduce((sum, { allUs }) => sum + allUs, 0),
+    nodesMainUs: times.reduce((sum, { mainUs }) => sum + mainUs, 0),
+    cassandraUs: cpuTime(cassandraPid).allUs,
+    machineUs: machineCpuUs(),
+  };
+}

@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type BareLoopReport, measureBareLoop } from './cluster-bare-loop.ts';
+import { measureHop } from './cluster-hop.ts';
+import { type BenchCluster, startBenchCluster } from './cluster-processes.ts';
+import {
+  asPreparedRun,
+  type ClusterRunReport,
+  measureClusterRun,
+  type PreparedClusterRun,
+  prepareClusterRun,
+} from './cluster-run.ts';
+import type { BenchOptions } from './options.ts';
+import { payloadBytes } from './payload.ts';
+import { verificationLimit } from './raw-limits.ts';
+import { rounded, type VerificationReport, verifyRuns } from './run.ts';
+import { keyCount, makeSetting } from './setting.ts';
+
+/** Appends a second, of what a bare loop sends; it neither verifies, nor forwards, nor serves clients. */
+const ofBareLoopMin = 0.25;
+/** Cassandra's CPU an append, as a multiple of what the conditional rows alone cost it. */
+const ofRowsAloneMax = 2;
+/** CPU of the nodes an append, in Ed25519 verifications. */
+const verificationsMax = 3.5;
+
+/** A run with the two bare loops that it is compared with. */
+interface ComparedRun {
+  readonly run: ClusterRunReport;
+  readonly bareLoop: BareLoopReport;
+  readonly rowsAlone: BareLoopReport;
+}
+
+/** `npm run bench -- --cluster`: three nodes on one Cassandra; what is measured and how is told in docs/performance.md. */
+export async function benchCluster(options: BenchOptions, progress: (line: string) => void): Promise<object> {
+  const workDir = mkdtempSync(join(tmpdir(), 'ledger-bench-cluster-'));
+  try {
+    progress('starting Redis, Cassandra and three nodes');
+    await using cluster = await startBenchCluster(join(workDir, 'cluster'), options.profileDir);
+    const verifications: number[] = [];
+    const prepared: PreparedClusterRun[] = [];
+    const compared: ComparedRun[] = [];
+    for (const ledgers of options.ledgerCounts) {
+      progress(`${ledgers} ledger(s): signing ${options.events} events`);
+      const setting = await makeSetting(cluster.nodes[0]?.base ?? '', ledgers);
+      const one = await prepareClusterRun(cluster, setting, options.events, workDir);
+      verifications.push((await verificationLimit(options.limitSeconds)).perSecond);
+      progress(`${ledgers} ledger(s): sending`);
+      const run = await measureClusterRun(cluster, one);
+      progress(JSON.stringify(run));
+      progress(
+        `${ledgers} ledger(s): the same batches and projections by a bare loop, then the conditional rows alone`,
+      );
+      const bareLoop = await measureBareLoop(cluster, setting, run, true);
+      const rowsAlone = await measureBareLoop(cluster, setting, run, false);
+      prepared.push(one);
+      compared.push({ run, bareLoop, rowsAlone });
+    }
+    verifications.push((await verificationLimit(options.limitSeconds)).perSecond);
+    progress('the hop to the owner');
+    const forwardingHop = await measureHop(cluster);
+    if (options.verified) progress('reading everything back');
+    const verification = options.verified ? await verifyAll(cluster, prepared) : null;
+    const limit = verifications.reduce((sum, one) => sum + one, 0) / verifications.length;
+    const verificationUs = (availableParallelism() * 1e6) / limit;
+    return {
+      machine: { node: process.version, cores: cpus().length, cpu: cpus()[0]?.model ?? '' },
+      ...{ nodes: cluster.nodes.length, events: options.events, payloadBytes, keys: keyCount },
+      limits: {
+        verificationsPerSecond: Math.round(limit),
+        verificationsMeasured: verifications.map(Math.round),
+        verificationCpuUs: rounded(verificationUs),
+      },
+      runs: compared.map((one) => withTargets(one, verificationUs)),
+      forwardingHop,
+      verification,
+    };
+  } finally {
+    rmSync(workDir, { recursive: true, force: true });
+  }
+}
+
+function withTargets({ run, bareLoop, rowsAlone }: ComparedRun, verificationUs: number): object {
+  const ofBareLoop = run.perSecond / bareLoop.perSecond;
+  const ofRowsAlone = run.cpuUsPerEvent.cassandra / rowsAlone.cpuUsPerEvent.cassandra;
+  const inVerifications = run.cpuUsPerEvent.nodes / verificationUs;
+  return {
+    ...run,
+    bareLoop,
+    rowsAlone,
+    throughput: { ofBareLoop: rounded(ofBareLoop), targetMin: ofBareLoopMin, reached: ofBareLoop >= ofBareLoopMin },
+    cassandraCpu: {
+      ...{ ofRowsAlone: rounded(ofRowsAlone), targetMax: ofRowsAloneMax },
+      reached: ofRowsAlone <= ofRowsAloneMax,
+    },
+    nodesCpu: {
+      ...{ verificationsPerAppend: rounded(inVerifications), targetMax: verificationsMax },
+      reached: inVerifications <= verificationsMax,
+    },
+  };
+}
+
+/** Reads everything back through one of the nodes: any of them sees what was answered by any. */
+function verifyAll({ nodes }: BenchCluster, runs: readonly PreparedClusterRun[]): Promise<VerificationReport> {
+  const [node] = nodes;
+  if (node === undefined) throw new Error('there are no nodes');
+  const { port: httpPort, grpcPort, internalPort: opsPort } = node.at;
+  const server = { pid: node.process.pid, baseUrl: node.base, httpPort, grpcPort, opsPort, stop: async () => {} };
+  return verifyRuns(server, runs.map(asPreparedRun));
+}
