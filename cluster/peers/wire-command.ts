@@ -10,9 +10,11 @@ const kinds: ReadonlySet<string> = new Set<Command['kind']>([
   'revoke',
 ]);
 
-/** A command as it crosses to another node: commands are plain data. */
+/** A command as it crosses to another node: commands are plain data. A signed form that is the payload itself crosses once. */
 export function commandText(command: Command): string {
-  return JSON.stringify(command);
+  if (command.kind !== 'append_event' || command.signature?.signedForm !== command.payload)
+    return JSON.stringify(command);
+  return JSON.stringify({ ...command, signature: { ...command.signature, signedForm: null } });
 }
 
 /**
@@ -22,7 +24,9 @@ export function commandText(command: Command): string {
 export function commandOf(text: string): Command {
   const value: unknown = JSON.parse(text);
   if (!isCommand(value)) throw new TypeError('a peer sent something that is no command');
-  return value;
+  if (value.kind !== 'append_event' || value.signature === null) return value;
+  const { signedForm } = value.signature as { readonly signedForm: string | null };
+  return signedForm === null ? { ...value, signature: { ...value.signature, signedForm: value.payload } } : value;
 }
 
 function isCommand(value: unknown): value is Command {
