@@ -42,6 +42,8 @@ export interface MembershipParts {
   readonly random: (bytes: number) => Uint8Array;
   /** null: clocks are not compared (a store of this process). */
   readonly clockCheck: ClockCheck | null;
+  /** Events that this node has written and does not know to be projected. */
+  readonly projectionLag: () => number;
   /** Is told what failed; the node goes on. */
   readonly failed: (what: string, error: unknown) => void;
 }
@@ -67,7 +69,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     const held = leases.held.length - leaving;
     return { held, leaving, elsewhere: shardCount - held - leaving };
   };
-  const metrics = createClusterMetrics(shards);
+  const metrics = createClusterMetrics({ shards, projectionLag: parts.projectionLag });
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
   const peers = new GrpcPeers({ security, addressOf, monotonicMs, meter: metrics.peers });
   const service: Server = peerServer({

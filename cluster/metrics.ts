@@ -20,10 +20,15 @@ const forwardResults: readonly Parameters<PeerMeter['forwarded']>[0][] = ['answe
 
 const secondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** `shards` is asked when the metrics are read: shards by what this node has to do with them. */
-export function createClusterMetrics(
-  shards: () => Readonly<Record<'held' | 'leaving' | 'elsewhere', number>>,
-): ClusterMetrics {
+/** What is asked when the metrics are read. */
+export interface ClusterStanding {
+  /** Shards by what this node has to do with them. */
+  shards(): Readonly<Record<'held' | 'leaving' | 'elsewhere', number>>;
+  /** Events that this node has written and does not know to be projected. */
+  projectionLag(): number;
+}
+
+export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics {
   const moves = new Counter({
     name: 'svc_shard_moves_total',
     help: 'Shards that came to this node or left it, by reason.',
@@ -65,7 +70,15 @@ export function createClusterMetrics(
     labelNames: ['state'],
     registers: [],
     collect() {
-      for (const [state, count] of Object.entries(shards())) this.set({ state }, count);
+      for (const [state, count] of Object.entries(standing.shards())) this.set({ state }, count);
+    },
+  });
+  const projectionLag = new Gauge({
+    name: 'svc_projection_lag_events',
+    help: 'Events that this node has written and does not know to be projected yet.',
+    registers: [],
+    collect() {
+      this.set(standing.projectionLag());
     },
   });
   // Series that are there from the beginning, so that the first one counts as a rise.
@@ -94,6 +107,7 @@ export function createClusterMetrics(
       registry.registerMetric(forwarded);
       registry.registerMetric(notOwner);
       registry.registerMetric(states);
+      registry.registerMetric(projectionLag);
     },
   };
 }

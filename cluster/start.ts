@@ -57,6 +57,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       monotonicMs: () => performance.now(),
       random,
       clockCheck: session === null ? null : new ClockCheck(session, () => systemClock.now()),
+      projectionLag: () => stores.projectionLag(),
       failed: (what, error) => log.warn({ err: error }, `${what} failed`),
     });
     return {

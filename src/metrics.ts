@@ -15,7 +15,6 @@ export interface Metrics {
   readonly activationSeconds: Histogram;
   readonly mailboxDepth: Gauge;
   readonly verificationQueue: Gauge;
-  readonly projectionLagEvents: Gauge;
 }
 
 const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -106,11 +105,6 @@ export function createMetrics(load: CurrentLoad = noLoad): Metrics {
       collect() {
         this.set(load.verificationQueue());
       },
-    }),
-    projectionLagEvents: new Gauge({
-      name: 'svc_projection_lag_events',
-      help: 'Events written but not yet projected.',
-      registers,
     }),
   };
 }

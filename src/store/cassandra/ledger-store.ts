@@ -24,6 +24,7 @@ import { readLines } from './lines.ts';
 import { bucketOfNext, findLogEnd } from './log-end.ts';
 import { readLog } from './log-reading.ts';
 import { writeProjections } from './projecting.ts';
+import { ProjectionLag } from './projection-lag.ts';
 import { readScopePage } from './scopes.ts';
 import { type CqlSession, numberOf, textOf } from './session.ts';
 import { readSnapshot, writeSnapshot } from './snapshots.ts';
@@ -59,6 +60,7 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #bucketEvents: number;
   readonly #turns = new Turns();
   readonly #known = new KnownLedgers();
+  readonly #lag = new ProjectionLag();
 
   constructor({ session, now, random, bucketEvents = bucketEventsByDefault }: CassandraLedgerOptions) {
     this.#session = session;
@@ -81,6 +83,7 @@ export class CassandraLedgerStore implements LedgerStore {
       known?.bucket ?? null,
       newFence,
     );
+    this.#lag.claimed(claim);
     if (known === null || !isSameHead(known.head, claim.head)) {
       this.#known.forget(ledgerId);
       const unprojected = parsePending(end.state.pending);
@@ -88,6 +91,7 @@ export class CassandraLedgerStore implements LedgerStore {
     }
     const scopes: ReadonlySet<string> = known?.bucket === end.bucket ? known.scopes : new Set<string>();
     this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket, scopes });
+    this.#lag.projected(ledgerId);
     return claim;
   }
 
@@ -103,13 +107,25 @@ export class CassandraLedgerStore implements LedgerStore {
     if (unprojected !== null) await this.#project(ledgerId, unprojected, unprojected.bucket > 0);
     this.#known.forget(ledgerId);
     await writeBatch(this.#session, plan);
+    this.#lag.written(claim, batch.last, batch.rows.length);
     try {
       await this.#project(ledgerId, unknownProjections(batch.projections, known), plan.before === null);
     } catch (error) {
+      this.#lag.givenUp(ledgerId);
       // It was written, and the next claim finishes it; but nobody may be told so before.
       throw new OutcomeUnknown(error);
     }
+    this.#lag.projected(ledgerId);
     this.#known.set(ledgerId, knownAfter(fence, batch.last, batch.projections, known));
+  }
+
+  /**
+   * Events that this process has written and does not know to be projected. What others have completed since is looked for
+   * meanwhile, and not counted the next time.
+   */
+  projectionLag(): number {
+    void this.#lag.look((claim, head) => this.stands(claim, head));
+    return this.#lag.events;
   }
 
   /** Projects, at once or a little later. */

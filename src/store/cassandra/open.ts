@@ -28,6 +28,8 @@ export interface CassandraStores extends AsyncDisposable {
   readonly records: RecordStore;
   readonly access: AccessLog;
   readonly facts: ClusterFacts;
+  /** Events that this process has written and does not know to be projected. */
+  projectionLag(): number;
   /** Throws LedgerError `unavailable` while Cassandra does not answer: for health and readiness. */
   check(): Promise<void>;
 }
@@ -47,11 +49,13 @@ export async function openCassandra({ settings, now, random, around }: Cassandra
     const facts = new ClusterFacts(opened.session);
     const bucketEvents = await checkSchema(facts, settings);
     const session = around?.(opened.session) ?? opened.session;
+    const ledgers = new CassandraLedgerStore({ session, now, random, bucketEvents });
     return {
-      ledgers: new CassandraLedgerStore({ session, now, random, bucketEvents }),
+      ledgers,
       records: new CassandraRecordStore(session, random),
       access: new CassandraAccessLog(session),
       facts,
+      projectionLag: () => ledgers.projectionLag(),
       check: async () => void (await facts.get(schemaFact.name)),
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
