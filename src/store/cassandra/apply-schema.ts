@@ -1,18 +1,17 @@
-import type cassandra from 'cassandra-driver';
+import cassandra from 'cassandra-driver';
 import { StartError } from '../start-error.ts';
 import { bucketEvents } from './bucket.ts';
 import { connect } from './connect.ts';
 import { createClient, driverSession } from './driver-session.ts';
 import { ClusterFacts } from './facts.ts';
 import { schemaFact, tableStatements } from './schema.ts';
+import { type ReadSchemaNodes, schemaNodesOf, untilAgreed } from './schema-agreement.ts';
 import { checkDataCenters, checkServers, replicasOf } from './server-checks.ts';
 import type { CassandraSettings } from './settings.ts';
 
-/** How often the nodes are asked whether they agree, with what between: a minute. */
-const pollsMax = 300;
-const pollMs = 200;
-/** Making a table waits for every node. */
+/** One try of a statement, at a node that may have just started. */
 const statementMaxMs = 30_000;
+const triesMax = 4;
 
 export interface SchemaOptions {
   /** Replicas by data centre. */
@@ -36,13 +35,12 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
     await checkServers(client, settings);
     const found = await replicasOf(client, keyspace);
     checkDataCenters([...(found ?? options.replication).keys()], settings);
-    if (found === null) await createKeyspace(client, keyspace, options.replication);
-    else checkReplication(keyspace, found, options.replication);
-    await untilAgreed(client);
-    for (const statement of tableStatements(keyspace)) {
-      await client.execute(statement, [], { prepare: false, readTimeout: statementMaxMs });
-      await untilAgreed(client);
-    }
+    if (found !== null) checkReplication(keyspace, found, options.replication);
+    const nodes = schemaNodesOf(client);
+    // Also before the first change: two nodes that make the same table before they agree would have two of one name.
+    await untilAgreed(nodes);
+    const makeKeyspace = found === null ? [keyspaceStatement(client, keyspace, options.replication)] : [];
+    for (const statement of [...makeKeyspace, ...tableStatements(keyspace)]) await change(client, nodes, statement);
   } finally {
     await client.shutdown();
   }
@@ -70,22 +68,48 @@ async function storeFacts(settings: CassandraSettings, options: SchemaOptions): 
   return wanted.map(({ name, value }) => `${name} ${value}`).join(', ');
 }
 
-async function createKeyspace(
+/** StartError for a data centre that Cassandra does not have. */
+function keyspaceStatement(
   client: cassandra.Client,
   keyspace: string,
   replication: ReadonlyMap<string, number>,
-): Promise<void> {
+): string {
   const known = new Set(client.hosts.values().map(({ datacenter }) => datacenter));
   const replicas = [...replication].map(([name, count]) => {
     if (!known.has(name))
       throw new StartError(`Cassandra has no data centre ${name}; it has ${[...known].join(', ')}.`);
     return `'${name}': ${count}`;
   });
-  await client.execute(
-    `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', ${replicas.join(', ')}} AND durable_writes = true`,
-    [],
-    { prepare: false, readTimeout: statementMaxMs },
-  );
+  return `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', ${replicas.join(', ')}} AND durable_writes = true`;
+}
+
+/**
+ * Carries a statement out, and waits until every node knows what it made. Where no answer comes it may have been carried out all the
+ * same: it is sent again once all nodes agree, and does nothing then (IF NOT EXISTS). StartError where that does not help.
+ */
+async function change(client: cassandra.Client, nodes: ReadSchemaNodes, statement: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await client.execute(statement, [], { prepare: false, readTimeout: statementMaxMs });
+      return await untilAgreed(nodes);
+    } catch (error) {
+      if (error instanceof StartError || isRefused(error)) throw error;
+      if (tries === triesMax)
+        throw new StartError(
+          `Cassandra did not carry out a change of its schema in ${triesMax} tries (${error instanceof Error ? error.message : String(error)}): see whether its nodes have the processor and memory they need, then apply again; what was made is kept.`,
+          error,
+        );
+      await untilAgreed(nodes);
+    }
+  }
+}
+
+/** What Cassandra has answered with: no further try changes it. */
+function isRefused(error: unknown): boolean {
+  if (!(error instanceof cassandra.errors.ResponseError)) return error instanceof TypeError;
+  const { syntaxError, invalid, configError, unauthorized, badCredentials, alreadyExists } =
+    cassandra.types.responseErrorCodes;
+  return [syntaxError, invalid, configError, unauthorized, badCredentials, alreadyExists].includes(error.code);
 }
 
 function checkReplication(
@@ -100,24 +124,4 @@ function checkReplication(
   throw new StartError(
     `Keyspace ${keyspace} is replicated ${told(found)}, not ${told(wanted)}: change it by ALTER KEYSPACE and a repair, or name what it is.`,
   );
-}
-
-/** Until every node has the same schema. One that is down keeps the version it had, and so holds this up: it would not know the tables. */
-async function untilAgreed(client: cassandra.Client): Promise<void> {
-  for (let polls = 1; (await schemaVersions(client)).size > 1; polls++) {
-    if (polls === pollsMax)
-      throw new StartError(
-        'The nodes of Cassandra do not agree on a schema: see `nodetool describecluster`, then apply again.',
-      );
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
-  }
-}
-
-/** As the control connection's node knows them, so that all of them are asked of one node. */
-async function schemaVersions(client: cassandra.Client): Promise<Set<string>> {
-  const [host] = client.getState().getConnectedHosts();
-  const options = host === undefined ? {} : { host };
-  const local = await client.execute('SELECT schema_version FROM system.local', [], options);
-  const peers = await client.execute('SELECT schema_version FROM system.peers', [], options);
-  return new Set([...local.rows, ...peers.rows].map((row) => String(row.schema_version)));
 }
