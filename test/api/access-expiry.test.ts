@@ -1,19 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { append, eventsOf, type Master, newMaster, newOrder, newParty, type Order } from '../support/parties.ts';
+import { expect, test } from 'vitest';
+import { nodeWithMaster } from '../support/node-with-order.ts';
+import { append, eventsOf, newMaster, newParty } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
-let master: Master;
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base, { keyed: false });
-  master = await newMaster(order);
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { base, order, master } = await nodeWithMaster({ keyed: false });
 
 const delegateOf = () => newParty(base, { keyed: false });
 const until = (timeMs: number) => new Promise((resolve) => setTimeout(resolve, Math.max(0, timeMs - Date.now())));

@@ -1,15 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { append, newMaster, newOrder, newParty, type Order, type Party } from '../support/parties.ts';
+import { expect, test } from 'vitest';
+import { nodeWithOrder } from '../support/node-with-order.ts';
+import { append, newMaster, newParty, type Party } from '../support/parties.ts';
 import { expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let order: Order;
-beforeAll(async () => {
-  node = await runNode();
-  order = await newOrder(node.base, { keyed: false });
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { node, order } = await nodeWithOrder({ keyed: false });
 
 const newcomer = () => newParty(node.base, { keyed: false });
 const change = (method: 'POST' | 'PATCH', by: Party, delegate: Party, more: Fields = {}): Promise<RestAnswer> =>

@@ -1,21 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { historyOf, tracked } from '../support/access-events.ts';
-import { type Master, newMaster, newOrder, newParty, type Order, type Party } from '../support/parties.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
+import { nodeWithMaster } from '../support/node-with-order.ts';
+import { newParty, type Party } from '../support/parties.ts';
 
-let node: RunningTestNode;
-let order: Order;
-let master: Master;
-let stranger: Party;
-
-beforeAll(async () => {
-  node = await runNode();
-  order = await newOrder(node.base, { keyed: false });
-  master = await newMaster(order);
-  stranger = await newParty(node.base, { keyed: false });
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { node, order, master } = await nodeWithMaster({ keyed: false });
+const stranger = await newParty(node.base, { keyed: false });
 
 const nowhere = randomUUID();
 const ledgerPath = (ledgerId: string) => `/v1/ledgers/${ledgerId}`;

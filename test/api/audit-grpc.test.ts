@@ -1,30 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Message } from '@bufbuild/protobuf';
-import type { Client } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { AuditService, type ListAccessEventsResponse } from '../../src/gen/svc/v1/audit_pb.ts';
 import { LedgerService } from '../../src/gen/svc/v1/ledgers_pb.ts';
 import { type AppendEventsResponse, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { historyOf, storedHistory } from '../support/access-events.ts';
 import { callGrpc, grpcClient, openGrpcStream } from '../support/door-grpc.ts';
-import { type Master, newDevice, newMaster, newOrder, newParty, type Order, type Party } from '../support/parties.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
+import { nodeWithMaster } from '../support/node-with-order.ts';
+import { newDevice, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
+import { runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let client: Client;
-let order: Order;
-let master: Master;
-
-beforeAll(async () => {
-  node = await runNode();
-  client = grpcClient(node.grpcAddress);
-  order = await newOrder(node.base, { keyed: false });
-  master = await newMaster(order);
-});
-afterAll(async () => {
-  client.close();
-  await node[Symbol.asyncDispose]();
-});
+const { node, order, master } = await nodeWithMaster({ keyed: false });
+const client = grpcClient(node.grpcAddress);
+afterAll(() => client.close());
 
 interface Sent {
   readonly uuid: string;

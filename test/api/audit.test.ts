@@ -1,31 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { historyOf, storedHistory, tracked } from '../support/access-events.ts';
-import {
-  append,
-  entityRequest,
-  type Master,
-  newDevice,
-  newMaster,
-  newOrder,
-  newParty,
-  type Order,
-} from '../support/parties.ts';
+import { nodeWithMaster } from '../support/node-with-order.ts';
+import { append, entityRequest, newDevice, newMaster, newOrder, newParty } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode, temporaryDir } from '../support/running-node.ts';
+import { runNode, temporaryDir } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
-let master: Master;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base, { keyed: false });
-  master = await newMaster(order);
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { base, order, master } = await nodeWithMaster({ keyed: false });
 
 const newStranger = () => newParty(base, { keyed: false });
 const short = (events: readonly Fields[]) =>

@@ -1,17 +1,15 @@
 import { createHash } from 'node:crypto';
 import { canonicalize } from 'json-canonicalize';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { append, eventsOf, newMaster, newOrder, type Order, signedBy } from '../support/parties.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { nodeWithOrder } from '../support/node-with-order.ts';
+import { append, eventsOf, newMaster, signedBy } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let order: Order;
+const { node, order } = await nodeWithOrder();
+
 let events: Fields[];
 
 beforeAll(async () => {
-  node = await runNode();
-  order = await newOrder(node.base);
   const masters = [await newMaster(order), await newMaster(order)];
   for (let n = 0; n < 12; n += 1) {
     const payload = { n, text: 'é\u2028', ratio: 0.1, caused_by_hash: n % 3 === 0 ? 'ab'.repeat(32) : null };
@@ -32,7 +30,6 @@ beforeAll(async () => {
   await done(node.base, 'PATCH', `/v1/ledgers/${order.ledgerId}/close`, { headers });
   events = await eventsOf(node.base, order.supplier, order.ledgerId);
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 const hashOf = (...parts: (string | Buffer)[]): Buffer => {
   const hash = createHash('sha256');

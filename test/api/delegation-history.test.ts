@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newMaster, newOrder, newParty, type Order, type Party } from '../support/parties.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { nodeWithOrder } from '../support/node-with-order.ts';
+import { newMaster, newParty, type Party } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
 /** Without keys: what is asked here is what is kept of grants, not who signed them. */
-let order: Order;
+const { base, order } = await nodeWithOrder({ keyed: false });
 let friend: Party;
 let other: Party;
 let grants: { first: Fields; second: Fields; third: Fields; revokedAt: string };
@@ -17,9 +15,6 @@ const post = async (path: string, body: Fields) =>
   (await done(base, 'POST', path, { headers: order.buyer.bearer, body })).body;
 
 beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base, { keyed: false });
   [friend, other] = [await newParty(base), await newParty(base)];
   const ledger = { ledger_id: order.ledgerId };
   const first = await post('/v1/delegation/ledger', { ...ledger, delegate_actor_id: friend.actorId, role: 'AUDITOR' });
@@ -37,7 +32,6 @@ beforeAll(async () => {
   const end = await done(base, 'PATCH', '/v1/delegation/ledger', { headers: order.supplier.bearer, body });
   grants = { first, second, third, revokedAt: end.text('revoked_at') };
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 const ids = (rows: readonly Fields[]) => rows.map((row) => row.link_id);
 

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { append, type Master, newMaster, newOrder, newParty, type Order } from '../support/parties.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { nodeWithOrder } from '../support/node-with-order.ts';
+import { append, type Master, newMaster, newOrder, newParty } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest, shape } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
+const { base, order } = await nodeWithOrder();
+
 let one: Master;
 let two: Master;
 /** Whole lists, as read at the start. */
@@ -13,9 +12,6 @@ let ledgerEvents: Fields[];
 let masterEvents: Fields[];
 
 beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base);
   one = await newMaster(order, order.supplier, 'PO-1');
   two = await newMaster(order, order.buyer, 'PO-2');
   for (let n = 0; n < 12; n += 1) {
@@ -25,7 +21,6 @@ beforeAll(async () => {
   ledgerEvents = (await ledger('')).rows('events');
   masterEvents = (await master('')).rows('events');
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 const ledger = (query: string): Promise<RestAnswer> =>
   rest(base, 'GET', `/v1/ledgers/${order.ledgerId}/events?${query}`, { headers: order.supplier.bearer });

@@ -1,22 +1,11 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { append, eventsOf, type Master, newMaster, newOrder, type Order, signedBy } from '../support/parties.ts';
+import { expect, test } from 'vitest';
+import { nodeWithMaster } from '../support/node-with-order.ts';
+import { append, eventsOf, signedBy } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
-let master: Master;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base);
-  master = await newMaster(order);
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { node, base, order, master } = await nodeWithMaster();
 
 /** The bytes of an append, whole. */
 function bytesOf(n: number): Buffer {

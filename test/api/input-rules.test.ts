@@ -1,30 +1,15 @@
 import type { DescMethod } from '@bufbuild/protobuf';
-import type { Client } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { callGrpc, grpcClient } from '../support/door-grpc.ts';
-import { eventsOf, type Master, newKeyPair, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { nodeWithMaster } from '../support/node-with-order.ts';
+import { eventsOf, newKeyPair } from '../support/parties.ts';
 import { expectRefused, type Fields, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let grpc: Client;
 /** Parties without keys: input is checked before signatures, and here nothing else is. */
-let order: Order;
-let master: Master;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  grpc = grpcClient(node.grpcAddress);
-  order = await newOrder(base, { keyed: false });
-  master = await newMaster(order);
-});
-afterAll(async () => {
-  grpc.close();
-  await node[Symbol.asyncDispose]();
-});
+const { node, base, order, master } = await nodeWithMaster({ keyed: false });
+const grpc = grpcClient(node.grpcAddress);
+afterAll(() => grpc.close());
 
 /** The same payload text through REST, Connect and gRPC: the code at each, or `ok` and what was stored. */
 async function everywhere(payload: string, eventType = 'NOTED'): Promise<string[]> {

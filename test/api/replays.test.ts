@@ -1,29 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  append,
-  type Master,
-  newMaster,
-  newOrder,
-  newParty,
-  type Order,
-  type Party,
-  signedBy,
-} from '../support/parties.ts';
+import { expect, test } from 'vitest';
+import { nodeWithMaster } from '../support/node-with-order.ts';
+import { append, newMaster, newOrder, newParty, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
-let master: Master;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base);
-  master = await newMaster(order);
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { base, order, master } = await nodeWithMaster();
 
 const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
 

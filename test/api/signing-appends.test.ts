@@ -1,32 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  append,
-  type Master,
-  newMaster,
-  newOrder,
-  newParty,
-  type Order,
-  type Party,
-  signatureOf,
-  signedBy,
-} from '../support/parties.ts';
+import { expect, test } from 'vitest';
+import { nodeWithMaster } from '../support/node-with-order.ts';
+import { append, newMaster, newOrder, newParty, type Party, signatureOf, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
-let master: Master;
-let sibling: Master;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base);
-  master = await newMaster(order);
-  sibling = await newMaster(order);
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { base, order, master } = await nodeWithMaster();
+const sibling = await newMaster(order);
 
 /** Sends exactly these headers and this payload. */
 const send = (headers: Record<string, string>, payload: unknown, eventType = 'NOTED', to = master) =>

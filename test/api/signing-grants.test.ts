@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Master, newMaster, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { nodeWithMaster } from '../support/node-with-order.ts';
+import { newParty, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
-let master: Master;
+const { base, order, master } = await nodeWithMaster();
+
 let organizationId: string;
 let frlLedgerId: string;
 
 beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base);
-  master = await newMaster(order);
   const made = await done(base, 'POST', '/v1/onboarding/organization', {
     headers: order.supplier.bearer,
     body: {
@@ -29,7 +23,6 @@ beforeAll(async () => {
   organizationId = made.text('organization_id');
   frlLedgerId = made.text('frl_ledger_id');
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 /** The three scopes: how the body names the object, how the signed form does, and whose ledger id is signed. */
 const scopes = {

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { append, newMaster, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { nodeWithOrder } from '../support/node-with-order.ts';
+import { append, newMaster, newOrder, newParty, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
+const { base, order } = await nodeWithOrder();
+
 /** The supplier has an organization when this ledger is opened, the buyer has none. */
 let withOrganization: { readonly ledgerId: string; readonly organizationId: string; readonly frlLedgerId: string };
 
 beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base);
   const organization = await onboard(order.supplier);
   const made = await done(base, 'POST', '/v1/ledgers', {
     headers: order.buyer.bearer,
@@ -20,7 +16,6 @@ beforeAll(async () => {
   });
   withOrganization = { ledgerId: made.text('id'), ...organization };
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 async function onboard(by: Party) {
   const made = await done(base, 'POST', '/v1/onboarding/organization', {

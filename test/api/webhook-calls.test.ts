@@ -1,22 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verifyWebhook } from '../../src/client/webhook.ts';
-import { append, newMaster, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
+import { nodeWithOrder } from '../support/node-with-order.ts';
+import { append, newMaster, newParty, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
+import { runNode } from '../support/running-node.ts';
 import { eventually, receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
+const { node, base, order } = await nodeWithOrder();
+
 let receiver: WebhookReceiver;
 
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base);
-});
-afterAll(() => node[Symbol.asyncDispose]());
 beforeEach(async () => {
   receiver = await receiveWebhooks();
 });

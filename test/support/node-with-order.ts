@@ -1,0 +1,34 @@
+import { afterAll } from 'vitest';
+import { type Master, newMaster, newOrder, type Order } from './parties.ts';
+import { type RunningTestNode, runNode } from './running-node.ts';
+
+/** A node for the tests of one file, and an order there. */
+export interface NodeWithOrder {
+  readonly node: RunningTestNode;
+  /** The node's. */
+  readonly base: string;
+  readonly order: Order;
+}
+
+export interface NodeWithMaster extends NodeWithOrder {
+  /** Of the supplier. */
+  readonly master: Master;
+}
+
+export interface OrderOptions {
+  /** false: its parties have no keys, for tests of what comes before signatures or has nothing to do with them. */
+  readonly keyed?: boolean;
+}
+
+/** Called at the head of a test file; the node ends with the file's tests. */
+export async function nodeWithOrder(options: OrderOptions = {}): Promise<NodeWithOrder> {
+  const node = await runNode();
+  afterAll(() => node[Symbol.asyncDispose]());
+  return { node, base: node.base, order: await newOrder(node.base, options) };
+}
+
+/** The same with a master in the order. */
+export async function nodeWithMaster(options: OrderOptions = {}): Promise<NodeWithMaster> {
+  const there = await nodeWithOrder(options);
+  return { ...there, master: await newMaster(there.order) };
+}
