@@ -1,0 +1,71 @@
+import type { Event } from '../client/event.ts';
+import { authorityKeysOf, keysFromResolver } from '../client/key-source.ts';
+import { verifyEvents } from '../client/verifying.ts';
+import { check, refused, type Step } from './steps.ts';
+import type { StoryOrder } from './story-order.ts';
+import { tampered } from './tampering.ts';
+
+/** Master and ledger are closed, and take nothing more. */
+export function* closing(order: StoryOrder): Iterable<Step> {
+  const { supplier, buyer } = order;
+  yield {
+    title: 'the supplier closes the shipment’s master; nothing more is taken',
+    run: async () => {
+      await supplier.client.closeMaster({ uuid: order.shipment });
+      const late = { uuid: order.shipment, eventType: 'TOO_LATE', payload: {} };
+      await refused(supplier.client.appendEvent(late), 'master_closed');
+      return undefined;
+    },
+  };
+  yield {
+    title: 'the buyer closes the ledger, sealed by the authority; nothing more is taken',
+    run: async () => {
+      const closed = await buyer.client.closeLedger({ ledgerId: order.ledgerId });
+      check(closed.status === 'CLOSED', `the status is ${closed.status}`);
+      const late = { uuid: order.invoice, eventType: 'TOO_LATE', payload: {} };
+      await refused(supplier.client.appendEvent(late), 'ledger_closed');
+      return undefined;
+    },
+  };
+}
+
+/** Everyone verifies for itself what it may read, and finds out every tampered copy. */
+export function* verifying(order: StoryOrder): Iterable<Step> {
+  const { visitor, buyer, bank } = order;
+  const keys = keysFromResolver(visitor);
+  let history: Event[] = [];
+  yield {
+    title: 'the buyer downloads the ledger and verifies it without trusting the server',
+    run: async () => {
+      history = [];
+      for await (const event of buyer.client.ledgerEvents(order.ledgerId)) history.push(event);
+      const authorityKeys = authorityKeysOf(await visitor.getAuthority());
+      const found = await verifyEvents(history, { keys, authorityKeys, kind: 'ledger' });
+      check(found.issues.length === 0, found.issues[0]?.detail ?? '');
+      const { chainHashes, actorSignatures } = found.checked;
+      check(chainHashes === history.length, `only ${chainHashes} of ${history.length} hashes could be recomputed`);
+      return `${chainHashes} hashes recomputed, ${actorSignatures} signatures verified`;
+    },
+  };
+  yield {
+    title: 'the bank verifies its one master by itself',
+    run: async () => {
+      const events: Event[] = [];
+      for await (const event of bank.client.masterEvents(order.invoice)) events.push(event);
+      const found = await verifyEvents(events, { keys, kind: 'master' });
+      check(found.issues.length === 0, found.issues[0]?.detail ?? '');
+      return `${found.checked.contentHashes} events in an unbroken chain`;
+    },
+  };
+  for (const { title, copy } of tampered(() => history)) {
+    yield {
+      title,
+      run: async () => {
+        const found = await verifyEvents(copy(), { keys, kind: 'ledger' });
+        const [issue] = found.issues;
+        check(issue !== undefined, 'the tampered copy passed for good');
+        return `found out (${issue.type})`;
+      },
+    };
+  }
+}
