@@ -1,6 +1,7 @@
 import type { Directory } from '../actors/directory.ts';
 import type { Outcome } from '../actors/outcome.ts';
-import { invalidField, LedgerError, notFound } from '../domain/errors.ts';
+import type { GrantAccess, RevokeAccess } from '../domain/command.ts';
+import { invalidField, notFound } from '../domain/errors.ts';
 import { checkLabel, checkTime, checkUuid } from '../domain/fields.ts';
 import { type Grant, type GrantScope, grantOf } from '../domain/grant.ts';
 import { type JsonNode, parseJson, toValue } from '../domain/json.ts';
@@ -20,19 +21,12 @@ import type { RecordStore } from '../store/record-store.ts';
 import type { Call } from './call.ts';
 import { callerOf } from './call-caller.ts';
 import { commandMarks } from './command-marks.ts';
+import { type DelegationObject, type DelegationObjects, delegationObjects } from './delegation-object.ts';
 import type { Identities } from './identities.ts';
 import type { LedgerReading } from './ledger-reading.ts';
-import { organizationCollection } from './organization-record.ts';
 import type { Replays } from './replays.ts';
 import { checkCallSignature } from './signing.ts';
 import { refuseOtherWorld } from './worlds.ts';
-
-/** What a delegation is about: an organization, a ledger or a master, and the ledger whose events say so. */
-export interface DelegationObject {
-  readonly scope: GrantScope;
-  readonly id: string;
-  readonly ledgerId: string;
-}
 
 /** A link as it stands, or stood at some time. */
 export interface Link {
@@ -51,7 +45,7 @@ const accessRole = 'ACCESS';
 /** Delegation at all three scopes (spec: Delegation and audit; decisions.md, sections 4 and 5). */
 export class Delegations {
   readonly #store: LedgerStore;
-  readonly #organizations;
+  readonly #objects: DelegationObjects;
   readonly #identities: Identities;
   readonly #reading: LedgerReading;
   readonly #directory: Directory;
@@ -66,7 +60,7 @@ export class Delegations {
     replays: Replays,
   ) {
     this.#store = store;
-    this.#organizations = organizationCollection(records);
+    this.#objects = delegationObjects(records, reading);
     this.#identities = identities;
     this.#reading = reading;
     this.#directory = directory;
@@ -74,30 +68,8 @@ export class Delegations {
   }
 
   /** The object, for someone who reads all events of that scope. Throws `not_found`, `permission_denied` or `access_expired`. */
-  async readable(scope: GrantScope, id: string, actorId: string): Promise<DelegationObject> {
-    switch (scope) {
-      case 'ledger':
-        await this.#reading.readable(id, actorId);
-        return { scope, id, ledgerId: id };
-      case 'master': {
-        const { ledger } = await this.#reading.readableMaster(id, actorId);
-        return { scope, id, ledgerId: ledger.ledgerId };
-      }
-      case 'organization': {
-        const held = await this.#organizations.get(id);
-        const root = held === null ? null : await this.#reading.ledgerFacts(held.value.frlLedgerId);
-        if (root === null) throw notFound('organization');
-        const standing = await this.#reading.organizationStanding(root, actorId);
-        if (standing === 'none') throw notFound('organization');
-        if (standing === 'expired') {
-          throw new LedgerError(
-            'access_expired',
-            'Your access to this organization has run out; ask its owner for a new grant.',
-          );
-        }
-        return { scope, id, ledgerId: root.ledgerId };
-      }
-    }
+  readable(scope: GrantScope, id: string, actorId: string): Promise<DelegationObject> {
+    return this.#objects.readable(scope, id, actorId);
   }
 
   /** A grant by role and permissions, signed by who has keys. */
@@ -234,13 +206,9 @@ export class Delegations {
     make: (object: DelegationObject) => Promise<DelegationCommand>,
   ): Promise<Outcome> {
     const caller = callerOf(call);
-    const ledgerOf = async () => {
-      if (scope === 'ledger') return objectId;
-      if (scope === 'master') return (await this.#reading.masterFacts(objectId))?.ledgerId ?? null;
-      return (await this.#organizations.get(objectId))?.value.frlLedgerId ?? null;
-    };
+    const ledgerOf = () => this.#objects.ledgerOf(scope, objectId);
     const outcome = await this.#replays.orElse(call, ledgerOf, async () => {
-      const object = await this.readable(scope, objectId, caller.actorId);
+      const object = await this.#objects.readable(scope, objectId, caller.actorId);
       const command = await make(object);
       return this.#directory.submit({
         ...command,
@@ -256,14 +224,8 @@ export class Delegations {
   }
 }
 
-type GrantPart = Omit<
-  import('../domain/command.ts').GrantAccess,
-  'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'
->;
-type RevokePart = Omit<
-  import('../domain/command.ts').RevokeAccess,
-  'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'
->;
+type GrantPart = Omit<GrantAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
+type RevokePart = Omit<RevokeAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
 type DelegationCommand = GrantPart | RevokePart;
 
 /** Whether a link held at a time (ISO): granted, not ended, not run out. */
