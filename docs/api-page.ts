@@ -57,6 +57,12 @@ Where the contract leaves something open, this is how it is here:
 - A page of a segment (what a master's delegate sees of a ledger) and every filtered list are checked for what they hold, not for gaps.
 - For gRPC and Connect, what an ENTITY_REQUEST signs is method \`POST\`, path \`/svc.v1.<Service>/<Method>\` and the hash of the serialized
   request message.
+- What gRPC refuses before the service has the call carries a status and a sentence and no ErrorInfo, since grpc-js answers it by itself and
+  leaves no place to add to it: an unknown method, no message or two where one is due, and an unknown compression (UNIMPLEMENTED); a message
+  of more than 1,088 KiB, packed or unpacked (RESOURCE_EXHAUSTED; from 1 MiB up to that it is \`payload_too_large\` with ErrorInfo); a message
+  that does not unpack, and a \`grpc-timeout\` that is none (INTERNAL). Of the refused message nothing was written. On AppendEvents it ends the
+  stream: events sent before it may have been written, and are sent again with their idempotency keys. DEADLINE_EXCEEDED without ErrorInfo
+  says that the caller's own time ran out: the outcome is unknown.
 - In development mode the authority's key is not published, so that its seals cannot be verified from outside.
 `;
 
