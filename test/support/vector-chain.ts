@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { eventContent, readEvent } from '../../src/client/event.ts';
 import {
   type ActorDocument,
   type Event,
   type JsonObject,
-  type JsonValue,
   keysFromDocuments,
   type Verification,
   type VerifyOptions,
@@ -13,30 +11,8 @@ import {
 import { ed25519Key } from '../../src/client/signing.ts';
 import { authorityDigest, contentHash, contentJson, eventHash } from '../../src/domain/content.ts';
 import { signDigest } from '../../src/domain/signature.ts';
+import { type VectorEvent, vectors } from './vectors.ts';
 
-interface VectorEvent {
-  readonly content: {
-    readonly [name: string]: JsonValue;
-    readonly master: { readonly id: string; readonly seq: number } | null;
-  };
-  readonly payload: JsonObject;
-  readonly actor_sig_payload: JsonObject | null;
-  readonly content_hash: string;
-  readonly hash: string;
-  readonly authority_sig?: string;
-  readonly authority_key_id?: string;
-}
-
-interface Vectors {
-  readonly kid: string;
-  readonly keys: {
-    readonly [who in 'supplier' | 'authority']: { readonly seed_hex: string; readonly public_key_base64: string };
-  };
-  readonly chain: readonly VectorEvent[];
-}
-
-/** What another program wrote by the rules of docs/verifying.md: the events of one ledger, and the keys of its signers. */
-export const vectors = JSON.parse(readFileSync(new URL('../vectors/events.json', import.meta.url), 'utf8')) as Vectors;
 export const supplier = '0193a000-0000-7000-8000-00000000000a';
 export const masterA = '0193a000-0000-7000-8000-0000000000aa';
 

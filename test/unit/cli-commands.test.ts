@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ed25519Key } from '../../src/client/signing.ts';
+import { vectors } from '../support/vectors.ts';
 
 interface Ended {
   readonly code: number | null;
@@ -39,36 +40,6 @@ function file(name: string, content: unknown): string {
   return path;
 }
 
-interface VectorEvent {
-  readonly content: {
-    readonly [name: string]: unknown;
-    readonly master: { readonly id: string; readonly seq: number } | null;
-  };
-  readonly payload: object;
-  readonly actor_sig_payload: object | null;
-  readonly content_hash: string;
-  readonly hash: string;
-  readonly authority_sig?: string;
-  readonly authority_key_id?: string;
-}
-
-interface Vectors {
-  readonly kid: string;
-  readonly keys: {
-    readonly [who in 'supplier' | 'authority']: { readonly seed_hex: string; readonly public_key_base64: string };
-  };
-  readonly signatures: readonly {
-    readonly event_type: string;
-    readonly ledger_id: string;
-    readonly sig_payload: object;
-    readonly canonical_json: string;
-    readonly digest_hex: string;
-    readonly signature_base64: string;
-  }[];
-  readonly chain: readonly VectorEvent[];
-}
-
-const vectors = JSON.parse(readFileSync(new URL('../vectors/events.json', import.meta.url), 'utf8')) as Vectors;
 const ledgerId = '0193a000-0000-7000-8000-000000000001';
 const actorId = '0193a000-0000-7000-8000-00000000000a';
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createFacts, type Facts } from '../../src/client/facts.ts';
 import { type JsonObject, publicKeyBase64, signerFromPrivateKey } from '../../src/client/index.ts';
@@ -6,22 +5,8 @@ import { eventSigningInput } from '../../src/client/signed-calls.ts';
 import { digestOf, ed25519Key, entityRequestInput, signatureHeaders } from '../../src/client/signing.ts';
 import { canonicalJson } from '../../src/domain/canonical.ts';
 import { sha256Hex } from '../../src/domain/hash.ts';
+import { vectors } from '../support/vectors.ts';
 
-interface Vectors {
-  readonly kid: string;
-  readonly keys: { readonly supplier: { readonly seed_hex: string; readonly public_key_base64: string } };
-  readonly signatures: readonly {
-    readonly name: string;
-    readonly event_type: string;
-    readonly ledger_id: string;
-    readonly sig_payload: JsonObject;
-    readonly canonical_json: string;
-    readonly digest_hex: string;
-    readonly signature_base64: string;
-  }[];
-}
-
-const vectors = JSON.parse(readFileSync(new URL('../vectors/events.json', import.meta.url), 'utf8')) as Vectors;
 const seed = Buffer.from(vectors.keys.supplier.seed_hex, 'hex');
 const privateKey = ed25519Key(seed);
 const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();

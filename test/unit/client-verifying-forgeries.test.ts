@@ -12,9 +12,9 @@ import {
   masterA,
   resealed,
   supplier,
-  vectors,
   verify,
 } from '../support/vector-chain.ts';
+import { vectors } from '../support/vectors.ts';
 
 describe('signatures and seals', () => {
   it('without the resolver document of the signer are incomplete, not valid', async () => {

@@ -1,28 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '../../src/domain/canonical.ts';
 import { authorityDigest, contentHash, contentJson, eventHash } from '../../src/domain/content.ts';
 import type { EventContent } from '../../src/domain/event.ts';
 import { sha256 } from '../../src/domain/hash.ts';
+import { type VectorEvent, vectors } from '../support/vectors.ts';
 import { authorityOf } from '../support/world.ts';
 
-interface Golden {
-  readonly content: Record<string, unknown> & { readonly master: Record<string, unknown> | null };
-  readonly payload: unknown;
-  readonly actor_sig_payload: unknown;
-  readonly prev_hash: string;
-  readonly canonical_content: string;
-  readonly content_hash: string;
-  readonly hash: string;
-  readonly authority_sig?: string;
-}
-
-const vectors = JSON.parse(readFileSync(new URL('../vectors/events.json', import.meta.url), 'utf8')) as {
-  readonly keys: { readonly authority: { readonly seed_hex: string } };
-  readonly chain: readonly Golden[];
-};
-
-function contentOf({ content }: Golden): EventContent {
+function contentOf({ content }: VectorEvent): EventContent {
   const { master } = content;
   return {
     id: content.id,

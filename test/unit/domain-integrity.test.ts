@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '../../src/domain/canonical.ts';
 import { contentHash, contentJson, eventHash } from '../../src/domain/content.ts';
@@ -6,20 +5,11 @@ import type { LedgerEvent } from '../../src/domain/event.ts';
 import { checkChain, recomputeContentHash } from '../../src/domain/integrity.ts';
 import { formatRow, parseRow } from '../../src/domain/row.ts';
 import { append, createMaster, masterId, openLedger, siblingId } from '../support/commands.ts';
+import { type VectorEvent, vectors } from '../support/vectors.ts';
 import { chainOf } from '../support/world.ts';
 
-interface Golden {
-  readonly payload: unknown;
-  readonly actor_sig_payload: unknown;
-  readonly prev_hash: string;
-  readonly canonical_content: string;
-  readonly hash: string;
-  readonly authority_sig?: string;
-  readonly authority_key_id?: string;
-}
-
 /** The golden chain in the form in which a store holds it. */
-function goldenRow(golden: Golden): string {
+function goldenRow(golden: VectorEvent): string {
   const seal = {
     hash: golden.hash,
     prev_hash: golden.prev_hash,
@@ -31,11 +21,7 @@ function goldenRow(golden: Golden): string {
   return `svc1\n${golden.canonical_content}\n${canonicalJson(golden.payload)}\n${signed}\n${JSON.stringify(seal)}`;
 }
 
-const goldenRows = (
-  JSON.parse(readFileSync(new URL('../vectors/events.json', import.meta.url), 'utf8')) as {
-    readonly chain: readonly Golden[];
-  }
-).chain.map(goldenRow);
+const goldenRows = vectors.chain.map(goldenRow);
 const golden = goldenRows.map(parseRow);
 
 const whole = { kind: 'ledger', before: null } as const;

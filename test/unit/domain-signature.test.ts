@@ -13,6 +13,7 @@ import {
   signDigest,
   verifyDigest,
 } from '../../src/domain/signature.ts';
+import { vectors as golden } from '../support/vectors.ts';
 
 function vectors<T>(name: string): T {
   return JSON.parse(readFileSync(new URL(`../vectors/${name}`, import.meta.url), 'utf8'));
@@ -26,21 +27,6 @@ function bytes(hex: string): Buffer {
 function privateKey(seedHex: string): KeyObject {
   return createPrivateKey({ key: bytes(`302e020100300506032b657004220420${seedHex}`), format: 'der', type: 'pkcs8' });
 }
-
-interface Golden {
-  readonly keys: { readonly supplier: { readonly seed_hex: string; readonly public_key_base64: string } };
-  readonly kid: string;
-  readonly signatures: readonly {
-    readonly name: string;
-    readonly event_type: string;
-    readonly ledger_id: string;
-    readonly canonical_json: string;
-    readonly digest_hex: string;
-    readonly signature_base64: string;
-  }[];
-}
-
-const golden = vectors<Golden>('events.json');
 
 describe('golden vectors', () => {
   const key = keyObject(checkPublicKey(golden.keys.supplier.public_key_base64));
