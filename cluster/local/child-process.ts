@@ -9,8 +9,8 @@ const WATCHDOG = 'read -r line; kill -TERM "$1" 2>/dev/null; sleep 8; kill -KILL
 /** A server that runs as a child of this process, and never longer than this process. */
 export interface ServerProcess {
   readonly pid: number;
-  /** When it has ended, by itself or not. */
-  readonly ended: Promise<void>;
+  /** When it has ended, by itself or not: its exit code, or null where a signal ended it. */
+  readonly ended: Promise<number | null>;
   hasEnded(): boolean;
   /** SIGSTOP: it answers nothing and keeps all it has, until `resume`. */
   pause(): void;
@@ -56,12 +56,12 @@ export async function startServerProcess(
   // A watchdog that is gone already cannot be told anything; nothing else is ever written to it.
   watchdog.stdin.on('error', () => {});
   let over = false;
-  const ended = new Promise<void>((resolve) => {
-    child.once('exit', () => {
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('exit', (code) => {
       over = true;
       // Before its pipe closes: by then the pid may belong to somebody else.
       watchdog.kill('SIGKILL');
-      resolve();
+      resolve(code);
     });
   });
   const signal = (name: NodeJS.Signals) => {

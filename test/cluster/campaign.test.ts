@@ -1,10 +1,43 @@
 import { describe, expect, test } from 'vitest';
 import { SeededRandom } from '../simulation/random.ts';
-import { percentile, reportOf } from './campaign/report.ts';
-import { faults, planFaults } from './faults/kinds.ts';
+import { demandsOf, isFull } from './campaign/aims.ts';
+import { type FaultRecord, percentile, type ReportParts, reportOf } from './campaign/report.ts';
+import { scrubOf } from './campaign/scrub.ts';
+import { type FaultKind, faults, planFaults } from './faults/kinds.ts';
+import { stopViolations } from './faults/node-faults.ts';
 import { LoadHistory } from './load/load-history.ts';
 
-const kinds = Object.keys(faults);
+const kinds = Object.keys(faults) as FaultKind[];
+const plan = planFaults(220, new SeededRandom(1));
+
+/** A fault that went as it should; kills were over in `recoveryMs`. */
+function record(kind: FaultKind, recoveryMs = 900): FaultRecord {
+  const figures: Record<string, number> = kind === 'rolling_restart' ? { failed_calls: 0 } : {};
+  return { kind, beganMs: 10_000, endedMs: 40_000, outcome: { what: '', recoveryMs, figures } };
+}
+
+/** The full campaign, with everything as it should be. */
+function fullParts(more: Partial<ReportParts> = {}): ReportParts {
+  const history = new LoadHistory();
+  for (let n = 0; n < 100_000; n++) history.acknowledgements.push({ atMs: n < 30_000 ? 9_000 : 90_000, tookMs: 1 });
+  return {
+    seed: 1,
+    demands: demandsOf(plan, 100_000),
+    records: plan.map((kind) => record(kind)),
+    history,
+    proofs: [{ kind: 'proved', events: 100 }],
+    checked: { violations: [], events: 110_000 },
+    scrub: { code: 0, ledgers: 24, events: 110_000, findings: 0, told: '' },
+    tookMs: 1,
+    ...more,
+  };
+}
+
+/** Names of what was not reached. */
+const missed = (more: Partial<ReportParts>) =>
+  reportOf(fullParts(more))
+    .aims.filter(({ reached }) => !reached)
+    .map(({ name }) => name);
 
 function counted(plan: readonly string[]): Record<string, number> {
   return Object.fromEntries(kinds.map((kind) => [kind, plan.filter((planned) => planned === kind).length]));
@@ -12,7 +45,6 @@ function counted(plan: readonly string[]): Record<string, number> {
 
 describe('a campaign', () => {
   test('of 220 faults kills nodes 100 times and has 15 faults of each other kind', () => {
-    const plan = planFaults(220, new SeededRandom(1));
     expect(plan).toHaveLength(220);
     const { node_killed: kills, ...others } = counted(plan);
     expect(kills).toBe(100);
@@ -34,25 +66,137 @@ describe('a campaign', () => {
     expect(percentile(values, percent)).toBe(value);
   });
 
+  test.each([1, 4, 9, 10, 40])('of %i faults has just as many, of as many kinds as there can be', (count) => {
+    const few = planFaults(count, new SeededRandom(3));
+    expect(few).toHaveLength(count);
+    expect(new Set(few).size).toBe(Math.min(count, kinds.length));
+  });
+
   test('counts an append as near a fault within five seconds of its beginning or end', () => {
     const history = new LoadHistory();
     for (const atMs of [4_000, 5_000, 20_000, 44_999, 45_001]) history.acknowledgements.push({ atMs, tookMs: 1 });
-    const records = [{ kind: 'node_killed', beganMs: 10_000, endedMs: 40_000, outcome: { what: '' } }] as const;
-    const checked = { violations: [], events: 0 };
-    expect(reportOf({ seed: 1, records, history, proofs: [], checked, tookMs: 1 }).near_a_fault_percent).toBe(40);
+    expect(reportOf(fullParts({ records: [record('node_killed')], history })).near_a_fault_percent).toBe(40);
   });
 
   test('reports a violation wherever it was found', () => {
     const outcome = { what: '', violations: ['by a fault'] };
-    const report = reportOf({
-      seed: 1,
-      records: [{ kind: 'scaled', beganMs: 0, endedMs: 1, outcome }],
-      history: new LoadHistory(),
-      proofs: [{ kind: 'failed', reason: 'by verify' }],
-      checked: { violations: ['by the checker'], events: 0 },
-      tookMs: 1,
+    const report = reportOf(
+      fullParts({
+        records: [{ kind: 'scaled', beganMs: 0, endedMs: 1, outcome }],
+        proofs: [{ kind: 'failed', reason: 'by verify' }],
+        checked: { violations: ['by the checker'], events: 0 },
+        scrub: { code: 1, ledgers: 1, events: 1, findings: 1, told: 'by the scrub' },
+      }),
+    );
+    expect(report.violations).toBe(4);
+    expect(report.first_violations).toEqual([
+      'by a fault',
+      'proof: by verify',
+      'by the checker',
+      'cluster verify --all ended with 1: by the scrub',
+    ]);
+    expect(report.reached).toBe(false);
+  });
+});
+
+describe('what the full campaign demands', () => {
+  test('is all reached by one in which all went well', () => {
+    const report = reportOf(fullParts());
+    expect(report).toMatchObject({ reached: true, full: true });
+    expect(report.aims.map(({ name, wanted, found }) => `${name}: ${found} (${wanted})`)).toEqual([
+      'faults: 220 (at least 200)',
+      'faults of the rarest kind: 15 (at least 15)',
+      'owners killed by kill -9: 100 (at least 100)',
+      'ms until their ledgers take appends again, 99th percentile: 900 (below 3000)',
+      'failed calls of clients that retry, in rolling restarts: 0 (0)',
+      'acknowledged appends: 100000 (at least 100000)',
+      'percent of them within 5 s of a fault: 30 (at least 30)',
+      'violations: 0 (0)',
+      'ledgers read during the faults and proved by export and verify: 1 (at least 1)',
+      'exit code of cluster verify --all: 0 (0)',
+      'events that it verified: 110000 (at least 100000)',
+    ]);
+  });
+
+  const without = (kind: FaultKind) => plan.filter((planned) => planned !== kind).map((planned) => record(planned));
+  const few = new LoadHistory();
+  few.acknowledgements.push(...fullParts().history.acknowledgements.slice(0, 99_999));
+  const far = new LoadHistory();
+  far.acknowledgements.push(...fullParts().history.acknowledgements.map((one) => ({ ...one, atMs: 90_000 })));
+  const slowKills = plan.map((kind, at) => record(kind, kind === 'node_killed' && at % 20 === 0 ? 3_000 : 900));
+  const failing = plan.map((kind): FaultRecord => {
+    const outcome = { what: '', recoveryMs: 900, figures: { failed_calls: 1 } };
+    return kind === 'rolling_restart' ? { ...record(kind), outcome } : record(kind);
+  });
+  const unmeasured = plan.map((kind): FaultRecord => ({ ...record(kind), outcome: { what: 'did not end well' } }));
+  const scrub = { ledgers: 24, events: 110_000, findings: 0, told: '' };
+  const recovery = 'ms until their ledgers take appends again, 99th percentile';
+  const restarts = 'failed calls of clients that retry, in rolling restarts';
+
+  test.each<[string, Partial<ReportParts>, string[]]>([
+    ['fewer faults', { records: plan.slice(0, 199).map((kind) => record(kind)) }, ['faults']],
+    ['a kind left out', { records: without('scaled') }, ['faults of the rarest kind']],
+    ['slow recoveries', { records: slowKills }, [recovery]],
+    ['a failed call in a rolling restart', { records: failing }, [restarts]],
+    ['faults that broke off', { records: unmeasured }, [recovery, restarts]],
+    ['one append less', { history: few }, ['acknowledged appends']],
+    ['appends far from faults', { history: far }, ['percent of them within 5 s of a fault']],
+    ['no proof', { proofs: [{ kind: 'not_read', reason: '' }] }, ['ledgers read during the faults']],
+    ['a scrub that could not check everything', { scrub: { ...scrub, code: 2 } }, ['violations', 'exit code']],
+    ['a scrub that did not end', { scrub: { ...scrub, code: null } }, ['violations', 'exit code']],
+    ['a scrub of less', { scrub: { ...scrub, code: 0, events: 99_999 } }, ['events that it verified']],
+  ])('is not reached with %s', (_, more, names) => {
+    const found = missed(more);
+    for (const name of names) expect(found).toContainEqual(expect.stringContaining(name));
+    expect(reportOf(fullParts(more)).reached).toBe(false);
+  });
+
+  test('of a short one is what was asked for, and told apart from the full one', () => {
+    const demands = demandsOf(['node_paused', 'cut_off'], 2_000);
+    expect(demands).toMatchObject({ faults: 2, faultsOfEachKind: 1, kills: 0, acknowledged: 2_000 });
+    expect(isFull(demands)).toBe(false);
+    expect(isFull(demandsOf(plan, 100_000))).toBe(true);
+    expect(isFull(demandsOf(plan, 99_999))).toBe(false);
+    expect(
+      isFull(
+        demandsOf(
+          plan.filter((kind) => kind !== 'scaled'),
+          100_000,
+        ),
+      ),
+    ).toBe(false);
+  });
+});
+
+describe('the end of a node', () => {
+  test('after SIGTERM is with 0, within 20 s', () => {
+    expect(stopViolations([{ id: 'node-1', code: 0, tookMs: 19_999 }])).toEqual([]);
+    expect(
+      stopViolations([
+        { id: 'node-1', code: 1, tookMs: 3 },
+        { id: 'node-2', code: null, tookMs: 20_001 },
+      ]),
+    ).toEqual([
+      'node-1 ended with 1 after SIGTERM, and not with 0',
+      'node-2 ended with a signal after SIGTERM, and not with 0',
+      'node-2 took 20001 ms to end',
+    ]);
+  });
+});
+
+describe('what cluster verify --all ended with', () => {
+  const out = JSON.stringify({ verdict: 'good', ledgers: 2, events: 40, finding_count: 0 });
+
+  test('is read from its JSON, and told in its words where it is not 0', () => {
+    expect(scrubOf({ code: 0, out, err: '' })).toEqual({ code: 0, ledgers: 2, events: 40, findings: 0, told: '' });
+    expect(scrubOf({ code: 2, out: '', err: 'Cassandra does not answer' })).toMatchObject({
+      code: 2,
+      events: 0,
+      told: 'Cassandra does not answer',
     });
-    expect(report.violations).toBe(3);
-    expect(report.first_violations).toEqual(['by a fault', 'proof: by verify', 'by the checker']);
+  });
+
+  test('without a result shows nothing, even with 0', () => {
+    expect(scrubOf({ code: 0, out: '', err: '' })).toMatchObject({ events: 0, told: 'it printed no result' });
   });
 });

@@ -91,14 +91,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
   beforeAll(async () => {
     cluster = await startCluster({ nodes: 3, cassandra: address });
     await cluster.untilBalanced(movedMaxMs);
-    const { settings } = cluster;
-    env = {
-      REDIS_URL: cluster.redis.current.url,
-      CASSANDRA_CONTACT_POINTS: settings.contactPoints.join(','),
-      CASSANDRA_DATA_CENTER: settings.localDataCenter,
-      CASSANDRA_KEYSPACE: settings.keyspace,
-      CASSANDRA_ALLOW: [...settings.allow].join(','),
-    };
+    env = { REDIS_URL: cluster.redis.current.url, ...cluster.cassandraEnv };
     for (let n = 0; n < 6; n += 1) {
       const made = await newOrder(nodeOf(n % 3).baseUrl);
       pairs.push({ order: made, master: await newMaster(made) });

@@ -9,7 +9,9 @@ import { Load } from '../load/load.ts';
 import type { LoadHistory } from '../load/load-history.ts';
 import { makeLoadWorld } from '../load/load-world.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
+import { demandsOf } from './aims.ts';
 import { type CampaignReport, type FaultRecord, reportOf } from './report.ts';
+import { scrubAll } from './scrub.ts';
 import { type Proof, proveLedger } from './verified-export.ts';
 
 export interface CampaignOptions {
@@ -77,13 +79,17 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     load.history,
   );
   await world.close();
+  options.tell(`checked ${checked.events} events of ${world.ledgers.length} ledgers; now \`cluster verify --all\``);
+  const scrub = await scrubAll(cluster);
   if (checked.violations.length > 0) writeCalls(cluster.dir, load.history);
   return reportOf({
     seed: options.seed,
+    demands: demandsOf(options.kinds, options.acknowledgedMin),
     records,
     history: load.history,
     proofs: await Promise.all(proofs),
     checked: { ...checked, violations: [...stuck, ...checked.violations] },
+    scrub,
     tookMs: performance.now() - began,
   });
 }

@@ -2,6 +2,8 @@ import type { FaultOutcome } from '../faults/fault.ts';
 import type { FaultKind } from '../faults/kinds.ts';
 import type { CheckResult } from '../load/check.ts';
 import type { LoadHistory } from '../load/load-history.ts';
+import { type Aim, atLeast, below, type Demands, isFull, killRecoveryMaxMs, nearPercentMin, none } from './aims.ts';
+import type { Scrub } from './scrub.ts';
 import type { Proof } from './verified-export.ts';
 
 /** So far from a fault an append is said to fall near it. */
@@ -17,6 +19,11 @@ export interface FaultRecord {
 
 /** What a campaign found, as JSON. Times in milliseconds. */
 export interface CampaignReport {
+  /** All aims are. */
+  readonly reached: boolean;
+  /** Whether what was demanded is what the full campaign demands; a shorter one is for a look. */
+  readonly full: boolean;
+  readonly aims: readonly Aim[];
   readonly seed: number;
   readonly seconds: number;
   readonly faults: Readonly<Record<string, number>>;
@@ -30,7 +37,10 @@ export interface CampaignReport {
   readonly recovery_ms: Readonly<Record<string, Percentiles>>;
   /** The largest and the smallest of each figure that a kind has. */
   readonly figures: Readonly<Record<string, { readonly min: number; readonly max: number }>>;
+  /** Ledgers exported during faults and verified offline. */
   readonly proofs: { readonly proved: number; readonly events: number; readonly not_read: number };
+  /** What `cluster verify --all` found at the end. */
+  readonly scrub: Scrub;
   readonly violations: number;
   readonly first_violations: readonly string[];
 }
@@ -44,14 +54,17 @@ export interface Percentiles {
 
 export interface ReportParts {
   readonly seed: number;
+  readonly demands: Demands;
   readonly records: readonly FaultRecord[];
   readonly history: LoadHistory;
   readonly proofs: readonly Proof[];
   readonly checked: CheckResult;
+  readonly scrub: Scrub;
   readonly tookMs: number;
 }
 
-export function reportOf({ seed, records, history, proofs, checked, tookMs }: ReportParts): CampaignReport {
+export function reportOf(parts: ReportParts): CampaignReport {
+  const { seed, demands, records, history, proofs, checked, scrub, tookMs } = parts;
   const edges = records.flatMap(({ beganMs, endedMs }) => [beganMs, endedMs]).sort((a, b) => a - b);
   const near = history.acknowledgements.filter(({ atMs }) => isNear(edges, atMs)).length;
   const acknowledged = history.acknowledgements.length;
@@ -59,15 +72,29 @@ export function reportOf({ seed, records, history, proofs, checked, tookMs }: Re
     ...records.flatMap(({ outcome }) => outcome.violations ?? []),
     ...proofs.flatMap((proof) => (proof.kind === 'failed' ? [`proof: ${proof.reason}`] : [])),
     ...checked.violations,
+    ...(scrub.code === 0 ? [] : [`cluster verify --all ended with ${scrub.code}: ${scrub.told}`]),
   ];
   const proved = proofs.filter((proof) => proof.kind === 'proved');
+  const nearPercent = (100 * near) / Math.max(1, acknowledged);
+  const aims = [
+    ...faultAims(records, demands),
+    atLeast('acknowledged appends', acknowledged, demands.acknowledged),
+    atLeast('percent of them within 5 s of a fault', nearPercent, nearPercentMin),
+    none('violations', violations.length),
+    atLeast('ledgers read during the faults and proved by export and verify', proved.length, 1),
+    none('exit code of cluster verify --all', scrub.code ?? Number.NaN),
+    atLeast('events that it verified', scrub.events, acknowledged),
+  ];
   return {
+    reached: aims.every(({ reached }) => reached),
+    full: isFull(demands),
+    aims,
     seed,
     seconds: Math.round(tookMs / 1_000),
     faults: countsOf(records.map(({ kind }) => kind)),
     faults_in_all: records.length,
     acknowledged_appends: acknowledged,
-    near_a_fault_percent: Math.round((1_000 * near) / Math.max(1, acknowledged)) / 10,
+    near_a_fault_percent: Math.round(10 * nearPercent) / 10,
     calls: countsOf(history.calls.map(({ told }) => (told.kind === 'refused' ? `refused ${told.code}` : told.kind))),
     failed_calls: history.failed.length,
     events_checked: checked.events,
@@ -78,9 +105,30 @@ export function reportOf({ seed, records, history, proofs, checked, tookMs }: Re
       events: proved.reduce((sum, { events }) => sum + events, 0),
       not_read: proofs.filter(({ kind }) => kind === 'not_read').length,
     },
+    scrub,
     violations: violations.length,
     first_violations: violations.slice(0, violationsShown),
   };
+}
+
+/** Faults that were carried out, and what those of some kinds must show. */
+function faultAims(records: readonly FaultRecord[], demands: Demands): Aim[] {
+  const of = (wanted: FaultKind) => records.filter(({ kind }) => kind === wanted);
+  const kills = of('node_killed').map(({ outcome }) => outcome.recoveryMs ?? Number.POSITIVE_INFINITY);
+  const restarts = of('rolling_restart');
+  const failed = restarts.reduce((sum, { outcome }) => sum + (outcome.figures?.failed_calls ?? Number.NaN), 0);
+  const fewest = Math.min(...demands.kinds.map((kind) => of(kind).length));
+  return [
+    atLeast('faults', records.length, demands.faults),
+    atLeast('faults of the rarest kind', fewest, demands.faultsOfEachKind),
+    ...(demands.kills === 0
+      ? []
+      : [
+          atLeast('owners killed by kill -9', kills.length, demands.kills),
+          below('ms until their ledgers take appends again, 99th percentile', percentile(kills, 99), killRecoveryMaxMs),
+        ]),
+    ...(restarts.length === 0 ? [] : [none('failed calls of clients that retry, in rolling restarts', failed)]),
+  ];
 }
 
 /** The smallest value that so many percent are not above. */

@@ -26,12 +26,15 @@ export const faults: Readonly<Record<FaultKind, Fault>> = {
   scaled: scale,
 };
 
-/** Of 220 faults 100 are kills, whose cost has to be known at its 99th percentile, and 15 of each other kind. Shuffled. */
+/**
+ * Of 220 faults 100 are kills, whose cost has to be known at its 99th percentile, and 15 of each other kind; fewer faults are divided
+ * alike, a handful is as many kinds. Shuffled.
+ */
 export function planFaults(count: number, random: SeededRandom): FaultKind[] {
   const kinds = Object.keys(faults) as FaultKind[];
   const others = kinds.filter((kind) => kind !== 'node_killed');
   const each = Math.max(1, Math.floor((count * 15) / 220));
-  const plan: FaultKind[] = others.flatMap((kind) => Array.from({ length: each }, () => kind));
+  const plan: FaultKind[] = ['node_killed', ...others.flatMap((kind) => Array.from({ length: each }, () => kind))];
   while (plan.length < count) plan.push('node_killed');
   for (let at = plan.length - 1; at > 0; at--) {
     const other = random.between(0, at);
@@ -39,5 +42,5 @@ export function planFaults(count: number, random: SeededRandom): FaultKind[] {
     plan[at] = there;
     plan[other] = here;
   }
-  return plan;
+  return plan.slice(0, count);
 }

@@ -1,11 +1,13 @@
 import { afterMs } from '../../../cluster/local/ports.ts';
+import type { Load } from '../load/load.ts';
 import { leaseTtlMs } from '../rig/cluster-under-test.ts';
-import type { NodeUnderTest } from '../rig/node-under-test.ts';
+import type { NodeUnderTest, Stopped } from '../rig/node-under-test.ts';
 import type { Fault, FaultContext } from './fault.ts';
 
 const probes = 3;
 /** A rolling restart or a change of size has to be over by then, a node. */
 const balancedMaxMs = 60_000;
+const stopMaxMs = 20_000;
 
 /** kill -9 of the owner of some ledgers that are written to. Their recovery is that of the slowest of them. */
 export const killNode: Fault = async (context) => {
@@ -60,51 +62,70 @@ export const cutOff: Fault = async ({ cluster, random }) => {
   return { what: `${which}, ${mode}, ${node.id}, ${lastsMs} ms` };
 };
 
-/** Each node in turn: SIGTERM, until it has ended, and started again. No call may fail. */
+/** Each node in turn: SIGTERM, until it has ended as it should, and started again. No call may fail. */
 export const rollingRestart: Fault = async ({ cluster, load }) => {
-  const failedBefore = load.history.failed.length;
+  const failures = countFailures(load);
   const acknowledgedBefore = load.history.acknowledgements.length;
-  const violations: string[] = [];
-  let slowestStopMs = 0;
+  const stops: Stopped[] = [];
   for (const node of [...cluster.nodes]) {
-    const tookMs = await node.terminate();
-    slowestStopMs = Math.max(slowestStopMs, tookMs);
-    if (tookMs > 20_000) violations.push(`${node.id} took ${Math.round(tookMs)} ms to end`);
+    stops.push(await node.terminate());
     await node.start();
   }
   await cluster.untilBalanced(balancedMaxMs);
-  const failed = load.history.failed.slice(failedBefore);
-  violations.push(...failed.map(({ name, last }) => `rolling restart: ${name} failed (${last})`));
+  const failed = await failures();
   const slowestMs = Math.max(0, ...load.history.acknowledgements.slice(acknowledgedBefore).map(({ tookMs }) => tookMs));
   return {
     what: `${cluster.nodes.length} nodes restarted one after the other`,
-    violations,
-    figures: { slowest_stop_ms: Math.round(slowestStopMs), slowest_append_ms: Math.round(slowestMs) },
+    violations: [...stopViolations(stops), ...failed.map((told) => `rolling restart: ${told}`)],
+    figures: {
+      slowest_stop_ms: Math.round(Math.max(...stops.map(({ tookMs }) => tookMs))),
+      slowest_append_ms: Math.round(slowestMs),
+      failed_calls: failed.length,
+    },
   };
 };
 
-/** 3 → 6 → 3 nodes. */
+/** 3 → 6 → 3 nodes. No call may fail. */
 export const scale: Fault = async ({ cluster, load }) => {
-  const failedBefore = load.history.failed.length;
+  const failures = countFailures(load);
   const size = cluster.nodes.length;
   const before = await cluster.owners();
   await Promise.all(Array.from({ length: size }, () => cluster.grow()));
   const grownMs = await cluster.untilBalanced(balancedMaxMs);
   const after = await cluster.owners();
   const moved = [...after].filter(([shard, owner]) => before.get(shard) !== owner).length;
-  for (let n = 0; n < size; n++) await cluster.shrink();
+  const stops: Stopped[] = [];
+  for (let n = 0; n < size; n++) stops.push(await cluster.shrink());
   const shrunkMs = await cluster.untilBalanced(balancedMaxMs);
-  const failed = load.history.failed.slice(failedBefore);
+  const failed = await failures();
   return {
     what: `${size} → ${2 * size} → ${size} nodes`,
-    violations: failed.map(({ name, last }) => `scaling: ${name} failed (${last})`),
+    violations: [...stopViolations(stops), ...failed.map((told) => `scaling: ${told}`)],
     figures: {
       moved_percent: Math.round((100 * moved) / Math.max(1, after.size)),
       balanced_after_growing_ms: Math.round(grownMs),
       balanced_after_shrinking_ms: Math.round(shrunkMs),
+      failed_calls: failed.length,
     },
   };
 };
+
+/** What is wrong with how nodes ended after SIGTERM (cluster.md: exit 0 within 20 s). */
+export function stopViolations(stops: readonly Stopped[]): string[] {
+  return stops.flatMap(({ id, code, tookMs }) => [
+    ...(code === 0 ? [] : [`${id} ended with ${code ?? 'a signal'} after SIGTERM, and not with 0`]),
+    ...(tookMs > stopMaxMs ? [`${id} took ${Math.round(tookMs)} ms to end`] : []),
+  ]);
+}
+
+/** Calls that fail from now on: answers those that had been begun when it is asked, once they have all ended. */
+function countFailures(load: Load): () => Promise<string[]> {
+  const before = load.history.failed.length;
+  return async () => {
+    await load.settled();
+    return load.history.failed.slice(before).map(({ name, last }) => `${name} failed (${last})`);
+  };
+}
 
 async function ownerOfSomething({ cluster, world, random }: FaultContext): Promise<NodeUnderTest> {
   return (await cluster.ownerOf(random.pick(world.ledgers).id)) ?? random.pick(cluster.nodes);

@@ -6,7 +6,7 @@ import type { CassandraSettings } from '../../../src/store/cassandra/settings.ts
 import type { LedgerStore } from '../../../src/store/ledger-store.ts';
 import { checkHistory, type Violation } from '../../support/history/history-check.ts';
 import { checkProjected } from '../../support/history/projection-check.ts';
-import { attemptsWithEvents, type LoadHistory } from './load-history.ts';
+import { attemptsWithEvents, deniedWrites, type LoadHistory } from './load-history.ts';
 
 const pageEvents = 1_000;
 
@@ -29,7 +29,10 @@ export async function checkLoad(
   const logs = new Map<string, LedgerEvent[]>();
   for (const ledgerId of ledgerIds) logs.set(ledgerId, await readLog(stores.ledgers, ledgerId));
   const attempts = attemptsWithEvents(history.calls, logs);
-  const violations: Violation[] = history.broken.map((told) => `broken: ${told}`);
+  const violations: Violation[] = [
+    ...history.broken.map((told) => `broken: ${told}`),
+    ...deniedWrites(history.calls, logs),
+  ];
   let events = 0;
   for (const [ledgerId, log] of logs) {
     events += log.length;

@@ -11,6 +11,8 @@ export type LoadAttempt = Omit<Attempt, 'told'> & {
   /** On the monotonic clock. */
   readonly beganMs: number;
   readonly endedMs: number;
+  /** When it was sent, in milliseconds since 1970: the clock of all nodes too, which run on one machine. */
+  readonly sentAtMs: number;
   /** The error's own words, for whoever looks into a violation. */
   readonly words: string | null;
 };
@@ -37,6 +39,12 @@ export class LoadHistory extends HistoryBook {
   readonly failed: FailedCall[] = [];
   /** What no caller should ever be told. */
   readonly broken: string[] = [];
+
+  /** Notes an error if it is one that no caller should ever be told. */
+  noteBroken(error: unknown): void {
+    if (!(error instanceof LedgerTrustError) || !neverRight.has(error.code)) return;
+    this.broken.push(`${error.code}: ${error.message} (request ${error.requestId})`);
+  }
 }
 
 const nothingWritten: ReadonlySet<string> = new Set([
@@ -53,15 +61,77 @@ const neverRight: ReadonlySet<string> = new Set([
   'idempotency_key_reused',
 ]);
 
+/** From the first attempt to the last: what the client of the project takes by default. */
+export const callMaxMs = 30_000;
+
 /** What an error tells its caller about the call. */
-export function answeredBy(error: unknown, history: LoadHistory): Answered {
+export function answeredBy(error: unknown): Answered {
   if (!(error instanceof LedgerTrustError)) throw error;
   const { code, details } = error;
-  if (neverRight.has(code)) history.broken.push(`${code}: ${error.message} (request ${error.requestId})`);
   const neverSent = code === 'not_sent' || (code === 'connection_lost' && details.sent === false);
   if (neverSent || nothingWritten.has(code)) return { kind: 'not_written', code: 'unavailable' };
   if (unclear.has(code)) return { kind: 'unknown', code: 'disconnected' };
   return { kind: 'refused', code: code as ErrorCode };
+}
+
+/** Whether a caller need not ask again. */
+export function isCertain(told: Answered): boolean {
+  return told.kind !== 'unknown' && told.kind !== 'not_written';
+}
+
+/** Carries an attempt out and notes it, word for word as its caller was told. */
+export async function noted(
+  history: LoadHistory,
+  { name, command }: { readonly name: string; readonly command: Attempt['command'] },
+  node: { readonly id: string },
+  attempt: () => Promise<Answered>,
+): Promise<Answered> {
+  const [begun, beganMs, sentAtMs] = [history.tick(), performance.now(), Date.now()];
+  let told: Answered;
+  let words: string | null = null;
+  try {
+    told = await attempt();
+  } catch (error) {
+    words = String(error);
+    history.noteBroken(error);
+    told = answeredBy(error);
+  }
+  const [ended, endedMs] = [history.tick(), performance.now()];
+  history.calls.push({ name, command, node: node.id, begun, ended, told, beganMs, endedMs, sentAtMs, words });
+  return told;
+}
+
+/** Events by the names of the commands that they came from. */
+function eventsByMark(logs: ReadonlyMap<string, readonly LedgerEvent[]>): Map<string, LedgerEvent> {
+  const byMark = new Map<string, LedgerEvent>();
+  for (const log of logs.values()) for (const event of log) for (const { id } of event.commands) byMark.set(id, event);
+  return byMark;
+}
+
+/** Times are whole milliseconds, and a turn may have looked at the clock just before it took a command. */
+const clockSlackMs = 10;
+
+/**
+ * Commands of which a caller was told that an attempt wrote nothing, and whose event stands from before any attempt that may have
+ * written it was sent: one of those that "wrote nothing" did.
+ */
+export function deniedWrites(
+  calls: readonly LoadAttempt[],
+  logs: ReadonlyMap<string, readonly LedgerEvent[]>,
+): string[] {
+  const byMark = eventsByMark(logs);
+  const found: string[] = [];
+  for (const [name, attempts] of Map.groupBy(calls, (call) => call.name)) {
+    const event = byMark.get(attempts[0]?.command.marks[0]?.id ?? '');
+    const able = attempts.filter(({ told }) => told.kind !== 'not_written').map(({ sentAtMs }) => sentAtMs);
+    if (event === undefined || able.length === 0) continue;
+    const earlyMs = Math.min(...able) - Date.parse(event.createdAt);
+    if (earlyMs > clockSlackMs)
+      found.push(
+        `denied: ${name} stands at seq ${event.seq} from ${earlyMs} ms before any attempt that may have written`,
+      );
+  }
+  return found;
 }
 
 /**
@@ -72,8 +142,7 @@ export function attemptsWithEvents(
   calls: readonly LoadAttempt[],
   logs: ReadonlyMap<string, readonly LedgerEvent[]>,
 ): Attempt[] {
-  const byMark = new Map<string, LedgerEvent>();
-  for (const log of logs.values()) for (const event of log) for (const { id } of event.commands) byMark.set(id, event);
+  const byMark = eventsByMark(logs);
   return calls.map((call) => {
     const { told } = call;
     if (told.kind !== 'done') return { ...call, told };

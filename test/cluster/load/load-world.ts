@@ -27,6 +27,8 @@ export interface LoadWorld {
 export const businessRef = 'PO-1';
 export const masterScope = 'ORDER';
 const mastersPerLedger = 3;
+/** So many of a ledger's masters are closed, and still written to; they come first. */
+export const closedKept = 1;
 
 export async function makeLoadWorld(nodes: readonly NodeUnderTest[], ledgerCount: number): Promise<LoadWorld> {
   const [node] = nodes;

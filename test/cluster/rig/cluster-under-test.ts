@@ -11,7 +11,7 @@ import { applySchema } from '../../../src/store/cassandra/apply-schema.ts';
 import { type CassandraSettings, cassandraSettings } from '../../../src/store/cassandra/settings.ts';
 import type { CassandraAddress } from '../../support/backends/backend.ts';
 import { fixedPorts } from './fixed-ports.ts';
-import { layOutNode, type NodeUnderTest } from './node-under-test.ts';
+import { layOutNode, type NodeUnderTest, type Stopped } from './node-under-test.ts';
 
 export const leaseTtlMs = 3_000;
 /** As many as by default. */
@@ -39,13 +39,15 @@ export interface ClusterUnderTest extends AsyncDisposable {
   readonly redis: { current: LocalRedis };
   readonly cassandra: LocalCassandra | null;
   readonly settings: CassandraSettings;
+  /** The CASSANDRA_ variables of its nodes. */
+  readonly cassandraEnv: Readonly<Record<string, string>>;
   readonly dir: string;
   /** The trust anchor document of its authority, known to verifiers from elsewhere than the nodes. */
   readonly anchorFile: string;
   /** Lays one more node out, and starts it. */
   grow(): Promise<NodeUnderTest>;
   /** Stops the newest node by SIGTERM and takes it off. */
-  shrink(): Promise<void>;
+  shrink(): Promise<Stopped>;
   /** Starts Redis again where it was, with nothing in it. */
   restartRedis(): Promise<void>;
   shardOf(ledgerId: string): number;
@@ -115,6 +117,7 @@ async function start(options: ClusterOptions, dir: string, stack: AsyncDisposabl
     redis,
     cassandra: own,
     settings,
+    cassandraEnv,
     dir,
     anchorFile: join(dir, anchorName),
     owners,
@@ -127,8 +130,10 @@ async function start(options: ClusterOptions, dir: string, stack: AsyncDisposabl
     },
     async shrink() {
       const node = nodes.pop();
-      await node?.terminate();
-      await node?.[Symbol.asyncDispose]();
+      if (node === undefined) throw new Error('no node is left');
+      const stopped = await node.terminate();
+      await node[Symbol.asyncDispose]();
+      return stopped;
     },
     async restartRedis() {
       await redis.current.process.kill();

@@ -18,6 +18,14 @@ export interface ClusterView {
   readonly owners: Readonly<Record<string, string>>;
 }
 
+/** How a node ended that was told to. */
+export interface Stopped {
+  readonly id: string;
+  /** null: by a signal. */
+  readonly code: number | null;
+  readonly tookMs: number;
+}
+
 /** `node cluster/main.ts`, with ports that stay its own over restarts and cuts in its ways to peers and Redis. */
 export interface NodeUnderTest extends AsyncDisposable {
   readonly id: string;
@@ -35,8 +43,8 @@ export interface NodeUnderTest extends AsyncDisposable {
   untilReady(maxMs?: number): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
-  /** SIGTERM; answers how long it took to end, in milliseconds. */
-  terminate(): Promise<number>;
+  /** SIGTERM, until it has ended. */
+  terminate(): Promise<Stopped>;
   pause(): void;
   resume(): void;
   view(): Promise<ClusterView>;
@@ -113,10 +121,10 @@ export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promis
       await running?.kill();
     },
     async terminate() {
+      if (running === null) throw new Error(`${id} does not run`);
       const began = performance.now();
-      if (running !== null && !running.hasEnded()) process.kill(running.pid, 'SIGTERM');
-      await running?.ended;
-      return performance.now() - began;
+      if (!running.hasEnded()) process.kill(running.pid, 'SIGTERM');
+      return { id, code: await running.ended, tookMs: performance.now() - began };
     },
     pause: () => running?.pause(),
     resume: () => running?.resume(),

@@ -1,0 +1,68 @@
+import { faults as allFaults, type FaultKind } from '../faults/kinds.ts';
+
+/** What a campaign has to have done. */
+export interface Demands {
+  readonly kinds: readonly FaultKind[];
+  readonly faults: number;
+  readonly faultsOfEachKind: number;
+  /** Owners killed by kill -9. */
+  readonly kills: number;
+  readonly acknowledged: number;
+}
+
+/** Of the one that shows that nothing is lost. */
+const fullDemands = { faults: 200, faultsOfEachKind: 15, kills: 100, acknowledged: 100_000 };
+
+/** Of what was acknowledged, so much has to fall near a fault. */
+export const nearPercentMin = 30;
+export const killRecoveryMaxMs = 3_000;
+
+/** What a plan asks for: all of itself, as far as the full campaign goes. */
+export function demandsOf(plan: readonly FaultKind[], acknowledged: number): Demands {
+  const byKind = Map.groupBy(plan, (kind) => kind);
+  const counts = [...byKind.values()].map(({ length }) => length);
+  const kills = byKind.get('node_killed')?.length ?? 0;
+  return {
+    kinds: [...byKind.keys()],
+    faults: Math.min(plan.length, fullDemands.faults),
+    faultsOfEachKind: Math.min(...counts, fullDemands.faultsOfEachKind),
+    kills: Math.min(kills, fullDemands.kills),
+    acknowledged,
+  };
+}
+
+/** Whether as much is demanded as of the full campaign. */
+export function isFull({ kinds, faults, faultsOfEachKind, kills, acknowledged }: Demands): boolean {
+  return (
+    kinds.length === Object.keys(allFaults).length &&
+    faults >= fullDemands.faults &&
+    faultsOfEachKind >= fullDemands.faultsOfEachKind &&
+    kills >= fullDemands.kills &&
+    acknowledged >= fullDemands.acknowledged
+  );
+}
+
+/** One thing that is demanded, and what was found. */
+export interface Aim {
+  readonly name: string;
+  readonly wanted: string;
+  /** null: it was not measured. */
+  readonly found: number | null;
+  readonly reached: boolean;
+}
+
+export function atLeast(name: string, found: number, least: number): Aim {
+  return { name, wanted: `at least ${least}`, found: shown(found), reached: found >= least };
+}
+
+export function below(name: string, found: number, bound: number): Aim {
+  return { name, wanted: `below ${bound}`, found: shown(found), reached: found < bound };
+}
+
+export function none(name: string, found: number): Aim {
+  return { name, wanted: '0', found: shown(found), reached: found === 0 };
+}
+
+function shown(found: number): number | null {
+  return Number.isFinite(found) ? Math.round(found * 10) / 10 : null;
+}

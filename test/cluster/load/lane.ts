@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { afterMs } from '../../../cluster/local/ports.ts';
+import type { SeededRandom } from '../../simulation/random.ts';
+import type { NodeUnderTest } from '../rig/node-under-test.ts';
+import { type AppendCall, type LoadCalls, written } from './calls.ts';
+import { answeredBy, callMaxMs, isCertain, type LoadHistory, noted } from './load-history.ts';
+import { closedKept, type LoadLedger } from './load-world.ts';
+import type { LoadParty } from './parties.ts';
+
+const eventsMax = 400;
+/** What a stream has open at once. */
+const inFlightMax = 16;
+/** Connections of one stream in a row that bring nothing: then another node is tried. */
+const attemptsMax = 2;
+
+export interface LaneParts {
+  readonly calls: LoadCalls;
+  readonly history: LoadHistory;
+  readonly random: SeededRandom;
+  readonly ledger: LoadLedger;
+  readonly party: LoadParty;
+  readonly nodes: readonly NodeUnderTest[];
+  readonly restMaxMs: number;
+  /** Whether new events may be made. */
+  isRunning(): boolean;
+  /** Is told of each event, by what resolves when it is settled or given up. */
+  begun(ended: Promise<void>): void;
+}
+
+/** An event that is not settled. */
+interface Open {
+  readonly call: AppendCall;
+  readonly begunMs: number;
+  settled: boolean;
+  /** It is settled or given up. */
+  end(): void;
+}
+
+/**
+ * Events of one ledger in an order, over one stream after the other: what a stream fails with is sent again, in that order and under the
+ * same keys, over a stream of any node. Ends when it has had enough, or when an event stays uncertain for too long.
+ */
+export async function runLane(parts: LaneParts): Promise<void> {
+  const { calls, history, random, ledger, party, nodes, restMaxMs, isRunning } = parts;
+  const lane = randomUUID();
+  let open: Open[] = [];
+  let made = 0;
+  const next = (): Open => {
+    const masters = random.chance(0.05) ? ledger.masters : ledger.masters.slice(closedKept);
+    const place = { id: lane, index: made, previous: made === 0 ? null : made - 1 };
+    made += 1;
+    const call = calls.append(ledger, random.pick(masters), party, place);
+    const ended = Promise.withResolvers<void>();
+    parts.begun(ended.promise);
+    return { call, begunMs: performance.now(), settled: false, end: ended.resolve };
+  };
+  const hasMore = () => isRunning() && made < eventsMax;
+  while (hasMore() || open.length > 0) {
+    const node = random.pick(nodes);
+    await using stream = party.at(node).appendStream({ maxInFlight: inFlightMax, attemptsMax });
+    const outcomes: Promise<void>[] = [];
+    let isOver = false;
+    const send = (event: Open) => {
+      const appended = stream.append(event.call.event);
+      // At once: nothing may be given to the stream behind what has failed.
+      appended.catch((error) => {
+        if (!isCertain(answeredBy(error))) isOver = true;
+      });
+      const outcome = noted(history, event.call, node, async () => written(await appended));
+      outcomes.push(
+        outcome.then((told) => {
+          event.settled = isCertain(told);
+          if (event.settled) event.end();
+          const atMs = performance.now();
+          if (told.kind === 'written') history.acknowledgements.push({ atMs, tookMs: atMs - event.begunMs });
+        }),
+      );
+    };
+    for (const event of open) send(event);
+    while (hasMore() && !isOver) {
+      await stream.ready();
+      if (isOver) break;
+      const event = next();
+      open.push(event);
+      send(event);
+      await afterMs(random.between(0, restMaxMs));
+    }
+    await Promise.all(outcomes);
+    open = open.filter(({ settled }) => !settled);
+    const endedMs = performance.now();
+    const late = open.filter(({ begunMs }) => endedMs - begunMs > callMaxMs);
+    if (late.length > 0) {
+      // Those behind it are given up with it: they would stand without it.
+      for (const { call, begunMs } of late)
+        history.failed.push({ name: call.name, begunMs, endedMs, last: 'not settled' });
+      for (const { end } of open) end();
+      return;
+    }
+    if (open.length > 0) await afterMs(random.between(20, 250));
+  }
+}
