@@ -6,6 +6,7 @@ import type { Appended, OpenEvent } from './append-event.ts';
 import { type ClientErrorCode, invalidAnswer, LedgerTrustError } from './error.ts';
 import { detailsOf, grpcError } from './grpc-error.ts';
 import { isServiceError } from './grpc-transport.ts';
+import { isUncertain, mayRetry } from './retry.ts';
 
 /** The service gives every event an outcome within 10 s; a connection that brings none for longer than this is dead. */
 const STALL_MS = 20_000;
@@ -58,7 +59,8 @@ export async function runAppendConnection(
       throw invalidAnswer(`Outcome ${index}`, 'that of an event that was sent');
     rearm();
     if (outcome.case === 'error' && outcome.value.resumeFrom !== undefined) {
-      resumable ??= eventError(outcome.value);
+      const error = eventError(outcome.value);
+      if (resumable === null || (isUncertain(error) && !isUncertain(resumable))) resumable = error;
     } else {
       settled += 1;
       if (outcome.case === 'appended' && outcome.value.event !== undefined) {
@@ -122,11 +124,16 @@ export async function runAppendConnection(
   await finished;
   clearTimeout(watch);
   parts.signal?.removeEventListener('abort', cancel);
-  const left =
-    open.size > 0
-      ? new LedgerTrustError('connection_lost', 'The append stream ended before all outcomes were there.')
-      : null;
-  return { error: failure ?? resumable ?? left, settled };
+  return { error: endOf(failure, resumable, inFlight.size, open.size), settled };
+}
+
+/** What a connection ended with: of several things one after which something sent may have been written, since that is what its sender has to know. */
+function endOf(failure: unknown, resumable: LedgerTrustError | null, unanswered: number, open: number): unknown {
+  if (failure !== null && (!mayRetry(failure, true) || isUncertain(failure))) return failure;
+  if (isUncertain(resumable)) return resumable;
+  const known = failure ?? (unanswered > 0 ? null : resumable);
+  if (known !== null || open === 0) return known;
+  return new LedgerTrustError('connection_lost', 'The append stream ended before all outcomes were there.');
 }
 
 function eventError(error: AppendError): LedgerTrustError {

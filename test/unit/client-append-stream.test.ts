@@ -230,6 +230,35 @@ describe('an append stream', () => {
     await stream.close();
   });
 
+  it('calls nothing unwritten whose outcome was unknown, whatever another event of the same stream was told', async () => {
+    const { open } = await fake((request, send, stream, number) => {
+      if (number > 0) stream.emit('error', statusError(status.UNAVAILABLE, 'unavailable'));
+      // Of two ledgers: each has its own index to go on from.
+      else if (request.clientIndex === 1n) {
+        send(refused({ ...request, clientIndex: 0n }, 'unavailable', 0n));
+        send(refused(request, 'outcome_unknown', 1n));
+      }
+    });
+    const stream = open({ attemptsMax: 2 });
+    const outcomes = await Promise.allSettled([stream.append(event(0)), stream.append(event(1))]);
+    expect(outcomes).toMatchObject([{ status: 'rejected' }, { reason: { code: 'outcome_unknown' } }]);
+    await stream.close();
+  });
+
+  it('calls nothing unwritten that was sent and has no outcome when its stream ends', async () => {
+    const { open } = await fake((request, send, stream, number) => {
+      if (number > 0) stream.emit('error', statusError(status.UNAVAILABLE, 'unavailable'));
+      else if (request.clientIndex === 1n) {
+        send(refused({ ...request, clientIndex: 0n }, 'unavailable', 0n));
+        stream.end();
+      }
+    });
+    const stream = open({ attemptsMax: 2 });
+    const outcomes = await Promise.allSettled([stream.append(event(0)), stream.append(event(1))]);
+    expect(outcomes).toMatchObject([{ status: 'rejected' }, { reason: { code: 'connection_lost' } }]);
+    await stream.close();
+  });
+
   it('sends nothing behind an event that could not be made ready for now, and goes on with what comes after', async () => {
     const { grpcUrl, streams } = await fake((request, send) => send(appended(request)));
     let failing = false;
