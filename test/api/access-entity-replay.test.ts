@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { nodeForTests } from '../support/node-for-tests.ts';
 import { entityRequest, newDevice, newKeyPair, signatureOf } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-beforeAll(async () => {
-  node = await runNode();
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const node = await nodeForTests();
 
 test('under the bare header of an entity with a key, nobody learns what the entity wrote or may see', async () => {
   const { base } = node;

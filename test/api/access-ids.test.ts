@@ -2,18 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accessRequests } from '../support/access-calls.ts';
 import { type AccessDoor, apiMethods, grpcWords, hasRest, restWords } from '../support/access-doors.ts';
 import { accessRows, callerNames } from '../support/access-matrix.ts';
-import { type AccessWorld, newAccessWorld } from '../support/access-world.ts';
+import { newAccessWorld } from '../support/access-world.ts';
 import { grpcClient } from '../support/door-grpc.ts';
+import { nodeForTests } from '../support/node-for-tests.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let world: AccessWorld;
-beforeAll(async () => {
-  node = await runNode();
-  world = await newAccessWorld(node.base);
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const node = await nodeForTests();
+const world = await newAccessWorld(node.base);
 
 const unknownId = '0199aaaa-0000-7000-8000-0000000000aa';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { nodeForTests } from '../support/node-for-tests.ts';
 import {
   append,
   eventsOf,
@@ -10,13 +11,8 @@ import {
   signedBy,
 } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-beforeAll(async () => {
-  node = await runNode();
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const node = await nodeForTests();
 
 const appendsEach = 25;
 const rounds = 4;

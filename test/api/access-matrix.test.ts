@@ -4,13 +4,9 @@ import { type AccessDoor, apiMethods, grpcDoor, hasRest, restDoor } from '../sup
 import { accessRows, callerNames } from '../support/access-matrix.ts';
 import { type AccessWorld, newAccessWorld } from '../support/access-world.ts';
 import { grpcClient } from '../support/door-grpc.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
+import { nodeForTests } from '../support/node-for-tests.ts';
 
-let node: RunningTestNode;
-beforeAll(async () => {
-  node = await runNode();
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const node = await nodeForTests();
 
 test('the matrix has every method of the API, and no other', () => {
   const listed = new Set(accessRows.map(({ method }) => method));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeWithOrder } from '../support/node-with-order.ts';
+import { nodeWithOrder } from '../support/node-for-tests.ts';
 import { append, newMaster, newParty, type Party } from '../support/parties.ts';
 import { expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
 

@@ -1,26 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newMaster, newOrder, newParty, type Order, type Party } from '../support/parties.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { nodeWithMaster } from '../support/node-for-tests.ts';
+import { newOrganization } from '../support/organizations.ts';
+import { newMaster, newParty, type Party } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
+/** Nobody here has a key, so that no call is about signatures. */
+const { base, order, master } = await nodeWithMaster({ keyed: false });
 /** The master that delegates have, and its sibling. */
-let mine: string;
-let sibling: string;
+const mine = master.uuid;
+const sibling = (await newMaster(order)).uuid;
 const callers: Record<string, Readonly<Record<string, string>>> = {};
 
 const grant = (scope: string, body: Fields, by: Party = order.buyer) =>
   done(base, 'POST', `/v1/delegation/${scope}`, { headers: by.bearer, body });
 
-/** Nobody here has a key, so that no call is about signatures. */
 beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base, { keyed: false });
-  mine = (await newMaster(order)).uuid;
-  sibling = (await newMaster(order)).uuid;
   const made: Record<string, Party> = {};
   for (const name of ['stranger', 'reader', 'writer', 'owner', 'masterReader', 'masterWriter', 'revoked', 'expired']) {
     made[name] = await newParty(base, { keyed: false });
@@ -58,7 +52,6 @@ beforeAll(async () => {
   callers.otherWorld = order.supplier.production.bearer;
   await new Promise((resolve) => setTimeout(resolve, 350));
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 type Attempt = readonly [method: string, path: string, body?: Fields];
 
@@ -210,16 +203,7 @@ describe('what a master delegate sees of the ledger', () => {
 test('an organization delegate works on the root, and not on the organization’s orders', async () => {
   const owner = await newParty(base, { keyed: false });
   const [ops, auditor] = [await newParty(base, { keyed: false }), await newParty(base, { keyed: false })];
-  const body = {
-    legal_name: 'A',
-    country: 'DE',
-    vat_tax_number: '1',
-    primary_email: 'a@b.de',
-    terms_version: '1.0',
-    declaration_hash: 'x',
-  };
-  const made = await done(base, 'POST', '/v1/onboarding/organization', { headers: owner.bearer, body });
-  const [organization_id, frl] = [made.text('organization_id'), made.text('frl_ledger_id')];
+  const { organizationId: organization_id, frlLedgerId: frl } = await newOrganization(base, owner);
   const trade = await done(base, 'POST', '/v1/ledgers', {
     headers: owner.bearer,
     body: { supplier_svc_id: order.buyer.svcId },

@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Device, newDevice, newParty, type Party, signedBy } from '../support/parties.ts';
+import { describe, expect, test } from 'vitest';
+import { nodeForTests } from '../support/node-for-tests.ts';
+import { newDevice, newParty, signedBy } from '../support/parties.ts';
 import { done, expectRefused, rest, shape } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let party: Party;
-let device: Device;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  party = await newParty(base);
-  device = await newDevice(base, { owner: party });
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { base } = await nodeForTests();
+const party = await newParty(base);
+const device = await newDevice(base, { owner: party });
 
 const asDevice = (method: string, path: string, body?: unknown) =>
   rest(base, method, path, { headers: device.headers, body });

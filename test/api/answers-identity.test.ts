@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newKeyPair, newParty, type Party } from '../support/parties.ts';
+import { describe, expect, test } from 'vitest';
+import { nodeForTests } from '../support/node-for-tests.ts';
+import { newKeyPair, newParty } from '../support/parties.ts';
 import { done, expectRefused, rest, shape } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let party: Party;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  party = await newParty(base);
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { base } = await nodeForTests();
+const party = await newParty(base);
 
 describe('health, terms and trust anchor', () => {
   test.each(['/health', '/v1/health'])('%s names the store', async (path) => {

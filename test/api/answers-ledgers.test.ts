@@ -1,35 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { nodeForTests } from '../support/node-for-tests.ts';
+import { newOrganization } from '../support/organizations.ts';
 import { append, newMaster, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let buyer: Party;
-let supplier: Party;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  [buyer, supplier] = await Promise.all([newParty(base), newParty(base)]);
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { base } = await nodeForTests();
+const [buyer, supplier] = await Promise.all([newParty(base), newParty(base)]);
 
 const open = (by: Party, body: Fields) => rest(base, 'POST', '/v1/ledgers', { headers: by.bearer, body });
 
-async function onboard(by: Party): Promise<string> {
-  const body = {
-    legal_name: 'A',
-    country: 'DE',
-    vat_tax_number: '1',
-    primary_email: 'a@b.de',
-    terms_version: '1.0',
-    declaration_hash: 'x',
-  };
-  return (await done(base, 'POST', '/v1/onboarding/organization', { headers: by.bearer, body })).text(
-    'organization_id',
-  );
-}
+const onboard = async (by: Party): Promise<string> => (await newOrganization(base, by)).organizationId;
 
 describe('opening a ledger', () => {
   test('takes the counterparty by URI or id, from either side, and writes genesis and opening', async () => {

@@ -1,19 +1,11 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { nodeForTests } from '../support/node-for-tests.ts';
 import { newDevice, newParty, type Party } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let owner: Party;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  owner = await newParty(base);
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { base } = await nodeForTests();
+const owner = await newParty(base);
 
 const required: Fields = {
   legal_name: 'ACME GmbH',

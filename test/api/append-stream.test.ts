@@ -1,9 +1,9 @@
 import { connect } from 'node:http2';
 import { create, type Message, toBinary } from '@bufbuild/protobuf';
-import type { Client } from '@grpc/grpc-js';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { AppendEventsRequestSchema } from '../../src/gen/svc/v1/masters_pb.ts';
 import { grpcClient } from '../support/door-grpc.ts';
+import { nodeForTests } from '../support/node-for-tests.ts';
 import {
   eventsOf,
   type Master,
@@ -24,21 +24,10 @@ import {
   sendAll,
   streamed,
 } from '../support/parties-stream.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let client: Client;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  client = grpcClient(node.grpcAddress);
-});
-afterAll(async () => {
-  client.close();
-  await node[Symbol.asyncDispose]();
-});
+const { base, grpcAddress } = await nodeForTests();
+const client = grpcClient(grpcAddress);
+afterAll(() => client.close());
 
 const send = (by: Pick<Party, 'bearer'>, events: readonly StreamedEvent[]) => sendAll(client, by, events);
 
@@ -183,7 +172,7 @@ test('a client that does not read its outcomes is slowed down, and everybody els
   const order = await newOrder(base);
   const master = await newMaster(order);
   // grpc-js reads ahead whatever its caller does, so this one speaks HTTP/2 itself and never reads.
-  const session = connect(`http://${node.grpcAddress}`);
+  const session = connect(`http://${grpcAddress}`);
   const stream = session.request({
     ':method': 'POST',
     ':path': '/svc.v1.MasterService/AppendEvents',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { historyOf, tracked } from '../support/access-events.ts';
-import { nodeWithMaster } from '../support/node-with-order.ts';
+import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { newParty, type Party } from '../support/parties.ts';
 
 const { node, order, master } = await nodeWithMaster({ keyed: false });

@@ -1,57 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { uuidV5 } from '../../src/domain/uuid.ts';
 import { Auth } from '../../src/gen/svc/v1/options_pb.ts';
 import { authenticatedMethods, historyOf, storedHistory, type Tracked, tracked } from '../support/access-events.ts';
-import {
-  type Device,
-  type Master,
-  newDevice,
-  newMaster,
-  newOrder,
-  newParty,
-  type Order,
-  type Party,
-} from '../support/parties.ts';
+import { nodeWithMaster } from '../support/node-for-tests.ts';
+import { newOrganization, onboarding } from '../support/organizations.ts';
+import { newDevice, newOrder, newParty, type Party } from '../support/parties.ts';
 import { done, type Fields, shape } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
 /** Every method that touches a ledger leaves its event: carried out, and refused to somebody else. */
 
-let node: RunningTestNode;
-let base: string;
-let order: Order;
-let other: Order;
-let master: Master;
-let buyer: Party;
-let stranger: Party;
-let device: Device;
-let organizationId: string;
-let frlLedgerId: string;
-
-const onboarding = {
-  legal_name: 'ACME',
-  country: 'DE',
-  vat_tax_number: 'DE1',
-  primary_email: 'a@example.com',
-  terms_version: '1.0',
-  declaration_hash: 'x',
-};
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  order = await newOrder(base, { keyed: false });
-  other = await newOrder(base, { keyed: false });
-  buyer = order.buyer;
-  master = await newMaster(order);
-  stranger = await newParty(base, { keyed: false });
-  device = await newDevice(base);
-  const made = await done(base, 'POST', '/v1/onboarding/organization', { headers: buyer.bearer, body: onboarding });
-  organizationId = made.text('organization_id');
-  frlLedgerId = made.text('frl_ledger_id');
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { node, base, order, master } = await nodeWithMaster({ keyed: false });
+const { buyer } = order;
+const other = await newOrder(base, { keyed: false });
+const stranger = await newParty(base, { keyed: false });
+const device = await newDevice(base);
+const { organizationId, frlLedgerId } = await newOrganization(base, buyer);
 
 interface Step {
   /** `Service.Method` */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { historyOf, storedHistory, tracked } from '../support/access-events.ts';
-import { nodeWithMaster } from '../support/node-with-order.ts';
+import { nodeWithMaster } from '../support/node-for-tests.ts';
+import { newOrganization } from '../support/organizations.ts';
 import { append, entityRequest, newDevice, newMaster, newOrder, newParty } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
 import { runNode, temporaryDir } from '../support/running-node.ts';
@@ -80,18 +81,7 @@ describe('refused calls', () => {
 
   test('a stranger cannot tell from its history whether a master or an organization exists', async () => {
     const stranger = await newStranger();
-    const made = await done(base, 'POST', '/v1/onboarding/organization', {
-      headers: order.buyer.bearer,
-      body: {
-        legal_name: 'ACME',
-        country: 'DE',
-        vat_tax_number: 'DE1',
-        primary_email: 'a@example.com',
-        terms_version: '1.0',
-        declaration_hash: 'x',
-      },
-    });
-    const organizationId = made.text('organization_id');
+    const { organizationId } = await newOrganization(base, order.buyer);
     const pairs = [
       [
         master.uuid,

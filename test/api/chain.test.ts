@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalize } from 'json-canonicalize';
 import { beforeAll, expect, test } from 'vitest';
-import { nodeWithOrder } from '../support/node-with-order.ts';
+import { nodeWithOrder } from '../support/node-for-tests.ts';
 import { append, eventsOf, newMaster, signedBy } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
 

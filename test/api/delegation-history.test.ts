@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { nodeWithOrder } from '../support/node-with-order.ts';
+import { nodeWithOrder } from '../support/node-for-tests.ts';
 import { newMaster, newParty, type Party } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { nodeWithOrder } from '../support/node-with-order.ts';
+import { nodeWithOrder } from '../support/node-for-tests.ts';
 import { append, type Master, newMaster, newOrder, newParty } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest, shape } from '../support/parties-rest.ts';
 

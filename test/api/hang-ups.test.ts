@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { nodeWithMaster } from '../support/node-with-order.ts';
+import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { append, eventsOf, signedBy } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
 

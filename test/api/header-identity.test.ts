@@ -1,30 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  type Device,
-  entityRequest,
-  newDevice,
-  newKeyPair,
-  newParty,
-  type Party,
-  signatureOf,
-} from '../support/parties.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { nodeForTests } from '../support/node-for-tests.ts';
+import { entityRequest, newDevice, newKeyPair, newParty, signatureOf } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let owner: Party;
-let keyed: Device;
+const { base } = await nodeForTests();
+const owner = await newParty(base);
+const keyed = await newDevice(base, { owner, keyed: true });
 let ledgerId: string;
 
 beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  owner = await newParty(base);
-  keyed = await newDevice(base, { owner, keyed: true });
   ledgerId = (await asked('POST', '/v1/entities/root-ledger')).text('ledger_id');
 });
-afterAll(() => node[Symbol.asyncDispose]());
 
 /** A call signed as a whole. */
 function asked(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<RestAnswer> {

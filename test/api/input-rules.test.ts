@@ -2,7 +2,7 @@ import type { DescMethod } from '@bufbuild/protobuf';
 import { afterAll, describe, expect, test } from 'vitest';
 import { MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { callGrpc, grpcClient } from '../support/door-grpc.ts';
-import { nodeWithMaster } from '../support/node-with-order.ts';
+import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { eventsOf, newKeyPair } from '../support/parties.ts';
 import { expectRefused, type Fields, rest } from '../support/parties-rest.ts';
 

@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { nodeForTests } from '../support/node-for-tests.ts';
 import { append, eventsOf, newKeyPair, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { base } = await nodeForTests();
 
 const keysPath = (party: Party) => `/v1/actors/${party.actorId}/keys`;
 
@@ -54,7 +47,7 @@ test('the first key becomes preferred, a further one when it is asked to, by eit
     'key-3',
     'KEY-1',
     'svc:authority%23key-1',
-    encodeURIComponent(`svc:actor:${node.base}#key-1`),
+    encodeURIComponent(`svc:actor:${base}#key-1`),
   ]) {
     expectRefused(await prefer(odd), 404, 'not_found');
   }

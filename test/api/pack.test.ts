@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -54,11 +55,22 @@ describe('the package', () => {
 
   it('holds what runs and no sources, tests or data', async () => {
     const installed = readdirSync(join(dir, 'node_modules', 'ledger-trust')).sort();
-    expect(installed.filter((name) => !/^(README|LICENSE|NOTICE)/.test(name))).toEqual([
-      'dist',
-      'package.json',
-      'proto',
-    ]);
+    expect(installed).toEqual(['LICENSE', 'README.md', 'dist', 'package.json', 'proto']);
+    const built = readdirSync(join(dir, 'node_modules', 'ledger-trust', 'dist'), { recursive: true }).map(String);
+    expect(
+      built.filter((name) => /\.[a-z]+$/.test(name) && !/(\.js|\.d\.ts|src\/gen\/api\.binpb)$/.test(name)),
+    ).toEqual([]);
+    expect(built.filter((name) => /^(test|bench|docs|cluster\/local)\b/.test(name))).toEqual([]);
+  });
+
+  it('is under the licence that it names, whole', () => {
+    const place = join(dir, 'node_modules', 'ledger-trust');
+    const { license } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')) as { license: string };
+    const text = readFileSync(join(place, 'LICENSE'));
+    expect(license).toBe('Apache-2.0');
+    // The text as the Apache Software Foundation publishes it.
+    const published = 'cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30';
+    expect(createHash('sha256').update(text).digest('hex')).toBe(published);
   });
 
   it.each(['nodenext', 'bundler'])('has types for a project with %s resolution', async (moduleResolution) => {
@@ -100,8 +112,36 @@ describe('the package', () => {
     expect(statSync(join(dir, 'key.pem')).mode & 0o777).toBe(0o600);
   });
 
+  it('brings the commands of a cluster with it, and a node of one', async () => {
+    const command = join(dir, 'node_modules', '.bin', 'ledger-trust');
+    const bare = { PATH: env.PATH, HOME: dir };
+    const refused = (file: string, ...args: string[]) =>
+      run(file, args, { cwd: dir, env: bare }).then(
+        () => null,
+        ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+      );
+    expect(await refused(command, 'cluster', 'status')).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^ledger-trust: Set REDIS_URL to .*\n$/),
+    });
+    for (const args of [
+      ['schema', 'apply'],
+      ['cluster', 'verify', '--all'],
+    ])
+      expect(await refused(command, ...args)).toMatchObject({
+        stderr: expect.stringMatching(/^ledger-trust: .*CASSANDRA_CONTACT_POINTS.*\n$/),
+      });
+    const main = join(dir, 'node_modules', 'ledger-trust', 'dist', 'cluster', 'main.js');
+    expect(await refused(process.execPath, main)).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^ledger-trust: Set \w+ .*\n$/),
+    });
+    const { stdout } = await run(command, ['--version'], inProject);
+    expect(stdout).toBe(`${JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version}\n`);
+  });
+
   it('shows its insides to nobody', async () => {
-    const inside = "import('ledger-trust/dist/client/index.js').catch((error) => console.log(error.code))";
+    const inside = "import('ledger-trust/dist/src/client/index.js').catch((error) => console.log(error.code))";
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', inside], inProject);
     expect(stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n');
   });

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { nodeForTests } from '../support/node-for-tests.ts';
 import { expectRefused, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-beforeAll(async () => {
-  node = await runNode();
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const node = await nodeForTests();
 
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(node.base + path, { headers, redirect: 'manual' });

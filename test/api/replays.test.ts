@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeWithMaster } from '../support/node-with-order.ts';
+import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { append, newMaster, newOrder, newParty, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
 

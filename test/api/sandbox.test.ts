@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
+import { nodeForTests } from '../support/node-for-tests.ts';
 import { newParty } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-beforeAll(async () => {
-  node = await runNode();
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const node = await nodeForTests();
 
 const run = (headers: Record<string, string> = {}) => fetch(`${node.base}/v1/sandbox/run`, { headers });
 

@@ -1,28 +1,11 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { nodeWithMaster } from '../support/node-with-order.ts';
+import { describe, expect, test } from 'vitest';
+import { nodeWithMaster } from '../support/node-for-tests.ts';
+import { newOrganization } from '../support/organizations.ts';
 import { newParty, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 
 const { base, order, master } = await nodeWithMaster();
-
-let organizationId: string;
-let frlLedgerId: string;
-
-beforeAll(async () => {
-  const made = await done(base, 'POST', '/v1/onboarding/organization', {
-    headers: order.supplier.bearer,
-    body: {
-      legal_name: 'ACME',
-      country: 'DE',
-      vat_tax_number: 'DE1',
-      primary_email: 'a@example.com',
-      terms_version: '1.0',
-      declaration_hash: 'x',
-    },
-  });
-  organizationId = made.text('organization_id');
-  frlLedgerId = made.text('frl_ledger_id');
-});
+const { organizationId, frlLedgerId } = await newOrganization(base, order.supplier);
 
 /** The three scopes: how the body names the object, how the signed form does, and whose ledger id is signed. */
 const scopes = {

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { nodeWithOrder } from '../support/node-with-order.ts';
+import { nodeWithOrder } from '../support/node-for-tests.ts';
+import { newOrganization } from '../support/organizations.ts';
 import { append, newMaster, newOrder, newParty, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
 
@@ -9,28 +10,13 @@ const { base, order } = await nodeWithOrder();
 let withOrganization: { readonly ledgerId: string; readonly organizationId: string; readonly frlLedgerId: string };
 
 beforeAll(async () => {
-  const organization = await onboard(order.supplier);
+  const organization = await newOrganization(base, order.supplier);
   const made = await done(base, 'POST', '/v1/ledgers', {
     headers: order.buyer.bearer,
     body: { supplier_svc_id: order.supplier.svcId },
   });
   withOrganization = { ledgerId: made.text('id'), ...organization };
 });
-
-async function onboard(by: Party) {
-  const made = await done(base, 'POST', '/v1/onboarding/organization', {
-    headers: by.bearer,
-    body: {
-      legal_name: 'ACME',
-      country: 'DE',
-      vat_tax_number: 'DE1',
-      primary_email: 'a@example.com',
-      terms_version: '1.0',
-      declaration_hash: 'x',
-    },
-  });
-  return { organizationId: made.text('organization_id'), frlLedgerId: made.text('frl_ledger_id') };
-}
 
 async function newLedger(): Promise<string> {
   const body = { supplier_svc_id: order.supplier.svcId };
@@ -104,7 +90,7 @@ describe('LEDGER_CLOSED', () => {
 
   test('of an FRL, the founder as supplier', async () => {
     const { supplier } = order;
-    const { organizationId, frlLedgerId } = await onboard(supplier);
+    const { organizationId, frlLedgerId } = await newOrganization(base, supplier);
     const form = {
       ledger_id: frlLedgerId,
       ledger_type: 'FACILITY_ROOT',
@@ -171,7 +157,7 @@ describe('masters', () => {
 
   test('MASTER_CLOSED of an FRL and of an engagement sign their own fields', async () => {
     const { supplier } = order;
-    const { organizationId, frlLedgerId } = await onboard(supplier);
+    const { organizationId, frlLedgerId } = await newOrganization(base, supplier);
     const frlMaster = await createMaster(supplier, frlLedgerId);
     const frlForm = {
       traceledger_master_uuid: frlMaster,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verifyWebhook } from '../../src/client/webhook.ts';
-import { nodeWithOrder } from '../support/node-with-order.ts';
+import { nodeWithOrder } from '../support/node-for-tests.ts';
 import { append, newMaster, newParty, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 import { runNode } from '../support/running-node.ts';

@@ -1,20 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newDevice, newOrder, newParty, type Order, type Party, signedBy } from '../support/parties.ts';
+import { expect, test } from 'vitest';
+import { nodeWithOrder } from '../support/node-for-tests.ts';
+import { newDevice, newParty, signedBy } from '../support/parties.ts';
 import { done, expectRefused, rest } from '../support/parties-rest.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let base: string;
-let one: Party;
-let two: Party;
-let order: Order;
-
-beforeAll(async () => {
-  node = await runNode();
-  base = node.base;
-  [one, two, order] = await Promise.all([newParty(base), newParty(base), newOrder(base)]);
-});
-afterAll(() => node[Symbol.asyncDispose]());
+const { base, order } = await nodeWithOrder();
+const [one, two] = await Promise.all([newParty(base), newParty(base)]);
 
 const uri = (actorId: string) => `svc:actor:${actorId}`;
 

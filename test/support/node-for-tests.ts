@@ -21,13 +21,19 @@ export interface OrderOptions {
 }
 
 /** Called at the head of a test file; the node ends with the file's tests. */
-export async function nodeWithOrder(options: OrderOptions = {}): Promise<NodeWithOrder> {
+export async function nodeForTests(): Promise<RunningTestNode> {
   const node = await runNode();
   afterAll(() => node[Symbol.asyncDispose]());
+  return node;
+}
+
+/** The same with an order. */
+export async function nodeWithOrder(options: OrderOptions = {}): Promise<NodeWithOrder> {
+  const node = await nodeForTests();
   return { node, base: node.base, order: await newOrder(node.base, options) };
 }
 
-/** The same with a master in the order. */
+/** The same with an order and a master in it. */
 export async function nodeWithMaster(options: OrderOptions = {}): Promise<NodeWithMaster> {
   const there = await nodeWithOrder(options);
   return { ...there, master: await newMaster(there.order) };
