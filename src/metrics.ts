@@ -22,11 +22,12 @@ const batchBuckets = [1, 2, 4, 8, 16, 32, 64];
 
 /** What is asked when the metrics are read. */
 export interface CurrentLoad {
+  runningCalls(): number;
   mailboxDepth(): number;
   verificationQueue(): number;
 }
 
-const noLoad: CurrentLoad = { mailboxDepth: () => 0, verificationQueue: () => 0 };
+const noLoad: CurrentLoad = { runningCalls: () => 0, mailboxDepth: () => 0, verificationQueue: () => 0 };
 
 /** Metrics in a registry of their own, with those of the process (event loop lag, memory, garbage collection). */
 export function createMetrics(load: CurrentLoad = noLoad): Metrics {
@@ -48,7 +49,14 @@ export function createMetrics(load: CurrentLoad = noLoad): Metrics {
       buckets: secondsBuckets,
       registers,
     }),
-    runningCalls: new Gauge({ name: 'svc_running_calls', help: 'Calls that run now.', registers }),
+    runningCalls: new Gauge({
+      name: 'svc_running_calls',
+      help: 'Calls that run now, streams among them.',
+      registers,
+      collect() {
+        this.set(load.runningCalls());
+      },
+    }),
     appends: new Counter({
       name: 'svc_appends_total',
       help: 'Commands to ledgers, by result.',

@@ -117,6 +117,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const credentials = storedCredentials(records, identities, { production, now });
   const endings = new KeyEndings(identities);
   const metrics = createMetrics({
+    runningCalls: () => pipeline.running.size,
     mailboxDepth: () => directory.load().waiting,
     verificationQueue: () => verifying.waiting,
   });
