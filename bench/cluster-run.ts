@@ -12,7 +12,9 @@ import { wrongEvery } from './signing.ts';
 
 /** Events sent before time is taken: nodes and Cassandra have run for a while then. */
 const warmUpEvents = 16_000;
-/** Events of each of the 16 streams that wait at a time: some fifteen a ledger, or a dozen full commits of the hot one. */
+/** Events of each of the 16 streams that wait at a time while the cluster warms up: cold, it is far slower. */
+const inFlightCold = 16;
+/** And while it is measured: some fifteen a ledger, or a dozen full commits of the hot one. */
 const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 96);
 
 /** A run whose requests are signed and in files. */
@@ -65,9 +67,10 @@ export async function prepareClusterRun(
 /** Sends a prepared run to all nodes at once. Throws where anything but the wrongly signed events was refused. */
 export async function measureClusterRun(cluster: BenchCluster, run: PreparedClusterRun): Promise<ClusterRunReport> {
   const { warmUp, laneRecords } = run;
-  await load(cluster, run, 0, warmUp);
+  await load(cluster, run, { from: 0, to: warmUp, inFlight: inFlightCold });
   const before = await look(cluster);
-  const result = await load(cluster, run, warmUp, laneRecords);
+  const inFlight = inFlightOf(run.setting.ledgers.length);
+  const result = await load(cluster, run, { from: warmUp, to: laneRecords, inFlight });
   const after = await look(cluster);
   for (const { file } of run.nodes) rmSync(file.path);
 
@@ -109,16 +112,15 @@ export function asPreparedRun({ setting, nodes, laneRecords, warmUp }: PreparedC
 async function load(
   cluster: BenchCluster,
   { setting, nodes }: PreparedClusterRun,
-  from: number,
-  to: number,
+  part: Pick<LoadJob, 'from' | 'to' | 'inFlight'>,
 ): Promise<ClusterLoadResult> {
   const jobs = nodes.map(({ file, keys }, at): LoadJob => {
     const apiKeys = keys.map((key) => setting.keys[key]?.apiKey ?? '');
     const port = cluster.nodes[at]?.at.grpcPort ?? 0;
-    return { door: 'stream', port, file, apiKeys, from, to, inFlight: inFlightOf(setting.ledgers.length) };
+    return { door: 'stream', port, file, apiKeys, ...part };
   });
   const result = await runProcess<LoadJob[], ClusterLoadResult>('cluster-load-process.ts', jobs);
-  const wrong = Math.floor((to * keyCount) / wrongEvery) - Math.floor((from * keyCount) / wrongEvery);
+  const wrong = Math.floor((part.to * keyCount) / wrongEvery) - Math.floor((part.from * keyCount) / wrongEvery);
   const [refused, failed] = [sumOf(result, 'refused'), sumOf(result, 'failed')];
   if (failed > 0 || refused !== wrong) {
     const first = result.nodes.find(({ firstFailure }) => firstFailure !== null)?.firstFailure;

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BareLoopReport, measureBareLoop } from './cluster-bare-loop.ts';
 import { measureHop } from './cluster-hop.ts';
@@ -11,6 +11,7 @@ import {
   type PreparedClusterRun,
   prepareClusterRun,
 } from './cluster-run.ts';
+import type { LimitResult } from './limit-process.ts';
 import type { BenchOptions } from './options.ts';
 import { payloadBytes } from './payload.ts';
 import { verificationLimit } from './raw-limits.ts';
@@ -37,14 +38,14 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
   try {
     progress('starting Redis, Cassandra and three nodes');
     await using cluster = await startBenchCluster(join(workDir, 'cluster'), options.profileDir);
-    const verifications: number[] = [];
+    const verifications: LimitResult[] = [];
     const prepared: PreparedClusterRun[] = [];
     const compared: ComparedRun[] = [];
     for (const ledgers of options.ledgerCounts) {
       progress(`${ledgers} ledger(s): signing ${options.events} events`);
       const setting = await makeSetting(cluster.nodes[0]?.base ?? '', ledgers);
       const one = await prepareClusterRun(cluster, setting, options.events, workDir);
-      verifications.push((await verificationLimit(options.limitSeconds)).perSecond);
+      verifications.push(await verificationLimit(options.limitSeconds));
       progress(`${ledgers} ledger(s): sending`);
       const run = await measureClusterRun(cluster, one);
       progress(JSON.stringify(run));
@@ -56,19 +57,19 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
       prepared.push(one);
       compared.push({ run, bareLoop, rowsAlone });
     }
-    verifications.push((await verificationLimit(options.limitSeconds)).perSecond);
+    verifications.push(await verificationLimit(options.limitSeconds));
     progress('the hop to the owner');
     const forwardingHop = await measureHop(cluster);
     if (options.verified) progress('reading everything back');
     const verification = options.verified ? await verifyAll(cluster, prepared) : null;
-    const limit = verifications.reduce((sum, one) => sum + one, 0) / verifications.length;
-    const verificationUs = (availableParallelism() * 1e6) / limit;
+    const limit = mean(verifications.map(({ perSecond }) => perSecond));
+    const verificationUs = mean(verifications.map(({ cpuUs }) => cpuUs));
     return {
       machine: { node: process.version, cores: cpus().length, cpu: cpus()[0]?.model ?? '' },
       ...{ nodes: cluster.nodes.length, events: options.events, payloadBytes, keys: keyCount },
       limits: {
         verificationsPerSecond: Math.round(limit),
-        verificationsMeasured: verifications.map(Math.round),
+        verificationsMeasured: verifications.map(({ perSecond }) => Math.round(perSecond)),
         verificationCpuUs: rounded(verificationUs),
       },
       runs: compared.map((one) => withTargets(one, verificationUs)),
@@ -98,6 +99,10 @@ function withTargets({ run, bareLoop, rowsAlone }: ComparedRun, verificationUs: 
       reached: inVerifications <= verificationsMax,
     },
   };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, one) => sum + one, 0) / values.length;
 }
 
 /** Reads everything back through one of the nodes: any of them sees what was answered by any. */
