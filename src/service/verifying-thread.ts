@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os';
+import { constants, getPriority, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { type CheckingKey, checkingKey, signatureCheck } from './signature-check.ts';
 import { itemBytes, readItem, type VerifyingBatch, type VerifyingVerdicts } from './verifying-batch.ts';
@@ -15,7 +15,7 @@ const keys = new Map<number, CheckingKey>();
  */
 const niceness = 5;
 try {
-  setPriority(0, niceness);
+  setPriority(0, Math.min(getPriority(0) + niceness, constants.priority.PRIORITY_LOW));
 } catch {
   // Not allowed here: only less fair.
 }
