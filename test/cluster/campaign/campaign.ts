@@ -81,8 +81,7 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
   await world.close();
   options.tell(`checked ${checked.events} events of ${world.ledgers.length} ledgers; now \`cluster verify --all\``);
   const scrub = await scrubAll(cluster);
-  if (checked.violations.length > 0) writeCalls(cluster.dir, load.history);
-  return reportOf({
+  const report = reportOf({
     seed: options.seed,
     demands: demandsOf(options.kinds, options.acknowledgedMin),
     records,
@@ -92,13 +91,20 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     scrub,
     tookMs: performance.now() - began,
   });
+  if (report.violations > 0) {
+    cluster.keep();
+    const file = join(cluster.dir, 'calls.jsonl');
+    writeCalls(file, load.history);
+    options.tell(`every call is in ${file}, and the logs are beside it`);
+  }
+  return report;
 }
 
 /** Every attempt of every call, a line each, for whoever looks into a violation. */
-function writeCalls(dir: string, history: LoadHistory): void {
-  const lines = history.calls.map(({ name, command, node, begun, ended, beganMs, endedMs, told, words }) => {
+function writeCalls(file: string, history: LoadHistory): void {
+  const lines = history.calls.map(({ command, ...call }) => {
     const { ledgerId, actorId, kind, lane } = command;
-    return JSON.stringify({ name, kind, ledgerId, actorId, lane, node, begun, ended, beganMs, endedMs, told, words });
+    return JSON.stringify({ ...call, kind, ledgerId, actorId, lane });
   });
-  writeFileSync(join(dir, 'calls.jsonl'), `${lines.join('\n')}\n`);
+  writeFileSync(file, `${lines.join('\n')}\n`);
 }

@@ -44,6 +44,8 @@ export interface ClusterUnderTest extends AsyncDisposable {
   readonly dir: string;
   /** The trust anchor document of its authority, known to verifiers from elsewhere than the nodes. */
   readonly anchorFile: string;
+  /** Leaves logs and data where they are when it ends, whatever the options said. */
+  keep(): void;
   /** Lays one more node out, and starts it. */
   grow(): Promise<NodeUnderTest>;
   /** Stops the newest node by SIGTERM and takes it off. */
@@ -63,16 +65,27 @@ export interface ClusterUnderTest extends AsyncDisposable {
 export async function startCluster(options: ClusterOptions): Promise<ClusterUnderTest> {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-cluster-'));
   const stack = new AsyncDisposableStack();
-  if (options.keep !== true) stack.defer(() => rmSync(dir, { recursive: true, force: true }));
+  let keeps = options.keep === true;
+  stack.defer(() => {
+    if (!keeps) rmSync(dir, { recursive: true, force: true });
+  });
+  const keep = () => {
+    keeps = true;
+  };
   try {
-    return await start(options, dir, stack);
+    return await start(options, dir, stack, keep);
   } catch (error) {
     await stack.disposeAsync();
     throw error;
   }
 }
 
-async function start(options: ClusterOptions, dir: string, stack: AsyncDisposableStack): Promise<ClusterUnderTest> {
+async function start(
+  options: ClusterOptions,
+  dir: string,
+  stack: AsyncDisposableStack,
+  keep: () => void,
+): Promise<ClusterUnderTest> {
   const [redisPort = 0] = await fixedPorts(1);
   const redis = { current: await startRedis({ dir: join(dir, 'redis'), port: redisPort }) };
   stack.defer(() => redis.current.process.kill());
@@ -120,6 +133,7 @@ async function start(options: ClusterOptions, dir: string, stack: AsyncDisposabl
     cassandraEnv,
     dir,
     anchorFile: join(dir, anchorName),
+    keep,
     owners,
     shardOf: (ledgerId) => shardOf(ledgerId, shardCount),
     async grow() {
