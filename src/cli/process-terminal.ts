@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import type { Terminal } from './terminal.ts';
 
 /** The terminal of this process. */
@@ -30,10 +30,8 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** As package.json says. */
+/** As package.json says, which sources and what is built from them have in different places. */
 export function programVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
+  const { version } = createRequire(import.meta.url)('ledger-trust/package.json') as { version: string };
   return version;
 }

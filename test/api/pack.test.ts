@@ -134,7 +134,7 @@ describe('the package', () => {
     const main = join(dir, 'node_modules', 'ledger-trust', 'dist', 'cluster', 'main.js');
     expect(await refused(process.execPath, main)).toEqual({
       code: 1,
-      stderr: expect.stringMatching(/^ledger-trust: Set \w+ .*\n$/),
+      stderr: expect.stringMatching(/^ledger-trust: Set AUTHORITY_KEY_FILE: .*\n$/),
     });
     const { stdout } = await run(command, ['--version'], inProject);
     expect(stdout).toBe(`${JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version}\n`);
