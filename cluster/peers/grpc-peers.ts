@@ -8,8 +8,10 @@ import { PeerStream } from './peer-stream.ts';
 import { channelCredentials, type PeerSecurity } from './security.ts';
 import { commandText } from './wire-command.ts';
 
-/** How long a node may take to answer before the command is carried out here. Far more than a write takes, and less than a caller waits. */
+/** How long a node may say nothing before a command is carried out here. Far more than a write takes, and less than a caller waits. */
 const budgetMs = 2_500;
+/** How long a command waits for a node that answers others meanwhile: longer than callers do, so that the owner says what became of it. */
+const patienceMs = 12_000;
 /** After a failure a node is left alone so long: who asks is told at once. */
 const restMs = 500;
 /** A connection on which nothing comes back is dropped, and what waits on it told. */
@@ -27,6 +29,7 @@ export interface GrpcPeersParts {
   readonly monotonicMs: () => number;
   readonly meter: PeerMeter;
   readonly budgetMs?: number;
+  readonly patienceMs?: number;
 }
 
 interface Line {
@@ -49,7 +52,7 @@ export class GrpcPeers implements Peers {
   // Synchronous up to the stream, so that commands keep the order in which they were asked.
   ask(node: NodeId, _shard: number, command: Command): Promise<Outcome> {
     const { meter } = this.#parts;
-    const asked = this.#streamTo(node)?.ask(commandText(command), this.#parts.budgetMs ?? budgetMs);
+    const asked = this.#streamTo(node)?.ask(commandText(command));
     const outcome = asked ?? Promise.reject(new PeerUnreachable(new Error('the node cannot be reached now'), false));
     outcome.then(
       () => meter.forwarded('answered'),
@@ -99,6 +102,8 @@ export class GrpcPeers implements Peers {
     return new PeerStream({
       call,
       monotonicMs,
+      budgetMs: this.#parts.budgetMs ?? budgetMs,
+      patienceMs: this.#parts.patienceMs ?? patienceMs,
       ended: (failed) => {
         if (failed) line.restsUntil = monotonicMs() + restMs;
       },

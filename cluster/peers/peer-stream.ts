@@ -22,6 +22,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
   /** Monotonic. */
   readonly sentAt: number;
+  /** When it is given up, though the peer goes on answering others. */
   readonly until: number;
   text: string | null;
 }
@@ -31,6 +32,10 @@ export type ExchangeCall = ClientDuplexStream<ExchangeRequest, ExchangeResponse>
 export interface PeerStreamParts {
   readonly call: ExchangeCall;
   readonly monotonicMs: () => number;
+  /** A peer that has said nothing for so long while something waits is silent. */
+  readonly budgetMs: number;
+  /** How long an answer is waited for where the peer answers others meanwhile: it has much to do, and who took its ledgers from it would only add to that. */
+  readonly patienceMs: number;
   /** Called once, when nothing more can be asked here. `failed`: by a fault, not because the other side ended it in order. */
   readonly ended: (failed: boolean) => void;
 }
@@ -74,14 +79,14 @@ export class PeerStream {
     return this.#waiting.size;
   }
 
-  /** Asks for a command (as JSON) to be carried out, and waits at most `budgetMs` for its outcome. */
-  ask(text: string, budgetMs: number): Promise<Outcome> {
+  /** Asks for a command (as JSON) to be carried out, and waits for its outcome as long as the peer is not silent. */
+  ask(text: string): Promise<Outcome> {
     if (this.#over) return Promise.reject(new PeerUnreachable(new Error('the stream is over'), false));
     if (this.#waiting.size >= waitingMax) return Promise.reject(tooMany());
     return new Promise((resolve, reject) => {
       this.#lastId = (this.#lastId % 0xffff_fffe) + 1;
       const sentAt = this.#parts.monotonicMs();
-      this.#waiting.set(this.#lastId, { resolve, reject, sentAt, until: sentAt + budgetMs, text });
+      this.#waiting.set(this.#lastId, { resolve, reject, sentAt, until: sentAt + this.#parts.patienceMs, text });
       this.#outgoing.push(this.#lastId);
     });
   }
@@ -130,9 +135,13 @@ export class PeerStream {
 
   #lookForLate(): void {
     const now = this.#parts.monotonicMs();
+    const budgetAgo = now - this.#parts.budgetMs;
+    const isQuiet = this.#heardAt <= budgetAgo;
     let isSilent = false;
     for (const [id, { reject, text, until, sentAt }] of this.#waiting) {
-      if (until > now) continue;
+      // Asked in this order: whoever comes behind has waited no longer.
+      if (sentAt > budgetAgo) break;
+      if (!isQuiet && until > now) continue;
       this.#waiting.delete(id);
       reject(new PeerUnreachable(new Error('no answer in time'), text === null));
       isSilent ||= this.#heardAt < sentAt;

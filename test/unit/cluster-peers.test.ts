@@ -43,7 +43,7 @@ async function port(carryOut: (command: Command) => Promise<Outcome>, security =
   return { port: door.port, close };
 }
 
-function peersTo(portNumber: number, security = secret, budgetMs = 1_000) {
+function peersTo(portNumber: number, security = secret, budgetMs = 1_000, patienceMs = 10_000) {
   const results: string[] = [];
   const peers = new GrpcPeers({
     security,
@@ -51,6 +51,7 @@ function peersTo(portNumber: number, security = secret, budgetMs = 1_000) {
     monotonicMs: () => performance.now(),
     meter: { forwarded: (result) => void results.push(result) },
     budgetMs,
+    patienceMs,
   });
   cleanups.push(() => peers[Symbol.asyncDispose]());
   return { ask: (command: Command, node = 'node-a') => peers.ask(node, 0, command), results };
@@ -222,6 +223,58 @@ describe('a node that does not answer', () => {
       outcome = await ask(append()).catch((error: unknown) => error);
     }
     expect(outcome).toMatchObject({ event: { seq: 3 } });
+  });
+});
+
+describe('a node that has much to do', () => {
+  const slow = '{"slow":true}';
+
+  /** Answers what is not slow at once, and what is slow after so long. */
+  async function busyPort(slowMs: number) {
+    const { directory } = await ledger();
+    return port(async (command) => {
+      if (command.kind === 'append_event' && command.payload === slow)
+        await new Promise((resolve) => setTimeout(resolve, slowMs));
+      return directory.carryOut(command);
+    });
+  }
+
+  /** Asks for something that is answered at once, again and again, until `during` is over. */
+  async function askingOthers(ask: (command: Command) => Promise<Outcome>, during: Promise<unknown>): Promise<void> {
+    let over = false;
+    void during.finally(() => {
+      over = true;
+    });
+    while (!over) {
+      await ask(append());
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+  }
+
+  test('is waited for as long as it answers others', async () => {
+    const { ask, results } = peersTo((await busyPort(900)).port, secret, 300);
+    const outcome = ask(append({ payload: slow }));
+    await askingOthers(ask, outcome);
+    expect((await outcome).event.payload).toBe(slow);
+    expect(results).not.toContain('unreachable');
+  });
+
+  test('is waited for no longer than it answers others: the command may have arrived', async () => {
+    const { ask } = peersTo((await busyPort(60_000)).port, secret, 300);
+    const began = performance.now();
+    const outcome = failure(ask(append({ payload: slow })));
+    await askingOthers(ask, new Promise((resolve) => setTimeout(resolve, 500)));
+    expect(await outcome).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: true });
+    expect(performance.now() - began).toBeGreaterThan(500);
+    expect(performance.now() - began).toBeLessThan(1_500);
+  });
+
+  test('is not waited for for ever', async () => {
+    const { ask, results } = peersTo((await busyPort(60_000)).port, secret, 300, 700);
+    const outcome = failure(ask(append({ payload: slow })));
+    await askingOthers(ask, outcome);
+    expect(await outcome).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: true });
+    expect(results.filter((result) => result === 'unreachable')).toHaveLength(1);
   });
 });
 
