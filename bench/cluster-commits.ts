@@ -17,7 +17,7 @@ export interface GroupSize {
 
 /** Reads the metrics of all nodes at their internal ports. */
 export async function commitTotals(internalBases: readonly string[]): Promise<CommitTotals> {
-  const texts = await Promise.all(internalBases.map(async (base) => (await fetch(`${base}/metrics`)).text()));
+  const texts = await metricsOf(internalBases);
   const sum = (name: string): number => texts.reduce((total, text) => total + seriesValue(text, name), 0);
   const cumulative = new Map<number, number>();
   for (const text of texts) {
@@ -71,6 +71,24 @@ export function groupSizes({ bySize, events }: CommitTotals): GroupSize[] {
       { events: lower + 1, commits: atUpper },
     ].filter((group) => group.commits > 0);
   });
+}
+
+const troubleSeries =
+  /^(svc_(?:claims|fenced_appends|unknown_outcomes|forwarded_calls|not_owner|shard_moves)_total(?:\{[^}]*\})?) (\S+)$/gm;
+
+/** What may tell why a run went wrong, of all nodes together: claims, races for them, and calls that did not reach the owner. */
+export async function troubleOf(internalBases: readonly string[]): Promise<Readonly<Record<string, number>>> {
+  const found: Record<string, number> = {};
+  for (const text of await metricsOf(internalBases)) {
+    for (const [, name = '', value = '0'] of text.matchAll(troubleSeries)) {
+      found[name] = (found[name] ?? 0) + Number(value);
+    }
+  }
+  return found;
+}
+
+function metricsOf(internalBases: readonly string[]): Promise<string[]> {
+  return Promise.all(internalBases.map(async (base) => (await fetch(`${base}/metrics`)).text()));
 }
 
 function seriesValue(text: string, name: string): number {

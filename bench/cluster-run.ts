@@ -1,6 +1,13 @@
 import { rmSync } from 'node:fs';
 import { runProcess } from './child.ts';
-import { type CommitTotals, commitTotals, type GroupSize, groupSizes, totalsBetween } from './cluster-commits.ts';
+import {
+  type CommitTotals,
+  commitTotals,
+  type GroupSize,
+  groupSizes,
+  totalsBetween,
+  troubleOf,
+} from './cluster-commits.ts';
 import type { ClusterLoadResult } from './cluster-load-process.ts';
 import type { BenchCluster } from './cluster-processes.ts';
 import { type NodeRequests, signForNodes } from './cluster-requests.ts';
@@ -124,7 +131,10 @@ async function load(
   const [refused, failed] = [sumOf(result, 'refused'), sumOf(result, 'failed')];
   if (failed > 0 || refused !== wrong) {
     const first = result.nodes.find(({ firstFailure }) => firstFailure !== null)?.firstFailure;
-    throw new Error(`${refused} refused of ${wrong} wrong ones, ${failed} failed: ${first}`);
+    const trouble = await troubleOf(cluster.nodes.map(({ internalBase }) => internalBase));
+    throw new Error(
+      `${refused} refused of ${wrong} wrong ones, ${failed} failed in ${rounded(result.seconds)} s: ${first}; ${JSON.stringify(trouble)}`,
+    );
   }
   return result;
 }
