@@ -41,6 +41,8 @@ export interface ClusterUnderTest extends AsyncDisposable {
   readonly settings: CassandraSettings;
   /** The CASSANDRA_ variables of its nodes. */
   readonly cassandraEnv: Readonly<Record<string, string>>;
+  /** All variables that its nodes have in common. */
+  readonly commonEnv: Readonly<Record<string, string>>;
   readonly dir: string;
   /** The trust anchor document of its authority, known to verifiers from elsewhere than the nodes. */
   readonly anchorFile: string;
@@ -131,6 +133,7 @@ async function start(
     cassandra: own,
     settings,
     cassandraEnv,
+    commonEnv: { REDIS_URL: `redis://127.0.0.1:${redisPort}`, ...env },
     dir,
     anchorFile: join(dir, anchorName),
     keep,
