@@ -4,8 +4,17 @@ export type JsonNode = JsonObject | JsonArray | JsonString | JsonNumber | JsonBo
 export interface JsonObject {
   readonly kind: 'object';
   readonly canonical: string;
-  /** In the order written. */
-  readonly members: ReadonlyMap<string, JsonNode>;
+  /** In canonical order: that of the UTF-16 code units of their names. No two have the same name. */
+  readonly members: readonly JsonMember[];
+}
+
+export interface JsonMember {
+  readonly name: string;
+  /** The canonical text of the name. */
+  readonly quoted: string;
+  /** Where the name stands in the text that was read, in UTF-16 code units. */
+  readonly offset: number;
+  readonly value: JsonNode;
 }
 
 export interface JsonArray {
@@ -36,4 +45,20 @@ export interface JsonNull {
   readonly kind: 'null';
   readonly canonical: 'null';
   readonly value: null;
+}
+
+/** The member of that name. */
+export function memberOf(object: JsonObject, name: string): JsonNode | undefined {
+  const { members } = object;
+  let from = 0;
+  let to = members.length;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const member = members[middle];
+    if (member === undefined) break;
+    if (member.name === name) return member.value;
+    if (member.name < name) from = middle + 1;
+    else to = middle;
+  }
+  return undefined;
 }

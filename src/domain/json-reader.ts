@@ -1,6 +1,15 @@
 import { byCodeUnits, exactNumber, loneSurrogate } from './canonical.ts';
 import { LedgerError } from './errors.ts';
-import type { JsonArray, JsonBoolean, JsonNode, JsonNull, JsonNumber, JsonObject } from './json-node.ts';
+import type {
+  JsonArray,
+  JsonBoolean,
+  JsonMember,
+  JsonNode,
+  JsonNull,
+  JsonNumber,
+  JsonObject,
+  JsonString,
+} from './json-node.ts';
 
 /** Any integer of this many digits is a double. */
 const EXACT_INTEGER_DIGITS = 15;
@@ -24,6 +33,20 @@ const TRUE: JsonBoolean = { kind: 'boolean', canonical: 'true', value: true };
 const FALSE: JsonBoolean = { kind: 'boolean', canonical: 'false', value: false };
 const NULL: JsonNull = { kind: 'null', canonical: 'null', value: null };
 
+/** A string that was written without escapes. Most are never asked for their value. */
+class PlainString implements JsonString {
+  readonly kind = 'string';
+  readonly canonical: string;
+
+  constructor(canonical: string) {
+    this.canonical = canonical;
+  }
+
+  get value(): string {
+    return this.canonical.slice(1, -1);
+  }
+}
+
 /**
  * A cursor on one well-formed text (the caller has looked for lone surrogates). Every read… method starts at the first character of its thing and ends behind its
  * last. One level of nesting is one level of the stack: `maxDepth` bounds both.
@@ -32,8 +55,8 @@ export class JsonReader {
   readonly #text: string;
   readonly #maxDepth: number;
   #at = 0;
-  /** The canonical text of the string that was read last. */
-  #quoted = '';
+  /** How often the canonical form turned out to be another than what was written: where that is never, it is a piece of the text. */
+  #changes = 0;
 
   constructor(text: string, maxDepth: number) {
     this.#text = text;
@@ -52,7 +75,10 @@ export class JsonReader {
     for (let at = this.#at; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
       if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) {
-        this.#at = at;
+        if (at !== this.#at) {
+          this.#at = at;
+          this.#changes += 1;
+        }
         return code;
       }
     }
@@ -61,10 +87,7 @@ export class JsonReader {
   }
 
   #readValue(code: number, depth: number): JsonNode {
-    if (code === QUOTE) {
-      const value = this.#readString();
-      return { kind: 'string', canonical: this.#quoted, value };
-    }
+    if (code === QUOTE) return this.#readString();
     if (code === OPEN_BRACE) return this.#readObject(depth + 1);
     if (code === OPEN_BRACKET) return this.#readArray(depth + 1);
     if (code === MINUS || isDigit(code)) return this.#readNumber();
@@ -81,76 +104,76 @@ export class JsonReader {
   }
 
   #readObject(depth: number): JsonObject {
-    this.#enter(depth);
-    const members = new Map<string, JsonNode>();
+    const { start, changes } = this.#enter(depth);
+    const members: JsonMember[] = [];
     if (this.#next() === CLOSE_BRACE) {
       this.#at += 1;
       return { kind: 'object', canonical: '{}', members };
     }
-    const keys: string[] = [];
-    const texts: string[] = [];
+    let last: JsonMember | null = null;
     let inOrder = true;
     for (;;) {
       if (this.#next() !== QUOTE) throw this.#unexpected('a member name in double quotes');
-      const keyAt = this.#at;
-      const key = this.#readString();
-      const quotedKey = this.#quoted;
+      const offset = this.#at;
+      const { canonical: quoted, value: name } = this.#readString();
       if (this.#next() !== COLON) throw this.#unexpected('a colon');
       this.#at += 1;
-      const value = this.#readValue(this.#next(), depth);
-      members.set(key, value);
-      if (members.size === keys.length) throw duplicateKey(key, keyAt);
-      inOrder &&= keys.length === 0 || (keys[keys.length - 1] as string) < key;
-      keys.push(key);
-      texts.push(`${quotedKey}:${value.canonical}`);
+      const member: JsonMember = { name, quoted, offset, value: this.#readValue(this.#next(), depth) };
+      inOrder &&= last === null || last.name < name;
+      members.push(member);
+      last = member;
       const code = this.#next();
       if (code !== COMMA && code !== CLOSE_BRACE) throw this.#unexpected('a comma or the end of the object');
       this.#at += 1;
-      if (code === CLOSE_BRACE) {
-        return { kind: 'object', canonical: braced(inOrder ? texts : sortedBy(keys, texts)), members };
-      }
+      if (code === CLOSE_BRACE) break;
     }
+    if (!inOrder) {
+      this.#changes += 1;
+      sortMembers(members);
+    }
+    const canonical = this.#changes === changes ? this.#text.slice(start, this.#at) : joinMembers(members);
+    return { kind: 'object', canonical, members };
   }
 
   #readArray(depth: number): JsonArray {
-    this.#enter(depth);
+    const { start, changes } = this.#enter(depth);
     const items: JsonNode[] = [];
     if (this.#next() === CLOSE_BRACKET) {
       this.#at += 1;
       return { kind: 'array', canonical: '[]', items };
     }
-    let canonical = '[';
     for (;;) {
-      const item = this.#readValue(this.#next(), depth);
-      items.push(item);
-      canonical += item.canonical;
+      items.push(this.#readValue(this.#next(), depth));
       const code = this.#next();
       if (code !== COMMA && code !== CLOSE_BRACKET) throw this.#unexpected('a comma or the end of the array');
       this.#at += 1;
-      if (code === CLOSE_BRACKET) return { kind: 'array', canonical: `${canonical}]`, items };
-      canonical += ',';
+      if (code === CLOSE_BRACKET) break;
     }
+    const canonical = this.#changes === changes ? this.#text.slice(start, this.#at) : joinItems(items);
+    return { kind: 'array', canonical, items };
   }
 
-  #enter(depth: number): void {
+  /** Goes into an object or array: where it starts, and how many changes there were before it. */
+  #enter(depth: number): { readonly start: number; readonly changes: number } {
+    const start = this.#at;
     if (depth > this.#maxDepth) {
       throw new LedgerError('too_deep', `Objects and arrays may be nested ${this.#maxDepth} deep at most.`, {
         limit: this.#maxDepth,
-        offset: this.#at,
+        offset: start,
       });
     }
-    this.#at += 1;
+    this.#at = start + 1;
+    return { start, changes: this.#changes };
   }
 
-  #readString(): string {
+  #readString(): JsonString {
     const text = this.#text;
-    const start = this.#at + 1;
-    for (let at = start; at < text.length; at += 1) {
+    const start = this.#at;
+    for (let at = start + 1; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
       if (code === QUOTE) {
         this.#at = at + 1;
-        this.#quoted = text.slice(start - 1, at + 1);
-        return text.slice(start, at);
+        return new PlainString(text.slice(start, at + 1));
       }
       if (code === BACKSLASH) return this.#readEscaped(start, at);
       if (code < 0x20) throw this.#controlCharacter(at);
@@ -158,20 +181,21 @@ export class JsonReader {
     throw this.#unterminated();
   }
 
-  /** The string from `start`, whose first escape is at `at`. */
-  #readEscaped(start: number, firstEscape: number): string {
+  /** The string from the quote at `start`, whose first escape is at `firstEscape`. */
+  #readEscaped(start: number, firstEscape: number): JsonString {
     const text = this.#text;
     let value = '';
-    let copied = start;
+    let copied = start + 1;
     let at = firstEscape;
     while (at < text.length) {
       const code = text.charCodeAt(at);
       if (code === QUOTE) {
         value += text.slice(copied, at);
         this.#at = at + 1;
-        if (!value.isWellFormed()) throw loneSurrogate(start - 1);
-        this.#quoted = JSON.stringify(value);
-        return value;
+        if (!value.isWellFormed()) throw loneSurrogate(start);
+        const canonical = JSON.stringify(value);
+        if (canonical !== text.slice(start, at + 1)) this.#changes += 1;
+        return { kind: 'string', canonical, value };
       }
       if (code === BACKSLASH) {
         value += text.slice(copied, at) + this.#escaped(at);
@@ -216,7 +240,9 @@ export class JsonReader {
       return { kind: 'number', canonical: token, value: Number(token) };
     }
     const value = exactNumber(token, start);
-    return { kind: 'number', canonical: String(value), value };
+    const canonical = String(value);
+    if (canonical !== token) this.#changes += 1;
+    return { kind: 'number', canonical, value };
   }
 
   /** Where the digits from `at` end; there must be one at least. */
@@ -260,17 +286,33 @@ function isDigit(code: number): boolean {
   return code >= DIGIT_0 && code <= DIGIT_9;
 }
 
-/** `texts` in the order of their keys. */
-function sortedBy(keys: readonly string[], texts: readonly string[]): readonly string[] {
-  const order = keys.map((_, index) => index);
-  order.sort((left, right) => byCodeUnits(keys[left] as string, keys[right] as string));
-  return order.map((index) => texts[index] as string);
+/** Puts members into canonical order. `duplicate_key` where two have the same name. */
+function sortMembers(members: JsonMember[]): void {
+  members.sort((left, right) => byCodeUnits(left.name, right.name));
+  for (let at = 1; at < members.length; at += 1) {
+    const [before, member] = [members[at - 1], members[at]];
+    if (before !== undefined && member !== undefined && before.name === member.name) {
+      throw duplicateKey(member.name, Math.max(before.offset, member.offset));
+    }
+  }
 }
 
-function braced(texts: readonly string[]): string {
-  let canonical = `{${texts[0] ?? ''}`;
-  for (let at = 1; at < texts.length; at += 1) canonical += `,${texts[at]}`;
+function joinMembers(members: readonly JsonMember[]): string {
+  let canonical = '{';
+  for (let at = 0; at < members.length; at += 1) {
+    const { quoted, value } = members[at] as JsonMember;
+    canonical += at === 0 ? `${quoted}:${value.canonical}` : `,${quoted}:${value.canonical}`;
+  }
   return `${canonical}}`;
+}
+
+function joinItems(items: readonly JsonNode[]): string {
+  let canonical = '[';
+  for (let at = 0; at < items.length; at += 1) {
+    const item = items[at] as JsonNode;
+    canonical += at === 0 ? item.canonical : `,${item.canonical}`;
+  }
+  return `${canonical}]`;
 }
 
 function invalidJson(what: string, offset: number): LedgerError {

@@ -1,9 +1,10 @@
-import { byCodeUnits, canonicalString, loneSurrogate } from './canonical.ts';
+import { loneSurrogate } from './canonical.ts';
 import { LedgerError } from './errors.ts';
-import type { JsonNode } from './json-node.ts';
+import type { JsonNode, JsonObject } from './json-node.ts';
 import { JsonReader } from './json-reader.ts';
 
-export type { JsonArray, JsonNode, JsonObject } from './json-node.ts';
+export type { JsonArray, JsonMember, JsonNode, JsonObject } from './json-node.ts';
+export { memberOf } from './json-node.ts';
 
 /**
  * Reads I-JSON (RFC 7493) from its raw text in one pass, and makes the canonical form (RFC 8785) on the way, so that a
@@ -53,7 +54,7 @@ export function toValue(node: JsonNode): unknown {
   switch (node.kind) {
     case 'object': {
       const value: Record<string, unknown> = {};
-      for (const [key, member] of node.members) setOwn(value, key, toValue(member));
+      for (const member of node.members) setOwn(value, member.name, toValue(member.value));
       return value;
     }
     case 'array':
@@ -68,19 +69,35 @@ function setOwn(target: Record<string, unknown>, key: string, value: unknown): v
   else Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
+/** A member that is put into an object: the canonical texts of its name and of its value. */
+export interface AddedMember {
+  readonly name: string;
+  readonly quoted: string;
+  readonly canonical: string;
+}
+
 /**
- * The canonical text of an object, from its members' names and canonical texts in any order: fields are put into a
- * payload without reading it again. TypeError if a name comes twice.
+ * The canonical text of an object with further members, made without reading it again. `added` stand in canonical order, and have names
+ * that the object does not have: TypeError otherwise.
  */
-export function joinMembers(members: Iterable<readonly [key: string, canonical: string]>): string {
-  const sorted = [...members].sort(([left], [right]) => byCodeUnits(left, right));
-  let text = '{';
-  for (let at = 0; at < sorted.length; at += 1) {
-    const [key, canonical] = sorted[at] as readonly [string, string];
-    if (at > 0 && sorted[at - 1]?.[0] === key) throw new TypeError(`Member ${key} was given twice`);
-    text += `${at === 0 ? '' : ','}${canonicalString(key)}:${canonical}`;
+export function withMembers(object: JsonObject, added: readonly AddedMember[]): string {
+  let text = '';
+  let before = '';
+  const put = (name: string, quoted: string, canonical: string): void => {
+    if (text !== '' && name <= before) throw new TypeError(`Member ${name} was given twice, or out of order`);
+    before = name;
+    text += text === '' ? `{${quoted}:${canonical}` : `,${quoted}:${canonical}`;
+  };
+  let at = 0;
+  for (const { name, quoted, value } of object.members) {
+    for (let next = added[at]; next !== undefined && next.name < name; next = added[at]) {
+      put(next.name, next.quoted, next.canonical);
+      at += 1;
+    }
+    put(name, quoted, value.canonical);
   }
-  return `${text}}`;
+  for (const next of added.slice(at)) put(next.name, next.quoted, next.canonical);
+  return text === '' ? '{}' : `${text}}`;
 }
 
 function firstLoneSurrogate(text: string): number {

@@ -25,7 +25,7 @@ export function readProtobufJson(desc: DescMessage, node: JsonNode): Message {
 /** The library tells which field it was in its message alone, so it is looked for: the one that cannot be read by itself. */
 function faultOf(desc: DescMessage, node: JsonNode): LedgerError | null {
   if (node.kind !== 'object') return invalidField('body', 'a JSON object');
-  for (const [name, member] of node.members) {
+  for (const { name, value } of node.members) {
     const field = desc.fields.find((known) => known.jsonName === name || known.name === name);
     if (field === undefined) {
       return unknownField(
@@ -34,7 +34,7 @@ function faultOf(desc: DescMessage, node: JsonNode): LedgerError | null {
       );
     }
     try {
-      fromJson(desc, { [name]: toValue(member) as JsonValue });
+      fromJson(desc, { [name]: toValue(value) as JsonValue });
     } catch {
       return invalidField(name, kindOf(field));
     }

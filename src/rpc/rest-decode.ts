@@ -68,11 +68,11 @@ function readObject(fields: Fields, node: JsonNode, path: string): Init {
   if (node.kind !== 'object') throw invalidField(path === '' ? 'body' : path, 'a JSON object');
   const prefix = path === '' ? '' : `${path}.`;
   const init: Init = {};
-  for (const [name, member] of node.members) {
+  for (const { name, value } of node.members) {
     const field = fields.get(name);
     if (!field) throw unknownField(prefix + name, [...fields.keys()]);
-    if (member.kind === 'null' && mayBeNull(field)) continue;
-    init[field.localName] = readValue(field, member, prefix + name);
+    if (value.kind === 'null' && mayBeNull(field)) continue;
+    init[field.localName] = readValue(field, value, prefix + name);
   }
   return init;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../domain/errors.ts';
 import { sha256Hex } from '../domain/hash.ts';
-import { type JsonNode, parseJsonBytes } from '../domain/json.ts';
+import { type JsonNode, memberOf, parseJsonBytes } from '../domain/json.ts';
 import type { EntityRequest } from '../service/credentials.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -83,7 +83,7 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
     const json = new Map<string, JsonNode>();
     if (body?.kind === 'object') {
       for (const { name } of endpoint.rawFields) {
-        const node = body.members.get(name);
+        const node = memberOf(body, name);
         if (node !== undefined) json.set(name, node);
       }
     }

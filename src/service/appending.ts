@@ -3,7 +3,7 @@ import type { Outcome } from '../actors/outcome.ts';
 import type { AppendEvent, Lane } from '../domain/command.ts';
 import { sigDigest } from '../domain/digest.ts';
 import { checkCallerEventType, checkUuid } from '../domain/fields.ts';
-import { type JsonNode, parseJson } from '../domain/json.ts';
+import { type JsonNode, memberOf, parseJson, withMembers } from '../domain/json.ts';
 import type { LedgerFacts } from '../domain/ledger-facts.ts';
 import type { MasterFacts } from '../domain/master-facts.ts';
 import { injectedFields } from '../domain/service-events.ts';
@@ -20,7 +20,6 @@ import {
   injectFields,
   injectionOf,
   parsePayload,
-  withMembers,
 } from './payload.ts';
 import type { Replays } from './replays.ts';
 import { checkCallSignature, demandEntitySignature } from './signing.ts';
@@ -117,7 +116,8 @@ export class Appending {
     const injected = injectFields(submitted.object, this.#injection(ledger, master));
     const asSubmitted = submitted.object.canonical;
     // As submitted it may be signed only if it names its master, so that the signature fits no other.
-    const alsoSubmitted = asSubmitted !== injected && submitted.object.members.has('traceledger_master_uuid');
+    const alsoSubmitted =
+      asSubmitted !== injected && memberOf(submitted.object, 'traceledger_master_uuid') !== undefined;
     const signature = await checkCallSignature(this.#identities, call, 'if_keyed', {
       eventType,
       ledgerId: ledger.ledgerId,
@@ -148,5 +148,5 @@ export class Appending {
 function withChain(payload: string, chain: string): string {
   const object = parseJson(payload);
   if (object.kind !== 'object') throw new Error('a payload is an object');
-  return withMembers(object, new Map([['delivery_chain', chain]]));
+  return withMembers(object, [{ name: 'delivery_chain', quoted: '"delivery_chain"', canonical: chain }]);
 }

@@ -4,7 +4,7 @@ import type { GrantAccess, RevokeAccess } from '../domain/command.ts';
 import { invalidField, notFound } from '../domain/errors.ts';
 import { checkLabel, checkTime, checkUuid } from '../domain/fields.ts';
 import { type Grant, type GrantScope, grantOf } from '../domain/grant.ts';
-import { type JsonNode, parseJson, toValue } from '../domain/json.ts';
+import { type JsonNode, memberOf, parseJson, toValue } from '../domain/json.ts';
 import { parties } from '../domain/ledger-facts.ts';
 import { names } from '../domain/projection.ts';
 import {
@@ -238,7 +238,7 @@ export function heldAt({ grant, endedAt }: Link, at: string): boolean {
 function checkPermissions(text: string, parsed: JsonNode | null): JsonNode {
   const node = parsed ?? parseJson(text);
   if (node.kind !== 'object') throw invalidField('permissions', 'a JSON object');
-  const access = node.members.get('access');
+  const access = memberOf(node, 'access');
   if (access !== undefined && (access.kind !== 'string' || (access.value !== 'read' && access.value !== 'write'))) {
     throw invalidField('permissions.access', '"read" or "write"');
   }

@@ -1,7 +1,7 @@
-import { canonicalString } from '../domain/canonical.ts';
+import { byCodeUnits, canonicalString } from '../domain/canonical.ts';
 import { invalidField, LedgerError } from '../domain/errors.ts';
 import { checkHash, checkLabel, checkUuid } from '../domain/fields.ts';
-import { type JsonNode, type JsonObject, parseJson } from '../domain/json.ts';
+import { type AddedMember, type JsonNode, type JsonObject, memberOf, parseJson, withMembers } from '../domain/json.ts';
 
 /** A payload in canonical form, bytes (decisions.md, section 3). */
 export const payloadBytesMax = 256 * 1024;
@@ -30,7 +30,7 @@ export function checkPayload(node: JsonNode): SubmittedPayload {
       limit_bytes: payloadBytesMax,
     });
   }
-  if (node.members.has('delivery_chain')) {
+  if (memberOf(node, 'delivery_chain') !== undefined) {
     throw new LedgerError(
       'reserved_field',
       'delivery_chain is written by the service: send it in the header X-Delivery-Chain.',
@@ -39,7 +39,7 @@ export function checkPayload(node: JsonNode): SubmittedPayload {
       },
     );
   }
-  const cause = node.members.get('caused_by_hash');
+  const cause = memberOf(node, 'caused_by_hash');
   const causedByHash =
     cause === undefined || cause.kind === 'null'
       ? null
@@ -47,45 +47,39 @@ export function checkPayload(node: JsonNode): SubmittedPayload {
   return { object: node, causedByHash };
 }
 
-/** Fields that the server puts into payloads: their values, and those in canonical form. */
-export type Injection = ReadonlyMap<string, { readonly value: string; readonly canonical: string }>;
+/** Fields that the server puts into payloads, in canonical order. */
+export type Injection = readonly (AddedMember & { readonly value: string })[];
 
 /** Made once a master: the canonical forms are the same for all its events. */
 export function injectionOf(fields: Readonly<Record<string, string>>): Injection {
-  return new Map(Object.entries(fields).map(([field, value]) => [field, { value, canonical: canonicalString(value) }]));
+  return Object.entries(fields)
+    .map(([name, value]) => ({
+      name,
+      quoted: canonicalString(name),
+      value,
+      canonical: canonicalString(value),
+    }))
+    .sort((left, right) => byCodeUnits(left.name, right.name));
 }
 
 /** The payload with the server's fields, canonical. A field sent with another value is `reserved_field`. */
 export function injectFields(object: JsonObject, injection: Injection): string {
-  const missing = new Map<string, string>();
-  for (const [field, { value, canonical }] of injection) {
-    const sent = object.members.get(field);
-    if (sent === undefined) missing.set(field, canonical);
-    else if (sent.kind !== 'string' || sent.value !== value) {
+  const missing: AddedMember[] = [];
+  for (const field of injection) {
+    const sent = memberOf(object, field.name);
+    if (sent === undefined) missing.push(field);
+    else if (sent.kind !== 'string' || sent.canonical !== field.canonical) {
       throw new LedgerError(
         'reserved_field',
-        `payload.${field} is set by the service: leave it out, or send the value in details.`,
+        `payload.${field.name} is set by the service: leave it out, or send the value in details.`,
         {
-          field: `payload.${field}`,
-          expected: value,
+          field: `payload.${field.name}`,
+          expected: field.value,
         },
       );
     }
   }
-  return missing.size === 0 ? object.canonical : withMembers(object, missing);
-}
-
-/** The object with further members, canonical: `added` are canonical texts by names that the object does not have. */
-export function withMembers(object: JsonObject, added: ReadonlyMap<string, string>): string {
-  // The order of sort() is that of UTF-16 code units, which RFC 8785 asks for.
-  const names = [...object.members.keys(), ...added.keys()].sort();
-  let text = '{';
-  for (const name of names) {
-    const canonical = added.get(name) ?? object.members.get(name)?.canonical;
-    // Names are well-formed: the reader has refused others. JSON.stringify writes them as RFC 8785 asks.
-    text += `${text === '{' ? '' : ','}${JSON.stringify(name)}:${canonical}`;
-  }
-  return `${text}}`;
+  return missing.length === 0 ? object.canonical : withMembers(object, missing);
 }
 
 /** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}; its canonical form. */
@@ -97,10 +91,10 @@ export function checkDeliveryChain(text: string): string {
   }
   for (const [index, item] of node.items.entries()) {
     const name = `${field}[${index}]`;
-    if (item.kind !== 'object' || item.members.size !== 3)
+    if (item.kind !== 'object' || item.members.length !== 3)
       throw invalidField(name, 'an object of actor_id, actor_type and role');
     const member = (key: string): unknown => {
-      const value = item.members.get(key);
+      const value = memberOf(item, key);
       return value?.kind === 'string' ? value.value : undefined;
     };
     checkUuid(`${name}.actor_id`, member('actor_id'));

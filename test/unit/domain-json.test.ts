@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { canonicalize } from 'json-canonicalize';
 import { describe, expect, test } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
-import { joinMembers, parseJson, parseJsonBytes, toValue } from '../../src/domain/json.ts';
+import { type AddedMember, memberOf, parseJson, parseJsonBytes, toValue, withMembers } from '../../src/domain/json.ts';
 import type { JsonObject } from '../../src/domain/json-node.ts';
 
 /** What a text is refused with; undefined if it is read. Anything but a LedgerError fails the test. */
@@ -42,17 +42,17 @@ describe('reading JSON', () => {
 
   test('every part of a document has its own canonical text', () => {
     const root = parseJson('{"payload": {"z": 1.0, "a": [1E2, "\\u0041"]}, "event_type": "X"}') as JsonObject;
-    const payload = root.members.get('payload') as JsonObject;
+    const payload = memberOf(root, 'payload') as JsonObject;
     expect(payload.canonical).toBe('{"a":[100,"A"],"z":1}');
-    expect(payload.members.get('a')?.canonical).toBe('[100,"A"]');
-    expect([...payload.members.keys()]).toEqual(['z', 'a']);
+    expect(memberOf(payload, 'a')?.canonical).toBe('[100,"A"]');
+    expect(payload.members.map(({ name }) => name)).toEqual(['a', 'z']);
   });
 
   test('__proto__ and constructor are ordinary keys and survive into text and value', () => {
     const node = parseJson('{"constructor":2,"__proto__":{"x":1},"toString":null,"hasOwnProperty":0}');
     expect(node.canonical).toBe('{"__proto__":{"x":1},"constructor":2,"hasOwnProperty":0,"toString":null}');
     const value = toValue(node) as object;
-    expect(Object.keys(value)).toEqual(['constructor', '__proto__', 'toString', 'hasOwnProperty']);
+    expect(Object.keys(value)).toEqual(['__proto__', 'constructor', 'hasOwnProperty', 'toString']);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
     expect(({} as { x?: number }).x).toBeUndefined();
   });
@@ -202,28 +202,49 @@ describe('refusing what would be changed silently', () => {
   });
 });
 
-describe('joining members', () => {
-  test('puts fields into a payload in canonical order, without reading it again', () => {
+function added(name: string, canonical: string): AddedMember {
+  return { name, quoted: JSON.stringify(name), canonical };
+}
+
+describe('objects and their members', () => {
+  test('fields are put into a payload in canonical order, without reading it again', () => {
     const payload = parseJson('{"weight": 12.50, "carrier": "B", "\u{1f600}": []}') as JsonObject;
-    const members = [...payload.members].map(([key, node]) => [key, node.canonical] as const);
-    const joined = joinMembers([...members, ['scope', '"ORDER"'], ['__proto__', '1']]);
+    const joined = withMembers(payload, [added('__proto__', '1'), added('scope', '"ORDER"')]);
     expect(joined).toBe('{"__proto__":1,"carrier":"B","scope":"ORDER","weight":12.5,"\u{1f600}":[]}');
     expect(parseJson(joined).canonical).toBe(joined);
   });
 
   test('no members make the empty object', () => {
-    expect(joinMembers([])).toBe('{}');
+    expect(withMembers(parseJson('{ }') as JsonObject, [])).toBe('{}');
   });
 
-  test('a member given twice is a mistake of the caller', () => {
-    expect(() =>
-      joinMembers([
-        ['a', '1'],
-        ['b', '1'],
-        ['a', '1'],
-      ]),
-    ).toThrow(TypeError);
+  test.each([
+    ['that the object has', [added('a', '1')]],
+    ['given twice', [added('c', '1'), added('c', '1')]],
+    ['out of order', [added('d', '1'), added('c', '1')]],
+  ])('a member %s is a mistake of the caller', (_, members) => {
+    expect(() => withMembers(parseJson('{"a":1,"b":2}') as JsonObject, members)).toThrow(TypeError);
   });
+
+  test.each(['a', 'b', 'c', 'd', 'e'])('of members written in any order, %s is found', (name) => {
+    const object = parseJson('{"d":"d","a":"a","e":"e","c":"c","b":"b"}') as JsonObject;
+    expect(memberOf(object, name)?.canonical).toBe(`"${name}"`);
+    expect(memberOf(object, `${name}0`)).toBeUndefined();
+    expect(memberOf(object, '')).toBeUndefined();
+  });
+
+  test.each(['{"b":1,"a":2,"b":3}', '{"a":2,"b":1,"b":3}', '{"b":1,"b":3,"a":2}'])(
+    'of two members of a name in %s the second one is named',
+    (text) => {
+      expect.assertions(1);
+      try {
+        parseJson(text);
+      } catch (error) {
+        const offset = text.lastIndexOf('"b"');
+        expect(error).toMatchObject({ code: 'duplicate_key', details: { key: 'b', offset } });
+      }
+    },
+  );
 });
 
 describe('properties', () => {
@@ -249,11 +270,30 @@ describe('properties', () => {
     );
   });
 
-  test('joining the members of an object gives its canonical text', () => {
+  test('an object with members put into it reads as if they had been written there', () => {
+    const object = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue());
     fc.assert(
-      fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), (any) => {
+      fc.property(object, object, (any, more) => {
         const node = parseJson(JSON.stringify(any)) as JsonObject;
-        expect(joinMembers([...node.members].map(([key, member]) => [key, member.canonical]))).toBe(node.canonical);
+        const members = (parseJson(JSON.stringify(more)) as JsonObject).members
+          .filter(({ name }) => memberOf(node, name) === undefined)
+          .map(({ name, value: { canonical } }) => added(name, canonical));
+        expect(withMembers(node, members)).toBe(canonicalize({ ...more, ...any }));
+      }),
+    );
+  });
+
+  test('an object is its piece of the text only where nothing in it would be written otherwise', () => {
+    const otherwise = fc.constantFrom('1.0', '1e2', '"\\u0061"', '"\\/"', '[ ]', '{"b":1,"a":2}', '[1, 2]', '-0');
+    const asIs = fc.constantFrom('1', '"a\\n"', '[]', '{"a":1,"b":[true]}', 'null', '"\u{1f600}"');
+    fc.assert(
+      fc.property(fc.array(fc.oneof(otherwise, asIs), { minLength: 1 }), (items) => {
+        const text = `[${items.map((item) => `{"x":${item}}`).join(',')}]`;
+        const node = parseJson(text);
+        expect(node.canonical).toBe(canonicalize(JSON.parse(text)));
+        if (node.kind !== 'array') throw new Error('an array was written');
+        const parts = node.items.map(({ canonical }) => canonical);
+        expect(parts).toEqual(items.map((item) => canonicalize({ x: JSON.parse(item) })));
       }),
     );
   });
