@@ -9,6 +9,9 @@ import type { Call } from './call.ts';
 import { callerOf } from './call-caller.ts';
 import { demandEntitySignature } from './signing.ts';
 
+/** Errors after which the call may have been carried out. */
+const mayBeWritten: ReadonlySet<string> = new Set(['outcome_unknown', 'idempotency_in_progress', 'internal']);
+
 /**
  * First answers of calls that wrote to a ledger. The ledger's actor finds a command that was written before; this is for calls that are refused
  * before they get there: a retry needs a valid credential, but not that its key or its grant still stands (decisions.md, section 1).
@@ -39,7 +42,7 @@ export class Replays {
     } catch (error) {
       if (!(error instanceof LedgerError) || error.code !== 'idempotency_in_progress') throw error;
       for (const mark of command.marks) {
-        const first = await this.#written(command.ledgerId, mark);
+        const first = await this.#written(command.ledgerId, mark).catch(() => null);
         if (first !== null) return first;
       }
       throw error;
@@ -58,9 +61,18 @@ export class Replays {
     try {
       return await run();
     } catch (error) {
-      const first = error instanceof LedgerError ? await this.find(call, ledgerOf) : null;
+      const first = error instanceof LedgerError ? await this.#findAfter(error, call, ledgerOf) : null;
       if (first === null) throw error;
       return first;
+    }
+  }
+
+  /** What cannot be looked for does not make an uncertain outcome certain: a store that is away says `unavailable`, that nothing was written. */
+  async #findAfter(error: LedgerError, call: Call, ledgerOf: () => Promise<string | null>): Promise<Outcome | null> {
+    try {
+      return await this.find(call, ledgerOf);
+    } catch (unread) {
+      throw mayBeWritten.has(error.code) ? error : unread;
     }
   }
 
