@@ -8,8 +8,8 @@ import type { RunningCall } from './running-call.ts';
 /** A request message, with its fields of JSON text in canonical form. */
 export interface Decoded {
   readonly message: Message;
-  /** The parsed form of those fields, by field name. */
-  readonly json: ReadonlyMap<string, JsonNode>;
+  /** The parsed form of those fields, by field name, until the handler takes it. */
+  readonly json: Map<string, JsonNode>;
 }
 
 /** The REST request that a call is, or would be: what idempotency keys and access history go by. */

@@ -4,8 +4,6 @@ import { type JsonNode, parseJson } from '../domain/json.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Decoded } from './exchange.ts';
 
-const none: ReadonlyMap<string, JsonNode> = new Map();
-
 /** Reads a serialized message. Bytes that are none are `invalid_argument`; unknown field numbers are ignored. */
 export function readMessage(endpoint: Endpoint, bytes: Uint8Array): Message {
   try {
@@ -21,7 +19,7 @@ export function readMessage(endpoint: Endpoint, bytes: Uint8Array): Message {
  * in a body: from here on all doors look alike. Absent ones are left to the service.
  */
 export function readJsonFields(endpoint: Endpoint, message: Message): Decoded {
-  if (endpoint.rawFields.length === 0) return { message, json: none };
+  if (endpoint.rawFields.length === 0) return { message, json: new Map() };
   const values = message as unknown as Record<string, unknown>;
   const json = new Map<string, JsonNode>();
   for (const field of endpoint.rawFields) {

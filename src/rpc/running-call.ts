@@ -6,8 +6,6 @@ import type { Door } from './door.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Entropy } from './entropy.ts';
 
-const noJson: ReadonlyMap<string, JsonNode> = new Map();
-
 /** A call while it runs: what its handler sees of it, and what the pipeline notes for the answer, the log and the metrics. */
 export class RunningCall implements Call {
   readonly endpoint: Endpoint;
@@ -28,7 +26,7 @@ export class RunningCall implements Call {
   ending: LedgerError | null = null;
   /** The answer was given, by the handler or in its place. */
   answered = false;
-  parsed: ReadonlyMap<string, JsonNode> = noJson;
+  parsed: Map<string, JsonNode> | null = null;
   /** Headers that any answer carries. */
   headers: [name: string, value: string][] = [];
   /** Headers of a successful answer. */
@@ -97,8 +95,10 @@ export class RunningCall implements Call {
     this.replayed = true;
   }
 
-  json(field: string): JsonNode | null {
-    return this.parsed.get(field) ?? null;
+  takeJson(field: string): JsonNode | null {
+    const node = this.parsed?.get(field) ?? null;
+    this.parsed?.delete(field);
+    return node;
   }
 
   setHeader(name: string, value: string): void {

@@ -67,7 +67,7 @@ class StreamedCall implements Call {
   randomBytes(length: number): Buffer {
     return this.#stream.randomBytes(length);
   }
-  json(): JsonNode | null {
+  takeJson(): JsonNode | null {
     return null;
   }
   markReplayed(): void {}

@@ -67,11 +67,10 @@ export class Appending {
   }
 
   async append(call: Call, request: AppendFields): Promise<Outcome> {
-    const parsed = call.json('payload');
     return this.#replays.orElseSigned(
       call,
       () => this.findLedger(request.uuid),
-      async () => this.#replays.carryOut(this.#directory, await this.#check(call, request, parsed)),
+      async () => this.#replays.carryOut(this.#directory, await this.#check(call, request, call.takeJson('payload'))),
     );
   }
 

@@ -49,8 +49,11 @@ export interface Call {
   readonly deadline: number;
   /** Says that the answer is the first one again (`Idempotent-Replayed: true`). */
   markReplayed(): void;
-  /** The parsed form of a request field that is JSON text, by the field's name; the field itself holds its canonical text. */
-  json(field: string): JsonNode | null;
+  /**
+   * The parsed form of a request field that is JSON text, by the field's name; the field itself holds its canonical text. Handed out
+   * once, so that it is not kept while the call waits.
+   */
+  takeJson(field: string): JsonNode | null;
   /**
    * Sets a header of a successful answer, by its lower-case name; gRPC sends it as metadata. REST answers 304 by itself
    * where an `etag` that was set here is the one that the caller has.

@@ -82,7 +82,9 @@ export class Delegations {
     const delegateActorId = checkUuid('delegate_actor_id', request.delegateActorId);
     const role = checkLabel('role', request.role);
     const permissions =
-      request.permissions === undefined ? undefined : checkPermissions(request.permissions, call.json('permissions'));
+      request.permissions === undefined
+        ? undefined
+        : checkPermissions(request.permissions, call.takeJson('permissions'));
     const value = permissions === undefined ? undefined : toValue(permissions);
     const forms = grantSignedForms(grantObject(scope, objectId), delegateActorId, role, value);
     return this.#run(call, scope, objectId, async (object) => {

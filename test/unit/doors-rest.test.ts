@@ -125,7 +125,7 @@ describe('REST answers', () => {
     });
     expect([response.status, ((await response.json()) as { seq: number }).seq]).toEqual([200, 7]);
     expect(seen?.request).toMatchObject({ uuid: masterId, eventType: 'X', payload: '{"a":[1],"b":1}' });
-    expect(seen?.call.json('payload')?.kind).toBe('object');
+    expect(seen?.call.takeJson('payload')?.kind).toBe('object');
     expect(seen?.call).toMatchObject({
       signature: { keyId: 'k', signature: 's' },
       deliveryChain: '[]',
