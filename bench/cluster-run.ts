@@ -21,8 +21,8 @@ import { wrongEvery } from './signing.ts';
 const warmUpEvents = 16_000;
 /** Events of each of the 16 streams that wait at a time while the cluster warms up: cold, it is far slower. */
 const inFlightCold = 16;
-/** And while it is measured: some fifteen a ledger, or a dozen full commits of the hot one. */
-const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 96);
+/** And while it is measured: some forty a ledger, or a dozen full commits of the hot one. */
+const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 256);
 
 /** A run whose requests are signed and in files. */
 export interface PreparedClusterRun {
@@ -71,10 +71,14 @@ export async function prepareClusterRun(
   return { setting, nodes, laneRecords, warmUp };
 }
 
-/** Sends a prepared run to all nodes at once. Throws where anything but the wrongly signed events was refused. */
+/** Sends the part of a prepared run that time is not taken of. */
+export async function warmUpCluster(cluster: BenchCluster, run: PreparedClusterRun): Promise<void> {
+  await load(cluster, run, { from: 0, to: run.warmUp, inFlight: inFlightCold });
+}
+
+/** Sends the rest to all nodes at once. Throws where anything but the wrongly signed events was refused. */
 export async function measureClusterRun(cluster: BenchCluster, run: PreparedClusterRun): Promise<ClusterRunReport> {
   const { warmUp, laneRecords } = run;
-  await load(cluster, run, { from: 0, to: warmUp, inFlight: inFlightCold });
   const before = await look(cluster);
   const inFlight = inFlightOf(run.setting.ledgers.length);
   const result = await load(cluster, run, { from: warmUp, to: laneRecords, inFlight });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BareLoopReport, measureBareLoop } from './cluster-bare-loop.ts';
+import { type BareLoopReport, measureBareLoop, warmUpCassandra } from './cluster-bare-loop.ts';
 import { measureHop } from './cluster-hop.ts';
 import { type BenchCluster, startBenchCluster } from './cluster-processes.ts';
 import {
@@ -10,6 +10,7 @@ import {
   measureClusterRun,
   type PreparedClusterRun,
   prepareClusterRun,
+  warmUpCluster,
 } from './cluster-run.ts';
 import type { LimitResult } from './limit-process.ts';
 import type { BenchOptions } from './options.ts';
@@ -46,6 +47,9 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
       const setting = await makeSetting(cluster.nodes[0]?.base ?? '', ledgers);
       const one = await prepareClusterRun(cluster, setting, options.events, workDir);
       verifications.push(await verificationLimit(options.limitSeconds));
+      progress(`${ledgers} ledger(s): warming up`);
+      await warmUpCluster(cluster, one);
+      if (compared.length === 0) await warmUpCassandra(cluster, setting);
       progress(`${ledgers} ledger(s): sending`);
       const run = await measureClusterRun(cluster, one);
       progress(JSON.stringify(run));
