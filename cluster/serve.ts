@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigError, type Environment } from '../src/config.ts';
+import { boundHeapGrowth } from '../src/heap-growth.ts';
 import { createLog, type Log } from '../src/log.ts';
 import type { RunningNode } from '../src/node.ts';
 import { AuthorityMismatch } from '../src/service/authority.ts';
@@ -27,6 +28,7 @@ export async function serveInCluster(env: Environment): Promise<number> {
   let node: RunningNode | null;
   try {
     const config = readClusterConfig(env);
+    boundHeapGrowth();
     node = await startPatiently(config, createLog(config.node.logLevel), stopped);
     if (node === null) return 0;
     announce(config, node);

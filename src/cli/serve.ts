@@ -1,5 +1,6 @@
 import { type Config, ConfigError, type Environment, readConfig } from '../config.ts';
 import { startEmbedded } from '../embedded.ts';
+import { boundHeapGrowth } from '../heap-growth.ts';
 import { createLog } from '../log.ts';
 import type { RunningNode } from '../node.ts';
 import { AuthorityMismatch } from '../service/authority.ts';
@@ -20,6 +21,7 @@ export async function serve(env: Environment): Promise<number> {
   try {
     const config = readConfig(env);
     const log = createLog(config.logLevel);
+    boundHeapGrowth();
     node = await startEmbedded(config, log, (error) => {
       broken = true;
       process.stderr.write(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`);
