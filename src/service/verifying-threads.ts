@@ -13,6 +13,8 @@ import {
 
 /** The main thread keeps no more than this many verifying threads busy; each takes some 8 MiB. */
 const threadsMax = 4;
+/** One core is the main thread's. A thread verifies twice as much as the main thread can hand out where both have one core. */
+const threadCount = Math.max(1, Math.min(availableParallelism() - 1, threadsMax));
 /** Signatures in a message: a message costs about 10 µs on the main thread, and one of 16 signatures takes 2 ms to verify. */
 const batchItemsMax = 16;
 /** Messages that a thread has: the one that it works on and the next, so that it never waits for the main thread. */
@@ -61,7 +63,7 @@ export class VerifyingThreads {
   #closed = false;
 
   /** `threadScript` is what a thread runs. */
-  constructor(count: number = Math.min(availableParallelism(), threadsMax), threadScript: URL = script) {
+  constructor(count: number = threadCount, threadScript: URL = script) {
     this.#script = threadScript;
     for (let at = 0; at < count; at++) this.#threads.push(this.#start());
   }
