@@ -36,14 +36,15 @@ export function commandSlot(id: string, permanent: boolean, nowMs: number): numb
   return permanent ? permanentSlot(id) : Math.floor(nowMs / commandWindowMs);
 }
 
-/** All windows of time in which marks may be that still count. */
-export function commandWindows(nowMs: number): number[] {
+/** All slots in which marks of these commands may be that still count. */
+export function commandSlots(ids: readonly string[], nowMs: number): number[] {
+  const slots = new Set(ids.map(permanentSlot));
   const last = Math.floor((nowMs + clockSkewMs) / commandWindowMs);
-  const first = Math.max(0, Math.floor((nowMs - commandTtlSeconds * 1000 - clockSkewMs) / commandWindowMs));
-  return Array.from({ length: last - first + 1 }, (_, at) => first + at);
+  const first = Math.floor((nowMs - commandTtlSeconds * 1000 - clockSkewMs) / commandWindowMs);
+  for (let slot = Math.max(first, 0); slot <= last; slot++) slots.add(slot);
+  return [...slots];
 }
 
-/** Where the mark of a command is that counts for ever. */
-export function permanentSlot(id: string): number {
+function permanentSlot(id: string): number {
   return -1 - (Number.parseInt(sha256Hex(id).slice(0, 2), 16) % permanentSlots);
 }

@@ -18,8 +18,7 @@ import { type Batch, batchOf, planBatch, writeBatch } from './appending.ts';
 import { type BatchProjections, parsePending } from './batch-projections.ts';
 import { bucketEvents as bucketEventsByDefault, isSameHead, readBucketState } from './bucket.ts';
 import { takeClaim } from './claiming.ts';
-import { findCommands } from './command-finding.ts';
-import { keyText } from './keys.ts';
+import { commandSlots, keyText } from './keys.ts';
 import { KnownLedgers, knownAfter, unknownProjections } from './known-ledgers.ts';
 import { readLines } from './lines.ts';
 import { bucketOfNext, findLogEnd } from './log-end.ts';
@@ -35,6 +34,7 @@ const FENCE_BYTES = 16;
 /** How often projections are tried before the outcome counts as unknown, and what lies between; each try is bounded itself. */
 const projectionPausesMs: readonly number[] = [20, 100, 500];
 
+const COMMANDS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot IN ? AND id IN ?';
 const CELL = 'SELECT version, value FROM cell WHERE key = ?';
 
 export interface CassandraLedgerOptions {
@@ -165,8 +165,21 @@ export class CassandraLedgerStore implements LedgerStore {
     return readScopePage(this.#session, ledgerId, scope, this.#bucketEvents, page);
   }
 
-  findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>> {
-    return findCommands(this.#session, ledgerId, ids, this.#now());
+  async findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>> {
+    const found = new Map<string, FoundCommand>();
+    if (ids.length === 0) return found;
+    const byKey = new Map(ids.map((id) => [keyText(id), id]));
+    const params = [keyText(ledgerId), commandSlots(ids, this.#now()), [...byKey.keys()]];
+    const newest = new Map<string, FoundCommand>();
+    for (const row of await this.#session.read({ cql: COMMANDS, params })) {
+      const [key, seq] = [textOf(row, 'id') ?? '', numberOf(row, 'seq') ?? 0];
+      if (seq >= (newest.get(key)?.seq ?? 0)) newest.set(key, { seq, fingerprint: textOf(row, 'fingerprint') ?? '' });
+    }
+    for (const [key, id] of byKey) {
+      const command = newest.get(key);
+      if (command !== undefined) found.set(id, command);
+    }
+    return found;
   }
 
   async cell(key: string): Promise<Cell | null> {
