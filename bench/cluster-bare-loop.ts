@@ -18,6 +18,8 @@ export interface BareLoopJob {
   readonly groupSizes: readonly GroupSize[];
   /** Without them the conditional rows alone are written. */
   readonly withProjections: boolean;
+  /** Of all ledgers together; null: as many as come through. */
+  readonly batchesPerSecond: number | null;
   readonly seconds: number;
 }
 
@@ -38,15 +40,6 @@ export interface BareLoopReport {
   readonly cpuUsPerEvent: { readonly loop: number; readonly cassandra: number };
 }
 
-/** Long enough for Cassandra's JIT, which otherwise compiles at the cost of whatever is measured first. */
-const warmUpSeconds = 20;
-
-/** Has a bare loop write to ledgers like those of a run that was warmed up, for Cassandra to have run for a while. */
-export async function warmUpCassandra(cluster: BenchCluster, setting: Setting): Promise<void> {
-  const sizes = [1, 4, 16, 64].map((events) => ({ events, commits: 1 }));
-  await measureBareLoop(cluster, setting, { groupSizes: sizes, seconds: warmUpSeconds }, true);
-}
-
 /**
  * Sends Cassandra what the service sent it for the events of a run, in groups of the same sizes on as many ledgers and for as long,
  * with nothing around it: no signatures, no actors, no callers, one process.
@@ -55,7 +48,7 @@ export async function measureBareLoop(
   cluster: BenchCluster,
   setting: Setting,
   { groupSizes, seconds }: Pick<ClusterRunReport, 'groupSizes' | 'seconds'>,
-  withProjections: boolean,
+  what: Pick<BareLoopJob, 'withProjections' | 'batchesPerSecond'>,
 ): Promise<BareLoopReport> {
   const [sample] = setting.ledgers;
   if (sample === undefined) throw new Error('there is no ledger');
@@ -66,7 +59,7 @@ export async function measureBareLoop(
     ledgers: setting.ledgers.length,
     mastersOfLedger: sample.masters.length,
     groupSizes,
-    withProjections,
+    ...what,
     seconds,
   });
   return {

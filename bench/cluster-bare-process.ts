@@ -22,8 +22,12 @@ async function run(job: BareLoopJob): Promise<BareLoopResult> {
     await Promise.all(ledgers.map((ledger) => ledger.claim()));
     const count = { events: 0, batches: 0, ms: 0 };
     let ended = false;
+    const gapMs = job.batchesPerSecond === null ? 0 : (job.ledgers * 1_000) / job.batchesPerSecond;
+    const startedMs = performance.now();
     const loops = ledgers.map(async (ledger, at) => {
       for (let turn = at; !ended; turn++) {
+        const earlyMs = startedMs + (turn - at) * gapMs - performance.now();
+        if (earlyMs > 0) await sleep(earlyMs);
         const size = sizes[turn % sizes.length] ?? 1;
         const began = performance.now();
         await ledger.append(size, job.withProjections);

@@ -17,9 +17,13 @@ import { cpuTime, machineCpuUs } from './server-process.ts';
 import { keyCount, type Setting } from './setting.ts';
 import { wrongEvery } from './signing.ts';
 
-/** Events sent before time is taken: nodes and Cassandra have run for a while then. */
-const warmUpEvents = 16_000;
-/** Events of each of the 16 streams that wait at a time while the cluster warms up: cold, it is far slower. */
+/** Events sent before time is taken of the first run: Cassandra compiles for half a minute, at the cost of whatever is measured meanwhile. */
+const firstWarmUpEvents = 48_000;
+/** Before a later run, on ledgers of its own. */
+const laterWarmUpEvents = 16_000;
+/** With few events open in the beginning: cold, a cluster is far slower. */
+const coldEvents = 8_000;
+/** Events of each of the 16 streams that wait at a time then. */
 const inFlightCold = 16;
 /** And while it is measured: some forty a ledger, or a dozen full commits of the hot one. */
 const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 256);
@@ -44,6 +48,7 @@ export interface ClusterRunReport {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly eventsPerCommit: number;
+  readonly commitsPerSecond: number;
   readonly commitMs: number;
   readonly groupSizes: readonly GroupSize[];
   /** Share of the events that came to another node than the owner's. */
@@ -63,9 +68,10 @@ export async function prepareClusterRun(
   cluster: BenchCluster,
   setting: Setting,
   events: number,
+  isFirst: boolean,
   workDir: string,
 ): Promise<PreparedClusterRun> {
-  const warmUp = Math.ceil(warmUpEvents / keyCount);
+  const warmUp = Math.ceil((isFirst ? firstWarmUpEvents : laterWarmUpEvents) / keyCount);
   const laneRecords = warmUp + Math.ceil(events / keyCount);
   const nodes = await signForNodes(setting, laneRecords, cluster.nodes.length, workDir);
   return { setting, nodes, laneRecords, warmUp };
@@ -73,7 +79,9 @@ export async function prepareClusterRun(
 
 /** Sends the part of a prepared run that time is not taken of. */
 export async function warmUpCluster(cluster: BenchCluster, run: PreparedClusterRun): Promise<void> {
-  await load(cluster, run, { from: 0, to: run.warmUp, inFlight: inFlightCold });
+  const cold = Math.ceil(coldEvents / keyCount);
+  await load(cluster, run, { from: 0, to: cold, inFlight: inFlightCold });
+  await load(cluster, run, { from: cold, to: run.warmUp, inFlight: inFlightOf(run.setting.ledgers.length) });
 }
 
 /** Sends the rest to all nodes at once. Throws where anything but the wrongly signed events was refused. */
@@ -99,6 +107,7 @@ export async function measureClusterRun(cluster: BenchCluster, run: PreparedClus
     p50Ms: rounded(Math.max(...result.nodes.map(({ p50Ms }) => p50Ms))),
     p99Ms: rounded(Math.max(...result.nodes.map(({ p99Ms }) => p99Ms))),
     eventsPerCommit: rounded(commits.events / commits.commits),
+    commitsPerSecond: rounded(commits.commits / result.seconds),
     commitMs: rounded((commits.seconds / commits.commits) * 1_000),
     groupSizes: groupSizes(commits),
     forwarded: rounded(commits.forwarded / accepted),
