@@ -62,7 +62,8 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
     error: LedgerError | null,
   ) => {
     const { caller } = call;
-    if (parts.history === null || caller === null || (error === null && call.answered)) return undefined;
+    if (parts.history === null || caller === null || !call.isRecorded || (error === null && call.answered))
+      return undefined;
     if (error !== null && !isProven(call, caller, status, error)) return undefined;
     const ledgers = call.ledgers ?? unread(call, caller, exchange, error);
     if (ledgers === null) return undefined;
@@ -118,8 +119,8 @@ function isProven(call: RunningCall, caller: Caller, status: number, error: Ledg
   return !call.endpoint.rule.signed || (pastSignature.has(status) && error.code !== 'access_expired');
 }
 
-/** A call beyond its rate is turned away unread, and what it named is not looked for: that would cost what the limit saves. */
+/** What a call names that was refused before its request was read, or was answered from memory. */
 function unread(call: RunningCall, caller: Caller, exchange: Exchange, error: LedgerError | null) {
-  const isUnread = error === null ? call.replayed : error.code !== 'rate_limited';
+  const isUnread = error !== null || call.replayed;
   return isUnread && !caller.mustSign ? namedUnread(call.endpoint, exchange.equivalent(null)) : null;
 }

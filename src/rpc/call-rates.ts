@@ -7,7 +7,10 @@ import type { RunningCall } from './running-call.ts';
 
 /** The three limits of decisions.md, section 2. */
 export interface CallRates {
-  /** Takes the call from its caller's bucket, or throws `rate_limited` and sets the headers that say when to come again. */
+  /**
+   * Takes the call from its caller's bucket, or throws `rate_limited` and sets the headers that say when to come again. Refused calls are
+   * recorded in their caller's access history at the rate that is allowed for calls: a flood of them must not fill the store.
+   */
   admit(call: RunningCall, address: () => string, nowMs: number): void;
 }
 
@@ -21,8 +24,8 @@ export function createCallRates(sizes: CallRateSizes): CallRates {
   const limiter = (name: string, size: BucketSize): RateLimiter =>
     createRateLimiter({ name, ...size }, limits.rateLimitKeysMax);
   const creates = limiter('create', sizes.create);
-  const appends = limiter('append', sizes.append);
-  const calls = limiter('call', sizes.call);
+  const [appends, calls] = [limiter('append', sizes.append), limiter('call', sizes.call)];
+  const [refusedAppends, refusedCalls] = [limiter('append', sizes.append), limiter('call', sizes.call)];
   return {
     admit(call, address, nowMs) {
       const { caller, endpoint } = call;
@@ -31,6 +34,8 @@ export function createCallRates(sizes: CallRateSizes): CallRates {
         // Bare identity headers prove nothing, so the address keeps others from using up the entity's rate.
         const key = caller.apiKeyId ?? `${caller.actorId} ${addressKey(address())}`;
         limited = (endpoint.isAppend ? appends : calls).take(key, nowMs);
+        const refused = endpoint.isAppend ? refusedAppends : refusedCalls;
+        if (limited !== null) call.isRecorded = refused.take(key, nowMs) === null;
       } else if (endpoint.rule.createsAnonymously) {
         limited = creates.take(addressKey(address()), nowMs);
       }

@@ -27,6 +27,8 @@ export class RunningCall implements Call {
   /** The answer was given, by the handler or in its place. */
   answered = false;
   parsed: Map<string, JsonNode> | null = null;
+  /** Whether its answer goes into its caller's access history, where it names something. */
+  isRecorded = true;
   /** Headers that any answer carries. */
   headers: [name: string, value: string][] = [];
   /** Headers of a successful answer. */

@@ -41,6 +41,7 @@ function answered(
     readonly query?: string;
     readonly inPlace?: boolean;
     readonly replayed?: boolean;
+    readonly recorded?: boolean;
   },
   code: ErrorCode | null,
   room?: Promise<void>,
@@ -63,6 +64,7 @@ function answered(
   call.caller = over.caller === undefined ? caller : over.caller;
   call.answered = over.inPlace === true;
   if (over.replayed === true) call.markReplayed();
+  call.isRecorded = over.recorded ?? true;
   for (const name of over.named ?? []) call.named(name);
   const equivalent = () => ({ verb: 'GET', path, query: over.query ?? '' });
   const exchange = { equivalent } as unknown as Exchange;
@@ -125,8 +127,9 @@ describe('what an answer leaves in its caller’s history', () => {
     expect(ledgersOf(answered('MasterService/CreateMaster', '/v1/traceledger/master', {}, 'invalid_json'))).toEqual([]);
   });
 
-  test('a call beyond its rate leaves nothing', () => {
-    expect(answered(...ledger, {}, 'rate_limited').records).toEqual([]);
+  test('a call beyond its rate leaves its record like any other, unless it was one of a flood', () => {
+    expect(ledgersOf(answered(...ledger, {}, 'rate_limited'))).toEqual([ledgerId]);
+    expect(answered(...ledger, { recorded: false }, 'rate_limited').records).toEqual([]);
   });
 
   test('a stored answer that is given again leaves its own record', () => {

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addressKey } from '../../src/rpc/call-rates.ts';
+import { addressKey, createCallRates } from '../../src/rpc/call-rates.ts';
 import { createRateLimiter } from '../../src/rpc/rate-limit.ts';
+import type { RunningCall } from '../../src/rpc/running-call.ts';
 
 const limit = { name: 'call', perSecond: 10, burst: 3 };
 
@@ -59,6 +60,28 @@ describe('token bucket', () => {
         return taken <= limit.burst + (now * limit.perSecond) / 1000 + 1e-6;
       }),
     );
+  });
+});
+
+describe('calls beyond their rate', () => {
+  const size = { perSecond: 1, burst: 2 };
+
+  /** Whether calls of one key, all at the same moment, were let in, and whether those turned away are recorded. */
+  function admitted(count: number, isAppend: boolean): string[] {
+    const rates = createCallRates({ create: size, append: size, call: size });
+    return Array.from({ length: count }, () => {
+      const call = { caller: { apiKeyId: 'key' }, endpoint: { isAppend }, headers: [], isRecorded: true };
+      try {
+        rates.admit(call as unknown as RunningCall, () => '192.0.2.7', 0);
+        return 'in';
+      } catch {
+        return call.isRecorded ? 'recorded' : 'not recorded';
+      }
+    });
+  }
+
+  it.each([true, false])('are recorded up to that rate, and beyond it no more (append: %s)', (isAppend) => {
+    expect(admitted(6, isAppend)).toEqual(['in', 'in', 'recorded', 'recorded', 'not recorded', 'not recorded']);
   });
 });
 
