@@ -34,6 +34,14 @@ export function grpcError(error: ServiceError): LedgerTrustError {
       return new LedgerTrustError('connection_lost', message, { ...facts, details: { sent }, cause: error });
     }
     default: {
+      // What grpc-js says by itself, there or here.
+      if (error.code === grpcStatus.RESOURCE_EXHAUSTED && /message .*larger than/.test(error.details)) {
+        return new LedgerTrustError(
+          'payload_too_large',
+          `A message is larger than gRPC takes: ${error.details}.`,
+          facts,
+        );
+      }
       const message = `The address answered gRPC status ${error.code} and not in the words of this API: check the address.`;
       return new LedgerTrustError('invalid_answer', message, { ...facts, cause: error });
     }
