@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConfigError, type Environment } from '../src/config.ts';
+import { refuse } from '../src/cli/refuse.ts';
+import type { Environment } from '../src/config.ts';
 import { boundHeapGrowth } from '../src/heap-growth.ts';
 import { createLog, type Log } from '../src/log.ts';
 import type { RunningNode } from '../src/node.ts';
-import { AuthorityMismatch } from '../src/service/authority.ts';
-import { SecretsKeyMismatch } from '../src/service/secrets-key-check.ts';
 import { StartError } from '../src/store/start-error.ts';
 import { type ClusterConfig, internalWords, readClusterConfig } from './config.ts';
 import { startClusterNode } from './start.ts';
@@ -33,7 +32,7 @@ export async function serveInCluster(env: Environment): Promise<number> {
     if (node === null) return 0;
     announce(config, node);
   } catch (error) {
-    return refuse(error);
+    return refuse(error, internalWords);
   }
   await stopped;
   setTimeout(() => process.exit(1), stopMaxMs).unref();
@@ -67,17 +66,4 @@ function announce({ node: config, nodeId, cassandra }: ClusterConfig, node: Runn
     `  internal  http://${node.ops.host}:${node.ops.port}/cluster`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
-}
-
-/** What an operator can mend is one sentence; anything else shows where it came from. */
-function refuse(error: unknown): number {
-  const known =
-    error instanceof ConfigError ||
-    error instanceof StartError ||
-    error instanceof AuthorityMismatch ||
-    error instanceof SecretsKeyMismatch;
-  const stack = error instanceof Error ? error.stack : undefined;
-  const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`ledger-trust: ${known ? internalWords(message) : (stack ?? message)}\n`);
-  return 1;
 }

@@ -1,11 +1,9 @@
-import { type Config, ConfigError, type Environment, readConfig } from '../config.ts';
+import { type Config, type Environment, readConfig } from '../config.ts';
 import { startEmbedded } from '../embedded.ts';
 import { boundHeapGrowth } from '../heap-growth.ts';
 import { createLog } from '../log.ts';
 import type { RunningNode } from '../node.ts';
-import { AuthorityMismatch } from '../service/authority.ts';
-import { SecretsKeyMismatch } from '../service/secrets-key-check.ts';
-import { StartError } from '../store/start-error.ts';
+import { refuse } from './refuse.ts';
 
 /** A second signal, or a stop that takes longer than this, ends the process as it is: nothing answered is lost by that. */
 const stopMaxMs = 18_000;
@@ -57,21 +55,4 @@ function announce(config: Config, node: RunningNode): void {
     `  try it    curl ${base}/v1/sandbox/run`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
-}
-
-/** What an operator can mend is one sentence; anything else shows where it came from. */
-function refuse(error: unknown): number {
-  const known =
-    error instanceof ConfigError ||
-    error instanceof StartError ||
-    error instanceof AuthorityMismatch ||
-    error instanceof SecretsKeyMismatch;
-  const text =
-    known || !(error instanceof Error)
-      ? error instanceof Error
-        ? error.message
-        : String(error)
-      : (error.stack ?? error.message);
-  process.stderr.write(`ledger-trust: ${text}\n`);
-  return 1;
 }
