@@ -26,6 +26,7 @@ export class Identities implements SigningKeys {
   readonly #now: () => number;
   readonly #verify: VerifySignature;
   readonly #cache = new Map<string, Cached>();
+  readonly #refreshing = new Map<string, { readonly begunAt: number; readonly read: Promise<ActorRecord | null> }>();
   readonly #keyObjects = new Map<string, KeyObject>();
 
   constructor(store: RecordStore, now: () => number, verify: VerifySignature = verifySignature) {
@@ -43,9 +44,24 @@ export class Identities implements SigningKeys {
     return held.value;
   }
 
-  /** As it stood at most a second ago. */
+  /** As it stood at most a second before it was asked for. */
   async recent(actorId: string): Promise<ActorRecord | null> {
-    return this.#fresh(actorId)?.actor ?? (await this.load(actorId));
+    const fresh = this.#fresh(actorId);
+    if (fresh !== undefined) return fresh.actor;
+    const known = this.#cache.get(actorId);
+    return known === undefined || known.actor.keys.length === 0 ? this.load(actorId) : this.#refresh(actorId);
+  }
+
+  /** Of an actor that is known to have keys, one read is enough for all who ask while it lasts. */
+  #refresh(actorId: string): Promise<ActorRecord | null> {
+    const now = this.#now();
+    const under = this.#refreshing.get(actorId);
+    if (under !== undefined && under.begunAt > now - freshMs) return under.read;
+    const read = this.load(actorId).finally(() => {
+      if (this.#refreshing.get(actorId)?.read === read) this.#refreshing.delete(actorId);
+    });
+    this.#refreshing.set(actorId, { begunAt: now, read });
+    return read;
   }
 
   /** A key of an actor by its name. One that memory lacks may have been enrolled on another node: the store decides. */

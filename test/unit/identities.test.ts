@@ -1,0 +1,102 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { ActorRecord } from '../../src/service/actor-record.ts';
+import { Identities } from '../../src/service/identities.ts';
+import { enrolKey } from '../../src/service/signing-keys.ts';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import { settled } from '../support/clock.ts';
+
+const actorId = '0193a000-0000-7000-8000-0000000000aa';
+const startMs = 1_800_000_000_000;
+const bare: ActorRecord = {
+  actorId,
+  role: 'PARTICIPANT',
+  world: 'sandbox',
+  entity: null,
+  developer: null,
+  createdAt: '2027-01-01T00:00:00.000Z',
+  keys: [],
+};
+
+function enrolled(actor: ActorRecord): ActorRecord {
+  const { publicKey } = generateKeyPairSync('ed25519');
+  const bytes = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url');
+  return enrolKey(actor, bytes.toString('base64'), startMs);
+}
+
+/** Identities that know the actor, over a store whose reads wait for `release`. */
+async function known(actor: ActorRecord) {
+  let nowMs = startMs;
+  const releases: (() => void)[] = [];
+  let isSlow = false;
+  class SlowStore extends MemoryRecordStore {
+    override async get(kind: string, id: string) {
+      const found = await super.get(kind, id);
+      if (isSlow) await new Promise<void>((resolve) => releases.push(resolve));
+      return found;
+    }
+  }
+  const store = new SlowStore();
+  const identities = new Identities(store, () => nowMs);
+  await identities.create(actor);
+  await identities.load(actorId);
+  isSlow = true;
+  return {
+    identities,
+    /** The same record as another node changes it. */
+    elsewhere: async (change: (held: ActorRecord) => ActorRecord) => {
+      isSlow = false;
+      await new Identities(store, () => nowMs).update(actorId, change);
+      isSlow = true;
+    },
+    wait: (ms: number) => {
+      nowMs += ms;
+    },
+    reads: async () => {
+      await settled();
+      return releases.length;
+    },
+    release: () => {
+      for (const release of releases) release();
+    },
+  };
+}
+
+describe('what is known of an actor for a second', () => {
+  test('is read once for all who ask while it is read again', async () => {
+    const { identities, wait, reads, release } = await known(enrolled(bare));
+    wait(1_001);
+    const asked = Array.from({ length: 20 }, () => identities.recent(actorId));
+    expect(await reads()).toBe(1);
+    release();
+    for (const actor of await Promise.all(asked)) expect(actor?.keys).toHaveLength(1);
+  });
+
+  test('is not waited for from a read that began more than a second ago', async () => {
+    const { identities, elsewhere, wait, reads, release } = await known(enrolled(bare));
+    wait(1_001);
+    const early = identities.recent(actorId);
+    expect(await reads()).toBe(1);
+    await elsewhere(enrolled);
+    wait(1_001);
+    const late = identities.recent(actorId);
+    expect(await reads()).toBe(2);
+    release();
+    expect((await early)?.keys).toHaveLength(1);
+    expect((await late)?.keys).toHaveLength(2);
+    wait(500);
+    expect((await identities.recent(actorId))?.keys).toHaveLength(2);
+  });
+
+  test('is read anew by each who asks while it has no keys: its first one counts at once', async () => {
+    const { identities, elsewhere, reads, release } = await known(bare);
+    const before = identities.recent(actorId);
+    expect(await reads()).toBe(1);
+    await elsewhere(enrolled);
+    const after = identities.recent(actorId);
+    expect(await reads()).toBe(2);
+    release();
+    expect((await before)?.keys).toHaveLength(0);
+    expect((await after)?.keys).toHaveLength(1);
+  });
+});
