@@ -1,10 +1,10 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Outcome } from '../../src/actors/outcome.ts';
 import { NotOwner, PeerUnreachable } from '../../src/actors/peers.ts';
-import { somethingWrong } from '../../src/actors/refusals.ts';
+import { isRetryable, somethingWrong } from '../../src/actors/refusals.ts';
 import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/row.ts';
-import type { Answer, AnswerSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import type { Answer, AnswerSchema, Refusal } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
 
@@ -29,15 +29,26 @@ export function outcomeIn({ result }: Answer): Outcome {
         // Of another version, perhaps: it was written, and this node cannot say what.
         throw new PeerUnreachable(error);
       }
-    case 'refusal': {
-      const { code, message, details } = result.value;
-      throw new LedgerError(code as ErrorCode, message, detailsOf(details));
-    }
+    case 'refusal':
+      throw refusalIn(result.value);
     case 'notOwner':
       throw new NotOwner(result.value.owner === '' ? null : result.value.owner);
     case undefined:
       throw new PeerUnreachable(new Error('an answer of a kind that this node does not know'));
   }
+}
+
+/**
+ * Whether an answer shows that its node gets commands carried out: an outcome, or a refusal that holds. A node that has no store, or runs
+ * no such shard, can say so for ever.
+ */
+export function showsWork({ result }: Answer): boolean {
+  if (result.case === 'refusal') return !isRetryable(refusalIn(result.value));
+  return result.case === 'outcome';
+}
+
+function refusalIn({ code, message, details }: Refusal): LedgerError {
+  return new LedgerError(code as ErrorCode, message, detailsOf(details));
 }
 
 function detailsOf(json: string): Record<string, unknown> {

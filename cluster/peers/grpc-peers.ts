@@ -8,10 +8,10 @@ import { PeerStream } from './peer-stream.ts';
 import { channelCredentials, type PeerSecurity } from './security.ts';
 import { commandText } from './wire-command.ts';
 
-/** How long a node may say nothing before a command is carried out here. Far more than a write takes, and less than a caller waits. */
-const budgetMs = 2_500;
-/** How long a command waits for a node that answers others meanwhile: longer than callers do, so that the owner says what became of it. */
-const patienceMs = 12_000;
+/** How long a node may carry nothing out before a command that waits for it is carried out here. Far more than a write takes. */
+export const budgetMs = 2_500;
+/** How long a command waits for a node that carries out others meanwhile. Callers wait 10 s: behind it there is time enough to do it here. */
+export const patienceMs = 6_000;
 /** After a failure a node is left alone so long: who asks is told at once. */
 const restMs = 500;
 /** A connection on which nothing comes back is dropped, and what waits on it told. */

@@ -8,7 +8,7 @@ import {
   ExchangeRequestSchema,
   type ExchangeResponse,
 } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { outcomeIn } from './answers.ts';
+import { outcomeIn, showsWork } from './answers.ts';
 import { acceptedKey } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
 
@@ -22,7 +22,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
   /** Monotonic. */
   readonly sentAt: number;
-  /** When it is given up, though the peer goes on answering others. */
+  /** When it is given up, though the peer goes on carrying out others. */
   readonly until: number;
   text: string | null;
 }
@@ -32,9 +32,9 @@ export type ExchangeCall = ClientDuplexStream<ExchangeRequest, ExchangeResponse>
 export interface PeerStreamParts {
   readonly call: ExchangeCall;
   readonly monotonicMs: () => number;
-  /** A peer that has said nothing for so long while something waits is silent. */
+  /** A peer that has carried nothing out for so long while something waits is given up, whatever else it says (`showsWork`). */
   readonly budgetMs: number;
-  /** How long an answer is waited for where the peer answers others meanwhile: it has much to do, and who took its ledgers from it would only add to that. */
+  /** How long an answer is waited for where the peer carries out others meanwhile: it has much to do, and who took its ledgers from it would only add to that. */
   readonly patienceMs: number;
   /** Called once, when nothing more can be asked here. `failed`: by a fault, not because the other side ended it in order. */
   readonly ended: (failed: boolean) => void;
@@ -53,11 +53,12 @@ export class PeerStream {
   readonly #sweep: NodeJS.Timeout;
   #over = false;
   #lastId = 0;
-  #heardAt: number;
+  /** When the peer last showed that it gets commands carried out. */
+  #workedAt: number;
 
   constructor(parts: PeerStreamParts) {
     this.#parts = parts;
-    this.#heardAt = parts.monotonicMs();
+    this.#workedAt = parts.monotonicMs();
     const sizeOf = (id: number) => this.#waiting.get(id)?.text?.length ?? 0;
     this.#outgoing = new Outgoing({ write: (ids) => !this.#over && this.#write(ids) }, sizeOf, false);
     this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
@@ -79,7 +80,7 @@ export class PeerStream {
     return this.#waiting.size;
   }
 
-  /** Asks for a command (as JSON) to be carried out, and waits for its outcome as long as the peer is not silent. */
+  /** Asks for a command (as JSON) to be carried out, and waits for its outcome as long as the peer gets commands carried out. */
   ask(text: string): Promise<Outcome> {
     if (this.#over) return Promise.reject(new PeerUnreachable(new Error('the stream is over'), false));
     if (this.#waiting.size >= waitingMax) return Promise.reject(tooMany());
@@ -120,8 +121,9 @@ export class PeerStream {
   }
 
   #hear({ answers }: ExchangeResponse): void {
-    this.#heardAt = this.#parts.monotonicMs();
     for (const answer of answers) {
+      // What comes too late for its command counts too.
+      if (showsWork(answer)) this.#workedAt = this.#parts.monotonicMs();
       const waiting = this.#waiting.get(answer.id);
       if (waiting === undefined) continue;
       this.#waiting.delete(answer.id);
@@ -136,18 +138,18 @@ export class PeerStream {
   #lookForLate(): void {
     const now = this.#parts.monotonicMs();
     const budgetAgo = now - this.#parts.budgetMs;
-    const isQuiet = this.#heardAt <= budgetAgo;
-    let isSilent = false;
+    const isStuck = this.#workedAt <= budgetAgo;
+    let isGone = false;
     for (const [id, { reject, text, until, sentAt }] of this.#waiting) {
       // Asked in this order: whoever comes behind has waited no longer.
       if (sentAt > budgetAgo) break;
-      if (!isQuiet && until > now) continue;
+      if (!isStuck && until > now) continue;
       this.#waiting.delete(id);
       reject(new PeerUnreachable(new Error('no answer in time'), text === null));
-      isSilent ||= this.#heardAt < sentAt;
+      isGone ||= this.#workedAt <= sentAt;
     }
-    // Nothing at all was heard for the whole of a command's time: the others need not wait out theirs.
-    if (isSilent) this.fail(new Error('the peer is silent'));
+    // Nothing was carried out for the whole of a command's time: the others need not wait out theirs.
+    if (isGone) this.fail(new Error('the peer carries nothing out'));
   }
 }
 
