@@ -14,6 +14,8 @@ import { Outgoing } from './outgoing.ts';
 
 /** Commands that wait for one node; beyond it callers are refused instead of held. */
 const waitingMax = 16_384;
+/** What of them was not sent yet, as text: a peer that reads nothing on must not fill this node's memory with large ones. */
+export const unsentBytesMax = 64 * 1024 * 1024;
 /** How often it is looked whose time is up. */
 const sweepEveryMs = 50;
 
@@ -24,7 +26,9 @@ interface Waiting {
   readonly sentAt: number;
   /** When it is given up, though the peer goes on carrying out others. */
   readonly until: number;
+  /** null once it was sent. */
   text: string | null;
+  readonly bytes: number;
 }
 
 export type ExchangeCall = ClientDuplexStream<ExchangeRequest, ExchangeResponse>;
@@ -53,13 +57,14 @@ export class PeerStream {
   readonly #sweep: NodeJS.Timeout;
   #over = false;
   #lastId = 0;
+  #unsentBytes = 0;
   /** When the peer last showed that it gets commands carried out. */
   #workedAt: number;
 
   constructor(parts: PeerStreamParts) {
     this.#parts = parts;
     this.#workedAt = parts.monotonicMs();
-    const sizeOf = (id: number) => this.#waiting.get(id)?.text?.length ?? 0;
+    const sizeOf = (id: number) => this.#waiting.get(id)?.bytes ?? 0;
     this.#outgoing = new Outgoing({ write: (ids) => !this.#over && this.#write(ids) }, sizeOf, false);
     this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
     const { call } = parts;
@@ -83,11 +88,14 @@ export class PeerStream {
   /** Asks for a command (as JSON) to be carried out, and waits for its outcome as long as the peer gets commands carried out. */
   ask(text: string): Promise<Outcome> {
     if (this.#over) return Promise.reject(new PeerUnreachable(new Error('the stream is over'), false));
-    if (this.#waiting.size >= waitingMax) return Promise.reject(tooMany());
+    const bytes = Buffer.byteLength(text);
+    if (this.#waiting.size >= waitingMax || this.#unsentBytes + bytes > unsentBytesMax)
+      return Promise.reject(tooMany());
     return new Promise((resolve, reject) => {
       this.#lastId = (this.#lastId % 0xffff_fffe) + 1;
       const sentAt = this.#parts.monotonicMs();
-      this.#waiting.set(this.#lastId, { resolve, reject, sentAt, until: sentAt + this.#parts.patienceMs, text });
+      this.#waiting.set(this.#lastId, { resolve, reject, sentAt, until: sentAt + this.#parts.patienceMs, text, bytes });
+      this.#unsentBytes += bytes;
       this.#outgoing.push(this.#lastId);
     });
   }
@@ -116,6 +124,7 @@ export class PeerStream {
       if (waiting === undefined || waiting.text === null) continue;
       asks.push({ id, command: waiting.text });
       waiting.text = null;
+      this.#unsentBytes -= waiting.bytes;
     }
     return asks.length === 0 || this.#parts.call.write(create(ExchangeRequestSchema, { asks }));
   }
@@ -125,7 +134,8 @@ export class PeerStream {
       // What comes too late for its command counts too.
       if (showsWork(answer)) this.#workedAt = this.#parts.monotonicMs();
       const waiting = this.#waiting.get(answer.id);
-      if (waiting === undefined) continue;
+      // What was not sent has no answer.
+      if (waiting === undefined || waiting.text !== null) continue;
       this.#waiting.delete(answer.id);
       try {
         waiting.resolve(outcomeIn(answer));
@@ -140,11 +150,12 @@ export class PeerStream {
     const budgetAgo = now - this.#parts.budgetMs;
     const isStuck = this.#workedAt <= budgetAgo;
     let isGone = false;
-    for (const [id, { reject, text, until, sentAt }] of this.#waiting) {
+    for (const [id, { reject, text, bytes, until, sentAt }] of this.#waiting) {
       // Asked in this order: whoever comes behind has waited no longer.
       if (sentAt > budgetAgo) break;
       if (!isStuck && until > now) continue;
       this.#waiting.delete(id);
+      if (text !== null) this.#unsentBytes -= bytes;
       reject(new PeerUnreachable(new Error('no answer in time'), text === null));
       isGone ||= this.#workedAt <= sentAt;
     }
