@@ -12,7 +12,8 @@ export interface CredentialWatch {
 
 /**
  * Checks a stream's credential again and again. When it is no longer good, no more requests are taken; the outcomes of those
- * that were taken still go out, then the stream ends with the error, at the latest after `streamLastOutcomesMs`.
+ * that were taken still go out, then the stream ends with the error. Where they do not within `streamLastOutcomesMs`, it ends with
+ * `outcome_unknown`: a refusal would say that none of them was written. The next stream gets the refusal.
  */
 export function watchCredential(credentials: Credentials, call: RunningCall, exchange: BidiExchange): CredentialWatch {
   let checking = false;
@@ -31,7 +32,8 @@ export function watchCredential(credentials: Credentials, call: RunningCall, exc
         call.abort('credential ended');
         if (call.answered) return;
         call.answered = true;
-        exchange.fail(call, thrown);
+        call.ending = openEventsError();
+        exchange.fail(call, call.ending);
       }, limits.streamLastOutcomesMs).unref();
     } finally {
       checking = false;
@@ -44,4 +46,10 @@ export function watchCredential(credentials: Credentials, call: RunningCall, exc
       clearTimeout(last);
     },
   };
+}
+
+function openEventsError(): LedgerError {
+  const message =
+    'The credential of this stream has ended, and events that were taken may or may not have been written: send them again with their idempotency keys and a credential that is good.';
+  return new LedgerError('outcome_unknown', message);
 }
