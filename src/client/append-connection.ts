@@ -6,7 +6,7 @@ import type { Appended, OpenEvent } from './append-event.ts';
 import { type ClientErrorCode, invalidAnswer, LedgerTrustError } from './error.ts';
 import { detailsOf, grpcError } from './grpc-error.ts';
 import { isServiceError } from './grpc-transport.ts';
-import { isUncertain, mayRetry } from './retry.ts';
+import { isUncertain, toldOf } from './retry.ts';
 
 /** The service gives every event an outcome within 10 s; a connection that brings none for longer than this is dead. */
 const STALL_MS = 20_000;
@@ -29,7 +29,8 @@ export interface AppendConnectionParts {
 /**
  * Runs one stream: sends the open events from the lowest index on and settles those that get an outcome, until the
  * connection ends. After a first failure that a retry may mend it sends no more, and takes the outcomes of what was
- * sent: whoever calls goes on from the lowest open index on a new stream. Never rejects; `error` is null after an orderly end.
+ * sent: whoever calls goes on from the lowest open index on a new stream. Each open event that may have been written has got
+ * the failure that left it so. Never rejects; `error` is null after an orderly end.
  */
 export async function runAppendConnection(
   parts: AppendConnectionParts,
@@ -60,14 +61,18 @@ export async function runAppendConnection(
     rearm();
     if (outcome.case === 'error' && outcome.value.resumeFrom !== undefined) {
       const error = eventError(outcome.value);
+      if (isUncertain(error)) event.uncertain = error;
       if (resumable === null || (isUncertain(error) && !isUncertain(resumable))) resumable = error;
     } else {
       settled += 1;
       if (outcome.case === 'appended' && outcome.value.event !== undefined) {
         const answer = answerFromMessage(AppendEventResponseSchema, outcome.value.event);
         event.resolve({ ...answer, replayed: outcome.value.replayed } as unknown as Appended);
-      } else if (outcome.case === 'error') event.reject(eventError(outcome.value));
-      else event.reject(invalidAnswer(`Outcome ${index}`, 'an outcome'));
+      } else {
+        const error =
+          outcome.case === 'error' ? eventError(outcome.value) : invalidAnswer(`Outcome ${index}`, 'an outcome');
+        event.reject(toldOf(error, event.uncertain));
+      }
     }
     parts.wake();
   };
@@ -124,16 +129,19 @@ export async function runAppendConnection(
   await finished;
   clearTimeout(watch);
   parts.signal?.removeEventListener('abort', cancel);
-  return { error: endOf(failure, resumable, inFlight.size, open.size), settled };
-}
-
-/** What a connection ended with: of several things one after which something sent may have been written, since that is what its sender has to know. */
-function endOf(failure: unknown, resumable: LedgerTrustError | null, unanswered: number, open: number): unknown {
-  if (failure !== null && (!mayRetry(failure, true) || isUncertain(failure))) return failure;
-  if (isUncertain(resumable)) return resumable;
-  const known = failure ?? (unanswered > 0 ? null : resumable);
-  if (known !== null || open === 0) return known;
-  return new LedgerTrustError('connection_lost', 'The append stream ended before all outcomes were there.');
+  const lost = new LedgerTrustError('connection_lost', 'The append stream ended before all outcomes were there.');
+  const ended = failure ?? lost;
+  // A stream that the service refuses has answered what it took: what is open was not taken.
+  if (isUncertain(ended)) {
+    for (const index of inFlight) {
+      const event = open.get(index);
+      if (event !== undefined) event.uncertain = ended;
+    }
+  }
+  // Of several things one after which something sent may have been written: a refusal is met again on the next connection.
+  for (const error of [failure, resumable]) if (isUncertain(error)) return { error, settled };
+  const known = failure ?? (inFlight.size > 0 ? null : resumable);
+  return { error: known ?? (open.size > 0 ? lost : null), settled };
 }
 
 function eventError(error: AppendError): LedgerTrustError {

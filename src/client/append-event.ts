@@ -1,4 +1,5 @@
 import type { AppendEventRequest, AppendEventResponse } from '../gen/svc/v1/masters_pb.ts';
+import type { LedgerTrustError } from './error.ts';
 import type { CallOptions } from './methods.ts';
 import type { Answer, Request } from './shapes.ts';
 
@@ -16,6 +17,8 @@ export type AppendOutcome =
 export interface OpenEvent {
   /** The serialized request; rejects where the event cannot be made into one, and then the event is settled. */
   readonly request: Promise<Buffer>;
+  /** The last failure that left open whether it was written; null where it was never sent, or every failure said that it was not. */
+  uncertain: LedgerTrustError | null;
   resolve(appended: Appended): void;
   reject(error: unknown): void;
 }

@@ -10,7 +10,7 @@ import { LedgerTrustError } from './error.ts';
 import type { Facts } from './facts.ts';
 import type { GrpcTransport } from './grpc-transport.ts';
 import { givenFields } from './request-encoding.ts';
-import { backoffMs, isUncertain, mayRetry, type RetryClock } from './retry.ts';
+import { backoffMs, mayRetry, type RetryClock } from './retry.ts';
 import { appendEventInput } from './signed-calls.ts';
 import { digestOf } from './signing.ts';
 
@@ -34,6 +34,7 @@ export interface AppendStream extends AsyncDisposable {
   /**
    * Takes an event and promises its outcome; a refused one (LedgerTrustError) does not end the stream. One that fails in a way that a retry
    * may mend takes with it what was given behind it, so that order holds: append all of them again.
+   * One that was sent and may be written is told just that (`connection_lost`, `outcome_unknown`), also where what came later was refused.
    */
   append(event: StreamedEvent): Promise<Appended>;
   /** Resolves when the next event would be sent without waiting: await it before each `append` to be slowed down. */
@@ -98,6 +99,7 @@ class StreamOfAppends implements AppendStream {
       };
       const open: OpenEvent = {
         request: this.#request(index, event),
+        uncertain: null,
         resolve: (appended) => {
           settled();
           resolve(appended);
@@ -189,24 +191,19 @@ class StreamOfAppends implements AppendStream {
   /** One connection after the other, as long as there is something to send. Never rejects. */
   async #run(): Promise<void> {
     let fruitless = 0;
-    let uncertain: LedgerTrustError | null = null;
     while (!(this.#closed && this.#open.size === 0)) {
       if (this.#signal?.aborted) {
-        this.#rejectAll(this.#signal.reason);
+        this.#rejectFrom(0, this.#signal.reason);
         break;
       }
       if (this.#open.size === 0) {
-        uncertain = null;
         await this.#change();
         continue;
       }
       const { error, settled } = await this.#connect();
       if (error === null || this.#open.size === 0) continue;
       fruitless = settled > 0 ? 0 : fruitless + 1;
-      if (isUncertain(error)) uncertain = error;
-      if (!mayRetry(error, true)) this.#rejectAll(error);
-      // What a lost connection took with it may be written, whatever the later ones were told.
-      else if (fruitless >= this.#attemptsMax) this.#rejectAll(uncertain ?? error);
+      if (!mayRetry(error, true) || fruitless >= this.#attemptsMax) this.#giveUp(error);
       else await this.#pause(fruitless + 1, error);
     }
     this.#running = null;
@@ -236,8 +233,9 @@ class StreamOfAppends implements AppendStream {
     for (const [index, event] of [...this.#open]) if (index >= first) event.reject(error);
   }
 
-  #rejectAll(error: unknown): void {
-    for (const event of [...this.#open.values()]) event.reject(error);
+  /** What a lost connection took with it may be written, whatever the later ones were told. */
+  #giveUp(error: unknown): void {
+    for (const event of [...this.#open.values()]) event.reject(event.uncertain ?? error);
   }
 
   /** Resolves at the next change of anything that somebody may wait for. */

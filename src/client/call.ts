@@ -77,24 +77,18 @@ export function createCaller(parts: CallerParts): Caller {
   const call: Caller['call'] = async (endpoint, request, options) => {
     const wire = transport.encode(endpoint, givenFields(endpoint.method.input, request));
     const headers = await headersOf(endpoint, request, options);
-    const repeatable = !endpoint.changesState || 'idempotency-key' in headers;
+    const kind = !endpoint.changesState ? 'read' : 'idempotency-key' in headers ? 'keyed' : 'unkeyed';
     const policy: RetryPolicy = {
       ...parts.policy,
       ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
       ...(options.attemptsMax === undefined ? {} : { attemptsMax: options.attemptsMax }),
     };
     let attempts = 0;
-    const received = await withRetries(
-      policy,
-      parts.clock,
-      repeatable,
-      options.signal,
-      async (signal): Promise<Received> => {
-        attempts += 1;
-        const signed = signsRequest(credential, endpoint) ? await requestSignature(credential, wire, parts.now()) : {};
-        return transport.send(wire, { ...headers, ...signed }, signal);
-      },
-    );
+    const received = await withRetries(policy, parts.clock, kind, options.signal, async (signal): Promise<Received> => {
+      attempts += 1;
+      const signed = signsRequest(credential, endpoint) ? await requestSignature(credential, wire, parts.now()) : {};
+      return transport.send(wire, { ...headers, ...signed }, signal);
+    });
     if (endpoint.name === 'createMaster') {
       facts.noteMaster(masterNames(received.answer as unknown as Answer<CreateMasterResponse>));
     }

@@ -40,6 +40,22 @@ const harmless: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'rat
 /** May have been carried out: sent again only if it is a read or has an idempotency key. */
 const uncertain: ReadonlySet<string> = new Set(['outcome_unknown', 'connection_lost', 'timeout']);
 
+/** Refused, or gone wrong, before anybody looked for what an earlier attempt wrote: all of 401, and what is no decision. */
+const blind: ReadonlySet<string> = new Set([
+  'unauthenticated',
+  'invalid_api_key',
+  'invalid_actor_identity',
+  'signature_required',
+  'invalid_signature',
+  'unknown_signing_key',
+  'signing_key_revoked',
+  'internal',
+  'invalid_answer',
+]);
+
+/** What a call does when it is sent twice: writes nothing, writes once by its idempotency key, or may write twice. */
+export type CallKind = 'read' | 'keyed' | 'unkeyed';
+
 /** Whether the same request may be sent again after this error, and may then succeed. */
 export function mayRetry(error: unknown, repeatable: boolean): error is LedgerTrustError {
   if (!(error instanceof LedgerTrustError)) return false;
@@ -52,6 +68,13 @@ export function isUncertain(error: unknown): error is LedgerTrustError {
   return error instanceof LedgerTrustError && uncertain.has(error.code) && error.details.sent !== false;
 }
 
+/** What the sender is told of a last error: that an earlier attempt may have written, unless this one was decided knowing what was written. */
+export function toldOf(last: unknown, earlier: LedgerTrustError | null): unknown {
+  if (earlier === null || isUncertain(last)) return last;
+  const isDecided = last instanceof LedgerTrustError && !harmless.has(last.code) && !uncertain.has(last.code);
+  return isDecided && !blind.has(last.code) ? last : earlier;
+}
+
 /** Full jitter; what the service asked to wait is waited. `attempt` counts from 1. */
 export function backoffMs(attempt: number, error: LedgerTrustError | null, random: () => number): number {
   const jittered = random() * Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (attempt - 1));
@@ -60,13 +83,12 @@ export function backoffMs(attempt: number, error: LedgerTrustError | null, rando
 
 /**
  * Runs an attempt until it succeeds, fails for good, or attempts or time run out; then the last error is thrown, or an earlier one after
- * which the call may have been carried out. An
- * aborted signal throws its reason at once.
+ * which the call may have been carried out, where the last one says nothing of that. An aborted signal throws its reason at once.
  */
 export async function withRetries<T>(
   policy: RetryPolicy,
   clock: RetryClock,
-  repeatable: boolean,
+  kind: CallKind,
   signal: AbortSignal | undefined,
   run: (signal: AbortSignal, attempt: number) => Promise<T>,
 ): Promise<T> {
@@ -78,11 +100,11 @@ export async function withRetries<T>(
     try {
       return await timed(Math.min(leftMs, policy.attemptTimeoutMs), signal, (bounded) => run(bounded, attempt));
     } catch (error) {
-      if (signal?.aborted || !mayRetry(error, repeatable)) throw error;
+      if (signal?.aborted) throw error;
+      if (!mayRetry(error, kind !== 'unkeyed')) throw kind === 'read' ? error : toldOf(error, earlier);
       if (isUncertain(error)) earlier = error;
       const waitMs = backoffMs(attempt, error, clock.random);
-      // That the last attempt did nothing says nothing of an earlier one.
-      if (attempt >= policy.attemptsMax || clock.monotonicMs() + waitMs >= endMs) throw earlier ?? error;
+      if (attempt >= policy.attemptsMax || clock.monotonicMs() + waitMs >= endMs) throw toldOf(error, earlier);
       // An abort ends the wait early; the loop then throws its reason.
       await clock.sleep(waitMs, signal).catch(() => {});
     }

@@ -47,6 +47,14 @@ describe('retrying', () => {
     expect(seen[0]?.headers).not.toHaveProperty('idempotency-key');
   });
 
+  it('that is refused by its credential leaves what an earlier attempt may have written uncertain, and a read refused', async () => {
+    const { client } = await against((_, response, count) =>
+      count % 2 === 1 ? void response.socket?.destroy() : answer(response, 401, failure('invalid_api_key')),
+    );
+    await expect(client.createApiKey({ name: 'n' })).rejects.toMatchObject({ code: 'connection_lost' });
+    await expect(client.getLedger({ ledgerId: 'l' })).rejects.toMatchObject({ code: 'invalid_api_key' });
+  });
+
   it('is done for such a call where nothing was written', async () => {
     const made = { actor_id: 'a', svc_id: 's', role: 'PARTICIPANT' };
     const { client, seen } = await against((_, response, count) =>
