@@ -4,7 +4,7 @@ import { type AppendError, AppendEventResponseSchema, AppendEventsResponseSchema
 import { answerFromMessage } from './answer-decoding.ts';
 import type { Appended, OpenEvent } from './append-event.ts';
 import { type ClientErrorCode, invalidAnswer, LedgerTrustError } from './error.ts';
-import { detailsOf, grpcError } from './grpc-error.ts';
+import { detailsOf, grpcStreamError } from './grpc-error.ts';
 import { isServiceError } from './grpc-transport.ts';
 import { isUncertain, toldOf } from './retry.ts';
 
@@ -92,7 +92,7 @@ export async function runAppendConnection(
       }
     });
     stream.on('error', (error) => {
-      failure ??= isServiceError(error) ? grpcError(error) : error;
+      failure ??= isServiceError(error) ? grpcStreamError(error) : error;
       end();
     });
     stream.on('end', end);

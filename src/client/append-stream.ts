@@ -55,6 +55,9 @@ export interface AppendStreamParts {
 
 const endpoint = endpointNamed('appendEvents');
 
+/** The largest request that the service takes (decisions.md, section 3). A larger one would end the stream for all that are in flight. */
+export const requestMaxBytes = 1024 * 1024;
+
 export function openAppendStream(parts: AppendStreamParts, options: AppendStreamOptions): AppendStream {
   return new StreamOfAppends(parts, options);
 }
@@ -185,6 +188,10 @@ class StreamOfAppends implements AppendStream {
       ...(deliveryChain === undefined ? {} : { deliveryChain: deliveryChainJson(deliveryChain) }),
     });
     const bytes = toBinary(AppendEventsRequestSchema, message);
+    if (bytes.length > requestMaxBytes) {
+      const text = `An event's request may have ${requestMaxBytes} bytes; this one has ${bytes.length}. It was not sent.`;
+      throw new LedgerTrustError('payload_too_large', text, { details: { limit_bytes: requestMaxBytes } });
+    }
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 

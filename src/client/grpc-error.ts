@@ -48,6 +48,18 @@ export function grpcError(error: ServiceError): LedgerTrustError {
   }
 }
 
+/**
+ * The same for a stream of many messages. One that gRPC itself finds too large ends the stream at once, without a word of the others: for
+ * all of them the connection is lost. Where the service says so (with ErrorInfo), it has answered what came before.
+ */
+export function grpcStreamError(error: ServiceError): LedgerTrustError {
+  const known = grpcError(error);
+  if (known.code !== 'payload_too_large' || infoOf(error.metadata) !== null) return known;
+  const { status, requestId } = known;
+  const message = `The stream ended before all outcomes were there. ${known.message}`;
+  return new LedgerTrustError('connection_lost', message, { status, requestId, cause: error });
+}
+
 function textOf(metadata: Metadata | undefined, name: string): string | null {
   const value = metadata?.get(name)[0];
   return typeof value === 'string' ? value : null;
