@@ -27,7 +27,7 @@ test('a payload that was signed as it stands crosses once', () => {
   expect(text.split(JSON.stringify(payload))).toHaveLength(2);
 });
 
-test('a command signed in the whole form arrives as well: nodes of the version before send it', () => {
+test('a command signed in the whole form is the same command: either form is read', () => {
   const command = append({ payload, signature: signedAs(payload) });
   expect(commandOf(JSON.stringify(command))).toEqual(JSON.parse(JSON.stringify(command)));
 });
