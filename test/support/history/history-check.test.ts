@@ -202,6 +202,41 @@ describe('the checker of histories', () => {
     );
   });
 
+  test('a lane that went on before one of it was decided; behind one that was refused when it was sent again it may', () => {
+    const { attempts } = trueHistory();
+    const without = carriedOut(attempts).filter(
+      (command) => !('payload' in command && command.payload === '{"lane":1}'),
+    );
+    const gone = attempts.find(({ command }) => 'payload' in command && command.payload === '{"lane":1}');
+    const after = attempts.find(({ command }) => 'payload' in command && command.payload === '{"lane":2}');
+    if (gone === undefined || after === undefined) throw new Error('too short');
+    const log = rebuilt(without);
+    const event = log.at(-1);
+    if (event === undefined) throw new Error('too short');
+    const others = attempts.filter((attempt) => attempt !== gone && attempt !== after).map(unclear);
+    const waiting: Attempt = {
+      ...gone,
+      told: { kind: 'not_written', code: 'unavailable' },
+      begun: 1_000,
+      ended: 1_001,
+    };
+    const lanes = (refusedBegun: number) =>
+      check(log, {
+        attempts: [
+          ...others,
+          waiting,
+          { ...gone, told: { kind: 'refused', code: 'master_closed' }, begun: refusedBegun, ended: refusedBegun + 9 },
+          { ...after, told: { kind: 'written', outcome: { event } }, begun: 1_003, ended: 1_005 },
+        ],
+        looks: [],
+      })
+        .split('\n')
+        .filter((line) => line.startsWith('lane'))
+        .join('\n');
+    expect(lanes(1_002)).toBe('');
+    expect(lanes(1_006)).toMatch(/lane l: .* stood when .* before it was sent again/);
+  });
+
   test('reads that missed what was acknowledged', () => {
     const { log, attempts, looks } = trueHistory();
     const [look] = looks;

@@ -142,23 +142,37 @@ function orderViolations(attempts: readonly Attempt[]): Violation[] {
   return found;
 }
 
-/** Commands of a lane stand in their order, and none behind one that was to be sent again. */
+/**
+ * Commands of a lane stand in their order, and none behind one that was to be sent again: one that does not stand was refused, and
+ * nothing behind it was told as written before it was sent that time.
+ */
 function laneViolations(attempts: readonly Attempt[], written: Written): Violation[] {
   const found: Violation[] = [];
   const inLanes = attempts.filter(({ command }) => command.lane);
   for (const [lane, all] of Map.groupBy(inLanes, ({ command }) => command.lane?.id ?? '')) {
+    const commands = [...Map.groupBy(all, ({ command }) => command.lane?.index ?? 0)].sort(([a], [b]) => a - b);
     let last = -1;
     let gap: string | null = null;
-    for (const { name, command, told } of all.toSorted(
-      (a, b) => (a.command.lane?.index ?? 0) - (b.command.lane?.index ?? 0),
-    )) {
+    /** When the last of those before was decided against. */
+    let refused = { name: '', begun: -1 };
+    for (const [, tries] of commands) {
+      const [first] = tries;
+      if (first === undefined) continue;
+      const { name, command } = first;
       const event = written.of(command)[0];
       if (event === undefined) {
-        if (told.kind !== 'refused') gap ??= name;
+        const refusal = tries.find(({ told }) => told.kind === 'refused');
+        if (refusal === undefined) gap ??= name;
+        else if (refusal.begun > refused.begun) refused = refusal;
         continue;
       }
+      const toldAt = Math.min(
+        ...tries.map(({ told, ended }) => (told.kind === 'written' ? (ended ?? Infinity) : Infinity)),
+      );
       if (event.seq < last) found.push(`lane ${lane}: ${name} stands before the one that it followed`);
       if (gap !== null) found.push(`lane ${lane}: ${name} stands, and ${gap} before it does not`);
+      if (toldAt < refused.begun)
+        found.push(`lane ${lane}: ${name} stood when ${refused.name} before it was sent again`);
       last = event.seq;
     }
   }
