@@ -45,7 +45,7 @@ import { VerifyingThreads } from './service/verifying-threads.ts';
 import type { AccessLog } from './store/access-log.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 import type { RecordStore } from './store/record-store.ts';
-import { machineUtilization, threadProcessorMs } from './system.ts';
+import { machineUtilization, saturation, threadProcessorMs } from './system.ts';
 import { openWebhooks } from './webhook/open-webhooks.ts';
 
 /** What a node is made of. An embedded node and a clustered one differ in these alone. */
@@ -150,6 +150,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     shardCount: membership?.shardCount ?? defaultShardCount,
     placement: parts.placement,
     peers: parts.peers,
+    isSaturated: saturation(),
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond }),
   });
   const accesses = new AccessQueue({ log: parts.access, clock, random, report: accessReport(log) });

@@ -28,6 +28,25 @@ export function machineUtilization(): () => number {
   };
 }
 
+/** From here on there is little to spare. */
+const saturatedFrom = 0.8;
+const saturationLookMs = 100;
+
+/** Whether this thread or the machine was saturated when it was looked at last, which is done ten times a second while it is asked for. */
+export function saturation(): () => boolean {
+  const utilization = machineUtilization();
+  let lookedMs = performance.now();
+  let isSaturated = false;
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs - lookedMs >= saturationLookMs) {
+      lookedMs = nowMs;
+      isSaturated = utilization() >= saturatedFrom;
+    }
+    return isSaturated;
+  };
+}
+
 function processorTimes(): { readonly idleMs: number; readonly totalMs: number } {
   let idleMs = 0;
   let totalMs = 0;

@@ -7,6 +7,11 @@ export const batchBytesMax = 256 * 1024;
 /** What an event adds to its payload in a row: content, hashes, signature. Only an estimate, for the two bounds above. */
 export const eventOverheadBytes = 1_024;
 
+/** Ledgers of a saturated node that are at a turn at once before others wait: enough to have the store busy meanwhile. */
+export const turnsAtOnceMax = 16;
+/** A ledger waits for its turn until another one ends; for two of these at most, 50 ms. */
+export const turnWaitTickMs = 25;
+
 /** Waiting commands of one ledger: some 60 full commits, about a second of work. */
 export const mailboxLettersMax = 4_096;
 export const mailboxBytesMax = 32 * 1024 * 1024;

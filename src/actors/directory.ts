@@ -8,8 +8,7 @@ import {
   passivateAfterMs,
   passivateWhenCrowdedAfterMs,
 } from './bounds.ts';
-import { DeadlineWatch } from './deadline-watch.ts';
-import type { LedgerActorParts } from './ledger-actor.ts';
+import { type LedgerActorParts, type NodeWide, nodeWide } from './ledger-actor.ts';
 import type { Outcome } from './outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
@@ -23,6 +22,8 @@ export interface DirectoryParts extends LedgerActorParts {
   readonly peers: Peers;
   /** Ledgers that may come into memory in a second; none given: no limit. */
   readonly activationsPerSecond?: number;
+  /** Whether the node has more to do than it can; none given: never. */
+  readonly isSaturated?: () => boolean;
 }
 
 /**
@@ -33,7 +34,7 @@ export interface DirectoryParts extends LedgerActorParts {
 export class Directory {
   readonly #parts: DirectoryParts;
   readonly #pace: ActivationPace | null;
-  readonly #watch: DeadlineWatch;
+  readonly #nodeWide: NodeWide;
   readonly #shards = new Map<number, Shard>();
   /** Shards of ledgers that were asked for lately: to compute one takes a hash. */
   readonly #shardNumbers = new Map<string, number>();
@@ -47,7 +48,7 @@ export class Directory {
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
-    this.#watch = new DeadlineWatch(parts.clock);
+    this.#nodeWide = nodeWide(parts.clock, parts.isSaturated ?? (() => false));
     this.#pace =
       parts.activationsPerSecond === undefined ? null : new ActivationPace(parts.clock, parts.activationsPerSecond);
     this.#armLook();
@@ -189,7 +190,7 @@ export class Directory {
   #shard(number: number): Shard {
     let shard = this.#shards.get(number);
     if (shard === undefined) {
-      shard = new Shard(this.#parts, this.#watch, () => this.#noteLoad());
+      shard = new Shard(this.#parts, this.#nodeWide, () => this.#noteLoad());
       this.#shards.set(number, shard);
     }
     return shard;

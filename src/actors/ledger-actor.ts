@@ -24,6 +24,7 @@ import { isRetryable, outcomeUnknown, reloading, somethingWrong, timeIsUp } from
 import type { SigningKeys } from './signing-keys.ts';
 import { decideTurn, type Turn, TurnFailed, type Verdict } from './turn.ts';
 import { readForTurn } from './turn-reads.ts';
+import { TurnSlots } from './turn-slots.ts';
 import { Twins } from './twins.ts';
 
 export type { ActorMeter } from './meter.ts';
@@ -39,6 +40,16 @@ export interface LedgerActorParts {
   readonly outbox?: Outbox;
 }
 
+/** What the ledgers of a node have in common while they work. */
+export interface NodeWide {
+  readonly watch: DeadlineWatch;
+  readonly slots: TurnSlots;
+}
+
+export function nodeWide(clock: Clock, isSaturated: () => boolean): NodeWide {
+  return { watch: new DeadlineWatch(clock), slots: new TurnSlots(clock, isSaturated) };
+}
+
 /**
  * One ledger in memory. It owns the ledger's mailbox, gives out seq, created_at and hash, and commits in groups: while one
  * write is in flight, whatever arrives forms the next batch.
@@ -50,7 +61,7 @@ export interface LedgerActorParts {
 export class LedgerActor {
   readonly ledgerId: string;
   readonly #parts: LedgerActorParts;
-  readonly #watch: DeadlineWatch;
+  readonly #nodeWide: NodeWide;
   readonly #mailbox = new Mailbox({ lettersMax: mailboxLettersMax, bytesMax: mailboxBytesMax });
   readonly #lanes = new Lanes();
   readonly #twins = new Twins();
@@ -64,10 +75,10 @@ export class LedgerActor {
   #lastUsed: number;
   #lostRaces = 0;
 
-  constructor(ledgerId: string, parts: LedgerActorParts, watch = new DeadlineWatch(parts.clock)) {
+  constructor(ledgerId: string, parts: LedgerActorParts, node = nodeWide(parts.clock, () => false)) {
     this.ledgerId = ledgerId;
     this.#parts = parts;
-    this.#watch = watch;
+    this.#nodeWide = node;
     this.#ledger = new CommittedLedger(ledgerId, parts.store, parts.clock, parts.meter);
     this.#lastUsed = parts.clock.now();
   }
@@ -137,15 +148,20 @@ export class LedgerActor {
   async #run(): Promise<void> {
     // What arrives in the same tick of the event loop joins the first batch.
     await Promise.resolve();
-    const stopWatching = this.#watch.begin(() => this.#lookAtDeadlines());
+    const { watch, slots } = this.#nodeWide;
+    const stopWatching = watch.begin(() => this.#lookAtDeadlines());
     while (this.#mailbox.size > 0 && !this.#stopped) {
+      const turn = slots.enter();
+      if (turn !== undefined) await turn;
       this.#batch = this.#mailbox.take(batchEventsMax, batchBytesMax);
       try {
         await this.#settle();
       } catch (error) {
         this.#stop(error);
+      } finally {
+        this.#batch = [];
+        slots.leave();
       }
-      this.#batch = [];
     }
     stopWatching();
     this.#lastUsed = this.#parts.clock.now();

@@ -1,7 +1,6 @@
 import type { Command } from '../domain/command.ts';
 import { sha256 } from '../domain/hash.ts';
-import type { DeadlineWatch } from './deadline-watch.ts';
-import { LedgerActor, type LedgerActorParts } from './ledger-actor.ts';
+import { LedgerActor, type LedgerActorParts, type NodeWide } from './ledger-actor.ts';
 import type { Outcome } from './outcome.ts';
 
 /** The shard of a ledger: the first 32 bits of SHA-256("v1|" + ledger id), modulo the number of shards. */
@@ -12,14 +11,14 @@ export function shardOf(ledgerId: string, shardCount: number): number {
 /** The ledgers of one shard that are in memory on this node. */
 export class Shard {
   readonly #parts: LedgerActorParts;
-  readonly #watch: DeadlineWatch;
+  readonly #nodeWide: NodeWide;
   readonly #onLoad: () => void;
   readonly #ledgers = new Map<string, LedgerActor>();
 
   /** `onLoad` is called for each ledger that comes into memory. */
-  constructor(parts: LedgerActorParts, watch: DeadlineWatch, onLoad: () => void) {
+  constructor(parts: LedgerActorParts, nodeWide: NodeWide, onLoad: () => void) {
     this.#parts = parts;
-    this.#watch = watch;
+    this.#nodeWide = nodeWide;
     this.#onLoad = onLoad;
   }
 
@@ -35,7 +34,7 @@ export class Shard {
   submit(command: Command): Promise<Outcome> {
     let ledger = this.#ledgers.get(command.ledgerId);
     if (ledger === undefined || ledger.stopped) {
-      ledger = new LedgerActor(command.ledgerId, this.#parts, this.#watch);
+      ledger = new LedgerActor(command.ledgerId, this.#parts, this.#nodeWide);
       this.#ledgers.set(command.ledgerId, ledger);
       this.#onLoad();
     }
