@@ -1,70 +1,94 @@
-import { openWebhookNode } from './webhook-node.ts';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runProcess } from './child.ts';
+import type { LoadJob, LoadResult } from './load-job.ts';
+import type { Door } from './options.ts';
+import { benchEventType } from './payload.ts';
+import { loadJob, prepareRun } from './run.ts';
+import { cpuTime, startServer } from './server-process.ts';
+import { clientOf, keyCount, makeSetting } from './setting.ts';
 import { Receivers } from './webhook-receiver-process.ts';
 
-const roundMs = 3_000;
-const warmUpRounds = 2;
-const appendsAtOnce = 256;
+/** Events of a round: two to three seconds. */
+const roundEvents: Readonly<Record<Door, number>> = { stream: 20_800, grpc: 11_200, rest: 11_200 };
 
 interface Round {
   readonly perSecond: number;
-  /** Microseconds of processor time an append, of all threads: says more than time where other programs run too. */
+  /** Microseconds of the server's processor time an append, of all threads. */
   readonly cpuUs: number;
 }
 
 export interface AppendsReport {
+  readonly door: Door;
   readonly pairs: number;
   readonly alone: Round;
   readonly besideThree: Round;
-  readonly deliveriesPerSecond: number;
-  /** Median of the pairs: what part of the appends a second is lost. */
+  readonly deliveries: number;
+  /** What part of the appends a second is lost: the median of the pairs, and each of them in order of size. */
   readonly lossMedian: number;
-  /** Median of the pairs: what part more an append costs. */
-  readonly cpuMedian: number;
+  readonly losses: readonly number[];
 }
 
-/** Appends with no subscription and with three, in turns on one node, so that what else the machine does weighs on both alike. */
-export async function appendsBesideWebhooks(pairs: number): Promise<AppendsReport> {
+/**
+ * The load of `npm run bench` through a door on one hot ledger, with no subscription and with three that match every event, in turns on one
+ * server, so that what else the machine does weighs on both alike; which of the two comes first changes from pair to pair.
+ */
+export async function appendsBesideWebhooks(door: Door, pairs: number): Promise<AppendsReport> {
+  const workDir = mkdtempSync(join(tmpdir(), 'bench-webhooks-'));
   const receivers = await Receivers.start(['healthy', 'healthy', 'healthy']);
-  const node = await openWebhookNode();
-  const append = await node.openMaster();
-  for (let at = 0; at < warmUpRounds; at++) await round(append);
-  const [alone, beside]: [Round[], Round[]] = [[], []];
-  const before = await receivers.received();
-  for (let at = 0; at < pairs; at++) {
-    alone.push(await round(append));
-    const ids = await Promise.all(receivers.urls.map((url) => node.subscribe(url)));
-    beside.push(await round(append));
-    await Promise.all(ids.map((id) => node.unsubscribe(id)));
-  }
-  const sent = (await receivers.received()) - before;
-  receivers.stop();
-  await node.close();
-  const pair = (of: (alone: Round, beside: Round) => number) =>
-    alone.map((one, at) => of(one, beside[at] ?? one)).sort((a, b) => a - b)[Math.floor(pairs / 2)] ?? 0;
-  return {
-    pairs,
-    alone: mean(alone),
-    besideThree: mean(beside),
-    deliveriesPerSecond: Math.round((sent * 1_000) / (pairs * roundMs)),
-    lossMedian: pair((one, other) => 1 - other.perSecond / one.perSecond),
-    cpuMedian: pair((one, other) => other.cpuUs / one.cpuUs - 1),
-  };
-}
-
-async function round(append: () => Promise<unknown>): Promise<Round> {
-  const cpuBefore = process.cpuUsage();
-  const end = performance.now() + roundMs;
-  let count = 0;
-  await Promise.all(
-    Array.from({ length: appendsAtOnce }, async () => {
-      while (performance.now() < end) {
-        await append();
-        count += 1;
+  const server = await startServer(join(workDir, 'data'), null);
+  try {
+    const setting = await makeSetting(server.baseUrl, 1);
+    const run = await prepareRun(door, setting, 2 * pairs * roundEvents[door], workDir);
+    const job = loadJob(run, door === 'rest' ? server.httpPort : server.grpcPort);
+    await runProcess<LoadJob, LoadResult>('load-process.ts', { ...job, from: 0, to: run.warmUp });
+    const laneEvents = roundEvents[door] / keyCount;
+    let from = run.warmUp;
+    const round = async (): Promise<Round> => {
+      const part = { ...job, from, to: from + laneEvents };
+      from += laneEvents;
+      const before = cpuTime(server.pid);
+      const result = await runProcess<LoadJob, LoadResult>('load-process.ts', part);
+      if (result.failed > 0) throw new Error(`${door}: ${result.failed} failed: ${result.firstFailure}`);
+      const cpuUs = cpuTime(server.pid).allUs - before.allUs;
+      return { perSecond: result.accepted / result.seconds, cpuUs: cpuUs / result.accepted };
+    };
+    const [key] = setting.keys;
+    if (key === undefined) throw new Error('the setting has no key');
+    await using client = clientOf(server.baseUrl, key);
+    const besideThree = async (): Promise<Round> => {
+      const ids: string[] = [];
+      for (const url of receivers.urls) {
+        ids.push((await client.createWebhook({ url, eventTypes: [benchEventType] })).id);
       }
-    }),
-  );
-  const { user, system } = process.cpuUsage(cpuBefore);
-  return { perSecond: (count * 1_000) / roundMs, cpuUs: (user + system) / count };
+      const measured = await round();
+      for (const id of ids) await client.deleteWebhook({ id });
+      return measured;
+    };
+    const [alone, beside]: [Round[], Round[]] = [[], []];
+    for (let pair = 0; pair < pairs; pair++) {
+      if (pair % 2 === 1) beside.push(await besideThree());
+      alone.push(await round());
+      if (pair % 2 === 0) beside.push(await besideThree());
+    }
+    const losses = alone
+      .map((one, at) => 1 - (beside[at] ?? one).perSecond / one.perSecond)
+      .sort((left, right) => left - right);
+    return {
+      door,
+      pairs,
+      alone: mean(alone),
+      besideThree: mean(beside),
+      deliveries: await receivers.received(),
+      lossMedian: losses[Math.floor(pairs / 2)] ?? 0,
+      losses: losses.map((loss) => Math.round(loss * 1_000) / 1_000),
+    };
+  } finally {
+    await server.stop();
+    receivers.stop();
+    rmSync(workDir, { recursive: true });
+  }
 }
 
 function mean(rounds: readonly Round[]): Round {

@@ -2,10 +2,11 @@ import { parseArgs } from 'node:util';
 import { appendsBesideWebhooks } from './webhook-appends.ts';
 import { isolationRun } from './webhook-isolation.ts';
 
-const usage = `node bench/webhooks.ts [options]: webhooks over an LMDB store and real connections
+const usage = `node bench/webhooks.ts [options]: webhooks with real connections
   --events N    isolation: events to 17 healthy receivers, alone and beside 2 dead ones and a slow one; 10,000 if left out, 0: not run
   --alone       isolation without the sick receivers only, for profiles
-  --pairs N     appends beside 3 matching subscriptions and beside none, in turns; 7 if left out, 0: not run
+  --pairs N     appends through a whole server beside 3 matching subscriptions and beside none, in turns; 7 if left out, 0: not run
+  --only rest|grpc|stream
 
 Ends with 1 where a bound is not kept: twice the time, order, memory; a tenth of the appends.`;
 
@@ -15,10 +16,16 @@ const heldDeliveriesBound = 17_000;
 /** What part of the appends a second three matching subscriptions may cost. */
 const lossMax = 0.1;
 
-const options = { events: { type: 'string' }, pairs: { type: 'string' }, alone: { type: 'boolean' } } as const;
+const options = {
+  events: { type: 'string' },
+  pairs: { type: 'string' },
+  alone: { type: 'boolean' },
+  only: { type: 'string' },
+} as const;
 const { values } = parseArgs({ options });
 const [events, pairs] = [Number(values.events ?? 10_000), Number(values.pairs ?? 7)];
-if (!Number.isInteger(events) || !Number.isInteger(pairs)) throw new Error(usage);
+const doors = (['stream', 'grpc', 'rest'] as const).filter((door) => values.only === undefined || values.only === door);
+if (!Number.isInteger(events) || !Number.isInteger(pairs) || doors.length === 0) throw new Error(usage);
 
 const broken: string[] = [];
 const bound = (name: string, isKept: boolean) => {
@@ -37,10 +44,10 @@ if (events > 0) {
     bound('memory', Math.max(alone.heldDeliveriesMax, beside.heldDeliveriesMax) <= heldDeliveriesBound);
   }
 }
-if (pairs > 0) {
-  const report = await appendsBesideWebhooks(pairs);
+for (const door of pairs > 0 ? doors : []) {
+  const report = await appendsBesideWebhooks(door, pairs);
   tell(report);
-  bound('appends', report.lossMedian <= lossMax);
+  bound(`appends, ${door}`, report.lossMedian <= lossMax);
 }
 if (broken.length > 0) console.error(`not kept: ${broken.join(', ')}`);
 process.exit(broken.length > 0 ? 1 : 0);
