@@ -54,10 +54,12 @@ export function createPipeline(given: PipelineParts): Pipeline {
     now: given.now,
     monotonicMs: given.monotonicMs,
   };
-  const running = createCallRegister(parts.now, (call, exchange, error) => {
+  /** An answer in place of a handler that is still at it. */
+  const answerFor = (call: RunningCall, exchange: Exchange, error: LedgerError): void => {
     exchange.fail(call, error);
     void parts.answers.failed(call, exchange, null, error);
-  });
+  };
+  const running = createCallRegister(parts.now, answerFor);
 
   const begin = (endpoint: Endpoint, exchange: Exchange, timeoutMs: number): RunningCall => {
     const now = parts.now();
@@ -132,7 +134,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
       const call = begin(endpoint, exchange, Number.POSITIVE_INFINITY);
       try {
         await admit(parts, call, exchange);
-        const watch = watchCredential(parts.credentials, call, exchange);
+        const watch = watchCredential(parts.credentials, call, exchange, answerFor);
         try {
           await sendAll(call, exchange, (endpoint.handler as BidiStreamHandler)(exchange.requests, call));
         } finally {

@@ -13,9 +13,14 @@ export interface CredentialWatch {
 /**
  * Checks a stream's credential again and again. When it is no longer good, no more requests are taken; the outcomes of those
  * that were taken still go out, then the stream ends with the error. Where they do not within `streamLastOutcomesMs`, it ends with
- * `outcome_unknown`: a refusal would say that none of them was written. The next stream gets the refusal.
+ * `outcome_unknown`, by `answerFor`: a refusal would say that none of them was written. The next stream gets the refusal.
  */
-export function watchCredential(credentials: Credentials, call: RunningCall, exchange: BidiExchange): CredentialWatch {
+export function watchCredential(
+  credentials: Credentials,
+  call: RunningCall,
+  exchange: BidiExchange,
+  answerFor: (call: RunningCall, exchange: BidiExchange, error: LedgerError) => void,
+): CredentialWatch {
   let checking = false;
   let last: NodeJS.Timeout | undefined;
   const check = async (): Promise<void> => {
@@ -33,7 +38,7 @@ export function watchCredential(credentials: Credentials, call: RunningCall, exc
         if (call.answered) return;
         call.answered = true;
         call.ending = openEventsError();
-        exchange.fail(call, call.ending);
+        answerFor(call, exchange, call.ending);
       }, limits.streamLastOutcomesMs).unref();
     } finally {
       checking = false;

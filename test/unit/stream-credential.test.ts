@@ -25,9 +25,14 @@ function watched() {
   const exchange = {
     header: (name: string) => (name === 'authorization' ? bearer.authorization : undefined),
     requests: { stop },
-    fail: (_call: RunningCall, error: LedgerError) => void failures.push(error),
   };
-  const watch = watchCredential(credentials, call as unknown as RunningCall, exchange as unknown as BidiExchange);
+  const answerFor = (_call: RunningCall, _exchange: BidiExchange, error: LedgerError) => void failures.push(error);
+  const watch = watchCredential(
+    credentials,
+    call as unknown as RunningCall,
+    exchange as unknown as BidiExchange,
+    answerFor,
+  );
   return { credentials, call, watch, stop, aborts, failures };
 }
 
