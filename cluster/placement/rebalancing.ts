@@ -79,6 +79,7 @@ export class Rebalancing {
     this.#assignment = new Assignment(others, this.#parts.shardCount);
     await this.#handingOver;
     await this.#handOverAll(leases.held);
+    await this.#passOn();
   }
 
   /** No more looks and renewals. The node is withdrawn from the board, and its leases run out. */
@@ -86,6 +87,20 @@ export class Rebalancing {
     this.#stopped = true;
     for (const cancel of this.#cancels) cancel();
     await this.#parts.board.withdraw(this.#parts.self.id).catch(() => {});
+    if (this.#draining) await this.#passOn();
+  }
+
+  /** Gives away what others have handed to this node since, because they had not read yet that it leaves. */
+  async #passOn(): Promise<void> {
+    const { server, leases, self, shardCount, failed } = this.#parts;
+    try {
+      const owners = await server.owners(shardCount);
+      const kept = [...owners].filter(([, owner]) => owner === self.id).map(([shard]) => shard);
+      await Promise.all(kept.map((shard) => this.#acquire(shard)));
+      await this.#handOverAll(leases.held);
+    } catch (error) {
+      failed('passing shards on', error);
+    }
   }
 
   /** Runs `step` now and again each time so long after its end. */

@@ -97,7 +97,8 @@ function cluster(shardCount = 32) {
       failed: () => {},
     });
     rebalancing.start();
-    return { id, life, leases, rebalancing, state, moves, dropped };
+    const owners = () => server.owners(shardCount);
+    return { id, life, leases, rebalancing, state, moves, dropped, owners };
   };
   const pass = async (ms: number) => void (await time.pass(time.now + ms, () => false));
   return { start, pass, redis, leaving, time };
@@ -201,6 +202,26 @@ describe('rebalancing', () => {
     await pass(10_000);
     expect(first.leases.held).toEqual([]);
     expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+  });
+
+  test('a node that leaves keeps nothing of what others hand to it before they have read that', async () => {
+    const { start, pass, leaving } = cluster();
+    const first = start('node-0');
+    await pass(2_500);
+    const second = start('node-1');
+    leaving.lastMs = 300;
+    for (let waited = 0; leaving.now === 0 && waited < 10_000; waited += 50) await pass(50);
+    expect(leaving.now).toBeGreaterThan(0);
+    const left = second.rebalancing.drain();
+    await pass(3_000);
+    await left;
+    const stopped = second.rebalancing.stop();
+    await pass(1_000);
+    await stopped;
+    const reading = first.owners();
+    await pass(100);
+    expect([...(await reading).values()].filter((owner) => owner === 'node-1')).toEqual([]);
+    expect(second.leases.held).toEqual([]);
   });
 
   test('the last node lets its shards go when it drains', async () => {
