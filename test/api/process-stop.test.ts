@@ -1,14 +1,13 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { Message } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { afterAll, expect, test, vi } from 'vitest';
 import { grpcClient } from '../support/door-grpc.ts';
 import { startNodeProcess } from '../support/node-process.ts';
+import { startNpmScript } from '../support/npm-script.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';
 import { openStream, outcomeOf, type StreamOutcome, streamed } from '../support/parties-stream.ts';
@@ -130,32 +129,10 @@ test('a second signal ends it at once', async () => {
 
 test('SIGTERM to npm start stops the node, and not npm alone', async () => {
   const ports = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0', DATA_DIR: freshDir() };
-  const npm = spawn('npm', ['start'], {
-    cwd: fileURLToPath(new URL('../..', import.meta.url)),
-    env: { ...process.env, ...ports },
-    stdio: ['ignore', 'pipe', 'ignore'],
-    // A group of its own, so that nothing of it can be left behind.
-    detached: true,
-  });
-  const { pid } = npm;
-  if (pid === undefined) throw new Error('npm did not start');
-  try {
-    let said = '';
-    npm.stdout.on('data', (data: Buffer) => {
-      said += data.toString();
-    });
-    await expect.poll(() => said, { timeout: 40_000 }).toContain('try it');
-    const health = `${/REST +(\S+)\/v1/.exec(said)?.[1]}/health`;
-    expect((await fetch(health)).status).toBe(200);
-    const ended = once(npm, 'exit');
-    npm.kill('SIGTERM');
-    expect(await ended).toEqual([0, null]);
-    await expect(fetch(health)).rejects.toThrow();
-  } finally {
-    try {
-      process.kill(-pid, 'SIGKILL');
-    } catch {
-      // All of it has ended, as it should.
-    }
-  }
+  await using npm = startNpmScript('start', { ...process.env, ...ports });
+  await expect.poll(() => npm.said(), { timeout: 40_000 }).toContain('try it');
+  const health = `${/REST +(\S+)\/v1/.exec(npm.said())?.[1]}/health`;
+  expect((await fetch(health)).status).toBe(200);
+  expect(await npm.terminate()).toEqual([0, null]);
+  await expect(fetch(health)).rejects.toThrow();
 });

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { afterMs } from '../../cluster/local/ports.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { startNpmScript } from '../support/npm-script.ts';
 import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { type ClusterUnderTest, shardCount, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
@@ -192,37 +192,16 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
   test('SIGTERM to npm run start:cluster ends the node itself, with 0 and its shards handed over', async () => {
     const { PATH = '', HOME = '' } = process.env;
     const ports = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', INTERNAL_HOST: '127.0.0.1', INTERNAL_PORT: '0' };
-    const npm = spawn('npm', ['run', 'start:cluster'], {
-      cwd: fileURLToPath(new URL('../..', import.meta.url)),
-      env: { ...cluster.commonEnv, ...ports, PATH, HOME, NODE_ID: 'node-4', LOG_LEVEL: 'silent' },
-      stdio: ['ignore', 'pipe', 'ignore'],
-      // A group of its own, so that nothing of it can be left behind.
-      detached: true,
-    });
-    const { pid } = npm;
-    if (pid === undefined) throw new Error('npm did not start');
-    try {
-      let said = '';
-      npm.stdout.on('data', (data: Buffer) => {
-        said += data.toString();
-      });
-      await expect.poll(() => said, { timeout: 40_000 }).toContain('node node-4');
-      expect(await untilShares('node-4', (shards) => shards > shardCount / 8)).toMatchObject({ state: 'serving' });
-      const ended = once(npm, 'exit');
-      const began = performance.now();
-      npm.kill('SIGTERM');
-      expect(await ended).toEqual([0, null]);
-      expect(performance.now() - began).toBeLessThan(20_000);
-      const { out } = await run('status');
-      expect(sharesIn(out).has('node-4')).toBe(false);
-      expect(out).toContain('0 of nodes that are gone');
-      await write('without it');
-    } finally {
-      try {
-        process.kill(-pid, 'SIGKILL');
-      } catch {
-        // All of it has ended, as it should.
-      }
-    }
+    const env = { ...cluster.commonEnv, ...ports, PATH, HOME, NODE_ID: 'node-4', LOG_LEVEL: 'silent' };
+    await using npm = startNpmScript('start:cluster', env);
+    await expect.poll(() => npm.said(), { timeout: 40_000 }).toContain('node node-4');
+    expect(await untilShares('node-4', (shards) => shards > shardCount / 8)).toMatchObject({ state: 'serving' });
+    const began = performance.now();
+    expect(await npm.terminate()).toEqual([0, null]);
+    expect(performance.now() - began).toBeLessThan(20_000);
+    const { out } = await run('status');
+    expect(sharesIn(out).has('node-4')).toBe(false);
+    expect(out).toContain('0 of nodes that are gone');
+    await write('without it');
   }, 90_000);
 });

@@ -4,19 +4,12 @@ import type { ActorRecord } from '../../src/service/actor-record.ts';
 import { Identities } from '../../src/service/identities.ts';
 import { enrolKey } from '../../src/service/signing-keys.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import { bareActor } from '../support/actor-record.ts';
 import { settled } from '../support/clock.ts';
 
 const actorId = '0193a000-0000-7000-8000-0000000000aa';
 const startMs = 1_800_000_000_000;
-const bare: ActorRecord = {
-  actorId,
-  role: 'PARTICIPANT',
-  world: 'sandbox',
-  entity: null,
-  developer: null,
-  createdAt: '2027-01-01T00:00:00.000Z',
-  keys: [],
-};
+const bare = bareActor(actorId);
 
 function enrolled(actor: ActorRecord): ActorRecord {
   const { publicKey } = generateKeyPairSync('ed25519');

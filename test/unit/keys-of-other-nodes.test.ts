@@ -2,12 +2,12 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { sigDigest } from '../../src/domain/digest.ts';
 import { signDigest } from '../../src/domain/signature.ts';
-import type { ActorRecord } from '../../src/service/actor-record.ts';
 import type { Call, CallSignature } from '../../src/service/call.ts';
 import { Identities } from '../../src/service/identities.ts';
 import { checkCallSignature } from '../../src/service/signing.ts';
 import { enrolKey, preferKey } from '../../src/service/signing-keys.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import { bareActor } from '../support/actor-record.ts';
 import { append, createMaster, openLedger, signature, supplier } from '../support/commands.ts';
 import { codeOf, rig } from '../support/world.ts';
 
@@ -35,16 +35,7 @@ beforeEach(async () => {
   [here, there] = [new Identities(store, () => nowMs), new Identities(store, () => nowMs)];
   const [one, two] = [keyPair(), keyPair()];
   [first, second] = [one.privateKey, two.privateKey];
-  const bare: ActorRecord = {
-    actorId,
-    role: 'PARTICIPANT',
-    world: 'sandbox',
-    entity: null,
-    developer: null,
-    createdAt: '2027-01-01T00:00:00.000Z',
-    keys: [],
-  };
-  await there.create(enrolKey(bare, one.publicKey, nowMs));
+  await there.create(enrolKey(bareActor(actorId), one.publicKey, nowMs));
   // From now on this node would answer from memory for a second.
   expect((await here.recent(actorId))?.keys).toHaveLength(1);
   await there.update(actorId, (actor) => enrolKey(actor, two.publicKey, nowMs));
