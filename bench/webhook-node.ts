@@ -91,10 +91,6 @@ export async function openWebhookNode() {
       webhooks.subscribed(await subscriptions.create(subscription));
       return id;
     },
-    unsubscribe: async (id: string) => {
-      await subscriptions.end(id, isoTime(Date.now()), 'owner');
-      webhooks.ended(id);
-    },
     /** How many deliveries of a subscription are recorded, by status. */
     statuses: async (id: string): Promise<Record<DeliveryRecord['status'], number>> => {
       const counts = { PENDING: 0, DELIVERED: 0, FAILED: 0 };

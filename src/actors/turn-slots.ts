@@ -52,19 +52,17 @@ export class TurnSlots {
     next.go();
   }
 
+  #isOverdue(waiting: Waiting | undefined): boolean {
+    return waiting !== undefined && this.#tick - waiting.tick >= 2;
+  }
+
   #startTicking(): void {
     if (this.#isTicking) return;
     this.#isTicking = true;
     this.#clock.after(turnWaitTickMs, () => {
       this.#isTicking = false;
       this.#tick += 1;
-      for (
-        let first = this.#waiting[0];
-        first !== undefined && this.#tick - first.tick >= 2;
-        first = this.#waiting[0]
-      ) {
-        this.#beginNext();
-      }
+      while (this.#isOverdue(this.#waiting[0])) this.#beginNext();
       if (this.#waiting.length > 0) this.#startTicking();
     });
   }

@@ -24,8 +24,9 @@ export function createCallRates(sizes: CallRateSizes): CallRates {
   const limiter = (name: string, size: BucketSize): RateLimiter =>
     createRateLimiter({ name, ...size }, limits.rateLimitKeysMax);
   const creates = limiter('create', sizes.create);
-  const [appends, calls] = [limiter('append', sizes.append), limiter('call', sizes.call)];
-  const [refusedAppends, refusedCalls] = [limiter('append', sizes.append), limiter('call', sizes.call)];
+  /** One bucket for what is let in, and one for what is recorded of the rest. */
+  const pair = (name: string, size: BucketSize) => ({ admitted: limiter(name, size), recorded: limiter(name, size) });
+  const [appends, calls] = [pair('append', sizes.append), pair('call', sizes.call)];
   return {
     admit(call, address, nowMs) {
       const { caller, endpoint } = call;
@@ -33,9 +34,9 @@ export function createCallRates(sizes: CallRateSizes): CallRates {
       if (caller !== null) {
         // Bare identity headers prove nothing, so the address keeps others from using up the entity's rate.
         const key = caller.apiKeyId ?? `${caller.actorId} ${addressKey(address())}`;
-        limited = (endpoint.isAppend ? appends : calls).take(key, nowMs);
-        const refused = endpoint.isAppend ? refusedAppends : refusedCalls;
-        if (limited !== null) call.isRecorded = refused.take(key, nowMs) === null;
+        const { admitted, recorded } = endpoint.isAppend ? appends : calls;
+        limited = admitted.take(key, nowMs);
+        if (limited !== null) call.isRecorded = recorded.take(key, nowMs) === null;
       } else if (endpoint.rule.createsAnonymously) {
         limited = creates.take(addressKey(address()), nowMs);
       }
