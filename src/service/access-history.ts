@@ -4,6 +4,9 @@ import type { AccessEvent, AccessLog } from '../store/access-log.ts';
 import { AccessEvents } from './access-events.ts';
 import type { AccessRecord } from './access-record.ts';
 
+/** A record, or those of one call whose ledgers are still looked up: they keep their place. Never rejects. */
+export type AccessEntry = AccessRecord | Promise<readonly AccessRecord[]>;
+
 /** Keeps access records. Never rejects; a promise is for the answer to wait for, and undefined says that it need not. */
 export type AccessHistory = (record: AccessRecord) => Promise<void> | undefined;
 
@@ -18,6 +21,8 @@ export const historyBounds = Object.freeze({
   flushRecords: 1_000,
   /** From here on answers wait for room: a store that does not keep up slows its callers down. */
   waitRecords: 10_000,
+  /** Look-ups under way at once behind answers; from here on an answer waits for its own. */
+  lookUpsMax: 256,
   /** Some 50 MB. Beyond it records are lost, and it is said how many: it takes callers that no longer wait for answers. */
   heldRecordsMax: 100_000,
   /** After a failed write; then twice as long each time. */
@@ -46,13 +51,15 @@ export interface AccessQueueParts {
 
 /**
  * Access records on their way to the store, written behind the answers, in the order of the answers. Invariants: one write is under way at
- * a time, of the oldest records; a record leaves the queue when it was written, or counted as lost.
+ * a time, of the oldest records; a record leaves the queue when it was written, or counted as lost. Records whose ledgers are still looked up
+ * count as one until they are written.
  */
 export class AccessQueue implements AsyncDisposable {
   readonly #parts: AccessQueueParts;
   readonly #events: AccessEvents;
-  #waiting: AccessRecord[] = [];
+  #waiting: AccessEntry[] = [];
   #writing = 0;
+  #lookUps = 0;
   #noted = 0;
   #finished = 0;
   /** Lost and not told yet, and lost in all. */
@@ -83,21 +90,31 @@ export class AccessQueue implements AsyncDisposable {
   }
 
   /** Takes a record. A promise: the queue is full, the answer has to wait until there is room. */
-  note(record: AccessRecord): Promise<void> | undefined {
+  note(entry: AccessEntry): Promise<void> | undefined {
     if (this.#closed || this.held >= historyBounds.heldRecordsMax) {
       this.#lose(1);
       if (this.#givenUp) this.#tellLost();
       return undefined;
     }
-    this.#waiting.push(record);
+    this.#waiting.push(entry);
     this.#noted += 1;
     if (this.#running === null) {
       if (this.#waiting.length >= historyBounds.flushRecords) this.#start();
       else this.#stopTimer ??= this.#parts.clock.after(historyBounds.flushAfterMs, () => this.#start());
     }
-    if (this.held < historyBounds.waitRecords) return undefined;
+    const lookedUp = entry instanceof Promise ? this.#countLookUp(entry) : undefined;
+    if (this.held < historyBounds.waitRecords) return lookedUp;
     this.#room ??= Promise.withResolvers();
     return this.#room.promise;
+  }
+
+  /** A promise: too many look-ups are under way, the answer has to wait for its own. */
+  #countLookUp(entry: Promise<unknown>): Promise<void> | undefined {
+    this.#lookUps += 1;
+    const ended = entry.then(() => {
+      this.#lookUps -= 1;
+    });
+    return this.#lookUps > historyBounds.lookUpsMax ? ended : undefined;
   }
 
   /** Resolves when what was noted before is in the store, or when the store has failed to take it. */
@@ -136,12 +153,12 @@ export class AccessQueue implements AsyncDisposable {
   /** Writes batches as long as there is a reason not to wait for more. */
   async #run(): Promise<void> {
     do {
-      const batch = this.#events.of(this.#waiting.splice(0, historyBounds.flushRecords));
-      this.#writing = batch.length;
-      await this.#write(batch);
+      const entries = this.#waiting.splice(0, historyBounds.flushRecords);
+      this.#writing = entries.length;
+      await this.#write(this.#events.of(await recordsOf(entries)));
       if (this.#givenUp) return;
       this.#writing = 0;
-      this.#finished += batch.length;
+      this.#finished += entries.length;
       this.#release(this.#finished);
     } while (this.#waiting.length >= historyBounds.flushRecords || (this.#waiting.length > 0 && this.#isAwaited));
     this.#running = null;
@@ -155,7 +172,7 @@ export class AccessQueue implements AsyncDisposable {
 
   /** Tries until the batch is written. The same events each time: a batch that was written after all stands there once. */
   async #write(batch: readonly AccessEvent[]): Promise<void> {
-    for (let pauseMs = historyBounds.retryFirstMs; !this.#givenUp; pauseMs *= 2) {
+    for (let pauseMs = historyBounds.retryFirstMs; batch.length > 0 && !this.#givenUp; pauseMs *= 2) {
       try {
         await this.#parts.log.append(batch);
         if (this.#failing) this.#parts.report.recovered();
@@ -206,4 +223,13 @@ export class AccessQueue implements AsyncDisposable {
     if (this.#lost > 0) this.#parts.report.lost(this.#lost, null);
     this.#lost = 0;
   }
+}
+
+async function recordsOf(entries: readonly AccessEntry[]): Promise<AccessRecord[]> {
+  const records: AccessRecord[] = [];
+  for (const entry of entries) {
+    if (entry instanceof Promise) records.push(...(await entry));
+    else records.push(entry);
+  }
+  return records;
 }

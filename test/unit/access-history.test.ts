@@ -15,7 +15,7 @@ import { ManualClock, settled } from '../support/clock.ts';
 
 const actorId = '0199aaaa-0000-7000-8000-000000000001';
 const startMs = Date.UTC(2026, 10, 21);
-const { flushAfterMs, flushRecords, waitRecords, heldRecordsMax, retryFirstMs, retryMaxMs, lastFlushMs } =
+const { flushAfterMs, flushRecords, waitRecords, heldRecordsMax, lookUpsMax, retryFirstMs, retryMaxMs, lastFlushMs } =
   historyBounds;
 
 const unavailable = () => new LedgerError('unavailable', 'The store is away.');
@@ -162,6 +162,84 @@ describe('writing behind the answers', () => {
     await queue.flush();
     expect(numbers(await stored())).toEqual([0, 1, 2]);
     expect(await isOpen(queue.flush())).toBe(false);
+  });
+});
+
+describe('records whose ledgers are still looked up', () => {
+  /** An entry that is looked up until the test says what was found. */
+  const lookUp = () => Promise.withResolvers<readonly AccessRecord[]>();
+
+  test('keep their place, and hold back what comes behind them', async () => {
+    const { queue, record, note, clock, stored, appends } = rig();
+    const { promise, resolve } = lookUp();
+    note(1);
+    const [first, second] = [record(), record()];
+    expect(queue.note(promise)).toBeUndefined();
+    note(1);
+    expect(queue.held).toBe(3);
+    await clock.advance(flushAfterMs);
+    expect(appends).toEqual([]);
+    expect(queue.held).toBe(3);
+    resolve([first, second]);
+    await settled();
+    expect(numbers(await stored())).toEqual([0, 1, 2, 3]);
+    expect(queue.held).toBe(0);
+  });
+
+  test('are waited for by a flush, and by a stop', async () => {
+    for (const wait of [(queue: AccessQueue) => queue.flush(), (queue: AccessQueue) => queue[Symbol.asyncDispose]()]) {
+      const { queue, record, stored } = rig();
+      const { promise, resolve } = lookUp();
+      queue.note(promise);
+      const written = wait(queue);
+      expect(await isOpen(written)).toBe(true);
+      resolve([record()]);
+      await written;
+      expect(numbers(await stored())).toEqual([0]);
+    }
+  });
+
+  test('are lost by a stop that has waited long enough', async () => {
+    const { queue, record, clock, reports, stored } = rig();
+    const { promise, resolve } = lookUp();
+    queue.note(promise);
+    const stopped = queue[Symbol.asyncDispose]();
+    await clock.advance(lastFlushMs);
+    await stopped;
+    expect(reports).toEqual(['lost 1 true']);
+    resolve([record()]);
+    await settled();
+    expect(await stored()).toEqual([]);
+  });
+
+  test('that turn out to be none are not written', async () => {
+    const { queue, appends, clock } = rig();
+    queue.note(Promise.resolve([]));
+    await queue.flush();
+    await clock.advance(flushAfterMs);
+    expect(appends).toEqual([]);
+    expect(queue.held).toBe(0);
+  });
+
+  test('let their answers go, until too many are looked up at once: then an answer waits for its own', async () => {
+    const { queue, record } = rig();
+    const early = Array.from({ length: lookUpsMax }, lookUp);
+    expect(early.map(({ promise }) => queue.note(promise)).every((wait) => wait === undefined)).toBe(true);
+    const one = lookUp();
+    const wait = queue.note(one.promise);
+    expect(await isOpen(wait)).toBe(true);
+    early[0]?.resolve([record()]);
+    expect(await isOpen(wait)).toBe(true);
+    one.resolve([record()]);
+    expect(await isOpen(wait)).toBe(false);
+    expect(queue.note(lookUp().promise)).toBeUndefined();
+  });
+
+  test('count as waiting: with too many, answers wait for room', async () => {
+    const { queue, note, record, store } = rig();
+    store.gate = new Promise(() => {});
+    note(waitRecords - 1);
+    expect(await isOpen(queue.note(Promise.resolve([record()])))).toBe(true);
   });
 });
 
