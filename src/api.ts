@@ -30,7 +30,7 @@ import type { KeyCache } from './service/entity-credentials.ts';
 import { healthService, type StoreCheck } from './service/health.ts';
 import type { Identities } from './service/identities.ts';
 import type { KeyEndings } from './service/key-endings.ts';
-import { LedgerNaming, naming } from './service/ledger-naming.ts';
+import { LedgerNaming } from './service/ledger-naming.ts';
 import { LedgerOpening } from './service/ledger-opening.ts';
 import { LedgerReading } from './service/ledger-reading.ts';
 import { ledgerService } from './service/ledgers.ts';
@@ -83,32 +83,29 @@ export function apiOf(parts: ApiParts): Implementation[] {
     implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
     implement(ActorService, actorService(identities, parts.endings, clock, { leadMs: parts.revocationLeadMs })),
     implement(ResolverService, resolverService(identities, authority, parts.production)),
-    implement(OrganizationService, naming(organizationService(records, opening, reading), organizationNames(named))),
-    implement(EntityService, naming(entityService(records, identities, opening, reading, directory), entityNames())),
+    implement(OrganizationService, organizationService(records, opening, reading), organizationNames(named)),
+    implement(EntityService, entityService(records, identities, opening, reading, directory), entityNames()),
     implement(EngagementService, engagementService(records, identities, opening, reading, directory)),
     implement(LedgerService, ledgerService(ledgers, records, identities, reading, opening, directory, seals)),
-    implement(MasterService, {
-      ...naming(
-        {
-          ...masterService(ledgers, identities, reading, directory, appending, seals, replays),
-          ...masterAccess(delegations, reading, now),
-        },
-        masterNames(named),
-      ),
-      appendEvents: appendStream(appending, named, now),
-    }),
+    implement(
+      MasterService,
+      {
+        ...masterService(ledgers, identities, reading, directory, appending, seals, replays),
+        ...masterAccess(delegations, reading, now),
+        appendEvents: appendStream(appending, named, now),
+      },
+      masterNames(named),
+    ),
     implement(SandboxService, sandboxService(parts.sandbox)),
-    implement(DelegationService, naming(delegationService(ledgers, delegations, seals, now), delegationNames(named))),
+    implement(DelegationService, delegationService(ledgers, delegations, seals, now), delegationNames(named)),
     implement(
       AuditService,
       auditService(access.log, () => access.queue.flush(), now),
     ),
     implement(
       WebhookService,
-      naming(
-        webhookService(records, ledgers, reading, webhooks.secrets, webhooks.targets, webhooks.work),
-        webhookNames(named),
-      ),
+      webhookService(records, ledgers, reading, webhooks.secrets, webhooks.targets, webhooks.work),
+      webhookNames(named),
     ),
   ];
 }

@@ -32,8 +32,7 @@ import type { ListeningDoor } from './rpc/listening.ts';
 import { openOpsDoor } from './rpc/ops-door.ts';
 import { createPipeline } from './rpc/pipeline.ts';
 import { skippedWebhookSteps, webhookSteps } from './sandbox/webhook-steps.ts';
-import { AccessQueue, accessKeptMs } from './service/access-history.ts';
-import type { AccessRecord } from './service/access-record.ts';
+import { type AccessEntry, AccessQueue, accessKeptMs } from './service/access-history.ts';
 import { openAuthority } from './service/authority.ts';
 import { storedCredentials } from './service/entity-credentials.ts';
 import type { StoreCheck } from './service/health.ts';
@@ -184,7 +183,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
 
   const newId = () => uuidV7(now(), randomBytes(10));
   const endpoints = endpointsOf(api);
-  const history = (record: AccessRecord) => accesses.note(record);
+  const history = (entry: AccessEntry) => accesses.note(entry);
   const answers = createAnswerLog({ log, metrics, history, monotonicMs, now });
   const rates = createCallRates(config.rateLimits);
   const pipeline = createPipeline({ credentials, records, secrets, rates, answers, random, now, monotonicMs });

@@ -1,19 +1,17 @@
-import type { Message } from '@bufbuild/protobuf';
 import type { ErrorCode, LedgerError } from '../domain/errors.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { AccessHistory } from '../service/access-history.ts';
-import type { Caller } from '../service/call.ts';
+import { isProven, isUnread, recordsOf } from './call-accesses.ts';
 import type { Door } from './door.ts';
 import type { Exchange } from './exchange.ts';
-import { namedUnread } from './named-unread.ts';
 import type { RunningCall } from './running-call.ts';
 import { statusOf } from './status.ts';
 
 /** What is noted of every answer: its metrics, its line in the log, its access record. */
 export interface AnswerLog {
-  succeeded(call: RunningCall, exchange: Exchange, message: Message | null): Promise<void> | undefined;
-  failed(call: RunningCall, exchange: Exchange, message: Message | null, error: LedgerError): Promise<void> | undefined;
+  succeeded(call: RunningCall, exchange: Exchange): Promise<void> | undefined;
+  failed(call: RunningCall, exchange: Exchange, error: LedgerError): Promise<void> | undefined;
   /** An error after the answer was given. */
   late(call: RunningCall, error: LedgerError): void;
   /** A request that no method of the API answers; `route` never holds what the caller sent. */
@@ -54,41 +52,39 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
   };
 
   /** `error`: null on success. An answer given in place of a handler that was too slow is the one that counts. */
-  const keep = (
-    call: RunningCall,
-    exchange: Exchange,
-    message: Message | null,
-    status: number,
-    error: LedgerError | null,
-  ) => {
+  const keep = (call: RunningCall, exchange: Exchange, status: number, error: LedgerError | null) => {
     const { caller } = call;
-    if (parts.history === null || caller === null || !call.isRecorded || (error === null && call.answered))
-      return undefined;
+    const { history } = parts;
+    if (history === null || caller === null || !call.isRecorded || (error === null && call.answered)) return undefined;
     if (error !== null && !isProven(call, caller, status, error)) return undefined;
-    const ledgers = call.ledgers ?? unread(call, caller, exchange, error);
-    if (ledgers === null) return undefined;
-    const { verb: method, path } = exchange.equivalent(message);
-    const { actorId, apiKeyId } = caller;
-    const { requestId } = call;
-    const at = parts.now();
-    let waits: Promise<void> | undefined;
-    for (const ledgerId of ledgers.size === 0 ? noLedger : ledgers) {
-      // The history is one queue: room for the last record is room for those before it.
-      waits = parts.history({ actorId, apiKeyId, ledgerId, method, path, responseStatus: status, at, requestId });
+    const outcome = { status, isRefused: error !== null, at: parts.now() };
+    if (error !== null && isUnread(call)) {
+      // What can be read of the request is read when the answer is on its way.
+      return history(
+        Promise.resolve().then(() => {
+          call.request = exchange.readable();
+          return recordsOf(call, caller, exchange, outcome);
+        }),
+      );
     }
+    const records = recordsOf(call, caller, exchange, outcome);
+    if (records instanceof Promise) return history(records);
+    let waits: Promise<void> | undefined;
+    // The history is one queue: room for the last record is room for those before it.
+    for (const record of records) waits = history(record);
     return waits;
   };
 
   return {
-    succeeded(call, exchange, message) {
+    succeeded(call, exchange) {
       const status = call.endpoint.route?.emptyAnswer === true ? 204 : 200;
       note(call, 'ok', status, null);
-      return keep(call, exchange, message, status, null);
+      return keep(call, exchange, status, null);
     },
-    failed(call, exchange, message, error) {
+    failed(call, exchange, error) {
       const status = statusOf(error.code).http;
       note(call, error.code, status, error);
-      return keep(call, exchange, message, status, error);
+      return keep(call, exchange, status, error);
     },
     late(call, error) {
       log.warn(
@@ -101,26 +97,4 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
       if (logsCalls) log.info({ door, method, route, status, code: code ?? 'ok', request_id: requestId }, 'no call');
     },
   };
-}
-
-/** A master or organization under no ledger. */
-const noLedger = [null] as const;
-
-/** What a signed call is refused with once its signature was verified. */
-const pastSignature: ReadonlySet<number> = new Set([403, 409, 422, 500, 503, 504]);
-
-/**
- * Whether it was the caller who was refused. An identity header says who is meant: of an entity that must sign, a call that was
- * refused before its signature was verified may come from anybody, and leaves nothing in the entity's history.
- */
-function isProven(call: RunningCall, caller: Caller, status: number, error: LedgerError): boolean {
-  if (!caller.mustSign) return true;
-  if (status === 401 || call.ledgers === null) return false;
-  return !call.endpoint.rule.signed || (pastSignature.has(status) && error.code !== 'access_expired');
-}
-
-/** What a call names that was refused before its request was read, or was answered from memory. */
-function unread(call: RunningCall, caller: Caller, exchange: Exchange, error: LedgerError | null) {
-  const isUnread = error !== null || call.replayed;
-  return isUnread && !caller.mustSign ? namedUnread(call.endpoint, exchange.equivalent(null)) : null;
 }

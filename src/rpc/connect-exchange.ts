@@ -15,6 +15,7 @@ import type { Decoded, RestEquivalent, StreamExchange, UnaryExchange } from './e
 import { readBody } from './http-body.ts';
 import { HttpExchange } from './http-exchange.ts';
 import { readJsonFields, readMessage } from './json-fields.ts';
+import { binaryTexts, jsonMembers, messageOfTexts } from './readable-request.ts';
 import { equivalentOf } from './rest-equivalent.ts';
 import type { RunningCall } from './running-call.ts';
 import { statusOf } from './status.ts';
@@ -65,6 +66,13 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
   decode(): Decoded {
     const message = this.#format.json ? this.#readJson() : readMessage(this.#endpoint, this.#message);
     return readJsonFields(this.#endpoint, message);
+  }
+
+  readable(): Message {
+    const { input } = this.#endpoint.method;
+    if (!this.#format.json) return binaryTexts(input, this.#message);
+    const members = jsonMembers(this.#message);
+    return messageOfTexts(input, ({ jsonName, name }) => members[jsonName] ?? members[name]);
   }
 
   #readJson(): Message {

@@ -1,6 +1,7 @@
-import { type DescField, type DescMethod, getOption } from '@bufbuild/protobuf';
+import { type DescField, type DescMethod, getOption, type Message } from '@bufbuild/protobuf';
 import { MasterService } from '../gen/svc/v1/masters_pb.ts';
 import { json, type MethodRule } from '../gen/svc/v1/options_pb.ts';
+import type { Naming } from '../service/ledger-naming.ts';
 import type { AnyHandler, Implementation } from './handlers.ts';
 import { methodRule, type RestRoute, restRoutes } from './routes.ts';
 
@@ -20,17 +21,19 @@ export interface Endpoint {
   readonly rawFields: readonly DescField[];
   /** The request field that names a ledger, if there is one. */
   readonly ledgerField: DescField | null;
+  /** Says what ledger a call names otherwise. */
+  readonly names: Naming<Message> | null;
   readonly handler: AnyHandler;
 }
 
 /** All endpoints of an API, by `/svc.v1.Service/Method`. */
 export function endpointsOf(api: readonly Implementation[]): ReadonlyMap<string, Endpoint> {
   const endpoints = new Map<string, Endpoint>();
-  for (const { service, handlers } of api) {
+  for (const { service, handlers, names } of api) {
     for (const method of service.methods) {
       const handler = handlers.get(method.localName);
       if (handler === undefined) throw new TypeError(`${rpcPathOf(method)} has no handler`);
-      endpoints.set(rpcPathOf(method), endpointOf(method, handler));
+      endpoints.set(rpcPathOf(method), endpointOf(method, handler, names.get(method.localName) ?? null));
     }
   }
   return endpoints;
@@ -44,7 +47,7 @@ export function rpcPathOf(method: DescMethod): string {
 const appendEventPath = rpcPathOf(MasterService.method.appendEvent);
 const appendEventsPath = rpcPathOf(MasterService.method.appendEvents);
 
-function endpointOf(method: DescMethod, handler: AnyHandler): Endpoint {
+function endpointOf(method: DescMethod, handler: AnyHandler, names: Naming<Message> | null): Endpoint {
   const rpcPath = rpcPathOf(method);
   const route = restRoutes().find((candidate) => !candidate.alias && rpcPathOf(candidate.method) === rpcPath) ?? null;
   return Object.freeze({
@@ -56,6 +59,7 @@ function endpointOf(method: DescMethod, handler: AnyHandler): Endpoint {
     isAppend: rpcPath === appendEventPath || rpcPath === appendEventsPath,
     ledgerField: method.input.fields.find((field) => field.name === 'ledger_id') ?? null,
     rawFields: method.input.fields.filter((field) => getOption(field, json).raw),
+    names,
     handler,
   });
 }

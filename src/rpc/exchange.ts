@@ -38,6 +38,8 @@ export interface Exchange {
   signedRequest(): Omit<EntityRequest, 'timestamp'>;
   /** Media type, JSON, fields: the message, after receive. */
   decode(): Decoded;
+  /** What can be read of a request that was refused: its texts, each by itself, as far as the request came. Never throws. */
+  readable(): Message;
   equivalent(message: Message | null): RestEquivalent;
   /** Answers with an error, once. */
   fail(call: RunningCall, error: LedgerError): void;

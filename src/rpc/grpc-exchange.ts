@@ -17,6 +17,7 @@ import { statusDetails } from './error-info.ts';
 import type { BidiExchange, Decoded, Exchange, RestEquivalent, StreamExchange, UnaryExchange } from './exchange.ts';
 import { tooLarge } from './http-body.ts';
 import { readJsonFields, readMessage } from './json-fields.ts';
+import { binaryTexts } from './readable-request.ts';
 import { RequestQueue } from './request-queue.ts';
 import { equivalentOf } from './rest-equivalent.ts';
 import type { RunningCall } from './running-call.ts';
@@ -76,6 +77,10 @@ abstract class GrpcExchange implements Exchange {
 
   decode(): Decoded {
     return readJsonFields(this.endpoint, readMessage(this.endpoint, this.bytes));
+  }
+
+  readable(): Message {
+    return binaryTexts(this.endpoint.method.input, this.bytes);
   }
 
   equivalent(message: Message | null): RestEquivalent {

@@ -1,5 +1,6 @@
 import type { DescMethod, DescService, Message, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { Call } from '../service/call.ts';
+import type { Naming } from '../service/ledger-naming.ts';
 
 /**
  * What implements one method. Messages are plain objects in the shape of their descriptor; a handler knows nothing of
@@ -24,19 +25,31 @@ export type ServerStreamHandler = (request: Message, call: Call) => AsyncIterabl
 export type BidiStreamHandler = (requests: AsyncIterable<Message>, call: Call) => AsyncIterable<object>;
 export type AnyHandler = UnaryHandler | ServerStreamHandler | BidiStreamHandler;
 
+/** What methods of a service name otherwise than by a `ledger_id` of their request. */
+export type NamesOf<S extends DescService> = {
+  readonly [name in keyof S['method']]?: Naming<MessageShape<S['method'][name]['input']>>;
+};
+
 /** A service with its handlers. A list of these is the whole API. */
 export interface Implementation {
   readonly service: DescService;
   readonly handlers: ReadonlyMap<string, AnyHandler>;
+  readonly names: ReadonlyMap<string, Naming<Message>>;
 }
 
 /** Joins a service and its handlers. Every method must have one; the types see to it, and the map is checked as well. */
-export function implement<S extends DescService>(service: S, handlers: HandlersOf<S>): Implementation {
+export function implement<S extends DescService>(
+  service: S,
+  handlers: HandlersOf<S>,
+  names: NamesOf<S> = {},
+): Implementation {
   const entries = service.methods.map((method): [string, AnyHandler] => {
     const handler = handlers[method.localName as keyof HandlersOf<S>];
     if (typeof handler !== 'function') throw new TypeError(`${service.typeName}.${method.name} has no handler`);
     // The types above hold for each method; here they are put aside, once.
     return [method.localName, handler as unknown as AnyHandler];
   });
-  return { service, handlers: new Map(entries) };
+  // And so for each that names something.
+  const namings = Object.entries(names) as unknown as [string, Naming<Message>][];
+  return { service, handlers: new Map(entries), names: new Map(namings) };
 }

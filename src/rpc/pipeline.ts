@@ -1,5 +1,4 @@
 import { LedgerError } from '../domain/errors.ts';
-import { isUuid } from '../domain/uuid.ts';
 import { limits } from '../limits.ts';
 import { checkIdempotencyKey, commandId } from '../service/command-mark.ts';
 import type { Credentials, EntityRequest } from '../service/credentials.ts';
@@ -57,7 +56,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
   /** An answer in place of a handler that is still at it. */
   const answerFor = (call: RunningCall, exchange: Exchange, error: LedgerError): void => {
     exchange.fail(call, error);
-    void parts.answers.failed(call, exchange, null, error);
+    void parts.answers.failed(call, exchange, error);
   };
   const running = createCallRegister(parts.now, answerFor);
 
@@ -71,15 +70,10 @@ export function createPipeline(given: PipelineParts): Pipeline {
     return call;
   };
 
-  const fail = async (
-    call: RunningCall,
-    exchange: Exchange,
-    decoded: Decoded | null,
-    thrown: unknown,
-  ): Promise<void> => {
+  const fail = async (call: RunningCall, exchange: Exchange, thrown: unknown): Promise<void> => {
     const error = outward(thrown);
     if (call.answered) return parts.answers.late(call, error);
-    const noted = parts.answers.failed(call, exchange, decoded?.message ?? null, error);
+    const noted = parts.answers.failed(call, exchange, error);
     if (noted !== undefined) await noted;
     if (call.answered) return;
     call.answered = true;
@@ -91,24 +85,22 @@ export function createPipeline(given: PipelineParts): Pipeline {
 
     async unary(endpoint, exchange) {
       const call = begin(endpoint, exchange, limits.callTimeoutMs);
-      let decoded: Decoded | null = null;
       try {
         const signed = await admit(parts, call, exchange);
-        decoded = exchange.decode();
-        take(call, decoded);
+        const decoded = take(call, exchange);
         const handler = endpoint.handler as UnaryHandler;
         const key = call.caller !== null && endpoint.changesState ? exchange.header('idempotency-key') : undefined;
         const answer =
           key === undefined && signed === null
             ? await handler(decoded.message, call)
             : await runOnceOnly(parts, call, exchange, decoded, key, signed, handler);
-        const noted = parts.answers.succeeded(call, exchange, decoded.message);
+        const noted = parts.answers.succeeded(call, exchange);
         if (noted !== undefined) await noted;
         if (call.answered) return;
         exchange.succeed(call, answer);
         call.answered = true;
       } catch (thrown) {
-        await fail(call, exchange, decoded, thrown);
+        await fail(call, exchange, thrown);
       } finally {
         running.remove(exchange);
       }
@@ -116,15 +108,13 @@ export function createPipeline(given: PipelineParts): Pipeline {
 
     async serverStream(endpoint, exchange) {
       const call = begin(endpoint, exchange, limits.serverStreamTimeoutMs);
-      let decoded: Decoded | null = null;
       try {
         await admit(parts, call, exchange);
-        decoded = exchange.decode();
-        take(call, decoded);
-        await sendAll(call, exchange, (endpoint.handler as ServerStreamHandler)(decoded.message, call));
+        const { message } = take(call, exchange);
+        await sendAll(call, exchange, (endpoint.handler as ServerStreamHandler)(message, call));
         await finish(parts, call, exchange);
       } catch (thrown) {
-        await fail(call, exchange, decoded, thrown);
+        await fail(call, exchange, thrown);
       } finally {
         running.remove(exchange);
       }
@@ -143,7 +133,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
         if (call.ending !== null) throw call.ending;
         await finish(parts, call, exchange);
       } catch (thrown) {
-        await fail(call, exchange, null, thrown);
+        await fail(call, exchange, thrown);
       } finally {
         exchange.requests.stop();
         running.remove(exchange);
@@ -172,13 +162,12 @@ async function admit(parts: PipelineParts, call: RunningCall, exchange: Exchange
   return null;
 }
 
-/** Notes what the handler may ask for, and the ledger that the request names. */
-function take(call: RunningCall, decoded: Decoded): void {
+/** Reads the request, and notes what the handler and the answer's record may ask for. */
+function take(call: RunningCall, exchange: Exchange): Decoded {
+  const decoded = exchange.decode();
   call.parsed = decoded.json;
-  const { ledgerField } = call.endpoint;
-  if (ledgerField === null || call.caller === null) return;
-  const ledgerId = (decoded.message as unknown as Readonly<Record<string, unknown>>)[ledgerField.localName];
-  if (typeof ledgerId === 'string' && isUuid(ledgerId)) call.named(ledgerId);
+  call.request = decoded.message;
+  return decoded;
 }
 
 /** A call that changes state and must not do so twice: by its idempotency key, or because its signature counts once. */
@@ -213,7 +202,7 @@ async function sendAll(call: RunningCall, exchange: StreamExchange, answers: Asy
 async function finish(parts: PipelineParts, call: RunningCall, exchange: StreamExchange): Promise<void> {
   if (call.answered) return;
   if (call.aborted) throw new LedgerError('unavailable', 'The stream ended before all of it was sent.');
-  const noted = parts.answers.succeeded(call, exchange, null);
+  const noted = parts.answers.succeeded(call, exchange);
   if (noted !== undefined) await noted;
   if (call.answered) return;
   call.answered = true;

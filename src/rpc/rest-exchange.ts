@@ -11,6 +11,7 @@ import type { Decoded, RestEquivalent, UnaryExchange } from './exchange.ts';
 import { endAfterUnreadBody, hasBody, readBody } from './http-body.ts';
 import { HttpExchange } from './http-exchange.ts';
 import { JSON_TYPE } from './http-server.ts';
+import { jsonMembers, messageOfTexts } from './readable-request.ts';
 import { decodeRequest } from './rest-decode.ts';
 import { answerWriter } from './rest-encode.ts';
 import { filledPath } from './rest-equivalent.ts';
@@ -90,9 +91,20 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
     return { message, json };
   }
 
+  readable(): Message {
+    const { method, hasBody } = this.entry.route;
+    const members = hasBody && this.#body !== null && this.#isJson ? jsonMembers(this.#body) : {};
+    const query = new URLSearchParams(hasBody ? '' : this.#query());
+    return messageOfTexts(method.input, ({ name }) => this.#params[name] ?? members[name] ?? query.get(name));
+  }
+
+  get #isJson(): boolean {
+    return JSON_MEDIA_TYPE.test(this.header('content-type') ?? '');
+  }
+
   #readJson(): JsonNode | null {
     if (!this.entry.route.hasBody || this.#body === null || this.#body.length === 0) return null;
-    if (!JSON_MEDIA_TYPE.test(this.header('content-type') ?? '')) {
+    if (!this.#isJson) {
       throw new LedgerError('unsupported_media_type', 'A request body must come with Content-Type: application/json.', {
         header: 'Content-Type',
         expected: 'application/json',

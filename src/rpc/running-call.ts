@@ -1,3 +1,4 @@
+import type { Message } from '@bufbuild/protobuf';
 import type { LedgerError } from '../domain/errors.ts';
 import type { CommandMark } from '../domain/event.ts';
 import type { JsonNode } from '../domain/json.ts';
@@ -26,6 +27,8 @@ export class RunningCall implements Call {
   ending: LedgerError | null = null;
   /** The answer was given, by the handler or in its place. */
   answered = false;
+  /** Its one request, once that was read. */
+  request: Message | null = null;
   parsed: Map<string, JsonNode> | null = null;
   /** Whether its answer goes into its caller's access history, where it names something. */
   isRecorded = true;

@@ -8,7 +8,7 @@ import type { AccessRecord } from './access-record.ts';
 export type AccessEntry = AccessRecord | Promise<readonly AccessRecord[]>;
 
 /** Keeps access records. Never rejects; a promise is for the answer to wait for, and undefined says that it need not. */
-export type AccessHistory = (record: AccessRecord) => Promise<void> | undefined;
+export type AccessHistory = (entry: AccessEntry) => Promise<void> | undefined;
 
 /** How long calls are kept. */
 export const accessKeptMs = 90 * 24 * 60 * 60 * 1000;

@@ -9,40 +9,12 @@ import type { LedgerReading } from './ledger-reading.ts';
 import { firstOrganizationOf, organizationCollection } from './organization-record.ts';
 import { subscriptionsIn } from './subscription-record.ts';
 
-/** Says which ledger a call names, once it is known how the call ended. */
-export type Naming<Request> = (request: Request, call: Call, refused: boolean) => Promise<void> | undefined;
-
-type Handler = (request: never, call: Call) => Promise<object>;
-
 /**
- * The same functions, of which some name a ledger for the caller's access history, refused calls too (decisions.md, section 5: audit). A
- * `ledger_id` in a request is noted by the door already.
+ * Says which ledger a call names, once it is known how the call ended: for its caller's access history, refused calls too (decisions.md,
+ * section 5: audit). Of a request that was refused unread it gets what could be read; other fields are empty. A promise: when
+ * it is said; it never rejects.
  */
-export function naming<H extends Readonly<Record<string, Handler>>>(
-  handlers: H,
-  names: { readonly [M in keyof H]?: Naming<Parameters<H[M]>[0]> },
-): H {
-  const named = Object.entries(handlers).map(([method, handler]): [string, Handler] => {
-    const name: Naming<never> | undefined = names[method];
-    return [method, name === undefined ? handler : namingHandler(handler, name)];
-  });
-  return Object.fromEntries(named) as H;
-}
-
-function namingHandler(handler: Handler, name: Naming<never>): Handler {
-  return async (request, call) => {
-    let answer: object;
-    try {
-      answer = await handler(request, call);
-    } catch (error) {
-      await name(request, call, true);
-      throw error;
-    }
-    const noted = name(request, call, false);
-    if (noted !== undefined) await noted;
-    return answer;
-  };
-}
+export type Naming<Request> = (request: Request, call: Call, refused: boolean) => Promise<void> | undefined;
 
 /** The ARL of an entity's actor, which has the same id whether it was opened or not. */
 export function nameRootLedger(call: Call, actorId: string): undefined {

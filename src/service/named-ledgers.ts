@@ -3,8 +3,8 @@ import { callerOf } from './call-caller.ts';
 import { type LedgerNaming, nameRootLedger } from './ledger-naming.ts';
 
 /**
- * Which methods name a ledger otherwise than by a `ledger_id` of their request (decisions.md, section 5: audit). Those that open one name it
- * when they do (ledger-opening.ts), AppendEvents names those of its events (append-stream.ts).
+ * Which methods name a ledger otherwise than by a `ledger_id` of their request, which is noted for all alike (decisions.md, section 5: audit).
+ * Those that open one name it when they do (ledger-opening.ts), AppendEvents names those of its events (append-stream.ts).
  */
 
 export function masterNames(naming: LedgerNaming) {

@@ -15,6 +15,7 @@ import type { TlsKeys } from '../../src/rpc/http-server.ts';
 import type { ListeningDoor } from '../../src/rpc/listening.ts';
 import { createPipeline, type Pipeline } from '../../src/rpc/pipeline.ts';
 import { apiServices } from '../../src/rpc/routes.ts';
+import type { AccessEntry } from '../../src/service/access-history.ts';
 import type { AccessRecord } from '../../src/service/access-record.ts';
 import type { Call } from '../../src/service/call.ts';
 import type { Credentials, EntityRequest } from '../../src/service/credentials.ts';
@@ -104,7 +105,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const now = options.now ?? Date.now;
   const monotonicMs = () => performance.now();
   const log = createLog('info', { write: (line) => void lines.push(line) });
-  const history = async (record: AccessRecord) => void accesses.push(record);
+  const history = async (entry: AccessEntry) => void accesses.push(...[await entry].flat());
   const answers = createAnswerLog({ log, metrics, history, monotonicMs, now });
   const pipeline = createPipeline({
     credentials,
@@ -150,7 +151,7 @@ function fakeApi(handlers: FakeHandlers): Implementation[] {
       unused.delete(name);
       return [method.localName, (handlers[name] ?? notGiven) as unknown as AnyHandler];
     });
-    return { service, handlers: new Map(entries) };
+    return { service, handlers: new Map(entries), names: new Map() };
   });
   if (unused.size > 0) throw new Error(`No such methods: ${[...unused].join(', ')}`);
   return api;

@@ -1,3 +1,4 @@
+import { create, type Message } from '@bufbuild/protobuf';
 import { describe, expect, test } from 'vitest';
 import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
 import { createLog } from '../../src/log.ts';
@@ -7,8 +8,9 @@ import { endpointsOf } from '../../src/rpc/endpoint.ts';
 import type { Exchange } from '../../src/rpc/exchange.ts';
 import { apiServices } from '../../src/rpc/routes.ts';
 import { RunningCall } from '../../src/rpc/running-call.ts';
+import type { AccessEntry } from '../../src/service/access-history.ts';
 import type { AccessRecord } from '../../src/service/access-record.ts';
-import type { Caller } from '../../src/service/call.ts';
+import type { Call, Caller } from '../../src/service/call.ts';
 
 const ledgerId = '0199dddd-0000-7000-8000-000000000001';
 const otherLedgerId = '0199dddd-0000-7000-8000-000000000002';
@@ -24,36 +26,46 @@ const caller: Caller = {
 const entity: Caller = { ...caller, via: 'entity_header', apiKeyId: null, actorType: 'device', mustSign: true };
 
 const handler = async () => ({});
+/** Every master stands in one ledger, which is looked up where the call was refused. */
+const byUuid = (request: Message, call: Call, refused: boolean): Promise<void> | undefined => {
+  if (!('uuid' in request) || request.uuid !== masterId) return undefined;
+  if (refused) return Promise.resolve().then(() => call.named(ledgerId));
+  call.named(ledgerId);
+  return undefined;
+};
 const endpoints = endpointsOf(
   apiServices.map((service) => ({
     service,
     handlers: new Map(service.methods.map((method) => [method.localName, handler])),
+    names: new Map(service.name === 'MasterService' ? [['appendEvent', byUuid]] : []),
   })),
 );
 
 /** A call of a method as it stands when it is answered, and the records that its answer leaves. */
-function answered(
+async function answered(
   method: string,
   path: string,
   over: {
     readonly caller?: Caller | null;
     readonly named?: readonly (string | null)[];
-    readonly query?: string;
+    /** Its request, once that was read. */
+    readonly request?: Readonly<Record<string, string>>;
+    /** What can be read of a request that was refused unread. */
+    readonly readable?: Readonly<Record<string, string>>;
     readonly inPlace?: boolean;
-    readonly replayed?: boolean;
     readonly recorded?: boolean;
   },
   code: ErrorCode | null,
   room?: Promise<void>,
-): { readonly records: AccessRecord[]; readonly waits: Promise<void> | undefined } {
+): Promise<{ readonly records: AccessRecord[]; readonly waits: Promise<void> | undefined; readonly late: boolean }> {
   const endpoint = endpoints.get(`/svc.v1.${method}`);
   if (endpoint === undefined) throw new Error(`No method ${method}`);
-  const records: AccessRecord[] = [];
+  const entries: AccessEntry[] = [];
   const answers = createAnswerLog({
     log: createLog('silent', { write: () => {} }),
     metrics: createMetrics(),
-    history: (record) => {
-      records.push(record);
+    history: (entry) => {
+      entries.push(entry);
       return room;
     },
     monotonicMs: () => 0,
@@ -63,29 +75,40 @@ function answered(
   const call = new RunningCall(endpoint, 'rest', 'request', 0, 10_000, 0, entropy);
   call.caller = over.caller === undefined ? caller : over.caller;
   call.answered = over.inPlace === true;
-  if (over.replayed === true) call.markReplayed();
   call.isRecorded = over.recorded ?? true;
   for (const name of over.named ?? []) call.named(name);
-  const equivalent = () => ({ verb: 'GET', path, query: over.query ?? '' });
-  const exchange = { equivalent } as unknown as Exchange;
+  const message = (fields: Readonly<Record<string, string>>) => create(endpoint.method.input, fields);
+  if (over.request !== undefined) call.request = message(over.request);
+  let read = 0;
+  const readable = () => {
+    read += 1;
+    return message(over.readable ?? {});
+  };
+  const exchange = { equivalent: () => ({ verb: 'GET', path, query: '' }), readable } as unknown as Exchange;
   const waits =
     code === null
-      ? answers.succeeded(call, exchange, null)
-      : answers.failed(call, exchange, null, new LedgerError(code, 'refused'));
-  return { records, waits };
+      ? answers.succeeded(call, exchange)
+      : answers.failed(call, exchange, new LedgerError(code, 'refused'));
+  expect(read).toBe(0);
+  const records = (await Promise.all(entries)).flat();
+  return { records, waits, late: entries.some((entry) => entry instanceof Promise) };
 }
 
 const master = ['MasterService/AppendEvent', `/v1/traceledger/master/${masterId}/events`] as const;
 const ledger = ['LedgerService/ListLedgerEvents', `/v1/ledgers/${ledgerId}/events`] as const;
-const ledgersOf = ({ records }: { readonly records: readonly AccessRecord[] }) => records.map((one) => one.ledgerId);
+
+/** The ledgers of the records. */
+async function ledgersOf(...call: Parameters<typeof answered>): Promise<(string | null)[]> {
+  return (await answered(...call)).records.map((one) => one.ledgerId);
+}
 
 describe('what an answer leaves in its caller’s history', () => {
-  test('one record for each ledger named, and its answer waits where the history says so', () => {
+  test('one record for each ledger named, and its answer waits where the history says so', async () => {
     const room = Promise.resolve();
-    const both = answered(...master, { named: [ledgerId, otherLedgerId, ledgerId] }, null, room);
-    expect(ledgersOf(both)).toEqual([ledgerId, otherLedgerId]);
+    const both = await answered(...master, { named: [ledgerId, otherLedgerId, ledgerId] }, null, room);
+    expect(both.records.map((one) => one.ledgerId)).toEqual([ledgerId, otherLedgerId]);
     expect(both.waits).toBe(room);
-    const { records, waits } = answered(...master, { named: [null] }, 'not_found');
+    const { records, waits } = await answered(...master, { named: [null] }, 'not_found');
     expect(waits).toBeUndefined();
     expect(records).toEqual([
       {
@@ -101,41 +124,50 @@ describe('what an answer leaves in its caller’s history', () => {
     ]);
   });
 
-  test('nothing without a caller, and nothing of a call that named nothing', () => {
-    expect(answered(...ledger, { caller: null, named: [ledgerId] }, 'unauthenticated').records).toEqual([]);
-    expect(answered('DeveloperService/GetDeveloper', '/v1/developer/me', {}, null).records).toEqual([]);
-    expect(answered('LedgerService/ListLedgers', '/v1/ledgers', {}, 'invalid_argument').records).toEqual([]);
-    expect(answered('WebhookService/DeleteWebhook', `/v1/webhooks/${masterId}`, {}, 'not_found').records).toEqual([]);
+  test('nothing without a caller, and nothing of a call that named nothing', async () => {
+    expect(await ledgersOf(...ledger, { caller: null, readable: { ledgerId } }, 'unauthenticated')).toEqual([]);
+    for (const [method, path, code] of [
+      ['DeveloperService/GetDeveloper', '/v1/developer/me', null],
+      ['LedgerService/ListLedgers', '/v1/ledgers', 'invalid_argument'],
+      ['WebhookService/DeleteWebhook', `/v1/webhooks/${masterId}`, 'not_found'],
+    ] as const) {
+      const { records, late } = await answered(method, path, {}, code);
+      expect([records, late]).toEqual([[], false]);
+    }
   });
 
-  test('an answer given in place of a slow handler counts, and not the handler’s own that comes too late', () => {
-    const inPlace = answered(...master, { inPlace: true }, 'outcome_unknown');
-    expect(inPlace.records).toMatchObject([{ responseStatus: 504, ledgerId: null }]);
-    expect(answered(...master, { inPlace: true, named: [ledgerId] }, null).records).toEqual([]);
+  test('what a request names is known at once, or looked up behind the answer', async () => {
+    const carriedOut = await answered(...master, { request: { uuid: masterId } }, null);
+    expect([carriedOut.records[0]?.ledgerId, carriedOut.late]).toEqual([ledgerId, false]);
+    const refused = await answered(...master, { request: { uuid: masterId } }, 'not_found');
+    expect([refused.records[0]?.ledgerId, refused.late]).toEqual([ledgerId, true]);
+    const elsewhere = await answered(...ledger, { request: { ledgerId } }, 'not_found');
+    expect([elsewhere.records[0]?.ledgerId, elsewhere.late]).toEqual([ledgerId, false]);
+    expect(await ledgersOf(...ledger, { request: { ledgerId: 'x' } }, 'invalid_argument')).toEqual([]);
   });
 
-  test('what was refused unread is told by its path and query', () => {
-    expect(ledgersOf(answered(...ledger, {}, 'invalid_argument'))).toEqual([ledgerId]);
-    const list = ['MasterService/ListMasters', '/v1/traceledger/master'] as const;
-    expect(ledgersOf(answered(...list, { query: `?a=b&ledger_id=${ledgerId}` }, 'invalid_argument'))).toEqual([
-      ledgerId,
-    ]);
-    expect(ledgersOf(answered(...list, { query: '?ledger_id=..' }, 'invalid_argument'))).toEqual([]);
-    expect(ledgersOf(answered(...list, {}, 'invalid_argument'))).toEqual([]);
-    expect(ledgersOf(answered(...master, {}, 'payload_too_large'))).toEqual([null]);
-    expect(ledgersOf(answered(master[0], '/v1/traceledger/master/none/events', {}, 'invalid_json'))).toEqual([]);
-    expect(ledgersOf(answered('MasterService/CreateMaster', '/v1/traceledger/master', {}, 'invalid_json'))).toEqual([]);
+  test('an answer given in place of a slow handler counts, and not the handler’s own that comes too late', async () => {
+    const request = { uuid: masterId };
+    const { records } = await answered(...master, { inPlace: true, request }, 'outcome_unknown');
+    expect(records).toMatchObject([{ responseStatus: 504, ledgerId }]);
+    expect(await ledgersOf(...master, { inPlace: true, request }, null)).toEqual([]);
   });
 
-  test('a call beyond its rate leaves its record like any other, unless it was one of a flood', () => {
-    expect(ledgersOf(answered(...ledger, {}, 'rate_limited'))).toEqual([ledgerId]);
-    expect(answered(...ledger, { recorded: false }, 'rate_limited').records).toEqual([]);
+  test('what was refused unread is told by what can be read of it, behind the answer', async () => {
+    const limited = await answered(...ledger, { readable: { ledgerId } }, 'invalid_argument');
+    expect([limited.records[0]?.ledgerId, limited.late, limited.waits]).toEqual([ledgerId, true, undefined]);
+    const create = ['MasterService/CreateMaster', '/v1/traceledger/master'] as const;
+    expect(await ledgersOf(...create, { readable: { ledgerId } }, 'invalid_json')).toEqual([ledgerId]);
+    expect(await ledgersOf(...create, { readable: { ledgerId: '..' } }, 'invalid_json')).toEqual([]);
+    expect(await ledgersOf(...create, {}, 'invalid_json')).toEqual([]);
+    expect(await ledgersOf(...master, { readable: { uuid: masterId } }, 'payload_too_large')).toEqual([ledgerId]);
+    expect(await ledgersOf(...master, { readable: { uuid: 'none' } }, 'invalid_json')).toEqual([]);
   });
 
-  test('a stored answer that is given again leaves its own record', () => {
-    const enrich = ['OrganizationService/EnrichOrganization', `/v1/organizations/${masterId}/enrich`] as const;
-    expect(ledgersOf(answered(...enrich, { replayed: true }, null))).toEqual([null]);
-    expect(ledgersOf(answered(...enrich, {}, 'idempotency_key_reused'))).toEqual([null]);
+  test('a call beyond its rate leaves its record like any other, unless it was one of a flood', async () => {
+    expect(await ledgersOf(...ledger, { readable: { ledgerId } }, 'rate_limited')).toEqual([ledgerId]);
+    const flood = await answered(...ledger, { recorded: false, readable: { ledgerId } }, 'rate_limited');
+    expect([flood.records, flood.late]).toEqual([[], false]);
   });
 });
 
@@ -150,14 +182,25 @@ describe('an entity that must sign', () => {
     ['master_closed', true],
     ['idempotency_key_reused', true],
     ['outcome_unknown', true],
-  ])('refused a signed call with %s: in its history %s', (code, isKept) => {
-    expect(answered(...master, { caller: entity, named: [ledgerId] }, code).records).toHaveLength(isKept ? 1 : 0);
+  ])('refused a signed call with %s: in its history %s', async (code, isKept) => {
+    const request = { uuid: masterId };
+    expect(await ledgersOf(...master, { caller: entity, request }, code)).toHaveLength(isKept ? 1 : 0);
+    expect(await ledgersOf(...master, { caller: entity, named: [ledgerId] }, code)).toHaveLength(isKept ? 1 : 0);
   });
 
-  test('whose request was verified as a whole has every refusal in it but that of the signature', () => {
-    expect(answered(...ledger, { caller: entity, named: [ledgerId] }, 'not_found').records).toHaveLength(1);
-    expect(answered(...ledger, { caller: entity, named: [ledgerId] }, 'invalid_signature').records).toEqual([]);
-    // Nothing was verified yet.
-    expect(answered(...ledger, { caller: entity }, 'payload_too_large').records).toEqual([]);
+  test('whose request was verified as a whole has every refusal in it but that of the signature', async () => {
+    const request = { ledgerId };
+    expect(await ledgersOf(...ledger, { caller: entity, request }, 'not_found')).toEqual([ledgerId]);
+    expect(await ledgersOf(...ledger, { caller: entity, request }, 'invalid_signature')).toEqual([]);
+  });
+
+  test('has nothing in it of what was refused before anything was verified', async () => {
+    for (const code of ['payload_too_large', 'invalid_argument', 'rate_limited', 'unavailable'] as const) {
+      const byLedger = await answered(...ledger, { caller: entity, readable: { ledgerId } }, code);
+      const byMaster = await answered(...master, { caller: entity, readable: { uuid: masterId } }, code);
+      for (const { records, late } of [byLedger, byMaster]) expect([records, late]).toEqual([[], false]);
+    }
+    const inPlace = { caller: entity, inPlace: true, request: { uuid: masterId } };
+    expect(await ledgersOf(...master, inPlace, 'outcome_unknown')).toEqual([]);
   });
 });
