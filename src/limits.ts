@@ -1,3 +1,5 @@
+import { commandTimeoutMs } from './actors/bounds.ts';
+
 /** Every bound of the doors, with its unit in its name and the reason beside it. Bounds of actors and stores stand with those. */
 export const limits = Object.freeze({
   /** decisions.md, section 3: the largest request body, of REST, and of a message of gRPC and Connect, unpacked. */
@@ -8,7 +10,7 @@ export const limits = Object.freeze({
   grpcSendMaxBytes: 8 * 1024 * 1024,
 
   /** How long a unary call may take where its caller names no shorter time (architecture.md). */
-  callTimeoutMs: 10_000,
+  callTimeoutMs: commandTimeoutMs,
   /** A sandbox run waits for its turn and for webhook deliveries; nothing sound streams longer than this through HTTP. */
   serverStreamTimeoutMs: 10 * 60_000,
   /** How much later than its deadline a handler may answer, before the door answers for it. */

@@ -40,6 +40,9 @@ export const keysReadAgeMaxMs = 500;
 /** How often a busy ledger looks for commands whose time is up: what their answer may be late by. */
 export const deadlineCheckMs = 50;
 
+/** How long a command may take, from its call's arrival, where its caller names no shorter time (architecture.md). */
+export const commandTimeoutMs = 10_000;
+
 /** Nodes that a command is sent to before it is carried out here. */
 export const hopsMax = 2;
 

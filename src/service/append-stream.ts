@@ -1,3 +1,4 @@
+import { commandTimeoutMs } from '../actors/bounds.ts';
 import type { Outcome } from '../actors/outcome.ts';
 import { LedgerError } from '../domain/errors.ts';
 import type { CommandMark } from '../domain/event.ts';
@@ -12,8 +13,6 @@ import { appendedMessage } from './masters.ts';
 /** Events of a stream that were taken and whose outcome was not handed out yet. */
 const openEventsMax = 512;
 const openBytesMax = 8 * 1024 * 1024;
-/** How long one event of a stream may take, from its arrival. */
-const eventTimeoutMs = 10_000;
 
 /** Codes after which the same event may be sent again. */
 const retryable = new Set(['unavailable', 'overloaded', 'outcome_unknown', 'idempotency_in_progress', 'rate_limited']);
@@ -55,7 +54,7 @@ class StreamedCall implements Call {
         : { keyId: signingKeyId ?? null, signature: actorSig ?? null };
     this.deliveryChain = request.deliveryChain ?? null;
     this.now = now;
-    this.deadline = now + eventTimeoutMs;
+    this.deadline = now + commandTimeoutMs;
   }
 
   get signal(): AbortSignal {
