@@ -228,11 +228,14 @@ export class LedgerActor {
   async #write(claim: Claim, turn: Turn): Promise<Written> {
     if (this.#batch.length === 0) return 'stands';
     if (turn.entries.length === 0) return this.#ledger.confirm(claim);
+    const { outbox } = this.#parts;
     this.#sent = turn;
+    outbox?.writing(this.ledgerId, turn.entries[0]?.seq ?? 0);
     try {
       return await this.#ledger.write(claim, turn);
     } finally {
       this.#sent = null;
+      outbox?.settled(this.ledgerId);
     }
   }
 

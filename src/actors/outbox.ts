@@ -5,5 +5,9 @@ import type { LedgerEntry } from '../store/ledger-store.ts';
  * only learns where to look. What it misses by a crash it finds in the log.
  */
 export interface Outbox {
+  /** The store is asked to write from this seq on: until `settled`, none of what the log shows from there on is answered. */
+  writing(ledgerId: string, fromSeq: number): void;
+  /** That write is over, whatever came of it; where it stands, `committed` follows. */
+  settled(ledgerId: string): void;
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void;
 }

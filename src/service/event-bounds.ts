@@ -41,7 +41,7 @@ export async function seqBounds(
 }
 
 /** The first seq whose created_at satisfies a condition that holds from some seq on; headSeq + 1 if none does. */
-async function firstSeqAt(
+export async function firstSeqAt(
   store: LedgerStore,
   ledgerId: string,
   headSeq: number,
@@ -62,7 +62,7 @@ async function firstSeqAt(
 /** How far behind a damaged event one is looked for that tells its time. */
 const readableWithinEvents = 8;
 
-function timeOf(entry: StoredEntry): { readonly seq: number; readonly createdAt: string } | null {
+export function timeOf(entry: StoredEntry): { readonly seq: number; readonly createdAt: string } | null {
   try {
     return { seq: entry.seq, createdAt: parseRow(entry.row).createdAt };
   } catch (error) {

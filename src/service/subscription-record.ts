@@ -1,4 +1,3 @@
-import { isoTime } from '../domain/time.ts';
 import type { FindPage, RecordStore } from '../store/record-store.ts';
 
 /** A webhook subscription as it is kept. Times are ISO. */
@@ -13,8 +12,8 @@ export interface SubscriptionRecord {
   readonly ledgerId: string | null;
   readonly createdAt: string;
   /**
-   * The newest seq of ledgers that were written to just before the subscription was made. Clocks of nodes differ, and an event may be
-   * dated before the subscription and answered after it, so events are taken from a moment before it on, but for these.
+   * Up to which seq events were answered before the subscription, of ledgers written to lately. Clocks of nodes differ, and an event is
+   * dated as long before its answer as its append takes, so events are taken from that long before the subscription on, but for these.
    */
   readonly seen: Readonly<Record<string, number>>;
   /** The secret, sealed for this record. */
@@ -35,14 +34,6 @@ const endedKeptMs = 30 * 24 * 60 * 60_000;
 
 /** What a subscription's secret is sealed for. */
 export const secretContext = (subscriptionId: string): string => `${kind}/${subscriptionId}/secret`;
-
-/** Clocks of nodes differ by half a second at most (decisions.md, section 4), and a commit takes a while. */
-const slackMs = 1_000;
-
-/** ISO time from which on events may be for a subscription. */
-export function takesFrom(subscription: SubscriptionRecord): string {
-  return isoTime(Date.parse(subscription.createdAt) - slackMs);
-}
 
 export interface Subscriptions {
   get(id: string): Promise<SubscriptionRecord | null>;

@@ -2,8 +2,13 @@ import type { SubscriptionRecord } from './subscription-record.ts';
 
 /** What follows the logs and sends, as the API's functions know it. None of these waits for anything, and none throws. */
 export interface WebhookWork {
-  /** The newest seq of every ledger that was written to on this node within the last two seconds. */
-  newestSeqs(): ReadonlyMap<string, number>;
+  /**
+   * The newest seq of a ledger that this node has answered, if that was as lately as an event may still be for a new subscription; null: it
+   * may have answered none.
+   */
+  newestAnswered(ledgerId: string): number | null;
+  /** Ledgers that were written to on this node as lately as that, at most `limit`, the newest ones. */
+  writtenLately(limit: number): readonly string[];
   /** From now on events of what it watches are delivered. Saying it twice is harmless. */
   subscribed(subscription: SubscriptionRecord): void;
   /** It watches nothing any more, and what waited for it is not sent. */

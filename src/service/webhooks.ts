@@ -12,6 +12,7 @@ import type {
 } from '../gen/svc/v1/webhooks_pb.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
+import { answeredBefore } from './answered-before.ts';
 import type { Call } from './call.ts';
 import { callerOf } from './call-caller.ts';
 import { deliveriesIn } from './deliveries.ts';
@@ -28,8 +29,6 @@ import type { WebhookWork } from './webhook-work.ts';
 const subscriptionsMax = 1_000;
 /** Types that one subscription may name. */
 const eventTypesMax = 100;
-/** Ledgers whose newest seq a subscription remembers; beyond it an event of the second before may be delivered too. */
-const seenMax = 500;
 
 const note = 'Store this secret now: it is not shown again.';
 
@@ -88,7 +87,7 @@ export function webhookService(
         eventTypes,
         ledgerId,
         createdAt: isoTime(call.now),
-        seen: ledgerId === null ? seenNow(work) : await headOf(ledgers, ledgerId),
+        seen: await answeredBefore(ledgers, work, actorId, ledgerId),
         sealedSecret: secrets.seal(Buffer.from(secret), secretContext(id)),
         endedAt: null,
         endedBy: null,
@@ -180,13 +179,4 @@ async function readableLedger(reading: LedgerReading, ledgerId: string, actorId:
     if (error instanceof LedgerError && error.code === 'not_found') throw notFound('ledger', 'ledger_id');
     throw error;
   }
-}
-
-async function headOf(ledgers: LedgerStore, ledgerId: string): Promise<Record<string, number>> {
-  const head = await ledgers.head(ledgerId);
-  return head === null ? {} : { [ledgerId]: head.seq };
-}
-
-function seenNow(work: WebhookWork): Record<string, number> {
-  return Object.fromEntries([...work.newestSeqs()].slice(-seenMax));
 }

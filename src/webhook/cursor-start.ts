@@ -1,7 +1,8 @@
-import { CorruptRow, parseRow } from '../domain/row.ts';
-import { type SubscriptionRecord, takesFrom } from '../service/subscription-record.ts';
+import { timeOf } from '../service/event-bounds.ts';
+import type { SubscriptionRecord } from '../service/subscription-record.ts';
 import type { LedgerStore, StoredEntry } from '../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
+import { takesFrom } from './subscription-start.ts';
 
 /** A cursor farther behind than this may be that of a subscription from long ago: the place is sought by time instead. */
 const seekBeyondEvents = 256;
@@ -59,10 +60,5 @@ async function firstSeqFrom(
 
 /** A row that cannot be read counts as not before: starting too early only costs time. */
 function isBefore(entry: StoredEntry, from: string): boolean {
-  try {
-    return parseRow(entry.row).createdAt < from;
-  } catch (error) {
-    if (error instanceof CorruptRow) return false;
-    throw error;
-  }
+  return (timeOf(entry)?.createdAt ?? from) < from;
 }

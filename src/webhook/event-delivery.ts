@@ -1,11 +1,10 @@
 import type { LedgerEvent } from '../domain/event.ts';
 import { type DeliveryRecord, deliveryIdOf } from '../service/delivery-record.ts';
-import { type SubscriptionRecord, takesFrom } from '../service/subscription-record.ts';
+import type { SubscriptionRecord } from '../service/subscription-record.ts';
 
-/** Whether an event is what a subscription asks for, its owner's access aside. */
-export function isFor(subscription: SubscriptionRecord, event: LedgerEvent): boolean {
-  if (subscription.eventTypes.length > 0 && !subscription.eventTypes.includes(event.eventType)) return false;
-  return event.createdAt >= takesFrom(subscription) && event.seq > (subscription.seen[event.ledgerId] ?? -1);
+/** Whether an event is of a type that a subscription asks for. */
+export function asksFor({ eventTypes }: SubscriptionRecord, event: LedgerEvent): boolean {
+  return eventTypes.length === 0 || eventTypes.includes(event.eventType);
 }
 
 /** The delivery of an event to a subscription, recorded at `now` (ISO). */

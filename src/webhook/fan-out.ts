@@ -3,8 +3,11 @@ import { isoTime } from '../domain/time.ts';
 import type { Deliveries } from '../service/deliveries.ts';
 import type { DeliveryRecord } from '../service/delivery-record.ts';
 import type { SubscriptionRecord } from '../service/subscription-record.ts';
-import { isFor, newDelivery } from './event-delivery.ts';
+import type { LedgerStore } from '../store/ledger-store.ts';
+import { asksFor, newDelivery } from './event-delivery.ts';
+import { type EventRange, nextCommitDates } from './event-range.ts';
 import type { Pace } from './pace.ts';
+import { type SubscriptionStart, startOf } from './subscription-start.ts';
 
 /** Deliveries in memory at most: one event may have a thousand subscriptions. */
 const deliveriesAtOnce = 4_096;
@@ -15,20 +18,13 @@ const deliveryCostMs = 0.005;
 const blockCostMs = 0.15;
 
 export interface FanOutParts {
+  readonly ledgers: LedgerStore;
   readonly deliveries: Deliveries;
   readonly pace: Pace;
   now(): number;
   mayRead(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean>;
   /** New deliveries were recorded. */
   fannedOut(deliveries: number): void;
-}
-
-/** A range of a ledger: its events that can be read, and the seqs that it covers. */
-export interface EventRange {
-  readonly ledgerId: string;
-  readonly fromSeq: number;
-  readonly throughSeq: number;
-  readonly events: readonly LedgerEvent[];
 }
 
 /** Records the deliveries of a range to those of the subscriptions whose owners may read it; answers the subscriptions that have some. */
@@ -40,13 +36,17 @@ export async function fanOut(
   const { ledgerId, throughSeq } = range;
   const createdAt = isoTime(parts.now());
   const mayRead = accessOf(parts, ledgerId);
+  const hasBegun = beginningOf(parts, range);
+  const starting = subscriptions.map((subscription) => ({ subscription, start: startOf(subscription, ledgerId) }));
   const woken = new Set<string>();
   let fromSeq = range.fromSeq;
   let count = 0;
   const bySubscription = new Map<string, DeliveryRecord[]>();
   for (const [at, event] of range.events.entries()) {
-    for (const subscription of subscriptions) {
-      if (!isFor(subscription, event)) continue;
+    for (const { subscription, start } of starting) {
+      if (!asksFor(subscription, event)) continue;
+      const begun = hasBegun(start, event);
+      if (!(typeof begun === 'boolean' ? begun : await begun)) continue;
       const allowed = mayRead(subscription.actorId, event.master?.id ?? null);
       if (!(typeof allowed === 'boolean' ? allowed : await allowed)) continue;
       const own = bySubscription.get(subscription.id);
@@ -82,6 +82,19 @@ async function record(
     const made = some.reduce((sum, [, of]) => sum + of.length, 0);
     await pace.take(some.length * blockCostMs + made * deliveryCostMs);
   }
+}
+
+/** Whether an event may have been answered after a subscription. */
+function beginningOf(
+  { ledgers }: FanOutParts,
+  range: EventRange,
+): (start: SubscriptionStart, event: LedgerEvent) => boolean | Promise<boolean> {
+  const nextCommitDate = nextCommitDates(ledgers, range);
+  return (start, event) => {
+    if (event.seq <= start.behindSeq || event.createdAt < start.from) return false;
+    if (event.createdAt >= start.newestFrom) return true;
+    return nextCommitDate(event).then((date) => date === null || date >= start.newestFrom);
+  };
 }
 
 /** Who may read, asked once a range for each actor and master. */

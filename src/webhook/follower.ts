@@ -2,7 +2,7 @@ import type { Clock } from '../actors/clock.ts';
 import type { LedgerEvent } from '../domain/event.ts';
 import { CorruptRow, parseRow } from '../domain/row.ts';
 import type { Log } from '../log.ts';
-import type { LedgerStore, StoredEntry } from '../store/ledger-store.ts';
+import type { StoredEntry } from '../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';
@@ -21,7 +21,6 @@ const retryMs = 1_000;
 const eventCostMs = 0.03;
 
 export interface FollowerParts extends Omit<FanOutParts, 'now'> {
-  readonly ledgers: LedgerStore;
   readonly cursors: Cursors;
   readonly watches: Watches;
   readonly pace: Pace;
@@ -29,6 +28,8 @@ export interface FollowerParts extends Omit<FanOutParts, 'now'> {
   readonly log: Log;
   /** Whether this node follows the ledger. */
   mine(ledgerId: string): boolean;
+  /** The first seq of the ledger that this node is writing and has not answered; null: there is none. */
+  underWayFrom(ledgerId: string): number | null;
   /** Resolves when memory holds every subscription whose making was answered before. */
   upToDate(): Promise<void>;
   /** New deliveries of the subscription may be sent. */
@@ -45,6 +46,8 @@ export class Follower {
   readonly #fanOutParts: FanOutParts;
   readonly #waiting = new Set<string>();
   readonly #running = new Set<string>();
+  /** Ledgers that have events which the log shows and nobody has answered yet. */
+  readonly #heldBack = new Set<string>();
   readonly #cursors = new Map<string, Cursor>();
   #isOpen = false;
   #stopped = false;
@@ -72,6 +75,11 @@ export class Follower {
     this.#startWaiting();
   }
 
+  /** What was being written of the ledger is answered now, or never will be. */
+  release(ledgerId: string): void {
+    if (this.#heldBack.delete(ledgerId)) this.wake(ledgerId);
+  }
+
   /** The first seq of the ledger that may lack delivery records; what stands behind it is not sent yet, so that order holds. */
   async position(ledgerId: string): Promise<number> {
     const known = this.#cursors.get(ledgerId) ?? (await this.#parts.cursors.get(ledgerId));
@@ -81,6 +89,7 @@ export class Follower {
   /** Follows a ledger no more: somebody else does. */
   forget(ledgerId: string): void {
     this.#waiting.delete(ledgerId);
+    this.#heldBack.delete(ledgerId);
     this.#cursors.delete(ledgerId);
   }
 
@@ -129,7 +138,7 @@ export class Follower {
     }
     const cursor = this.#cursors.get(ledgerId) ?? (await this.#begin(ledgerId));
     if (cursor === null) return false;
-    const entries = await ledgers.read(ledgerId, cursor.nextSeq, batchEvents);
+    const entries = this.#answered(ledgerId, await ledgers.read(ledgerId, cursor.nextSeq, batchEvents));
     const last = entries.at(-1);
     if (last === undefined) {
       this.#keep(ledgerId, cursor);
@@ -149,6 +158,17 @@ export class Follower {
     if (moved === null) this.#cursors.delete(ledgerId);
     else this.#keep(ledgerId, moved);
     return true;
+  }
+
+  /**
+   * The entries without those that are still being written: the log may show them long before they are answered, and a cursor that had
+   * passed them by then would leave whoever subscribes in between without them. Asked after the reading, so that no write begins between.
+   */
+  #answered(ledgerId: string, entries: readonly StoredEntry[]): readonly StoredEntry[] {
+    const underWayFrom = this.#parts.underWayFrom(ledgerId);
+    if (underWayFrom === null || (entries.at(-1)?.seq ?? -1) < underWayFrom) return entries;
+    this.#heldBack.add(ledgerId);
+    return entries.filter(({ seq }) => seq < underWayFrom);
   }
 
   /** Where to begin, and durably so: after a crash the same ranges begin at the same places. */

@@ -15,7 +15,7 @@ import { mayReadEvent } from './event-access.ts';
 import { EventBodies } from './event-bodies.ts';
 import { Follower } from './follower.ts';
 import type { Poster } from './http-post.ts';
-import { NewestSeqs } from './newest-seqs.ts';
+import { LedgerWrites } from './ledger-writes.ts';
 import { Pace, type PaceParts } from './pace.ts';
 import { Sender } from './sender.ts';
 import { Tide } from './tide.ts';
@@ -55,7 +55,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   readonly #sender: Sender;
   readonly #pace: Pace;
   readonly #tide: Tide;
-  readonly #newest: NewestSeqs;
+  readonly #writes: LedgerWrites;
   /** The changes of subscriptions that memory has; null: none were read. */
   #changes: string | null = null;
   #catchingUp: Promise<void> = Promise.resolve();
@@ -72,7 +72,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     this.#tide = new Tide({ clock, isBusy: () => this.#pace.isBusy });
     const riding = this.#tide.riding(records);
     const deliveries = deliveriesIn(riding);
-    this.#newest = new NewestSeqs(() => clock.now());
+    this.#writes = new LedgerWrites(() => clock.now());
     this.#watches = new Watches(ledgers, (ledgerId) => this.#follower.wake(ledgerId));
     this.#follower = new Follower({
       ledgers,
@@ -84,6 +84,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
       log,
       mine,
       mayRead,
+      underWayFrom: (ledgerId) => this.#writes.underWayFrom(ledgerId),
       upToDate: () => this.catchUp(),
       queued: (subscriptionId) => this.queued(subscriptionId),
       fannedOut: (count) => parts.meter.fannedOut(count),
@@ -159,16 +160,29 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     return this.#catchingUp;
   }
 
+  writing(ledgerId: string, fromSeq: number): void {
+    this.#writes.writing(ledgerId, fromSeq);
+  }
+
+  settled(ledgerId: string): void {
+    this.#writes.settled(ledgerId);
+    this.#follower.release(ledgerId);
+  }
+
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     this.#tide.committed();
     this.#pace.committed(entries.length);
-    this.#newest.note(ledgerId, entries.at(-1)?.seq ?? 0);
+    this.#writes.committed(ledgerId, entries.at(-1)?.seq ?? 0);
     this.#watches.learn(ledgerId, entries);
     if (this.#watches.isWatched(ledgerId)) this.#follower.wake(ledgerId);
   }
 
-  newestSeqs(): ReadonlyMap<string, number> {
-    return this.#newest.all();
+  newestAnswered(ledgerId: string): number | null {
+    return this.#writes.newestAnswered(ledgerId);
+  }
+
+  writtenLately(limit: number): readonly string[] {
+    return this.#writes.lately(limit);
   }
 
   subscribed(subscription: SubscriptionRecord): void {

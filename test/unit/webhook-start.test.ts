@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { limits } from '../../src/limits.ts';
+import type { LedgerStore } from '../../src/store/ledger-store.ts';
+import {
+  append,
+  buyer,
+  createMaster,
+  ledgerId,
+  openingFacts,
+  openLedger,
+  stranger,
+  supplier,
+  uuid,
+} from '../support/commands.ts';
+import { second, webhookOrder } from '../support/webhook-order.ts';
+import { type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
+import { rig, storeWith } from '../support/world.ts';
+
+const [wide, named, watching] = ['https://wide.example/', 'https://named.example/', 'https://watching.example/'];
+const typesTo = (world: WebhookRig, to: string) =>
+  world.posts.filter(({ url }) => url === to).map(({ event }) => event.event_type);
+const kinds = [
+  { of: 'all ledgers', to: wide, asks: {} },
+  { of: 'one ledger', to: named, asks: { ledgerId } },
+];
+
+/** An order with one event. From `hold` on its appends wait: before they are written, or written and not answered. */
+async function slowOrder(at: 'before' | 'written') {
+  const gate = Promise.withResolvers<void>();
+  let slow = false;
+  const wrap = (memory: LedgerStore) =>
+    storeWith(memory, {
+      append: async (claim, entries) => {
+        if (slow && at === 'before') await gate.promise;
+        await memory.append(claim, entries);
+        if (slow && at === 'written') await gate.promise;
+      },
+    });
+  const world = webhookRig({ rig: rig({ wrap }) });
+  await world.run(openLedger(), createMaster(), append({ eventType: 'BEFORE' }));
+  const hold = () => {
+    slow = true;
+  };
+  return { world, hold, release: () => gate.resolve() };
+}
+
+describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
+  test.each([0.3, 5, limits.callTimeoutMs / 1_000])(
+    'gets what was answered after it, dated %d s before it',
+    async (s) => {
+      const { world, hold, release } = await slowOrder('before');
+      hold();
+      const late = world.run(append({ eventType: 'LATE' }));
+      await world.clock.advance(s * second);
+      await world.subscribe(supplier, { url, ...asks });
+      release();
+      await late;
+      await world.quiet();
+      expect(typesTo(world, url)).toEqual(['LATE']);
+    },
+  );
+
+  test('gets what the log showed before it and was answered after it, though others’ cursor could have passed it', async () => {
+    const { world, hold, release } = await slowOrder('written');
+    hold();
+    const late = world.run(append({ eventType: 'LATE' }));
+    await world.quiet();
+    await world.subscribe(buyer, { url: watching });
+    await world.quiet();
+    await world.clock.advance(3 * second);
+    expect(world.posts).toEqual([]);
+    await world.subscribe(supplier, { url, ...asks });
+    release();
+    await late;
+    await world.quiet();
+    expect([typesTo(world, url), typesTo(world, watching)]).toEqual([['LATE'], ['LATE']]);
+  });
+
+  test.each([0, 0.5, 3, 11, 14])('gets nothing that was answered %d s before it', async (s) => {
+    const world = await webhookOrder();
+    await world.run(append({ eventType: 'BEFORE' }));
+    await world.clock.advance(s * second);
+    await world.subscribe(supplier, { url, ...asks });
+    await world.run(append({ eventType: 'AFTER' }));
+    await world.quiet();
+    expect(typesTo(world, url)).toEqual(['AFTER']);
+  });
+
+  test('made on a node that has not written the ledger gets its newest commit of what was before, and no more', async () => {
+    const first = await webhookOrder();
+    for (const eventType of ['ONE', 'TWO', 'THREE']) {
+      await first.run(append({ eventType }));
+      await first.clock.advance(2 * second);
+    }
+    first.kill();
+    const world = first.restarted();
+    world.webhooks.start();
+    await world.subscribe(supplier, { url, ...asks });
+    await world.run(append({ eventType: 'AFTER' }));
+    await world.quiet();
+    expect(typesTo(world, url)).toEqual(['THREE', 'AFTER']);
+  });
+});
+
+test('a write whose outcome nobody learns holds its ledger back only until it is over', async () => {
+  const world = await webhookOrder();
+  await world.subscribe(supplier, { url: wide });
+  world.webhooks.writing(ledgerId, 3);
+  await world.rig.directory().submit(append({ eventType: 'UNTOLD' }));
+  await world.subscribe(buyer, { url: watching });
+  await world.quiet();
+  expect(world.posts).toEqual([]);
+  world.webhooks.settled(ledgerId);
+  await world.quiet();
+  expect(typesTo(world, wide)).toEqual(['UNTOLD']);
+});
+
+test('of a thousand ledgers that are written to, the owner’s alone are remembered', async () => {
+  const world = await webhookOrder();
+  const facts = openingFacts('ORDER', { buyerActorId: stranger, supplierActorId: uuid(0xf0) });
+  for (let at = 0; at < 1_000; at++) {
+    await world.run(openLedger({ ledgerId: uuid(0x10_000 + at), actorId: stranger, facts }));
+  }
+  await world.subscribe(supplier, { url: wide });
+  const [record] = await world.records.find('webhook_subscription', { name: 'actor', value: supplier }, { limit: 1 });
+  expect(JSON.parse(record?.value ?? '{}')).toMatchObject({ seen: { [ledgerId]: 2 } });
+});
