@@ -9,7 +9,7 @@ import type { EventBodies } from './event-bodies.ts';
 import type { Poster, PostResult } from './http-post.ts';
 
 /** decisions.md, section 7: success is a 2xx within this. */
-const attemptTimeoutMs = 10_000;
+export const attemptTimeoutMs = 10_000;
 
 /** What an attempt came to. Nothing that a receiver or a name server said is in it but the status. */
 export interface AttemptOutcome {

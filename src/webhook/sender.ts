@@ -10,7 +10,8 @@ import { AttemptRecorder } from './attempt-recording.ts';
 import type { Pace } from './pace.ts';
 import { type Lane, SendQueue } from './send-queue.ts';
 import { passedByCursor, windowOf } from './send-window.ts';
-import { Targets, type Took } from './targets.ts';
+import type { Took } from './standings.ts';
+import { Targets } from './targets.ts';
 
 /** After a failure of the store. */
 const retryMs = 1_000;
@@ -45,7 +46,7 @@ export interface SenderParts {
 export class Sender {
   readonly #parts: SenderParts;
   readonly #queues = new Map<string, SendQueue>();
-  readonly #targets = new Targets<Lane>();
+  readonly #targets: Targets<Lane>;
   readonly #recorder: AttemptRecorder;
   readonly #underWay = new Set<Promise<void>>();
   #held = 0;
@@ -54,6 +55,11 @@ export class Sender {
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
+    this.#targets = new Targets<Lane>({
+      clock: parts.clock,
+      ownerOf: ({ queue }) => queue.subscription.actorId,
+      freed: () => this.#dispatch(),
+    });
     this.#recorder = new AttemptRecorder({
       deliveries: parts.deliveries,
       clock: parts.clock,
@@ -179,7 +185,7 @@ export class Sender {
     if (pending === undefined) {
       // Dropped while it waited for its turn.
       this.#recorder.record(lane);
-      this.#targets.done(queue.origin, lane, 'not_asked');
+      this.#targets.done(lane, 'not_asked');
       return;
     }
     lane.isSending = true;
@@ -191,7 +197,7 @@ export class Sender {
       const fields = { err: error, subscription_id: queue.subscription.id, delivery_id: pending.delivery.id };
       this.#parts.log.warn(fields, 'a delivery could not be attempted; it is tried again');
     }
-    this.#targets.done(queue.origin, lane, tookOf(outcome));
+    this.#targets.done(lane, tookOf(outcome));
     if (outcome?.verdict === 'gone') this.#track(this.#parts.gone(queue.subscription.id));
     this.#dispatch();
     lane.unrecorded.push({ pending, outcome, endedMs: this.#parts.clock.now() });

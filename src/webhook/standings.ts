@@ -1,0 +1,28 @@
+/** An answer within this is a quick one. */
+export const quickMs = 1_000;
+/** Targets that are remembered. */
+const rememberedMax = 10_000;
+
+/** How a target took an attempt: milliseconds until it answered, or that it did not, or that nothing was sent to it. */
+export type Took = number | 'no_answer' | 'not_asked';
+
+/** How a target took the last attempt: it answered quickly, or it did not. `untried`: nothing is known of it. */
+export type Standing = 'quick' | 'untried' | 'slow';
+
+/** What is remembered of targets, which are origins. The ones that were heard of longest ago are forgotten. */
+export class Standings {
+  readonly #known = new Map<string, 'quick' | 'slow'>();
+
+  of(origin: string): Standing {
+    return this.#known.get(origin) ?? 'untried';
+  }
+
+  /** What an attempt came to. */
+  note(origin: string, took: Took): void {
+    if (took === 'not_asked') return;
+    this.#known.delete(origin);
+    this.#known.set(origin, took !== 'no_answer' && took <= quickMs ? 'quick' : 'slow');
+    const [oldest] = this.#known.size > rememberedMax ? this.#known.keys() : [];
+    if (oldest !== undefined) this.#known.delete(oldest);
+  }
+}
