@@ -1,4 +1,5 @@
 import type { LedgerEvent } from '../domain/event.ts';
+import type { LedgerFacts } from '../domain/ledger-facts.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Deliveries } from '../service/deliveries.ts';
 import type { DeliveryRecord } from '../service/delivery-record.ts';
@@ -7,6 +8,7 @@ import type { LedgerStore } from '../store/ledger-store.ts';
 import { asksFor, newDelivery } from './event-delivery.ts';
 import { type EventRange, nextCommitDates } from './event-range.ts';
 import type { Pace } from './pace.ts';
+import { isWithin, type ReadSpan, readSpans } from './read-spans.ts';
 import { type SubscriptionStart, startOf } from './subscription-start.ts';
 
 /** Deliveries in memory at most: one event may have a thousand subscriptions. */
@@ -23,11 +25,15 @@ export interface FanOutParts {
   readonly pace: Pace;
   now(): number;
   mayRead(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean>;
+  facts(ledgerId: string): Promise<LedgerFacts | null>;
   /** New deliveries were recorded. */
   fannedOut(deliveries: number): void;
 }
 
-/** Records the deliveries of a range to those of the subscriptions whose owners may read it; answers the subscriptions that have some. */
+/**
+ * Records the deliveries of a range to those of the subscriptions whose owners could read it as it was written and may read it now; answers
+ * the subscriptions that have some.
+ */
 export async function fanOut(
   parts: FanOutParts,
   range: EventRange,
@@ -35,7 +41,7 @@ export async function fanOut(
 ): Promise<ReadonlySet<string>> {
   const { ledgerId, throughSeq } = range;
   const createdAt = isoTime(parts.now());
-  const mayRead = accessOf(parts, ledgerId);
+  const spansOf = await accessOf(parts, range);
   const hasBegun = beginningOf(parts, range);
   const starting = subscriptions.map((subscription) => ({ subscription, start: startOf(subscription, ledgerId) }));
   const woken = new Set<string>();
@@ -47,8 +53,8 @@ export async function fanOut(
       if (!asksFor(subscription, event)) continue;
       const begun = hasBegun(start, event);
       if (!(typeof begun === 'boolean' ? begun : await begun)) continue;
-      const allowed = mayRead(subscription.actorId, event.master?.id ?? null);
-      if (!(typeof allowed === 'boolean' ? allowed : await allowed)) continue;
+      const spans = spansOf(subscription.actorId, event.master?.id ?? null);
+      if (!isWithin(spans instanceof Promise ? await spans : spans, event)) continue;
       const own = bySubscription.get(subscription.id);
       const delivery = newDelivery(subscription, event, createdAt);
       if (own === undefined) bySubscription.set(subscription.id, [delivery]);
@@ -97,19 +103,25 @@ function beginningOf(
   };
 }
 
-/** Who may read, asked once a range for each actor and master. */
-function accessOf(
-  { mayRead }: FanOutParts,
-  ledgerId: string,
-): (actorId: string, masterId: string | null) => boolean | Promise<boolean> {
-  const known = new Map<string, boolean>();
+type Spans = readonly ReadSpan[];
+
+/** The stretches in which an actor could read; none where it may not read now. Asked once a range for each actor and master. */
+async function accessOf(
+  { ledgers, mayRead, facts }: FanOutParts,
+  { ledgerId, fromSeq, throughSeq }: EventRange,
+): Promise<(actorId: string, masterId: string | null) => Spans | Promise<Spans>> {
+  const ledger = await facts(ledgerId);
+  if (ledger === null) return () => [];
+  const readable = readSpans(ledgers, ledger, fromSeq, throughSeq);
+  const known = new Map<string, Spans>();
   return (actorId, masterId) => {
     const key = `${actorId}|${masterId ?? ''}`;
     const answer = known.get(key);
     if (answer !== undefined) return answer;
-    return mayRead(actorId, ledgerId, masterId).then((allowed) => {
-      known.set(key, allowed);
-      return allowed;
+    return mayRead(actorId, ledgerId, masterId).then(async (allowed) => {
+      const spans = allowed ? await readable(actorId, masterId) : [];
+      known.set(key, spans);
+      return spans;
     });
   };
 }

@@ -84,6 +84,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
       log,
       mine,
       mayRead,
+      facts: (ledgerId) => reading.ledgerFacts(ledgerId),
       underWayFrom: (ledgerId) => this.#writes.underWayFrom(ledgerId),
       upToDate: () => this.catchUp(),
       queued: (subscriptionId) => this.queued(subscriptionId),
