@@ -12,6 +12,7 @@ import {
   supplier,
   uuid,
 } from '../support/commands.ts';
+import { faultyLedgerStore, scriptedFaults } from '../support/store-faults.ts';
 import { second, webhookOrder } from '../support/webhook-order.ts';
 import { type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
 import { rig, storeWith } from '../support/world.ts';
@@ -74,6 +75,24 @@ describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
     await late;
     await world.quiet();
     expect([typesTo(world, url), typesTo(world, watching)]).toEqual([['LATE'], ['LATE']]);
+  });
+
+  test('gets what was written before it in a write whose outcome was unknown until after it', async () => {
+    const faults = scriptedFaults();
+    const world = webhookRig({ rig: rig({ wrap: (memory) => faultyLedgerStore(memory, faults.choose) }) });
+    await world.run(openLedger(), createMaster(), append({ eventType: 'BEFORE' }));
+    faults.fail('append', 'applied');
+    faults.fail('claim', ...Array<'lost'>(5).fill('lost'));
+    const late = world.run(append({ eventType: 'LATE' }));
+    await world.quiet();
+    await world.subscribe(buyer, { url: watching });
+    await world.quiet();
+    await world.subscribe(supplier, { url, ...asks });
+    expect(world.posts).toEqual([]);
+    await world.clock.advance(3 * second);
+    await late;
+    await world.quiet();
+    expect(typesTo(world, url)).toEqual(['LATE']);
   });
 
   test.each([0, 0.5, 3, 11, 14])('gets nothing that was answered %d s before it', async (s) => {
