@@ -13,7 +13,7 @@ import { peerServer } from './peers/peer-service.ts';
 import { type PeerSecurity, serverCredentials } from './peers/security.ts';
 import type { LeaseServer } from './placement/lease-server.ts';
 import { Leases } from './placement/leases.ts';
-import type { MemberBoard } from './placement/members.ts';
+import { type MemberBoard, memberPorts } from './placement/members.ts';
 import { Rebalancing } from './placement/rebalancing.ts';
 import type { PlacementTimings } from './placement/timings.ts';
 import type { News } from './redis/redis-news.ts';
@@ -132,12 +132,13 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
         return { ready: false, reason: 'the members of the cluster are not known yet' };
       return { ready: directory !== null };
     },
-    join(joined, webhooks, registry, internalPort) {
+    ports: () => memberPorts(rebalancing?.view.members ?? []),
+    join(joined, webhooks, registry, { http, grpc, internal }) {
       metrics.register(registry);
       directory = joined;
       joinedAt = monotonicMs();
       rebalancing = new Rebalancing({
-        self: { ...self, address: parts.addressAt(internalPort) },
+        self: { ...self, address: parts.addressAt(internal), ports: [http, grpc, internal] },
         board,
         server,
         leases,

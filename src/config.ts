@@ -36,6 +36,8 @@ export interface Config {
   /** Addresses and networks whose X-Forwarded-For counts. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: LogLevel;
+  /** Ports on loopback that no webhook goes to in development mode, beside the service's own. */
+  readonly webhookClosedPorts: readonly number[];
   readonly rateLimits: {
     /** By address, on calls without a credential that create something. */
     readonly create: BucketSize;
@@ -109,6 +111,12 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     meaning: '`fatal`, `error`, `warn`, `info` (a line a request), `debug` or `silent`.',
   },
   {
+    name: 'WEBHOOK_CLOSED_PORTS',
+    default: 'none',
+    meaning:
+      'Ports on loopback, separated by commas, that no webhook goes to in development mode; those of this service, its nodes, its Redis and Cassandra are closed without being named.',
+  },
+  {
     name: 'RATE_LIMIT_CREATE_PER_MINUTE',
     default: perMode(600),
     meaning: 'Creating calls without a credential, a minute and address. 0: no limit.',
@@ -156,6 +164,7 @@ export function readConfig(env: Environment): Config {
     corsOrigins: Object.freeze(list(env, 'CORS_ORIGINS').map(checkedOrigin)),
     trustedProxies: Object.freeze(checkedProxies(list(env, 'TRUSTED_PROXIES'))),
     logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),
+    webhookClosedPorts: Object.freeze(list(env, 'WEBHOOK_CLOSED_PORTS').map(checkedPort)),
     rateLimits: Object.freeze({
       create: bucket(env, 'RATE_LIMIT_CREATE_PER_MINUTE', limited ? 600 : 0, 60, 'RATE_LIMIT_CREATE_BURST', 300),
       call: bucket(env, 'RATE_LIMIT_CALL_PER_SECOND', limited ? 200 : 0, 1, 'RATE_LIMIT_CALL_BURST', 500),
@@ -242,6 +251,13 @@ function bucket(
   if (perSecond > 0 && held < 1)
     throw new ConfigError(`Set ${burstName} to at least 1, or ${rateName} to 0 for no limit.`);
   return Object.freeze({ perSecond, burst: held });
+}
+
+function checkedPort(port: string): number {
+  if (/^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535) return Number(port);
+  throw new ConfigError(
+    `Set WEBHOOK_CLOSED_PORTS to ports from 1 to 65535, separated by commas; ${JSON.stringify(port)} is none.`,
+  );
 }
 
 function checkedOrigin(origin: string, _at: number, all: readonly string[]): string {

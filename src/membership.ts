@@ -13,6 +13,13 @@ export interface SharedWebhooks {
   lookForDue(): void;
 }
 
+/** Ports that a node listens on. */
+export interface NodePorts {
+  readonly http: number;
+  readonly grpc: number;
+  readonly internal: number;
+}
+
 /** What makes a node one of several. cluster/ brings it; a node that stands alone has none. */
 export interface Membership {
   readonly shardCount: number;
@@ -27,8 +34,10 @@ export interface Membership {
   /** Further GET paths of the internal port; each answers JSON. */
   readonly pages: ReadonlyMap<string, () => Promise<object>>;
   readiness(): Promise<Readiness>;
-  /** The node can carry commands out: from now on it takes shards. `internalPort` is the one that is open now. */
-  join(directory: Directory, webhooks: SharedWebhooks, registry: Registry, internalPort: number): void;
+  /** Ports of the nodes that were heard of; on whatever machine they are. */
+  ports(): Iterable<number>;
+  /** The node can carry commands out: from now on it takes shards. `ports` are those that are open now. */
+  join(directory: Directory, webhooks: SharedWebhooks, registry: Registry, ports: NodePorts): void;
   /** The node stops: gives its shards away, while its doors are still open. Bounded. */
   leave(): Promise<void>;
   /** The node has stopped. */

@@ -121,8 +121,12 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     verificationQueue: () => verifying.waiting,
   });
   const monotonicMs = () => performance.now();
-  let ownPorts: ReadonlySet<number> = new Set();
-  const targets = { production, ownPorts: () => ownPorts };
+  let listening: readonly number[] = [];
+  const closed = [...config.webhookClosedPorts, ...(parts.backendPorts ?? [])];
+  const targets = {
+    production,
+    ownPorts: () => new Set([...listening, ...closed, ...(membership?.ports() ?? [])]),
+  };
   const webhooks = openWebhooks({
     ledgers,
     records,
@@ -235,8 +239,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     pages,
   };
   http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));
-  ownPorts = new Set([http.port, grpc.port, ops.port, ...(parts.backendPorts ?? [])]);
-  membership?.join(directory, webhooks, metrics.registry, ops.port);
+  listening = [http.port, grpc.port, ops.port];
+  membership?.join(directory, webhooks, metrics.registry, { http: http.port, grpc: grpc.port, internal: ops.port });
   webhooks.start();
 
   const sweep = setInterval(() => {

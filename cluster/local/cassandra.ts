@@ -33,6 +33,8 @@ export interface LocalCassandraNode {
 export interface LocalCassandra extends AsyncDisposable {
   /** `host:port` of every node. */
   readonly contactPoints: readonly string[];
+  /** Where its nodes talk to each other. */
+  readonly storagePort: number;
   readonly localDataCenter: string;
   readonly nodes: readonly LocalCassandraNode[];
   readonly startupMs: number;
@@ -68,6 +70,7 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
   }
   return {
     contactPoints: addresses.map((address) => `${address}:${port}`),
+    storagePort,
     localDataCenter: 'datacenter1',
     nodes,
     startupMs: Math.round(performance.now() - began),

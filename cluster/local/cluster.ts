@@ -28,6 +28,8 @@ export interface LocalClusterOptions {
     readonly redisUrl: string;
     readonly contactPoints: readonly string[];
     readonly allow: readonly string[];
+    /** What they listen on beside that. */
+    readonly ports?: readonly number[];
   };
   readonly keyspace?: string;
   /** Is told what is being done, a sentence each. */
@@ -56,11 +58,14 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   // First, so that a port in use is told at once.
   const front = running.use(await opened(startBalancer({ host, port, grpcPort })));
   const backends = options.backends ?? (await ownBackends(options, running));
+  const given = options.env.WEBHOOK_CLOSED_PORTS;
+  const closedPorts = [...(given ? [given] : []), front.port, front.grpcPort, ...(backends.ports ?? [])];
   const env: Environment = {
     ...options.env,
     REDIS_URL: backends.redisUrl,
     CASSANDRA_CONTACT_POINTS: backends.contactPoints.join(','),
     CASSANDRA_ALLOW: backends.allow.join(','),
+    WEBHOOK_CLOSED_PORTS: closedPorts.join(','),
     CASSANDRA_KEYSPACE: options.keyspace ?? 'ledger_trust',
     ...sharedKeys(join(dir, 'keys')),
   };
@@ -110,5 +115,5 @@ async function ownBackends(
   const cassandra: LocalCassandra = running.use(
     await startCassandra({ dir: join(dir, 'cassandra'), nodes: cassandraNodes, ...within }),
   );
-  return { redisUrl: redis.url, contactPoints: cassandra.contactPoints, allow: [] };
+  return { redisUrl: redis.url, contactPoints: cassandra.contactPoints, allow: [], ports: [cassandra.storagePort] };
 }

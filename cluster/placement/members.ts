@@ -5,6 +5,8 @@ export interface Announcement {
   readonly id: NodeId;
   /** host:port of its internal port, for other nodes. */
   readonly address: string;
+  /** All ports that it listens on. An older version does not tell. */
+  readonly ports?: readonly number[];
   /** ISO time. */
   readonly startedAt: string;
   /** Of the store that it works on. */
@@ -33,4 +35,12 @@ export interface MemberBoard {
 
 export function isLeaving(member: Member): boolean {
   return member.draining || member.order === 'draining';
+}
+
+/** The ports of nodes: those that they tell, and the one at which others reach them. */
+export function memberPorts(members: readonly Member[]): number[] {
+  return members.flatMap(({ address, ports = [] }) => {
+    const reached = /:(\d+)$/.exec(address)?.[1];
+    return reached === undefined ? ports : [...ports, Number(reached)];
+  });
 }

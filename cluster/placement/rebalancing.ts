@@ -15,7 +15,7 @@ export interface PlacementMeter {
 }
 
 export interface RebalancingParts {
-  readonly self: Pick<Announcement, 'id' | 'address' | 'startedAt'>;
+  readonly self: Pick<Announcement, 'id' | 'address' | 'ports' | 'startedAt'>;
   readonly board: MemberBoard;
   readonly server: LeaseServer;
   readonly leases: Leases;

@@ -35,9 +35,16 @@ export function redisMembers(redis: Redis, placement: string): MemberBoard {
 /** null for what no version of a node announces. */
 function announcementOf(text: string): Announcement | null {
   try {
-    const { id, address, startedAt, draining, shardCount } = JSON.parse(text) as Partial<Announcement>;
+    const { id, address, ports, startedAt, draining, shardCount } = JSON.parse(text) as Partial<Announcement>;
     if (typeof id !== 'string' || typeof address !== 'string' || typeof startedAt !== 'string') return null;
-    return { id, address, startedAt, draining: draining === true, shardCount: Number(shardCount) };
+    return {
+      id,
+      address,
+      ...(Array.isArray(ports) ? { ports: ports.map(Number) } : {}),
+      startedAt,
+      draining: draining === true,
+      shardCount: Number(shardCount),
+    };
   } catch {
     return null;
   }

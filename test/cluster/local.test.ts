@@ -69,6 +69,17 @@ describeOn('a cluster on this machine', 'Cassandra with Redis', both, (at) => {
       expect(two.seq).toBe(one.seq + 1);
       expect(await order.verified(third)).toEqual({ events: two.seq + 1, signatures: 3 });
 
+      const seen = async () => (await fetch(`${first.internalBase}/cluster`)).json() as Promise<{ members: unknown[] }>;
+      await expect.poll(async () => (await seen()).members, { timeout: 10_000 }).toHaveLength(3);
+      const hooks = order.at(first, 'rest');
+      const addresses = [cluster.base, `http://${cluster.grpcAddress}`, at.redis.url];
+      const closed = [
+        ...cluster.nodes.flatMap(({ at }) => [at.internalPort, at.port, at.grpcPort]),
+        ...addresses.map((address) => Number(new URL(address).port)),
+      ];
+      for (const port of closed)
+        await expect(hooks.createWebhook({ url: `http://127.0.0.1:${port}/` })).rejects.toThrow('not this service');
+
       await second.process.kill();
       for (let n = 3; n < 9; n += 1) {
         const transport = n % 2 === 0 ? 'rest' : 'grpc';

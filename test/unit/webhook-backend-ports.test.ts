@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { backendPorts } from '../../cluster/backend-ports.ts';
+import { memberPorts } from '../../cluster/placement/members.ts';
+import { readConfig } from '../../src/config.ts';
 import { mayConnect } from '../../src/service/webhook-target.ts';
 import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
 
@@ -16,4 +18,21 @@ test.each([
   const policy = { production: false, ownPorts: () => found };
   for (const port of ports) expect(mayConnect(policy, 'http:', '127.0.0.1', port)).toBe(false);
   expect(mayConnect(policy, 'http:', '127.0.0.1', 33_333)).toBe(true);
+});
+
+test('the ports of other nodes are those that they tell, and the one at which they are reached', () => {
+  const node = { startedAt: '', shardCount: 4, draining: false, order: null };
+  const members = [
+    { ...node, id: 'a', address: '127.0.0.1:33001', ports: [33_002, 33_003, 33_001] },
+    { ...node, id: 'b', address: '[::1]:33004' },
+    { ...node, id: 'c', address: 'node-c' },
+  ];
+  expect(new Set(memberPorts(members))).toEqual(new Set([33_001, 33_002, 33_003, 33_004]));
+});
+
+test('further ports are closed by name', () => {
+  expect(readConfig({}).webhookClosedPorts).toEqual([]);
+  expect(readConfig({ WEBHOOK_CLOSED_PORTS: ' 5432, 7010,' }).webhookClosedPorts).toEqual([5_432, 7_010]);
+  for (const wrong of ['0', '65536', '-1', '80;81', 'postgres', '1e3', '0x50'])
+    expect(() => readConfig({ WEBHOOK_CLOSED_PORTS: wrong })).toThrow(/^Set WEBHOOK_CLOSED_PORTS to ports/);
 });

@@ -6,7 +6,11 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { backendPorts } from '../../cluster/backend-ports.ts';
+import { memberPorts } from '../../cluster/placement/members.ts';
+import { readConfig } from '../../src/config.ts';
 import type { TargetPolicy } from '../../src/service/webhook-target.ts';
+import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
 import { systemClock } from '../../src/system.ts';
 import { createPoster, type PostResult } from '../../src/webhook/http-post.ts';
 import { dnsLookup, type NameLookup } from '../../src/webhook/name-lookup.ts';
@@ -20,7 +24,7 @@ afterAll(() => {
 });
 
 /** A listener on every address of this machine that counts the connections it gets. */
-async function countingListener(host = '::'): Promise<{ port: number; connections: () => number }> {
+async function countingListener(host = '::', at = 0): Promise<{ port: number; connections: () => number }> {
   let count = 0;
   const sockets = new Set<Socket>();
   const server: Server = createTcpServer((socket) => {
@@ -28,7 +32,7 @@ async function countingListener(host = '::'): Promise<{ port: number; connection
     sockets.add(socket);
     socket.on('error', () => {}).end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
   });
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(at, host, resolve));
   servers.push({ close: () => server.close() });
   return { port: (server.address() as AddressInfo).port, connections: () => count };
 }
@@ -161,15 +165,67 @@ describe('targets that are refused at connection', () => {
     },
   );
 
+  /** In development mode, at every name that this machine has for itself. */
+  async function expectClosed(port: number, policy: TargetPolicy): Promise<void> {
+    const { post } = posterFor(policy, async () => ['127.0.0.1', '::1']);
+    for (const host of ['127.0.0.1', 'localhost', 'localhost.', '127.1', '2130706433', '[::1]', 'hooks.example'])
+      for (const scheme of ['http', 'https']) expect(await post(`${scheme}://${host}:${port}/`)).toEqual(refused);
+  }
+
   test.each([6379, 6380, 16_379, 26_379, 7000, 7001, 7199, 9042, 9142])(
-    'port %i, where Redis or Cassandra stands: no connection, whether something listens or not',
+    'port %i, where Redis or Cassandra stands if nobody moved it',
     async (port) => {
-      // Nothing is opened there: it may be another program's. A connection that was tried would have been `not_reached`, or answered.
-      const { post } = posterFor(development);
-      for (const host of ['127.0.0.1', 'localhost', '127.1', '[::1]'])
-        for (const scheme of ['http', 'https']) expect(await post(`${scheme}://${host}:${port}/`)).toEqual(refused);
+      // Where another program has the port its connections cannot be counted; one that was tried would have been answered otherwise.
+      const listener = await countingListener('::', port).catch(() => null);
+      await expectClosed(port, development);
+      expect(listener?.connections() ?? 0).toBe(0);
     },
   );
+
+  const nowhere = { REDIS_URL: 'redis://redis', CASSANDRA_CONTACT_POINTS: 'cassandra' };
+  const closedPorts = (port: number) => ({ WEBHOOK_CLOSED_PORTS: `4444, ${port}` });
+
+  test.each([
+    ['Redis', (port: number) => ({ REDIS_URL: `redis://127.0.0.1:${port}` })],
+    ['Redis with TLS', (port: number) => ({ REDIS_URL: `rediss://user:secret@127.0.0.1:${port}/2` })],
+    ['the bus of a Redis cluster', closedPorts],
+    ['Sentinel', closedPorts],
+    ['Cassandra between its nodes', closedPorts],
+    ['Cassandra between its nodes with TLS', closedPorts],
+    ['JMX of Cassandra', closedPorts],
+    ['Cassandra', (port: number) => ({ CASSANDRA_CONTACT_POINTS: `localhost:${port}` })],
+    [
+      'Cassandra on several addresses',
+      (port: number) => ({ CASSANDRA_CONTACT_POINTS: `127.0.0.2:${port},[::1]:${port}` }),
+    ],
+  ])('%s, moved to another port that the settings name', async (_name, settings) => {
+    const listener = await countingListener();
+    const env = { ...nowhere, ...settings(listener.port) };
+    const { webhookClosedPorts } = readConfig(env);
+    const found = backendPorts({ redisUrl: env.REDIS_URL, cassandra: cassandraSettings(env) });
+    const ownPorts = new Set([...webhookClosedPorts, ...found]);
+    await expectClosed(listener.port, { production: false, ownPorts: () => ownPorts });
+    expect(listener.connections()).toBe(0);
+  });
+
+  test.each([
+    ['the internal port', (port: number) => ({ address: `127.0.0.1:${port}` })],
+    ['the internal port at an IPv6 address', (port: number) => ({ address: `[::1]:${port}` })],
+    ['the public ports', (port: number) => ({ address: 'node-2:9100', ports: [8080, port, 9100] })],
+  ])('%s of another node', async (_name, told) => {
+    const listener = await countingListener();
+    const node = { id: 'node-2', startedAt: '', shardCount: 4, draining: false, order: null };
+    const ownPorts = () => new Set(memberPorts([{ ...node, ...told(listener.port) }]));
+    await expectClosed(listener.port, { production: false, ownPorts });
+    expect(listener.connections()).toBe(0);
+  });
+
+  test('a port that nobody names is open: the listeners above would have counted', async () => {
+    const listener = await countingListener();
+    const { post } = posterFor(development);
+    expect(await post(`http://localhost:${listener.port}/`)).toMatchObject({ kind: 'answered' });
+    expect(listener.connections()).toBe(1);
+  });
 
   test('of a name’s several addresses only those that are allowed are tried', async () => {
     const listener = await countingListener('127.0.0.1');
