@@ -4,18 +4,20 @@ import { clusterConfigTable } from '../cluster/config-table.ts';
 import { type ConfigVariable, configTable } from '../src/config.ts';
 import { openApiDocument } from '../src/rpc/openapi.ts';
 import { type ApiDocument, apiPage } from './api-page.ts';
+import { webhookLimitsTable } from './webhook-limits.ts';
 
 /** Writes what the documentation repeats from the code into it: `node docs/make.ts`. A test fails where it was not run. */
-const tables: ReadonlyMap<string, readonly ConfigVariable[]> = new Map([
-  ['configuration table', configTable],
-  ['cluster configuration table', clusterConfigTable],
+const tables: ReadonlyMap<string, string> = new Map([
+  ['configuration table', tableOf(configTable)],
+  ['cluster configuration table', tableOf(clusterConfigTable)],
+  ['webhook limits table', webhookLimitsTable()],
 ]);
 
-/** The page with every table of variables as the code has it: each stands from its mark to the next heading. */
-export function withConfigTables(page: string): string {
+/** The page with every table that is the code's as the code has it: each stands from its mark to the next heading. */
+export function withTables(page: string): string {
   return page.replace(/<!-- ([a-z ]+ table) -->[\s\S]*?(?=\n## |$)/g, (text, name: string) => {
-    const variables = tables.get(name);
-    return variables === undefined ? text : `<!-- ${name} -->\n\n${tableOf(variables)}\n`;
+    const table = tables.get(name);
+    return table === undefined ? text : `<!-- ${name} -->\n\n${table}\n`;
   });
 }
 
@@ -31,6 +33,6 @@ export function apiText(): string {
 
 if (import.meta.main) {
   const operations = join(import.meta.dirname, 'operations.md');
-  writeFileSync(operations, withConfigTables(readFileSync(operations, 'utf8')));
+  writeFileSync(operations, withTables(readFileSync(operations, 'utf8')));
   writeFileSync(join(import.meta.dirname, 'api.md'), apiText());
 }

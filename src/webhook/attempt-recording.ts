@@ -11,7 +11,7 @@ import type { AttemptMade, Lane, SendQueue } from './send-queue.ts';
  * Attempts of a lane that were answered well are recorded together, so many or after so long, or when the lane has nothing more to send. As
  * many again may be on their way to the store: what a crash may repeat.
  */
-const recordedTogetherMax = 16;
+export const recordedTogetherMax = 16;
 const recordedWithinMs = 50;
 /** How often a record is written again before its delivery is left to be sent again, and the pause before it is. */
 const triesMax = 5;

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 
 /** An answer's body is read up to here, so that its connection can be used again; beyond it the connection is closed. */
-const answerMaxBytes = 64 * 1024;
+export const answerMaxBytes = 64 * 1024;
 
 /**
  * Sends a request and answers its status once the answer's body was read and thrown away. The status decides: a body that is too long,

@@ -19,7 +19,7 @@ export interface Poster extends AsyncDisposable {
   post(post: Post): Promise<PostResult>;
 }
 
-const answerHeadersMaxBytes = 16 * 1024;
+export const answerHeadersMaxBytes = 16 * 1024;
 /** Servers commonly close idle connections after five seconds. */
 const idleMs = 4_000;
 const idleMaxMs = 30_000;

@@ -29,7 +29,7 @@ export interface ReceiverConnectParts {
 /** Longer than any attempt: an attempt that is given up must not leave a socket half open for ever. */
 const connectTimeoutMs = 10_000;
 /** Addresses of one name that are tried. */
-const addressesMax = 4;
+export const addressesMax = 4;
 
 /**
  * How undici connects to receivers. The name is looked up here, and the socket goes to the very address that was checked, so no second

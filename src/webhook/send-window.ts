@@ -2,11 +2,11 @@ import { isNew } from '../service/delivery-record.ts';
 import type { PendingDelivery } from '../service/due-deliveries.ts';
 
 /** Deliveries of one subscription in memory: where its target answers quickly, and where it does not (yet). */
-const windowQuick = 128;
-const windowSlow = 32;
+export const windowQuick = 128;
+export const windowSlow = 32;
 /** Beyond this many in memory in all, a subscription has no more than this. */
-const heldMax = 16_384;
-const windowTight = 8;
+export const heldMax = 16_384;
+export const windowTight = 8;
 
 /** How many deliveries of a subscription may be in memory while `held` of all are. */
 export function windowOf(isQuick: boolean, held: number): number {

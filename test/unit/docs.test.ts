@@ -1,17 +1,30 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { apiText, withConfigTables } from '../../docs/make.ts';
+import { apiText, withTables } from '../../docs/make.ts';
 
 const read = (name: string) => readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8');
 
-test('the tables of variables in the documentation are those of the code', () => {
+test('the tables of variables and limits in the documentation are those of the code', () => {
   expect(read('operations.md')).toContain('`SVC_MODE`');
   expect(read('operations.md')).toContain('`CASSANDRA_CONTACT_POINTS`');
-  expect(withConfigTables(read('operations.md'))).toBe(read('operations.md'));
+  expect(read('operations.md')).toContain('| attempts at one target at once, a node | 4 |');
+  expect(withTables(read('operations.md'))).toBe(read('operations.md'));
 });
 
 test('the page of the API is that of the descriptors', () => {
   expect(read('api.md')).toContain('### POST /v1/traceledger/master/{uuid}/events');
   expect(apiText()).toBe(read('api.md'));
+});
+
+test('every bound that webhooks have made known is in the list of their limits', () => {
+  const folder = join(import.meta.dirname, '../../src/webhook');
+  const bounds = readdirSync(folder).flatMap((name) =>
+    [...readFileSync(join(folder, name), 'utf8').matchAll(/^export const (\w+) = [\d_]/gm)].map(
+      ([, bound = '']) => bound,
+    ),
+  );
+  expect(bounds.length).toBeGreaterThan(10);
+  const listed = readFileSync(join(import.meta.dirname, '../../docs/webhook-limits.ts'), 'utf8');
+  expect(bounds.filter((bound) => listed.match(new RegExp(`\\b${bound}\\b`, 'g'))?.length !== 2)).toEqual([]);
 });

@@ -1,0 +1,73 @@
+import { deliveryWaitsMs } from '../src/domain/delivery-schedule.ts';
+import { attemptTimeoutMs } from '../src/webhook/attempt.ts';
+import { recordedTogetherMax } from '../src/webhook/attempt-recording.ts';
+import { answerMaxBytes } from '../src/webhook/exchange.ts';
+import { answerHeadersMaxBytes } from '../src/webhook/http-post.ts';
+import { addressesMax } from '../src/webhook/receiver-connect.ts';
+import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhook/send-window.ts';
+import { slotsApartMs } from '../src/webhook/slots.ts';
+import { quickMs } from '../src/webhook/standings.ts';
+import {
+  attemptsAtQuickMax,
+  attemptsAtSlowMax,
+  attemptsAtUntriedMax,
+  attemptsMax,
+  attemptsPerTargetMax,
+  attemptsPerUntriedMax,
+} from '../src/webhook/targets.ts';
+
+/** The limits of sending webhooks as the code has them: what, how much, and what it means. */
+const rows: readonly (readonly [string, number | string, string])[] = [
+  [
+    'attempts at one subscription’s deliveries of one ledger at once',
+    1,
+    'so they come in the order of the ledger; a retry waits for its time and is overtaken',
+  ],
+  ['attempts at one target at once, a node', attemptsPerTargetMax, 'a target is an origin: scheme, host, port'],
+  ['… of them before its first answer', attemptsPerUntriedMax, 'the first one shows how the target takes it'],
+  ['attempts at once, a node', attemptsMax, ''],
+  [
+    '… at targets that answered the last one quickly',
+    attemptsAtQuickMax,
+    'of one owner as many as it leaves to the others',
+  ],
+  ['… at targets that were never tried', attemptsAtUntriedMax, ''],
+  ['… at targets that did not answer the last one quickly', attemptsAtSlowMax, 'dead ones among them'],
+  [
+    'between the last ten slots of the latter two',
+    time(slotsApartMs),
+    'so that one is to be had within it, however many are dead',
+  ],
+  ['a quick answer', time(quickMs), 'whatever its status'],
+  ['one attempt', time(attemptTimeoutMs), 'name, connection, request, answer; a 2xx within it is success'],
+  [
+    'attempts at one delivery',
+    deliveryWaitsMs.map((ms) => (ms === 0 ? 'at once' : time(ms))).join(', '),
+    'each counted from the end of the one before; then it is FAILED',
+  ],
+  ['addresses of one name that are tried', addressesMax, ''],
+  [
+    'an answer',
+    `${answerMaxBytes / 1_024} KiB`,
+    'what is beyond it is not read, and the connection closed; the status counts',
+  ],
+  ['an answer’s headers', `${answerHeadersMaxBytes / 1_024} KiB`, 'beyond it the attempt has failed'],
+  ['deliveries of one subscription in memory', windowQuick, 'the rest waits in the store'],
+  ['… of a target that does not answer quickly', windowSlow, ''],
+  ['deliveries in memory, a node', heldMax.toLocaleString('en'), `beyond it a subscription has ${windowTight}`],
+  [
+    'deliveries of one subscription and ledger that may be sent again after a crash',
+    2 * recordedTogetherMax,
+    'those that were answered and whose record was not written yet',
+  ],
+];
+
+export function webhookLimitsTable(): string {
+  const lines = rows.map(([what, much, meaning]) => `| ${what} | ${much} | ${meaning} |`);
+  return ['| limit | | |', '|---|---|---|', ...lines].join('\n');
+}
+
+function time(ms: number): string {
+  if (ms % 3_600_000 === 0) return `${ms / 3_600_000} h`;
+  return ms % 60_000 === 0 ? `${ms / 60_000} min` : `${ms / 1_000} s`;
+}
