@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
+import { type AppendEventResponse, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
+import { callGrpc, grpcClient } from '../support/door-grpc.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import {
   append,
@@ -11,24 +13,95 @@ import {
   signedBy,
 } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
+import { appended, sendAll, streamed } from '../support/parties-stream.ts';
 
 const node = await nodeForTests();
+const grpc = grpcClient(node.grpcAddress);
+afterAll(() => grpc.close());
 
 const appendsEach = 25;
-const rounds = 4;
+/** Which delegate comes and goes, and how long it is in and out. */
+const comesAndGoes = 2;
+const heldMs = 5;
 
-interface Sent {
+interface Answered {
+  readonly code: string | null;
+  /** seq, id and hash of what was recorded. */
+  readonly recorded: readonly [unknown, unknown, unknown] | null;
+}
+interface Sent extends Answered {
   readonly actorId: string;
   readonly begunMs: number;
   readonly endedMs: number;
-  readonly code: string | null;
-  readonly body: Fields;
 }
 /** When a delegate certainly had nothing: from the answer to its revocation to the request of its next grant. */
 interface Without {
   readonly actorId: string;
   readonly fromMs: number;
   toMs: number;
+}
+
+type Job = readonly [master: Master, payload: Fields];
+
+async function byRest(actor: Party, [master, payload]: Job): Promise<Answered> {
+  const { code, body } = await append(master, actor, 'NOTED', payload);
+  return { code, recorded: code === null ? [body.seq, body.event_id, body.hash] : null };
+}
+
+async function byUnary(actor: Party, [master, payload]: Job): Promise<Answered> {
+  const { clientIndex: _, signingKeyId, actorSig, ...request } = streamed(master, actor, 0, payload);
+  const signed = signingKeyId === undefined ? {} : { 'x-signing-key-id': signingKeyId, 'x-actor-sig': actorSig };
+  const headers = { ...actor.bearer, ...signed } as Record<string, string>;
+  const { message, info } = await callGrpc(grpc, MasterService.method.appendEvent, request, headers);
+  if (message === null) return { code: info?.reason ?? 'none', recorded: null };
+  const { seq, eventId, hash } = message as AppendEventResponse;
+  return { code: null, recorded: [Number(seq), eventId, hash] };
+}
+
+async function byStream(actor: Party, jobs: readonly Job[]): Promise<Answered[]> {
+  const events = jobs.map(([master, payload], n) => streamed(master, actor, n, payload));
+  const outcomes = await sendAll(grpc, actor, events);
+  expect(outcomes.map(({ index }) => index)).toEqual(events.map((_, n) => n));
+  return outcomes.map((outcome) => {
+    if (outcome.code !== null) return { code: outcome.code, recorded: null };
+    const { event } = appended(outcome);
+    return { code: null, recorded: [Number(event?.seq), event?.eventId, event?.hash] };
+  });
+}
+
+/** Sends so many appends of each actor in this turn, a third of them over each door; `between` is called before each round of calls. */
+function sendAtOnce(
+  actors: readonly Party[],
+  jobOf: (at: number, n: number) => Job,
+  between: (n: number) => void,
+): Promise<Sent>[] {
+  const begunMs = performance.now();
+  const sent: Promise<Sent>[] = [];
+  const note = async ({ actorId }: Party, answer: Promise<Answered>): Promise<Sent> => {
+    const answered = await answer;
+    return { actorId, begunMs, endedMs: performance.now(), ...answered };
+  };
+  const rounds = Array.from({ length: appendsEach }, (_, n) => n);
+  const inStream = rounds.filter((n) => n % 3 === 2);
+  for (const [at, actor] of actors.entries()) {
+    const outcomes = byStream(
+      actor,
+      inStream.map((n) => jobOf(at, n)),
+    );
+    for (const place of inStream.keys())
+      sent.push(
+        note(
+          actor,
+          outcomes.then((all) => all[place] as Answered),
+        ),
+      );
+  }
+  for (const n of rounds.filter((round) => round % 3 !== 2)) {
+    between(n);
+    const by = n % 3 === 0 ? byRest : byUnary;
+    for (const [at, actor] of actors.entries()) sent.push(note(actor, by(actor, jobOf(at, n))));
+  }
+  return sent;
 }
 
 test('200 appends at once by parties and delegates while grants come and go: one gapless chain, nothing after an answered revocation', async () => {
@@ -51,40 +124,58 @@ test('200 appends at once by parties and delegates while grants come and go: one
     n < 2
       ? { scope: 'ledger', on: { ledger_id: order.ledgerId } }
       : { scope: 'master', on: { master_id: masterAt(n).uuid } };
-  const change = (method: 'POST' | 'PATCH', n: number, { actorId }: Party) => {
+  const requestChange = (method: 'POST' | 'PATCH', n: number, { actorId }: Party) => {
     const { scope, on } = scopeOf(n);
     const body = { ...on, delegate_actor_id: actorId, ...(method === 'POST' ? { role: 'OPS' } : {}) };
-    return done(base, method, grantPath(scope), { headers: owner.bearer, body });
+    return rest(base, method, grantPath(scope), { headers: owner.bearer, body });
+  };
+  const change = async (method: 'POST' | 'PATCH', n: number, delegate: Party) => {
+    expect(await requestChange(method, n, delegate)).toMatchObject({ code: null });
   };
   for (const [n, delegate] of delegates.entries()) await change('POST', n, delegate);
 
   const actors = [order.buyer, order.supplier, ...delegates];
-  const sent = actors.flatMap((actor, at) =>
-    Array.from({ length: appendsEach }, async (_, n): Promise<Sent> => {
-      const master = at < 4 ? masterAt(n) : masterAt(at - 2);
-      // In waves, so that grants change meanwhile.
-      await new Promise((resolve) => setTimeout(resolve, (n % 5) * 40));
-      const begunMs = performance.now();
-      const answer = await append(master, actor, 'LOAD', { at, n });
-      return { actorId: actor.actorId, begunMs, endedMs: performance.now(), code: answer.code, body: answer.body };
-    }),
-  );
   const without: Without[] = [];
-  const changes = delegates.map(async (delegate, n) => {
-    if (n % 2 === 1) return;
-    for (let round = 0; round < rounds; round += 1) {
-      await change('PATCH', n, delegate);
-      const gap = { actorId: delegate.actorId, fromMs: performance.now(), toMs: Number.POSITIVE_INFINITY };
-      without.push(gap);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-      gap.toMs = performance.now();
-      await change('POST', n, delegate);
-    }
-    await change('PATCH', n, delegate);
-    without.push({ actorId: delegate.actorId, fromMs: performance.now(), toMs: Number.POSITIVE_INFINITY });
+  /** Out before the first is sent, and for good. */
+  const out = 4;
+  await change('PATCH', out, delegates[out] as Party);
+  without.push({
+    actorId: delegates[out]?.actorId ?? '',
+    fromMs: performance.now(),
+    toMs: Number.POSITIVE_INFINITY,
   });
+  let isOver = false;
+  // One comes and goes as fast as it is answered, before the first is sent and until all are answered.
+  const changed = delegates[comesAndGoes] as Party;
+  const changes = (async () => {
+    for (;;) {
+      await change('PATCH', comesAndGoes, changed);
+      const gap = { actorId: changed.actorId, fromMs: performance.now(), toMs: Number.POSITIVE_INFINITY };
+      without.push(gap);
+      if (isOver) return;
+      await new Promise((resolve) => setTimeout(resolve, heldMs));
+      gap.toMs = performance.now();
+      await change('POST', comesAndGoes, changed);
+      await new Promise((resolve) => setTimeout(resolve, heldMs));
+    }
+  })();
+  await new Promise((resolve) => setTimeout(resolve, 10 * heldMs));
+  // Of another one the changes are sent among the appends, in the same turn.
+  const inBetween = delegates[0] as Party;
+  const sentBetween: Promise<unknown>[] = [];
+  const sent = sendAtOnce(
+    actors,
+    (at, n) => [at < 4 ? masterAt(n) : masterAt(at - 2), { at, n }],
+    (n) => {
+      if (n % 6 === 4) sentBetween.push(requestChange(n % 12 === 4 ? 'PATCH' : 'POST', 0, inBetween));
+    },
+  );
+  expect(sent).toHaveLength(200);
   const answers = await Promise.all(sent);
-  await Promise.all(changes);
+  isOver = true;
+  await Promise.all([changes, ...sentBetween]);
+  await requestChange('PATCH', 0, inBetween);
+  without.push({ actorId: inBetween.actorId, fromMs: performance.now(), toMs: Number.POSITIVE_INFINITY });
 
   const accepted = answers.filter(({ code }) => code === null);
   expect(accepted.length).toBeGreaterThan(appendsEach * 4);
@@ -98,14 +189,15 @@ test('200 appends at once by parties and delegates while grants come and go: one
     without.some((gap) => gap.actorId === actorId && begunMs > gap.fromMs && endedMs < gap.toMs),
   );
   expect(late).toEqual([]);
+  expect(
+    answers.filter(({ actorId, code }) => actorId === delegates[out]?.actorId && code === 'not_found'),
+  ).toHaveLength(appendsEach);
 
   const events = await eventsOf(base, order.buyer, order.ledgerId);
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at));
-  const loaded = events.filter(({ event_type }) => event_type === 'LOAD');
+  const loaded = events.filter(({ event_type }) => event_type === 'NOTED');
   expect(loaded.map(({ id, seq, hash }) => [seq, id, hash])).toEqual(
-    accepted
-      .map(({ body }) => [body.seq, body.event_id, body.hash])
-      .toSorted(([one], [other]) => Number(one) - Number(other)),
+    accepted.map(({ recorded }) => recorded).toSorted((one, other) => Number(one?.[0]) - Number(other?.[0])),
   );
 
   // The chain itself: every append of a delegate stands between a grant of its own and that grant's end.
@@ -115,7 +207,7 @@ test('200 appends at once by parties and delegates while grants come and go: one
     const link = `${delegate_actor_id} ${traceledger_master_id ?? 'ledger'}`;
     if (String(event_type).endsWith('_GRANTED')) held.add(link);
     if (String(event_type).endsWith('_REVOKED')) held.delete(link);
-    if (event_type !== 'LOAD' || actor_id === order.buyer.actorId || actor_id === order.supplier.actorId) continue;
+    if (event_type !== 'NOTED' || actor_id === order.buyer.actorId || actor_id === order.supplier.actorId) continue;
     expect([held.has(`${actor_id} ledger`), held.has(`${actor_id} ${master_id}`)]).toContain(true);
   }
 
