@@ -77,7 +77,7 @@ describe('opening a data directory', () => {
       const dataDir = await newDataDir();
       await (await open(dataDir))[Symbol.asyncDispose]();
       const whole = await readFile(join(dataDir, 'data.mdb'));
-      for (const bytes of [Buffer.from(text), whole.subarray(0, 100), whole.subarray(0, 8192)]) {
+      for (const bytes of [Buffer.from(text), ...[100, 4_096, 8_192].map((end) => whole.subarray(0, end))]) {
         await writeFile(join(dataDir, 'data.mdb'), bytes);
         await refused(dataDir, /data\.mdb is damaged or not this service's: restore a backup/);
       }

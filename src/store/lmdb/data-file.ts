@@ -5,47 +5,63 @@ import { StartError } from '../start-error.ts';
 /** LMDB's own name. */
 export const dataFile = 'data.mdb';
 
-/** Where LMDB's first meta page says what it is (mdb.c, MDB_meta behind a page header of 24 bytes), little-endian. */
+/** Where a meta page of LMDB says what it is (mdb.c, MDB_meta behind a page header of 24 bytes), little-endian. */
 const MAGIC_AT = 0x18;
 const MAGIC = 0xbeefc0de;
 const VERSION_AT = 0x1c;
 const VERSION = 2;
 const PAGE_SIZE_AT = 0x30;
-const HEADER_BYTES = 0x40;
+/** Numbers of the pages at which the trees of free pages and of tables begin. */
+const ROOTS_AT = [0x58, 0x88];
+const NO_ROOT = 0xffff_ffff_ffff_ffffn;
+const TRANSACTION_AT = 0x98;
+const META_BYTES = 0xa0;
 
 /**
- * StartError where the data file is there and is none of LMDB's: lmdb-js does not refuse such a file, it crashes the
- * process. An empty one is what a process leaves that was killed while it made the directory; LMDB begins anew on it.
+ * StartError where the data file is there and is none of LMDB's, or so short that what everything is found by is cut off: lmdb-js does
+ * not refuse such a file, it crashes the process. The length alone does not tell: LMDB may leave free pages at the end unwritten. An
+ * empty one is what a process leaves that was killed while it made the directory; LMDB begins anew on it.
  */
 export function checkDataFile(directory: string): void {
-  const start = readStart(join(directory, dataFile));
-  if (start === null || start.size === 0) return;
-  const { size, header } = start;
-  const isData =
-    header.length === HEADER_BYTES &&
-    header.readUInt32LE(MAGIC_AT) === MAGIC &&
-    header.readUInt32LE(VERSION_AT) === VERSION &&
-    size >= 2 * header.readUInt32LE(PAGE_SIZE_AT);
-  if (!isData)
-    throw new StartError(
-      `${join(directory, dataFile)} is damaged or not this service's: restore a backup, or name another DATA_DIR.`,
-    );
+  const path = join(directory, dataFile);
+  if (!isData(path))
+    throw new StartError(`${path} is damaged or not this service's: restore a backup, or name another DATA_DIR.`);
+}
+
+function isData(path: string): boolean {
+  const file = openData(path);
+  if (file === null) return true;
+  try {
+    const { size } = fstatSync(file);
+    if (size === 0) return true;
+    const first = readMeta(file, 0);
+    if (first === null) return false;
+    const pageBytes = first.readUInt32LE(PAGE_SIZE_AT);
+    const second = readMeta(file, pageBytes);
+    if (second === null || size < 2 * pageBytes) return false;
+    const newest = first.readBigUInt64LE(TRANSACTION_AT) > second.readBigUInt64LE(TRANSACTION_AT) ? first : second;
+    const pages = BigInt(size) / BigInt(pageBytes);
+    return ROOTS_AT.map((at) => newest.readBigUInt64LE(at)).every((root) => root === NO_ROOT || root < pages);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** null where no meta page begins there. */
+function readMeta(file: number, at: number): Buffer | null {
+  const meta = Buffer.alloc(META_BYTES);
+  const read = readSync(file, meta, 0, META_BYTES, at);
+  const isMeta =
+    read === META_BYTES && meta.readUInt32LE(MAGIC_AT) === MAGIC && meta.readUInt32LE(VERSION_AT) === VERSION;
+  return isMeta ? meta : null;
 }
 
 /** null where there is no such file. */
-function readStart(path: string): { readonly size: number; readonly header: Buffer } | null {
-  let file: number;
+function openData(path: string): number | null {
   try {
-    file = openSync(path, 'r');
+    return openSync(path, 'r');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw new StartError(`${path} cannot be read: check its owner and the disk.`, error);
-  }
-  try {
-    const header = Buffer.alloc(HEADER_BYTES);
-    const read = readSync(file, header, 0, HEADER_BYTES, 0);
-    return { size: fstatSync(file).size, header: header.subarray(0, read) };
-  } finally {
-    closeSync(file);
   }
 }

@@ -38,8 +38,11 @@ export type BytesTable = Database<Uint8Array, Uint8Array>;
 export const NOTHING = Buffer.alloc(0);
 
 const TABLES_MAX = 24;
-/** Rows of one to two KiB fill pages of this size well, and those up to 4 KiB need no page of their own. Fixed when the data is made. */
-const pageBytes = 8192;
+/**
+ * A commit copies and writes every page that it touches, and an event on one of many ledgers touches pages that no other event does: so the
+ * smaller the better. Rows beyond 2 KiB get pages of their own. Fixed when the data is made.
+ */
+const pageBytes = 4096;
 /**
  * Read transactions at once, of all processes; each process that has the environment open takes one or a few. Must be
  * the same in every process.
