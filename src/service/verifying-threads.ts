@@ -17,8 +17,8 @@ const threadsMax = 4;
 const threadCount = Math.max(1, Math.min(availableParallelism() - 1, threadsMax));
 /** Signatures in a message: a message costs about 10 µs on the main thread, and one of 16 signatures takes 2 ms to verify. */
 const batchItemsMax = 16;
-/** Messages that a thread has: the one that it works on and the next, so that it never waits for the main thread. */
-const batchesOpenMax = 2;
+/** Messages that a thread has, 8 ms of work: a turn of a busy event loop takes as long, and the thread should not wait for the main thread meanwhile. */
+const batchesOpenMax = 8;
 /** About a second of work for one thread; beyond it callers are refused. */
 const waitingMax = 10_000;
 /** Keys that the threads remember, some 1 KiB each; then all are forgotten and sent anew. */
