@@ -1,4 +1,5 @@
 import { Client, Metadata } from '@grpc/grpc-js';
+import { commandTimeoutMs } from '../../src/actors/bounds.ts';
 import type { Outcome } from '../../src/actors/outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/peers.ts';
 import type { NodeId } from '../../src/actors/placement.ts';
@@ -10,8 +11,11 @@ import { commandText } from './wire-command.ts';
 
 /** How long a node may carry nothing out before a command that waits for it is carried out here. Far more than a write takes. */
 export const budgetMs = 2_500;
-/** How long a command waits for a node that carries out others meanwhile. Callers wait 10 s: behind it there is time enough to do it here. */
-export const patienceMs = 6_000;
+/**
+ * How long a command waits for a node that carries out others meanwhile: longer than any caller, so that the ledgers of a node that has too
+ * much to do are not taken over, which would only add to it. It refuses by itself what it comes to too late.
+ */
+export const patienceMs = commandTimeoutMs + 2_000;
 /** After a failure a node is left alone so long: who asks is told at once. */
 const restMs = 500;
 /** A connection on which nothing comes back is dropped, and what waits on it told. */

@@ -73,7 +73,7 @@ test('what was given up before it was sent makes room', async () => {
   if (sent === undefined) throw new Error('nothing was sent');
   fill();
   // Others are carried out meanwhile, so that the stream stands.
-  await pass(6_100, () => far.answer(errorAnswer(sent.id, refused)));
+  await pass(12_100, () => far.answer(errorAnswer(sent.id, refused)));
   expect(ended).toEqual(['permission_denied', ...Array(64).fill('unreachable')]);
   fill();
   await settled();
