@@ -21,7 +21,9 @@ import { WebhookShards } from './webhook-shards.ts';
 
 /** So that the ledgers of a lost node do not all load at once. */
 const activationsPerSecond = 200;
-const clockLookEveryMs = 10_000;
+const clockLookEveryMs = 2_000;
+/** A node whom the store has not answered for so long has lost it: several looks that failed, so that a slow store is not taken for one. */
+const storeLostAfterMs = 10_000;
 /** What giving all shards away may take: the doors close after it, within the 20 s of a stop. */
 const leaveMaxMs = 5_000;
 /** A node that could not read who else there is for so long serves all the same: the store decides. */
@@ -148,6 +150,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
         monotonicMs,
         meter: metrics.placement,
         leave: (shard, release) => joined.leave(shard, release),
+        hasStore: () => clockCheck === null || clockCheck.silentMs < storeLostAfterMs,
         failed,
       });
       rebalancing.start();

@@ -56,7 +56,14 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       clock: systemClock,
       monotonicMs: () => performance.now(),
       random,
-      clockCheck: session === null ? null : new ClockCheck(session, () => systemClock.now()),
+      clockCheck:
+        session === null
+          ? null
+          : new ClockCheck(
+              session,
+              () => systemClock.now(),
+              () => performance.now(),
+            ),
       projectionLag: () => stores.projectionLag(),
       failed: (what, error) => log.warn({ err: error }, `${what} failed`),
     });

@@ -11,7 +11,7 @@ export interface Announcement {
   readonly startedAt: string;
   /** Of the store that it works on. */
   readonly shardCount: number;
-  /** It is stopping, and gives its shards away. */
+  /** It gives its shards away: it is stopping, or the store does not answer it. */
   readonly draining: boolean;
 }
 

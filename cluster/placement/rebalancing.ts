@@ -26,6 +26,8 @@ export interface RebalancingParts {
   readonly meter: PlacementMeter;
   /** Stops admission for a shard, lets what runs end, then calls `release` (Directory.leave). */
   readonly leave: (shard: number, release: () => Promise<void>) => Promise<void>;
+  /** Whether the store answers this node. One that lost it, while others have it, gives its shards to them. */
+  readonly hasStore: () => boolean;
   /** Is told what failed; placement goes on. */
   readonly failed: (what: string, error: unknown) => void;
 }
@@ -34,7 +36,7 @@ export interface RebalancingParts {
  * Pulls the shards that this node should run, and hands over those that others should. There is no coordinator: each node looks at the
  * same members and shards and comes to the same result.
  *
- * While members or leases cannot be read nothing moves.
+ * While members or leases cannot be read nothing moves. Where no node has the store nobody wants a shard, so nothing moves either.
  */
 export class Rebalancing {
   readonly #parts: RebalancingParts;
@@ -114,8 +116,8 @@ export class Rebalancing {
   }
 
   #announce(): Promise<void> {
-    const { board, self, timings, shardCount } = this.#parts;
-    return board.announce({ ...self, shardCount, draining: this.#draining }, timings.memberTtlMs);
+    const { board, self, timings, shardCount, hasStore } = this.#parts;
+    return board.announce({ ...self, shardCount, draining: this.#draining || !hasStore() }, timings.memberTtlMs);
   }
 
   async #look(): Promise<void> {

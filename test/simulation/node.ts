@@ -140,6 +140,7 @@ export class SimulatedNode {
       monotonicMs,
       meter: placementMeter(counts),
       leave: (shard, release) => directory.leave(shard, release),
+      hasStore: () => true,
       failed: () => {},
     });
     rebalancing.start();

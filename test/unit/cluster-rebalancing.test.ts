@@ -75,6 +75,7 @@ function cluster(shardCount = 32) {
       monotonicMs,
       random: (n) => random.bytes(n),
     });
+    const store = { answers: true };
     const moves: string[] = [];
     const dropped: number[] = [];
     const rebalancing = new Rebalancing({
@@ -94,11 +95,12 @@ function cluster(shardCount = 32) {
         await new Promise<void>((resolve) => void life.clock.after(leaving.lastMs, resolve));
         await release().finally(() => leaving.now--);
       },
+      hasStore: () => store.answers,
       failed: () => {},
     });
     rebalancing.start();
     const owners = () => server.owners(shardCount);
-    return { id, life, leases, rebalancing, state, moves, dropped, owners };
+    return { id, life, leases, rebalancing, state, store, moves, dropped, owners };
   };
   const pass = async (ms: number) => void (await time.pass(time.now + ms, () => false));
   return { start, pass, redis, leaving, time };
@@ -235,6 +237,34 @@ describe('rebalancing', () => {
     await pass(2_000);
     expect(next.leases.held).toHaveLength(32);
     expect(redis.isDown).toBe(false);
+  });
+
+  test('a node that alone has lost the store gives its shards to the others, and gets them back', async () => {
+    const { start, pass } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const [first] = nodes;
+    if (first === undefined) throw new Error('no node');
+    const before = first.leases.held.toSorted();
+    first.store.answers = false;
+    await pass(defaultTimings.quietMs + 3_000);
+    expect(first.leases.held).toEqual([]);
+    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    first.store.answers = true;
+    await pass(defaultTimings.quietMs + 3_000);
+    expect(first.leases.held.toSorted()).toEqual(before);
+  });
+
+  test('where all have lost the store nothing moves, then and when it is back', async () => {
+    const { start, pass } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const before = nodes.map(({ leases, moves }) => [leases.held, [...moves]]);
+    for (const { store } of nodes) store.answers = false;
+    await pass(30_000);
+    for (const { store } of nodes) store.answers = true;
+    await pass(30_000);
+    expect(nodes.map(({ leases, moves }) => [leases.held, moves])).toEqual(before);
   });
 
   test('an operator drains a node and takes it back', async () => {
