@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, describe, expect, test } from 'vitest';
 import { addClusterCommands } from '../../cluster/cli/cluster-commands.ts';
-import { clockOff } from '../../cluster/clock-check.ts';
 import { advertisedAddress, readClusterConfig } from '../../cluster/config.ts';
 import { clusterConfigTable } from '../../cluster/config-table.ts';
 import type { LeaseServer } from '../../cluster/placement/lease-server.ts';
@@ -110,12 +109,6 @@ describe('the configuration of a clustered node', () => {
   ])('%s is advertised as %s', (given, address) => {
     expect(advertisedAddress(given, 9_100)).toBe(address);
   });
-});
-
-test('a clock is only as far off as it must be', () => {
-  expect(clockOff(1_000, 1_400, 1_900)).toBe(0);
-  expect(clockOff(1_000, 400, 1_900)).toBe(600);
-  expect(clockOff(1_000, 2_500, 1_900)).toBe(600);
 });
 
 describe('the commands of operators', () => {
