@@ -12,7 +12,8 @@ export function messageOfTexts(desc: DescMessage, textOf: (field: DescField) => 
   const texts: Record<string, string> = {};
   for (const field of desc.fields) {
     const value = isText(field) ? textOf(field) : undefined;
-    if (typeof value === 'string') texts[field.localName] = value;
+    // Half a character, which only JSON's escapes can say, is put right here: paths cannot be made of it.
+    if (typeof value === 'string') texts[field.localName] = value.toWellFormed();
   }
   return create(desc, texts);
 }

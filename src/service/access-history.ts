@@ -4,7 +4,7 @@ import type { AccessEvent, AccessLog } from '../store/access-log.ts';
 import { AccessEvents } from './access-events.ts';
 import type { AccessRecord } from './access-record.ts';
 
-/** A record, or those of one call whose ledgers are still looked up: they keep their place. Never rejects. */
+/** A record, or those of one call whose ledgers are still looked up: they keep their place. One that rejects is lost, and nothing else. */
 export type AccessEntry = AccessRecord | Promise<readonly AccessRecord[]>;
 
 /** Keeps access records. Never rejects; a promise is for the answer to wait for, and undefined says that it need not. */
@@ -38,7 +38,7 @@ export interface HistoryReport {
   failing(error: unknown, held: number): void;
   /** Writing works again. */
   recovered(): void;
-  /** `cause`: the records were such that no store takes them; null: the store did not take any for too long. */
+  /** `cause`: the records could not be made, or were such that no store takes them; null: the store did not take any for too long. */
   lost(records: number, cause: unknown): void;
 }
 
@@ -90,31 +90,40 @@ export class AccessQueue implements AsyncDisposable {
   }
 
   /** Takes a record. A promise: the queue is full, the answer has to wait until there is room. */
-  note(entry: AccessEntry): Promise<void> | undefined {
+  note(given: AccessEntry): Promise<void> | undefined {
     if (this.#closed || this.held >= historyBounds.heldRecordsMax) {
+      if (given instanceof Promise) given.catch(() => {});
       this.#lose(1);
       if (this.#givenUp) this.#tellLost();
       return undefined;
     }
+    const entry = given instanceof Promise ? this.#lookUp(given) : given;
     this.#waiting.push(entry);
     this.#noted += 1;
     if (this.#running === null) {
       if (this.#waiting.length >= historyBounds.flushRecords) this.#start();
       else this.#stopTimer ??= this.#parts.clock.after(historyBounds.flushAfterMs, () => this.#start());
     }
-    const lookedUp = entry instanceof Promise ? this.#countLookUp(entry) : undefined;
-    if (this.held < historyBounds.waitRecords) return lookedUp;
-    this.#room ??= Promise.withResolvers();
-    return this.#room.promise;
+    if (this.held >= historyBounds.waitRecords) {
+      this.#room ??= Promise.withResolvers();
+      return this.#room.promise;
+    }
+    // Too many look-ups are under way: the answer has to wait for its own.
+    return entry instanceof Promise && this.#lookUps > historyBounds.lookUpsMax ? entry.then(() => {}) : undefined;
   }
 
-  /** A promise: too many look-ups are under way, the answer has to wait for its own. */
-  #countLookUp(entry: Promise<unknown>): Promise<void> | undefined {
+  /** What is found, and nothing where the look-up fails, which is a fault of this service: it must not hold up what comes behind it. */
+  async #lookUp(entry: Promise<readonly AccessRecord[]>): Promise<readonly AccessRecord[]> {
     this.#lookUps += 1;
-    const ended = entry.then(() => {
+    try {
+      return await entry;
+    } catch (error) {
+      // What a stopping node gave up was counted then.
+      if (!this.#givenUp) this.#loseBroken(1, error);
+      return [];
+    } finally {
       this.#lookUps -= 1;
-    });
-    return this.#lookUps > historyBounds.lookUpsMax ? ended : undefined;
+    }
   }
 
   /** Resolves when what was noted before is in the store, or when the store has failed to take it. */
@@ -182,8 +191,7 @@ export class AccessQueue implements AsyncDisposable {
       } catch (error) {
         if (!(error instanceof LedgerError)) {
           // Events that no store takes would hold up all that come behind them.
-          this.#lostInAll += batch.length;
-          this.#parts.report.lost(batch.length, error);
+          this.#loseBroken(batch.length, error);
           return;
         }
         if (!this.#failing) this.#parts.report.failing(error, this.held);
@@ -211,6 +219,12 @@ export class AccessQueue implements AsyncDisposable {
     if (!room || (this.held >= historyBounds.waitRecords && !this.#closed)) return;
     this.#room?.resolve();
     this.#room = null;
+  }
+
+  /** Lost for what they are, which is told at once. */
+  #loseBroken(records: number, cause: unknown): void {
+    this.#lostInAll += records;
+    this.#parts.report.lost(records, cause);
   }
 
   #lose(records: number): void {

@@ -167,6 +167,27 @@ describe('over Connect', () => {
     }
   });
 
+  test('half of a character in place of an id, or beside one, is refused like anything else that is none', async () => {
+    const half = '\\ud800';
+    const calls: readonly (readonly [name: string, body: string, path: string | null])[] = [
+      ['WebhookService/DeleteWebhook', `{"id":"${half}"}`, null],
+      [
+        'MasterService/RevokeMasterAccess',
+        `{"uuid":"${master.uuid}","linkId":"${half}"}`,
+        `${ofMaster}/access/%EF%BF%BD`,
+      ],
+    ];
+    for (const [name, body, path] of calls) {
+      const { answer, requestId } = await call(name, body);
+      expect([answer.status, answer.text('code')]).toEqual([400, 'invalid_argument']);
+      const history = await historyOf(base, buyer);
+      const verb = 'DELETE';
+      expect(shown(history, requestId)).toEqual(path === null ? null : [verb, path, 400, ledgerId]);
+    }
+    const { requestId } = await tracked(base, 'GET', `/v1/ledgers/${ledgerId}`, { headers: buyer.bearer });
+    expect((await historyOf(base, buyer)).map((event) => event.request_id)).toContain(requestId);
+  });
+
   test('a message that is no JSON, or compressed as nothing known, leaves nothing', async () => {
     const before = await historyOf(base, buyer);
     await call('DelegationService/GrantLedgerDelegation', `{"ledgerId":"${ledgerId}"`);

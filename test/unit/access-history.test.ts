@@ -235,6 +235,45 @@ describe('records whose ledgers are still looked up', () => {
     expect(queue.note(lookUp().promise)).toBeUndefined();
   });
 
+  test('that cannot be looked up are lost and told, and hold up neither those behind them nor their answers', async () => {
+    const { queue, record, note, stored, reports } = rig();
+    note(1);
+    expect(queue.note(Promise.reject(new URIError('URI malformed')))).toBeUndefined();
+    note(1);
+    await queue.flush();
+    expect(numbers(await stored())).toEqual([0, 1]);
+    expect(reports).toEqual(['lost 1 false']);
+    expect([queue.held, queue.lost]).toEqual([0, 1]);
+
+    const open = Array.from({ length: lookUpsMax }, lookUp);
+    for (const { promise } of open) queue.note(promise);
+    const one = lookUp();
+    const wait = queue.note(one.promise);
+    one.reject(new Error('broken'));
+    expect(await isOpen(wait)).toBe(false);
+    for (const { resolve } of open) resolve([]);
+    queue.note(record());
+    await queue.flush();
+    expect(numbers(await stored())).toEqual([0, 1, 2]);
+    expect(queue.lost).toBe(2);
+  });
+
+  test('that fail after a stop has given them up are lost once', async () => {
+    const { queue, clock, reports } = rig();
+    const { promise, reject } = lookUp();
+    queue.note(promise);
+    const stopped = queue[Symbol.asyncDispose]();
+    await clock.advance(lastFlushMs);
+    await stopped;
+    reject(new Error('the store was closed'));
+    await settled();
+    expect(reports).toEqual(['lost 1 true']);
+    expect(queue.lost).toBe(1);
+    expect(queue.note(Promise.reject(new Error('too late')))).toBeUndefined();
+    await settled();
+    expect(queue.lost).toBe(2);
+  });
+
   test('count as waiting: with too many, answers wait for room', async () => {
     const { queue, note, record, store } = rig();
     store.gate = new Promise(() => {});
