@@ -28,6 +28,8 @@ export const names = {
   /** When a link ended. */
   linkEnded: (linkId: string) => `link-ended:${linkId}`,
   /** Lists. */
+  grantChanges: (scope: GrantScope, objectId: string, delegate: string) =>
+    `grant-changes:${scope}:${objectId}:${delegate}`,
   ledgersOf: (actorId: string) => `ledgers:${actorId}`,
   mastersOf: (ledgerId: string) => `masters:${ledgerId}`,
   links: (scope: GrantScope, objectId: string) => `links:${scope}:${objectId}`,
@@ -57,6 +59,9 @@ export interface GrantCell {
   readonly linkId: string;
   readonly revokedAt: string | null;
 }
+
+/** A line of `grantChanges`: what the delegate holds from this seq on, up to the next line's; null: nothing. */
+export type GrantChange = Pick<Grant, 'expiresAt'> | null;
 
 /** Everything that follows from one event. `facts` are those of its ledger (of GENESIS: read from the event itself). */
 export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Projection[] {
@@ -136,6 +141,7 @@ function grantProjections(
     { kind: 'scope', scope: names.delegationEvents(scope, objectId) },
     cell(names.grant(scope, objectId, delegate), held),
     line(names.links(scope, objectId), seqOrder(event.seq), grant),
+    grantChange(event, scope, objectId, delegate, { expiresAt: grant.expiresAt }),
   ];
   const replaced = payloadText(event, 'replaces_link_id');
   if (replaced !== '') found.push(cell(names.linkEnded(replaced), event.createdAt));
@@ -152,12 +158,24 @@ function grantProjections(
 
 function revokeProjections(event: LedgerEvent, scope: GrantScope, objectId: string): Projection[] {
   const linkId = payloadText(event, 'link_id');
+  const delegate = payloadText(event, 'delegate_actor_id');
   const ended: GrantCell = { grant: null, linkId, revokedAt: event.createdAt };
   return [
     { kind: 'scope', scope: names.delegationEvents(scope, objectId) },
-    cell(names.grant(scope, objectId, payloadText(event, 'delegate_actor_id')), ended),
+    cell(names.grant(scope, objectId, delegate), ended),
     cell(names.linkEnded(linkId), event.createdAt),
+    grantChange(event, scope, objectId, delegate, null),
   ];
+}
+
+function grantChange(
+  event: LedgerEvent,
+  scope: GrantScope,
+  objectId: string,
+  delegate: string,
+  change: GrantChange,
+): Projection {
+  return line(names.grantChanges(scope, objectId, delegate), seqOrder(event.seq), change);
 }
 
 /** Sorts by creation time, then id. */

@@ -12,7 +12,7 @@ import type { LedgerStore } from '../store/ledger-store.ts';
 const factsCachedMax = 50_000;
 
 /** Masters of one ledger that one delegate may hold grants of and still see in the ledger's lists. */
-const masterLinksMax = 10_000;
+export const masterLinksMax = 10_000;
 const masterLinksChunk = 500;
 
 /** A ledger as a caller may see it. */

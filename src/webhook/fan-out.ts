@@ -24,15 +24,14 @@ export interface FanOutParts {
   readonly deliveries: Deliveries;
   readonly pace: Pace;
   now(): number;
-  mayRead(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean>;
   facts(ledgerId: string): Promise<LedgerFacts | null>;
   /** New deliveries were recorded. */
   fannedOut(deliveries: number): void;
 }
 
 /**
- * Records the deliveries of a range to those of the subscriptions whose owners could read it as it was written and may read it now; answers
- * the subscriptions that have some.
+ * Records the deliveries of a range to those of the subscriptions whose owners could read it as it was written; answers the subscriptions that
+ * have some. Whether they may still read it is asked when it is sent.
  */
 export async function fanOut(
   parts: FanOutParts,
@@ -105,21 +104,20 @@ function beginningOf(
 
 type Spans = readonly ReadSpan[];
 
-/** The stretches in which an actor could read; none where it may not read now. Asked once a range for each actor and master. */
+/** The stretches in which an actor could read. Asked once a range for each actor and master. */
 async function accessOf(
-  { ledgers, mayRead, facts }: FanOutParts,
-  { ledgerId, fromSeq, throughSeq }: EventRange,
+  parts: FanOutParts,
+  range: EventRange,
 ): Promise<(actorId: string, masterId: string | null) => Spans | Promise<Spans>> {
-  const ledger = await facts(ledgerId);
+  const ledger = await parts.facts(range.ledgerId);
   if (ledger === null) return () => [];
-  const readable = readSpans(ledgers, ledger, fromSeq, throughSeq);
+  const readable = readSpans(parts, ledger, range);
   const known = new Map<string, Spans>();
   return (actorId, masterId) => {
     const key = `${actorId}|${masterId ?? ''}`;
     const answer = known.get(key);
     if (answer !== undefined) return answer;
-    return mayRead(actorId, ledgerId, masterId).then(async (allowed) => {
-      const spans = allowed ? await readable(actorId, masterId) : [];
+    return readable(actorId, masterId).then((spans) => {
       known.set(key, spans);
       return spans;
     });

@@ -1,8 +1,11 @@
 import type { LedgerEvent } from '../domain/event.ts';
-import type { Grant, GrantScope } from '../domain/grant.ts';
+import type { GrantScope } from '../domain/grant.ts';
 import { isParty, type LedgerFacts } from '../domain/ledger-facts.ts';
-import { type GrantCell, type MasterLine, names, seqOrder } from '../domain/projection.ts';
-import type { LedgerStore, Line } from '../store/ledger-store.ts';
+import { type GrantCell, type GrantChange, type MasterLine, names, seqOrder } from '../domain/projection.ts';
+import { masterLinksMax } from '../service/ledger-reading.ts';
+import type { LedgerStore } from '../store/ledger-store.ts';
+import type { EventRange } from './event-range.ts';
+import type { Pace } from './pace.ts';
 
 /** A stretch of a ledger in which an actor could read: from a grant, that included, up to what ended it. */
 export interface ReadSpan {
@@ -13,8 +16,15 @@ export interface ReadSpan {
   readonly expiresAt: string | null;
 }
 
+export interface ReadSpanParts {
+  readonly ledgers: LedgerStore;
+  readonly pace: Pace;
+}
+
 const always: readonly ReadSpan[] = [{ fromSeq: 0, endSeq: null, expiresAt: null }];
-const linesAtOnce = 500;
+const mastersAtOnce = 64;
+/** Main thread, measured: what a delegate holds of one object. */
+const grantCostMs = 0.03;
 
 /** Whether an event was written while its reader could read it. */
 export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolean {
@@ -28,44 +38,46 @@ export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolea
 
 /**
  * Tells in which stretches an actor could read the events of a master (null: the ledger's own, which a delegate of any of its masters sees),
- * as far as matters to the events from `fromSeq` through `throughSeq` (decisions.md, section 5). The order of the ledger decides,
- * as its links tell it, and not when it is asked. A grant from before the range that still stands is told by one cell; the links
- * of an object are read only where there are later changes, and once.
+ * as far as matters to the events of a range (decisions.md, section 5). The order of the ledger decides and not when it is asked. A
+ * grant from before the range that still stands is told by one cell. Where there are later changes those of the range are read, and the one
+ * before it, so that a range costs no more in a ledger of a million grants.
  */
 export function readSpans(
-  ledgers: LedgerStore,
+  { ledgers, pace }: ReadSpanParts,
   facts: LedgerFacts,
-  fromSeq: number,
-  throughSeq: number,
+  { fromSeq, throughSeq, events }: EventRange,
 ): (actorId: string, masterId: string | null) => Promise<readonly ReadSpan[]> {
-  const linksRead = new Map<string, Promise<ReadonlyMap<string, PastLink[]>>>();
-  const linksOf = (list: string) => {
-    const read = linksRead.get(list) ?? linksThrough(ledgers, list, throughSeq);
-    linksRead.set(list, read);
-    return read;
-  };
-
   const byGrants = async (scope: GrantScope, objectId: string, actorId: string): Promise<ReadSpan[]> => {
+    await pace.take(grantCostMs);
     const cell = await ledgers.cell(names.grant(scope, objectId, actorId));
     if (cell === null) return [];
+    if (cell.version > fromSeq) return spansOf(await changes(scope, objectId, actorId));
     const { grant } = JSON.parse(cell.value) as GrantCell;
-    if (cell.version <= fromSeq) {
-      return grant === null ? [] : [{ fromSeq: cell.version, endSeq: null, expiresAt: grant.expiresAt }];
-    }
-    const links = (await linksOf(names.links(scope, objectId))).get(actorId) ?? [];
-    return Promise.all(
-      links.map(async ({ seq, grant: { linkId, expiresAt } }) => {
-        const ended = await ledgers.cell(names.linkEnded(linkId));
-        return { fromSeq: seq, endSeq: ended?.version ?? null, expiresAt };
-      }),
-    );
+    return grant === null ? [] : [{ fromSeq: cell.version, endSeq: null, expiresAt: grant.expiresAt }];
   };
 
+  /** Newest first. An event makes one change at most. */
+  const changes = (scope: GrantScope, objectId: string, actorId: string) =>
+    ledgers.lines(names.grantChanges(scope, objectId, actorId), {
+      from: seqOrder(throughSeq),
+      descending: true,
+      limit: throughSeq - fromSeq + 2,
+    });
+
+  const own = events.filter(({ master }) => master === null);
+  /** What says of each of the ledger's own events of the range that it could be read; those of more masters would say it again. */
   const byMasters = async (actorId: string): Promise<ReadSpan[]> => {
-    const spans: ReadSpan[] = [];
-    for await (const line of allLines(ledgers, names.masterLinksOf(facts.ledgerId, actorId)))
-      spans.push(...(await byGrants('master', (JSON.parse(line.value) as MasterLine).masterId, actorId)));
-    return spans;
+    const found: ReadSpan[] = [];
+    let open = own;
+    for await (const masterId of mastersOf(ledgers, facts.ledgerId, actorId)) {
+      const spans = await byGrants('master', masterId, actorId);
+      const closed = open.filter((event) => isWithin(spans, event));
+      if (closed.length === 0) continue;
+      found.push(...spans);
+      open = open.filter((event) => !closed.includes(event));
+      if (open.length === 0) break;
+    }
+    return found;
   };
 
   return async (actorId, masterId) => {
@@ -80,36 +92,26 @@ export function readSpans(
   };
 }
 
-interface PastLink {
-  /** Of the event that granted it. */
-  readonly seq: number;
-  readonly grant: Grant;
-}
-
-/** The links that were granted up to a seq, by delegate. */
-async function linksThrough(
-  ledgers: LedgerStore,
-  list: string,
-  throughSeq: number,
-): Promise<ReadonlyMap<string, PastLink[]>> {
-  const links = new Map<string, PastLink[]>();
-  for await (const { order, value } of allLines(ledgers, list)) {
-    if (order > seqOrder(throughSeq)) break;
-    const grant = JSON.parse(value) as Grant;
-    const own = links.get(grant.delegateActorId) ?? [];
-    own.push({ seq: Number(order), grant });
-    links.set(grant.delegateActorId, own);
+/** The stretches between changes, newest first. */
+function spansOf(changes: readonly { readonly order: string; readonly value: string }[]): ReadSpan[] {
+  const spans: ReadSpan[] = [];
+  let endSeq: number | null = null;
+  for (const { order, value } of changes) {
+    const change = JSON.parse(value) as GrantChange;
+    if (change !== null) spans.push({ fromSeq: Number(order), endSeq, expiresAt: change.expiresAt });
+    endSeq = Number(order);
   }
-  return links;
+  return spans;
 }
 
-async function* allLines(ledgers: LedgerStore, list: string): AsyncIterable<Line> {
+/** The masters of a ledger that an actor ever had a grant of: as many as its reads look at. */
+async function* mastersOf(ledgers: LedgerStore, ledgerId: string, actorId: string): AsyncIterable<string> {
   let from: string | undefined;
-  for (;;) {
-    const page = { limit: linesAtOnce, ...(from === undefined ? {} : { from, offset: 1 }) };
-    const lines = await ledgers.lines(list, page);
-    yield* lines;
+  for (let count = 0; count < masterLinksMax; count += mastersAtOnce) {
+    const page = { limit: mastersAtOnce, ...(from === undefined ? {} : { from, offset: 1 }) };
+    const lines = await ledgers.lines(names.masterLinksOf(ledgerId, actorId), page);
+    for (const { value } of lines) yield (JSON.parse(value) as MasterLine).masterId;
     from = lines.at(-1)?.order;
-    if (lines.length < linesAtOnce) return;
+    if (lines.length < mastersAtOnce) return;
   }
 }

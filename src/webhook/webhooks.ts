@@ -83,7 +83,6 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
       clock,
       log,
       mine,
-      mayRead,
       facts: (ledgerId) => reading.ledgerFacts(ledgerId),
       underWayFrom: (ledgerId) => this.#writes.underWayFrom(ledgerId),
       upToDate: () => this.catchUp(),

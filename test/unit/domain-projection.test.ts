@@ -111,6 +111,12 @@ describe('what follows from each event', () => {
       },
       {
         kind: 'line',
+        list: names.grantChanges('master', masterId, delegate),
+        order: seqOrder(4),
+        value: { expiresAt: null },
+      },
+      {
+        kind: 'line',
         list: names.ledgersOf(delegate),
         order: `${ledgerOrder(facts)}|master|${masterId}`,
         value: { ledgerId, role: 'delegate', scope: 'master', objectId: masterId },
@@ -137,6 +143,7 @@ describe('what follows from each event', () => {
         value: { grant: null, linkId: uuid(0xcd), revokedAt: start },
       },
       { kind: 'cell', key: names.linkEnded(uuid(0xcd)), value: start },
+      { kind: 'line', list: names.grantChanges('master', masterId, delegate), order: seqOrder(6), value: null },
     ]);
   });
 
