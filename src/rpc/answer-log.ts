@@ -56,7 +56,7 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
     const { caller } = call;
     const { history } = parts;
     if (history === null || caller === null || !call.isRecorded || (error === null && call.answered)) return undefined;
-    if (error !== null && !isProven(call, caller, status, error)) return undefined;
+    if (error !== null && !isProven(call, caller, status)) return undefined;
     const outcome = { status, isRefused: error !== null, at: parts.now() };
     if (error !== null && isUnread(call)) {
       // What can be read of the request is read when the answer is on its way.

@@ -1,4 +1,3 @@
-import type { LedgerError } from '../domain/errors.ts';
 import { isUuid } from '../domain/uuid.ts';
 import type { AccessRecord } from '../service/access-record.ts';
 import type { Caller } from '../service/call.ts';
@@ -8,17 +7,12 @@ import type { RunningCall } from './running-call.ts';
 /** A master or organization under no ledger. */
 const noLedger = [null] as const;
 
-/** What a signed call is refused with once its signature was verified. */
-const pastSignature: ReadonlySet<number> = new Set([403, 409, 422, 500, 503, 504]);
-
 /**
  * Whether it was the caller who was refused. An identity header says who is meant: of an entity that must sign, a call that was
- * refused before its signature was verified may come from anybody, and leaves nothing in the entity's history.
+ * refused before its signature was verified, or for its signature, may come from anybody, and leaves nothing in the entity's history.
  */
-export function isProven(call: RunningCall, caller: Caller, status: number, error: LedgerError): boolean {
-  if (!caller.mustSign) return true;
-  if (status === 401 || (call.request === null && call.ledgers === null)) return false;
-  return !call.endpoint.rule.signed || (pastSignature.has(status) && error.code !== 'access_expired');
+export function isProven(call: RunningCall, caller: Caller, status: number): boolean {
+  return !caller.mustSign || (call.isVerified && status !== 401);
 }
 
 /** Whether a refused call may name something by a request that nobody has read. */
@@ -40,7 +34,7 @@ export function recordsOf(
   exchange: Exchange,
   { status, isRefused, at }: Outcome,
 ): readonly AccessRecord[] | Promise<readonly AccessRecord[]> {
-  const naming = nameLedgers(call, caller, isRefused);
+  const naming = nameLedgers(call, isRefused);
   if (naming === undefined && call.ledgers === null) return [];
   const { verb: method, path } = exchange.equivalent(call.request);
   const { actorId, apiKeyId } = caller;
@@ -66,14 +60,12 @@ export function recordsOf(
 }
 
 /** Notes which ledgers a call names by its request. */
-function nameLedgers(call: RunningCall, caller: Caller, isRefused: boolean): Promise<void> | undefined {
+function nameLedgers(call: RunningCall, isRefused: boolean): Promise<void> | undefined {
   const { endpoint, request } = call;
   if (request === null) return undefined;
   if (endpoint.ledgerField !== null) {
     const ledgerId = (request as unknown as Readonly<Record<string, unknown>>)[endpoint.ledgerField.localName];
     if (typeof ledgerId === 'string' && isUuid(ledgerId)) call.named(ledgerId);
   }
-  // An answer in place of a handler does not tell whether a signature was verified that must be.
-  if (caller.mustSign && endpoint.rule.signed && call.answered) return undefined;
   return endpoint.names?.(request, call, isRefused);
 }

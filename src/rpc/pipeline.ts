@@ -155,7 +155,9 @@ async function admit(parts: PipelineParts, call: RunningCall, exchange: Exchange
   if (caller.via === 'entity_header' && !rule.signed) {
     const signed = () => exchange.signedRequest();
     const timestamp = exchange.header('x-timestamp');
-    return checkEntityRequest(parts.credentials, caller, signature, timestamp, signed, parts.now());
+    const request = await checkEntityRequest(parts.credentials, caller, signature, timestamp, signed, parts.now());
+    if (request !== null) call.markVerified();
+    return request;
   }
   call.signature = signature;
   call.deliveryChain = exchange.header('x-delivery-chain') ?? null;

@@ -27,6 +27,8 @@ export class RunningCall implements Call {
   ending: LedgerError | null = null;
   /** The answer was given, by the handler or in its place. */
   answered = false;
+  /** A signature of its caller's was verified. */
+  isVerified = false;
   /** Its one request, once that was read. */
   request: Message | null = null;
   parsed: Map<string, JsonNode> | null = null;
@@ -98,6 +100,10 @@ export class RunningCall implements Call {
 
   markReplayed(): void {
     this.replayed = true;
+  }
+
+  markVerified(): void {
+    this.isVerified = true;
   }
 
   takeJson(field: string): JsonNode | null {

@@ -69,6 +69,9 @@ class StreamedCall implements Call {
   takeJson(): JsonNode | null {
     return null;
   }
+  markVerified(): void {
+    this.#stream.markVerified();
+  }
   markReplayed(): void {}
   setHeader(): void {}
   named(): void {}

@@ -59,6 +59,8 @@ export interface Call {
    * where an `etag` that was set here is the one that the caller has.
    */
   setHeader(name: string, value: string): void;
+  /** Says that the caller has signed: of an entity whose signature is its only credential, a refused call counts as its own from here on. */
+  markVerified(): void;
   /** Says that the call names this ledger, existing or not: it goes into the caller's access history (decisions.md, section 5). */
   named(ledgerId: string | null): void;
 }

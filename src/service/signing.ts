@@ -34,7 +34,9 @@ export async function checkCallSignature(
     if (rule === 'if_keyed' && (actor.keys.length > 0 || caller.mustSign)) throw signatureRequired(caller);
     return null;
   }
-  return withKeys(identities, actor, sent, (held) => checkForms(identities, held, sent, input));
+  const signature = await withKeys(identities, actor, sent, (held) => checkForms(identities, held, sent, input));
+  call.markVerified();
+  return signature;
 }
 
 async function checkForms(

@@ -244,4 +244,30 @@ describe('an entity that must sign', () => {
       ['GET', 404, path],
     ]);
   });
+
+  test('has what it signed and was refused in its history, however little of it was read', async () => {
+    await using own = await runNode();
+    const device = await newDevice(own.base, { keyed: true });
+    const ledgerId = randomUUID();
+    const ledger = `/v1/ledgers/${ledgerId}`;
+    const calls: readonly (readonly [method: string, path: string, query: string, body: string])[] = [
+      ['GET', `${ledger}/events`, '?limit=abc', ''],
+      ['PATCH', `/v1/engagements/${ledgerId}/close`, '', '{"x":1}'],
+      ['PATCH', `/v1/engagements/${ledgerId}/close`, '', '{'],
+      ['GET', `${ledger}/events`, '?limit=1', ''],
+    ];
+    for (const [method, path, query, text] of calls) {
+      const body = text === '' ? {} : { body: text };
+      const signed = entityRequest(device, method, path + query, text);
+      const forged = { ...signed, 'x-timestamp': new Date(Date.now() + 1000).toISOString() };
+      expect((await rest(own.base, method, path + query, { headers: forged, ...body })).status).toBe(401);
+      const { status } = await rest(own.base, method, path + query, { headers: signed, ...body });
+      expect(status).toBe(query === '?limit=1' ? 404 : 400);
+    }
+    await own.stop();
+    const events = await storedHistory(own.dataDir, device.actorId);
+    expect(events.map((one) => [one.method, one.path, one.responseStatus, one.ledgerId])).toEqual(
+      calls.map(([method, path, query]) => [method, path, query === '?limit=1' ? 404 : 400, ledgerId]),
+    );
+  });
 });

@@ -150,6 +150,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     signal: new AbortController().signal,
     deadline: Number.MAX_SAFE_INTEGER,
     markReplayed: () => {},
+    markVerified: () => {},
     takeJson: () => null,
     setHeader: () => {},
     named: () => {},

@@ -53,6 +53,8 @@ async function answered(
     /** What can be read of a request that was refused unread. */
     readonly readable?: Readonly<Record<string, string>>;
     readonly inPlace?: boolean;
+    /** Its signature was. */
+    readonly verified?: boolean;
     readonly recorded?: boolean;
   },
   code: ErrorCode | null,
@@ -76,6 +78,7 @@ async function answered(
   call.caller = over.caller === undefined ? caller : over.caller;
   call.answered = over.inPlace === true;
   call.isRecorded = over.recorded ?? true;
+  if (over.verified === true) call.markVerified();
   for (const name of over.named ?? []) call.named(name);
   const message = (fields: Readonly<Record<string, string>>) => create(endpoint.method.input, fields);
   if (over.request !== undefined) call.request = message(over.request);
@@ -172,35 +175,40 @@ describe('what an answer leaves in its caller’s history', () => {
 });
 
 describe('an entity that must sign', () => {
-  test.each<[ErrorCode, boolean]>([
-    ['signature_required', false],
-    ['invalid_signature', false],
-    ['not_found', false],
-    ['invalid_argument', false],
-    ['access_expired', false],
-    ['permission_denied', true],
-    ['master_closed', true],
-    ['idempotency_key_reused', true],
-    ['outcome_unknown', true],
-  ])('refused a signed call with %s: in its history %s', async (code, isKept) => {
-    const request = { uuid: masterId };
-    expect(await ledgersOf(...master, { caller: entity, request }, code)).toHaveLength(isKept ? 1 : 0);
-    expect(await ledgersOf(...master, { caller: entity, named: [ledgerId] }, code)).toHaveLength(isKept ? 1 : 0);
-  });
+  const unread = { readable: { uuid: masterId } };
+  const read = { request: { uuid: masterId } };
+  const named = { named: [ledgerId] };
+  const creation = ['MasterService/CreateMaster', '/v1/traceledger/master'] as const;
 
-  test('whose request was verified as a whole has every refusal in it but that of the signature', async () => {
-    const request = { ledgerId };
-    expect(await ledgersOf(...ledger, { caller: entity, request }, 'not_found')).toEqual([ledgerId]);
-    expect(await ledgersOf(...ledger, { caller: entity, request }, 'invalid_signature')).toEqual([]);
-  });
-
-  test('has nothing in it of what was refused before anything was verified', async () => {
-    for (const code of ['payload_too_large', 'invalid_argument', 'rate_limited', 'unavailable'] as const) {
-      const byLedger = await answered(...ledger, { caller: entity, readable: { ledgerId } }, code);
-      const byMaster = await answered(...master, { caller: entity, readable: { uuid: masterId } }, code);
-      for (const { records, late } of [byLedger, byMaster]) expect([records, late]).toEqual([[], false]);
+  test.each<ErrorCode>([
+    'payload_too_large',
+    'invalid_argument',
+    'rate_limited',
+    'not_found',
+    'permission_denied',
+    'master_closed',
+    'idempotency_key_reused',
+    'unavailable',
+    'outcome_unknown',
+  ])('and was refused with %s has that in its history if its signature was verified before', async (code) => {
+    for (const call of [unread, read, named, { ...read, inPlace: true }]) {
+      const over = { caller: entity, ...call };
+      expect(await ledgersOf(...master, { ...over, verified: true }, code)).toEqual([ledgerId]);
+      const { records, late } = await answered(...master, over, code);
+      expect([records, late]).toEqual([[], false]);
     }
-    const inPlace = { caller: entity, inPlace: true, request: { uuid: masterId } };
-    expect(await ledgersOf(...master, inPlace, 'outcome_unknown')).toEqual([]);
+    const other = { caller: entity, request: { ledgerId }, inPlace: true };
+    expect(await ledgersOf(...creation, other, code)).toEqual([]);
+    expect(await ledgersOf(...creation, { ...other, verified: true }, code)).toEqual([ledgerId]);
   });
+
+  test.each<ErrorCode>(['signature_required', 'invalid_signature', 'signing_key_revoked'])(
+    'and was refused with %s has nothing of it in its history',
+    async (code) => {
+      for (const call of [unread, read, named]) {
+        for (const verified of [true, false])
+          expect(await ledgersOf(...master, { caller: entity, ...call, verified }, code)).toEqual([]);
+      }
+    },
+  );
 });
