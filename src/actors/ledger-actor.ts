@@ -174,7 +174,7 @@ export class LedgerActor {
     const replays: Promise<void>[] = [];
     let reason: ClaimReason = 'activation';
     while (this.#dropLate()) {
-      const claim = this.#ledger.claim ?? (await this.#ledger.activate(reason));
+      const claim = this.#ledger.claim ?? (await this.#activate(reason));
       const reads = await readForTurn(this.ledgerId, this.#batch, {
         store,
         keys,
@@ -205,6 +205,12 @@ export class LedgerActor {
     await Promise.all(replays);
   }
 
+  async #activate(reason: ClaimReason): Promise<Claim> {
+    const claim = await this.#ledger.activate(reason);
+    this.#parts.outbox?.claimed(this.ledgerId);
+    return claim;
+  }
+
   /**
    * Drops commands whose time is up, and those behind them in their lane, from what is not sent: certain not to be written. Whether
    * any are left.
@@ -231,11 +237,14 @@ export class LedgerActor {
     const { outbox } = this.#parts;
     this.#sent = turn;
     outbox?.writing(this.ledgerId, turn.entries[0]?.seq ?? 0);
+    let written: Written = 'unsettled';
     try {
-      return await this.#ledger.write(claim, turn);
+      written = await this.#ledger.write(claim, turn);
+      return written;
     } finally {
       this.#sent = null;
       outbox?.settled(this.ledgerId);
+      if (written === 'unsettled') outbox?.unsettled(this.ledgerId, turn.entries);
     }
   }
 

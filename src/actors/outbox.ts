@@ -10,4 +10,8 @@ export interface Outbox {
   /** That write is over, whatever came of it; where it stands, `committed` follows. */
   settled(ledgerId: string): void;
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void;
+  /** Nobody can say whether these stand in the log; if not, they may until `claimed`. */
+  unsettled(ledgerId: string, entries: readonly LedgerEntry[]): void;
+  /** The ledger was claimed: no earlier write can land any more, and one that has may not have been told. */
+  claimed(ledgerId: string): void;
 }

@@ -174,6 +174,16 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     this.#pace.committed(entries.length);
     this.#writes.committed(ledgerId, entries.at(-1)?.seq ?? 0);
     this.#watches.learn(ledgerId, entries);
+    this.claimed(ledgerId);
+  }
+
+  unsettled(ledgerId: string, entries: readonly LedgerEntry[]): void {
+    // Who reads the ledger by entries that do not stand after all is let in to none of it: each event is asked for.
+    this.#watches.learn(ledgerId, entries);
+    this.claimed(ledgerId);
+  }
+
+  claimed(ledgerId: string): void {
     if (this.#watches.isWatched(ledgerId)) this.#follower.wake(ledgerId);
   }
 
