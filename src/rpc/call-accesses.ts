@@ -1,5 +1,5 @@
 import { isUuid } from '../domain/uuid.ts';
-import type { AccessRecord } from '../service/access-record.ts';
+import { type AccessRecord, cutPath, ownText } from '../service/access-record.ts';
 import type { Caller } from '../service/call.ts';
 import type { Exchange } from './exchange.ts';
 import type { RunningCall } from './running-call.ts';
@@ -36,7 +36,8 @@ export function recordsOf(
 ): readonly AccessRecord[] | Promise<readonly AccessRecord[]> {
   const naming = nameLedgers(call, isRefused);
   if (naming === undefined && call.ledgers === null) return [];
-  const { verb: method, path } = exchange.equivalent(call.request);
+  const { verb: method, path: whole } = exchange.equivalent(call.request);
+  const path = cutPath(whole);
   const { actorId, apiKeyId } = caller;
   const { requestId } = call;
   const made = (): AccessRecord[] => {
@@ -54,8 +55,9 @@ export function recordsOf(
     }));
   };
   if (naming === undefined) return made();
-  // Requests are large, and many may wait for a store that is slow.
+  // Requests are large, and many may wait for a store that is slow. A handler that was answered for may still be at its own.
   call.request = null;
+  if (!call.answered) call.parsed = null;
   return naming.then(made);
 }
 
@@ -65,7 +67,7 @@ function nameLedgers(call: RunningCall, isRefused: boolean): Promise<void> | und
   if (request === null) return undefined;
   if (endpoint.ledgerField !== null) {
     const ledgerId = (request as unknown as Readonly<Record<string, unknown>>)[endpoint.ledgerField.localName];
-    if (typeof ledgerId === 'string' && isUuid(ledgerId)) call.named(ledgerId);
+    if (typeof ledgerId === 'string' && isUuid(ledgerId)) call.named(ownText(ledgerId));
   }
   return endpoint.names?.(request, call, isRefused);
 }

@@ -2,9 +2,6 @@ import { uuidV7 } from '../domain/uuid.ts';
 import type { AccessEvent } from '../store/access-log.ts';
 import type { AccessRecord } from './access-record.ts';
 
-/** What a caller makes up behind an id is not worth keeping: the paths of the API are shorter. */
-export const accessPathMaxChars = 512;
-
 /** Ids of one millisecond. */
 const idsPerMs = 4096;
 const idRandomBytes = 8;
@@ -30,7 +27,7 @@ export class AccessEvents {
         apiKeyId: record.apiKeyId,
         ledgerId: record.ledgerId,
         method: record.method,
-        path: cut(record.path),
+        path: record.path,
         responseStatus: record.responseStatus,
         requestId: record.requestId,
       };
@@ -52,8 +49,4 @@ export class AccessEvents {
     bytes.set(random, 2);
     return uuidV7(this.#lastMs, bytes);
   }
-}
-
-function cut(path: string): string {
-  return path.length <= accessPathMaxChars ? path : `${path.slice(0, accessPathMaxChars - 1)}…`;
 }

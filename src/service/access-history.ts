@@ -17,13 +17,13 @@ export const accessKeptMs = 90 * 24 * 60 * 60 * 1000;
 export const historyBounds = Object.freeze({
   /** What a killed process loses at most, and what a history lags behind on other nodes. */
   flushAfterMs: 100,
-  /** Written at once when so many wait, and written together at most: some 100 KiB. */
+  /** Written at once when so many wait, and written together at most: some 350 KB, never more than 1 MB. */
   flushRecords: 1_000,
   /** From here on answers wait for room: a store that does not keep up slows its callers down. */
   waitRecords: 10_000,
   /** Look-ups under way at once behind answers; from here on an answer waits for its own. */
   lookUpsMax: 256,
-  /** Some 50 MB. Beyond it records are lost, and it is said how many: it takes callers that no longer wait for answers. */
+  /** Some 35 MB, and never more than 100 MB, whatever callers send. Beyond it records are lost, and it is said how many: it takes callers that no longer wait for answers. */
   heldRecordsMax: 100_000,
   /** After a failed write; then twice as long each time. */
   retryFirstMs: 100,

@@ -3,7 +3,6 @@ import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { meterAccesses } from '../../src/access-meter.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
-import { accessPathMaxChars } from '../../src/service/access-events.ts';
 import { AccessQueue, accessKeptMs, historyBounds } from '../../src/service/access-history.ts';
 import type { AccessRecord } from '../../src/service/access-record.ts';
 import { auditService } from '../../src/service/audit.ts';
@@ -136,16 +135,6 @@ describe('writing behind the answers', () => {
     expect(accessTime(events[0]?.id ?? '')).toBe(startMs);
     expect(accessTime(events[4999]?.id ?? '')).toBeLessThan(startMs + 5);
     expect(accessTime(events[5010]?.id ?? '')).toBe(startMs + 60_000);
-  });
-
-  test('a path that a caller made up is cut', async () => {
-    const { queue, record, stored } = rig();
-    queue.note(record({ path: `/v1/${'x'.repeat(9000)}` }));
-    queue.note(record({ path: '/v1/ledgers' }));
-    await queue.flush();
-    const paths = (await stored()).map(({ path }) => path);
-    expect(paths[0]).toHaveLength(accessPathMaxChars);
-    expect(paths[1]).toBe('/v1/ledgers');
   });
 
   test('flush resolves when what was noted before is written, and not for what comes later', async () => {

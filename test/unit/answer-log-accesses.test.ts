@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { create, type Message } from '@bufbuild/protobuf';
 import { describe, expect, test } from 'vitest';
 import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
@@ -9,7 +11,7 @@ import type { Exchange } from '../../src/rpc/exchange.ts';
 import { apiServices } from '../../src/rpc/routes.ts';
 import { RunningCall } from '../../src/rpc/running-call.ts';
 import type { AccessEntry } from '../../src/service/access-history.ts';
-import type { AccessRecord } from '../../src/service/access-record.ts';
+import { type AccessRecord, accessPathMaxChars } from '../../src/service/access-record.ts';
 import type { Call, Caller } from '../../src/service/call.ts';
 
 const ledgerId = '0199dddd-0000-7000-8000-000000000001';
@@ -165,6 +167,42 @@ describe('what an answer leaves in its caller’s history', () => {
     expect(await ledgersOf(...create, {}, 'invalid_json')).toEqual([]);
     expect(await ledgersOf(...master, { readable: { uuid: masterId } }, 'payload_too_large')).toEqual([ledgerId]);
     expect(await ledgersOf(...master, { readable: { uuid: 'none' } }, 'invalid_json')).toEqual([]);
+  });
+
+  test('a path that is longer than any of the API is cut', async () => {
+    const { records } = await answered(master[0], `/v1/${'x'.repeat(9000)}`, { named: [ledgerId] }, 'not_found');
+    expect(records[0]?.path).toHaveLength(accessPathMaxChars);
+    expect(records[0]?.path).toMatch(/^\/v1\/x+…$/);
+    const longest = `/v1/${'x'.repeat(accessPathMaxChars - 4)}`;
+    const whole = await answered(master[0], longest, { named: [ledgerId] }, 'not_found');
+    expect(whole.records[0]?.path).toBe(longest);
+  });
+
+  test('a record that waits keeps nothing of its request', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const heldBytes = async () => {
+      // What was freed in one turn is given back in a later one.
+      for (let turn = 0; turn < 3; turn += 1) {
+        collect();
+        await new Promise(setImmediate);
+      }
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    };
+    const sizeBytes = 1024 * 1024;
+    const before = await heldBytes();
+    const held: AccessRecord[] = [];
+    for (let at = 0; at < 50; at += 1) {
+      // As a body is read: its texts are pieces of the whole.
+      const body = Buffer.from(`{"ledger_id":"${ledgerId}","name":"${'x'.repeat(sizeBytes)}${at}"}`).toString();
+      const url = Buffer.from(`/v1/ledgers/${'y'.repeat(sizeBytes)}${at}`).toString();
+      const request = { ledgerId: body.slice(14, 50) };
+      for (const code of ['not_found', null] as const)
+        held.push(...(await answered('MasterService/CreateMaster', url.slice(0, -1), { request }, code)).records);
+    }
+    expect(held.map((record) => record.ledgerId)).toEqual(held.map(() => ledgerId));
+    expect(((await heldBytes()) - before) / held.length).toBeLessThan(64 * 1024);
   });
 
   test('a call beyond its rate leaves its record like any other, unless it was one of a flood', async () => {
