@@ -5,9 +5,11 @@ import { answerMaxBytes } from '../src/webhook/exchange.ts';
 import { answerHeadersMaxBytes } from '../src/webhook/http-post.ts';
 import { addressesMax } from '../src/webhook/receiver-connect.ts';
 import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhook/send-window.ts';
-import { slotsApartMs } from '../src/webhook/slots.ts';
+import { givenApart } from '../src/webhook/slots.ts';
 import { quickMs } from '../src/webhook/standings.ts';
 import {
+  apartAtSlowMs,
+  apartAtUntriedMs,
   attemptsAtQuickMax,
   attemptsAtSlowMax,
   attemptsAtUntriedMax,
@@ -31,12 +33,11 @@ const rows: readonly (readonly [string, number | string, string])[] = [
     attemptsAtQuickMax,
     'of one owner as many as it leaves to the others',
   ],
-  ['… at targets that were never tried', attemptsAtUntriedMax, ''],
-  ['… at targets that did not answer the last one quickly', attemptsAtSlowMax, 'dead ones among them'],
+  ['… at targets that were never tried', attemptsAtUntriedMax, apart(apartAtUntriedMs)],
   [
-    'between the last ten slots of the latter two',
-    time(slotsApartMs),
-    'so that one is to be had within it, however many are dead',
+    '… at targets that did not answer the last one quickly',
+    attemptsAtSlowMax,
+    `dead ones among them; ${apart(apartAtSlowMs)}`,
   ],
   ['a quick answer', time(quickMs), 'whatever its status'],
   ['one attempt', time(attemptTimeoutMs), 'name, connection, request, answer; a 2xx within it is success'],
@@ -65,6 +66,10 @@ const rows: readonly (readonly [string, number | string, string])[] = [
 export function webhookLimitsTable(): string {
   const lines = rows.map(([what, much, meaning]) => `| ${what} | ${much} | ${meaning} |`);
   return ['| limit | | |', '|---|---|---|', ...lines].join('\n');
+}
+
+function apart(ms: number): string {
+  return `the last ${givenApart(ms)} are given ${time(ms)} apart, so that one is to be had within it`;
 }
 
 function time(ms: number): string {

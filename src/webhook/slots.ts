@@ -1,36 +1,40 @@
 import type { Clock } from '../actors/clock.ts';
 import { attemptTimeoutMs } from './attempt.ts';
 
-/** How long apart the last slots are given. */
-export const slotsApartMs = 1_000;
-/** As many as can be given so far apart while one attempt lasts. */
-const slowlyGiven = Math.ceil(attemptTimeoutMs / slotsApartMs);
+/** How many slots are given so far apart: as many as can be while one attempt lasts. */
+export function givenApart(apartMs: number): number {
+  return Math.ceil(attemptTimeoutMs / apartMs);
+}
 
 /**
- * Slots for attempts that may each last as long as an attempt can. The last ones are given a second apart: by the time that they are all
- * held, those that were given before have come back. So however many attempts are never answered, nobody has to wait longer than a second
- * for a slot to be given.
+ * Slots for attempts that may each last as long as an attempt can. The last ones are given `apartMs` apart: by the time that they are
+ * all held, the first of them has come back. So however many attempts are never answered, a slot is given every `apartMs`.
  */
 export class Slots {
   readonly #max: number;
+  readonly #apartMs: number;
+  /** Of so many, each is given at once. */
+  readonly #atOnce: number;
   readonly #clock: Clock;
   /** One can be given again. */
   readonly #freed: () => void;
   #held = 0;
   #isResting = false;
 
-  constructor(max: number, clock: Clock, freed: () => void) {
+  constructor(max: number, apartMs: number, clock: Clock, freed: () => void) {
     this.#max = max;
+    this.#apartMs = apartMs;
+    this.#atOnce = max - givenApart(apartMs);
     this.#clock = clock;
     this.#freed = freed;
   }
 
   get hasOne(): boolean {
-    return this.#held < this.#max - slowlyGiven || (this.#held < this.#max && !this.#isResting);
+    return this.#held < this.#atOnce || (this.#held < this.#max && !this.#isResting);
   }
 
   take(): void {
-    if (this.#held >= this.#max - slowlyGiven) this.#rest();
+    if (this.#held >= this.#atOnce) this.#rest();
     this.#held += 1;
   }
 
@@ -40,7 +44,7 @@ export class Slots {
 
   #rest(): void {
     this.#isResting = true;
-    this.#clock.after(slotsApartMs, () => {
+    this.#clock.after(this.#apartMs, () => {
       this.#isResting = false;
       this.#freed();
     });

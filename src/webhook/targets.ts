@@ -11,12 +11,16 @@ export const attemptsPerTargetMax = 4;
 export const attemptsPerUntriedMax = 1;
 /** Attempts at once at all targets that answered quickly, that were never tried, and that did not answer quickly. */
 export const attemptsAtQuickMax = 56;
-export const attemptsAtUntriedMax = 24;
-export const attemptsAtSlowMax = 24;
+export const attemptsAtUntriedMax = 28;
+export const attemptsAtSlowMax = 20;
+/** How long apart the last slots of those are given: there is always one to be had within this. */
+export const apartAtUntriedMs = 500;
+export const apartAtSlowMs = 1_000;
 
 interface Target<Lane> {
   readonly origin: string;
-  readonly ready: Lane[];
+  readonly lanes: Turns<Lane>;
+  standing: Standing;
   active: number;
 }
 
@@ -36,20 +40,26 @@ export interface TargetsParts<Lane> {
 }
 
 /**
- * Whose turn it is to send. A lane is what sends one after another; lanes of a target take turns, and so do targets of an owner, owners, and
- * the three standings. At quick targets an owner has no more slots than it leaves to the others, so that these go on when all of its own
- * stop answering at once. Of one owner's untried targets the newest is first: those that have waited may well be as dead as those that
- * they wait for.
+ * Whose turn it is to send. A lane is what sends one after another. The three standings take turns; in each of them owners do, for a target
+ * to which they have something to send, and at the target its owners do again: so no number of lanes or targets of one delays another.
+ * At quick targets an owner has no more slots than it leaves to the others, so that these go on when all of its own stop answering at once.
+ * Of one owner's untried targets the newest is first: those that have waited may well be as dead as those that they wait for.
  */
 export class Targets<Lane> {
   readonly #ownerOf: (lane: Lane) => string;
   readonly #targets = new Map<string, Target<Lane>>();
   readonly #standings = new Standings();
-  /** Targets with a lane and a slot of their own to spare. */
+  /** Targets by the owners that have lanes ready there. */
   readonly #turns: Readonly<Record<Standing, Turns<Target<Lane>>>> = {
-    quick: new Turns({ newcomersFirst: false, ofOneOwner: 'oldest' }),
-    untried: new Turns({ newcomersFirst: true, ofOneOwner: 'newest' }),
-    slow: new Turns({ newcomersFirst: true, ofOneOwner: 'oldest' }),
+    quick: new Turns('oldest'),
+    untried: new Turns('newest'),
+    slow: new Turns('oldest'),
+  };
+  /** Targets with a lane ready and a slot of their own to spare. */
+  readonly #open: Readonly<Record<Standing, Set<Target<Lane>>>> = {
+    quick: new Set(),
+    untried: new Set(),
+    slow: new Set(),
   };
   /** The one that had its turn last is last. */
   readonly #order: Standing[] = ['quick', 'untried', 'slow'];
@@ -62,8 +72,8 @@ export class Targets<Lane> {
   constructor({ clock, ownerOf, freed }: TargetsParts<Lane>) {
     this.#ownerOf = ownerOf;
     this.#slots = {
-      untried: new Slots(attemptsAtUntriedMax, clock, freed),
-      slow: new Slots(attemptsAtSlowMax, clock, freed),
+      untried: new Slots(attemptsAtUntriedMax, apartAtUntriedMs, clock, freed),
+      slow: new Slots(attemptsAtSlowMax, apartAtSlowMs, clock, freed),
     };
   }
 
@@ -77,26 +87,32 @@ export class Targets<Lane> {
 
   /** The lane has something to send and is not sending. */
   ready(origin: string, lane: Lane): void {
-    const target = this.#targets.get(origin) ?? { origin, ready: [], active: 0 };
-    this.#targets.set(origin, target);
-    target.ready.push(lane);
+    const target = this.#targets.get(origin) ?? this.#newTarget(origin);
+    const owner = this.#ownerOf(lane);
+    target.lanes.add(owner, lane);
+    this.#list(owner, target);
     this.#place(target);
   }
 
   /** Whether `next` would hand out a lane. */
   get hasNext(): boolean {
-    return this.#nextStanding() !== undefined;
+    return this.#nextTurn() !== undefined;
   }
 
   /** The lane whose turn it is; null while there is none, or no slot. `done` gives the slot back. */
   next(): Lane | null {
-    const standing = this.#nextStanding();
-    if (standing === undefined) return null;
-    const target = this.#turns[standing].take(this.#mayTake(standing));
-    const lane = target?.ready.shift();
-    if (target === undefined || lane === undefined) return null;
+    const turn = this.#nextTurn();
+    if (turn === undefined) return null;
+    const { target, standing } = turn;
+    const mayTake = this.#mayTake(standing);
+    const next = target.lanes.next(mayTake);
+    if (next === undefined) return null;
+    const { owner, one: lane } = next;
+    target.lanes.took(owner, lane);
+    this.#turns[standing].took(turn.owner, target);
+    this.#list(turn.owner, target);
+    this.#list(owner, target);
     this.#order.push(...this.#order.splice(this.#order.indexOf(standing), 1));
-    const owner = this.#ownerOf(lane);
     this.#attempts.set(lane, { target, owner, standing });
     if (standing === 'quick') this.#countQuick(owner, 1);
     else this.#slots[standing].take();
@@ -115,8 +131,8 @@ export class Targets<Lane> {
     else this.#slots[standing].giveBack();
     target.active -= 1;
     this.#standings.note(target.origin, took);
-    if (target.active === 0 && target.ready.length === 0) this.#targets.delete(target.origin);
-    else this.#place(target);
+    this.#move(target, this.#standings.of(target.origin));
+    this.#place(target);
   }
 
   #countQuick(owner: string, by: 1 | -1): void {
@@ -126,11 +142,22 @@ export class Targets<Lane> {
     else this.#atQuickOf.set(owner, count);
   }
 
-  #nextStanding(): Standing | undefined {
+  #newTarget(origin: string): Target<Lane> {
+    const target = { origin, lanes: new Turns<Lane>('oldest'), standing: this.#standings.of(origin), active: 0 };
+    this.#targets.set(origin, target);
+    return target;
+  }
+
+  #nextTurn(): { standing: Standing; owner: string; target: Target<Lane> } | undefined {
     if (this.active >= attemptsMax) return undefined;
-    return this.#order.find(
-      (standing) => this.#hasSlot(standing) && this.#turns[standing].has(this.#mayTake(standing)),
-    );
+    for (const standing of this.#order) {
+      const open = this.#open[standing];
+      if (open.size === 0 || !this.#hasSlot(standing)) continue;
+      const mayTake = this.#mayTake(standing);
+      const next = this.#turns[standing].next((owner, target) => open.has(target) && mayTake(owner));
+      if (next !== undefined) return { standing, owner: next.owner, target: next.one };
+    }
+    return undefined;
   }
 
   #hasSlot(standing: Standing): boolean {
@@ -144,12 +171,30 @@ export class Targets<Lane> {
     return (owner) => (this.#atQuickOf.get(owner) ?? 0) < left;
   }
 
-  /** Lets the target wait among those of its standing, if it has something to send and may. */
+  /** Lets the target wait for its turn among an owner's while lanes of that owner wait for it. */
+  #list(owner: string, target: Target<Lane>): void {
+    const turns = this.#turns[target.standing];
+    if (target.lanes.has(owner)) turns.add(owner, target);
+    else turns.delete(owner, target);
+  }
+
+  /** What waits for the target waits among those of this standing from now on. */
+  #move(target: Target<Lane>, standing: Standing): void {
+    if (standing === target.standing) return;
+    this.#open[target.standing].delete(target);
+    for (const owner of target.lanes.owners) {
+      this.#turns[target.standing].delete(owner, target);
+      this.#turns[standing].add(owner, target);
+    }
+    target.standing = standing;
+  }
+
+  /** Notes whether the target can be given a slot; forgets it where nothing is sent there. */
   #place(target: Target<Lane>): void {
-    const standing = this.#standings.of(target.origin);
-    for (const other of this.#order) if (other !== standing) this.#turns[other].delete(target);
-    const [first] = target.ready;
+    const { active, lanes, standing, origin } = target;
     const max = standing === 'untried' ? attemptsPerUntriedMax : attemptsPerTargetMax;
-    if (first !== undefined && target.active < max) this.#turns[standing].add(target, this.#ownerOf(first));
+    if (!lanes.isEmpty && active < max) this.#open[standing].add(target);
+    else this.#open[standing].delete(target);
+    if (lanes.isEmpty && active === 0) this.#targets.delete(origin);
   }
 }
