@@ -17,13 +17,14 @@ export interface CursorStart {
 
 /**
  * Where a ledger that is not in memory is to be followed from. Without a cursor it is the first event that is not dated before the oldest of
- * its subscriptions.
+ * its subscriptions. Of what stands behind a stored cursor as many as `rangeEventsMax` events may have been recorded.
  */
 export async function cursorToStartAt(
   ledgers: LedgerStore,
   cursors: Cursors,
   ledgerId: string,
   subscriptions: readonly SubscriptionRecord[],
+  rangeEventsMax: number,
 ): Promise<CursorStart> {
   const head = await ledgers.head(ledgerId);
   if (head === null) return nowhere;
@@ -31,7 +32,10 @@ export async function cursorToStartAt(
   if (stored !== null && head.seq - stored.nextSeq <= seekBeyondEvents) return { cursor: stored, isStored: true };
   const from = subscriptions.map(takesFrom).sort()[0];
   if (from === undefined) return nowhere;
-  const first = await firstSeqFrom(ledgers, ledgerId, stored?.nextSeq ?? 0, head.seq, from);
+  // What was recorded begins at the stored cursor, and is found from there alone: nothing begins in the middle of it.
+  const low = stored === null ? 0 : stored.nextSeq + rangeEventsMax;
+  const found = await firstSeqFrom(ledgers, ledgerId, low, head.seq, from);
+  const first = stored !== null && found === low ? stored.nextSeq : found;
   if (stored === null && first > head.seq) return nowhere;
   return { cursor: { version: stored?.version ?? 'absent', nextSeq: first }, isStored: first === stored?.nextSeq };
 }

@@ -2,6 +2,7 @@ import type { LedgerEvent } from '../domain/event.ts';
 import type { LedgerFacts } from '../domain/ledger-facts.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Deliveries } from '../service/deliveries.ts';
+import type { DeliveryRange } from '../service/delivery-blocks.ts';
 import type { DeliveryRecord } from '../service/delivery-record.ts';
 import type { SubscriptionRecord } from '../service/subscription-record.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
@@ -11,10 +12,8 @@ import type { Pace } from './pace.ts';
 import { isWithin, type ReadSpan, readSpans } from './read-spans.ts';
 import { type SubscriptionStart, startOf } from './subscription-start.ts';
 
-/** Deliveries in memory at most: one event may have a thousand subscriptions. */
-const deliveriesAtOnce = 4_096;
-/** Blocks that are being written at most. */
-const blocksAtOnce = 64;
+/** Subscriptions at once: their deliveries of a range are in memory, and their blocks are written together. */
+const subscriptionsAtOnce = 64;
 /** Main thread, measured: making a delivery, and writing a block of them with its look-ups. */
 const deliveryCostMs = 0.005;
 const blockCostMs = 0.15;
@@ -24,6 +23,8 @@ export interface FanOutParts {
   readonly deliveries: Deliveries;
   readonly pace: Pace;
   now(): number;
+  /** Whether this node follows the ledger. */
+  mine(ledgerId: string): boolean;
   facts(ledgerId: string): Promise<LedgerFacts | null>;
   /** New deliveries were recorded. */
   fannedOut(deliveries: number): void;
@@ -31,62 +32,48 @@ export interface FanOutParts {
 
 /**
  * Records the deliveries of a range to those of the subscriptions whose owners could read it as it was written; answers the subscriptions that
- * have some. Whether they may still read it is asked when it is sent.
+ * have some, or null where another node has taken the ledger over meanwhile. Whether they may still read it is asked when it is sent.
+ *
+ * What is recorded of a subscription begins where the range does, whoever else subscribes: so what stands of it is found again.
  */
 export async function fanOut(
   parts: FanOutParts,
   range: EventRange,
   subscriptions: readonly SubscriptionRecord[],
-): Promise<ReadonlySet<string>> {
-  const { ledgerId, throughSeq } = range;
+): Promise<ReadonlySet<string> | null> {
+  const { ledgerId, fromSeq, throughSeq, events } = range;
   const createdAt = isoTime(parts.now());
   const spansOf = await accessOf(parts, range);
   const hasBegun = beginningOf(parts, range);
-  const starting = subscriptions.map((subscription) => ({ subscription, start: startOf(subscription, ledgerId) }));
   const woken = new Set<string>();
-  let fromSeq = range.fromSeq;
-  let count = 0;
-  const bySubscription = new Map<string, DeliveryRecord[]>();
-  for (const [at, event] of range.events.entries()) {
-    for (const { subscription, start } of starting) {
-      if (!asksFor(subscription, event)) continue;
-      const begun = hasBegun(start, event);
-      if (!(typeof begun === 'boolean' ? begun : await begun)) continue;
-      const spans = spansOf(subscription.actorId, event.master?.id ?? null);
-      if (!isWithin(spans instanceof Promise ? await spans : spans, event)) continue;
-      const own = bySubscription.get(subscription.id);
-      const delivery = newDelivery(subscription, event, createdAt);
-      if (own === undefined) bySubscription.set(subscription.id, [delivery]);
-      else own.push(delivery);
-      count += 1;
+  for (let at = 0; at < subscriptions.length; at += subscriptionsAtOnce) {
+    const made: DeliveryRange[] = [];
+    for (const subscription of subscriptions.slice(at, at + subscriptionsAtOnce)) {
+      const start = startOf(subscription, ledgerId);
+      const deliveries: DeliveryRecord[] = [];
+      for (const event of events) {
+        if (!asksFor(subscription, event)) continue;
+        const begun = hasBegun(start, event);
+        if (!(typeof begun === 'boolean' ? begun : await begun)) continue;
+        const spans = spansOf(subscription.actorId, event.master?.id ?? null);
+        if (!isWithin(spans instanceof Promise ? await spans : spans, event)) continue;
+        deliveries.push(newDelivery(subscription, event, createdAt));
+      }
+      if (deliveries.length === 0) continue;
+      made.push({ subscriptionId: subscription.id, ledgerId, fromSeq, throughSeq, deliveries });
+      woken.add(subscription.id);
     }
-    const isLast = at === range.events.length - 1;
-    if (count < deliveriesAtOnce && !isLast) continue;
-    const covered = { ledgerId, fromSeq, throughSeq: isLast ? throughSeq : event.seq };
-    await record(parts, covered, bySubscription);
-    for (const subscriptionId of bySubscription.keys()) woken.add(subscriptionId);
-    bySubscription.clear();
-    fromSeq = event.seq + 1;
-    count = 0;
+    if (!parts.mine(ledgerId)) return null;
+    await record(parts, made);
   }
   return woken;
 }
 
-async function record(
-  { deliveries, pace, fannedOut }: FanOutParts,
-  covered: Omit<EventRange, 'events'>,
-  bySubscription: ReadonlyMap<string, readonly DeliveryRecord[]>,
-): Promise<void> {
-  const all = [...bySubscription];
-  for (let at = 0; at < all.length; at += blocksAtOnce) {
-    const some = all.slice(at, at + blocksAtOnce);
-    const written = await Promise.all(
-      some.map(([subscriptionId, of]) => deliveries.record({ ...covered, subscriptionId, deliveries: of })),
-    );
-    fannedOut(written.reduce((sum, one) => sum + one, 0));
-    const made = some.reduce((sum, [, of]) => sum + of.length, 0);
-    await pace.take(some.length * blockCostMs + made * deliveryCostMs);
-  }
+async function record({ deliveries, pace, fannedOut }: FanOutParts, ranges: readonly DeliveryRange[]): Promise<void> {
+  const written = await Promise.all(ranges.map((range) => deliveries.record(range)));
+  fannedOut(written.reduce((sum, one) => sum + one, 0));
+  const made = ranges.reduce((sum, range) => sum + range.deliveries.length, 0);
+  await pace.take(ranges.length * blockCostMs + made * deliveryCostMs);
 }
 
 /** Whether an event may have been answered after a subscription. */

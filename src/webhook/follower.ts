@@ -10,7 +10,7 @@ import type { Pace } from './pace.ts';
 import type { Watches } from './watches.ts';
 
 /** Events looked at before the cursor moves: at 256 KiB each they are 16 MiB. */
-const batchEvents = 64;
+const rangeEventsMax = 64;
 /** Ledgers that are fanned out at once; more only wait for the same disk. */
 const ledgersAtOnce = 4;
 /** Cursors kept in memory. */
@@ -26,8 +26,6 @@ export interface FollowerParts extends Omit<FanOutParts, 'now'> {
   readonly pace: Pace;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether this node follows the ledger. */
-  mine(ledgerId: string): boolean;
   /** The first seq of the ledger that this node is writing and has not answered; null: there is none. */
   underWayFrom(ledgerId: string): number | null;
   /** Resolves when memory holds every subscription whose making was answered before. */
@@ -38,8 +36,8 @@ export interface FollowerParts extends Omit<FanOutParts, 'now'> {
 
 /**
  * Follows the logs of watched ledgers: the log is the outbox. Of each range of events it records the deliveries to every subscription whose
- * owner may read them, and then moves the ledger's cursor. What was recorded before a crash is recorded again under the same ids, so nothing
- * is missed and nothing is doubled.
+ * owner may read them, and then moves the ledger's cursor. After a crash the range begins at the same place, where what was recorded of it is
+ * found, so nothing is missed and nothing is doubled.
  */
 export class Follower {
   readonly #parts: FollowerParts;
@@ -121,6 +119,8 @@ export class Follower {
       this.#parts.clock.after(retryMs, () => this.wake(ledgerId));
     }
     this.#running.delete(ledgerId);
+    // Whoever follows it now moves its cursor: the one that is known here would be an old one when the ledger comes back.
+    if (!this.#parts.mine(ledgerId)) this.forget(ledgerId);
     if (this.#stopped) this.#waiting.clear();
     this.#startWaiting();
     if (this.#running.size === 0) this.#idle.resolve();
@@ -129,7 +129,7 @@ export class Follower {
   /** Fans out one batch. True if there may be more. */
   async #advance(ledgerId: string): Promise<boolean> {
     const { ledgers, watches, pace, cursors } = this.#parts;
-    await pace.take(batchEvents * eventCostMs);
+    await pace.take(rangeEventsMax * eventCostMs);
     if (!watches.isWatched(ledgerId)) {
       this.#cursors.delete(ledgerId);
       // A cursor lost too early would send again what happened since the subscription was made; one left behind does no harm.
@@ -138,7 +138,7 @@ export class Follower {
     }
     const cursor = this.#cursors.get(ledgerId) ?? (await this.#begin(ledgerId));
     if (cursor === null) return false;
-    const entries = this.#answered(ledgerId, await ledgers.read(ledgerId, cursor.nextSeq, batchEvents));
+    const entries = this.#answered(ledgerId, await ledgers.read(ledgerId, cursor.nextSeq, rangeEventsMax));
     const last = entries.at(-1);
     if (last === undefined) {
       this.#keep(ledgerId, cursor);
@@ -150,6 +150,7 @@ export class Follower {
     const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
     const range = { ledgerId, fromSeq: cursor.nextSeq, throughSeq: last.seq, events };
     const woken = await fanOut(this.#fanOutParts, range, subscriptions);
+    if (woken === null) return false;
     const nextSeq = last.seq + 1;
     // The records are durable, so sending need not wait until the cursor is: after a crash they are found to be there.
     this.#keep(ledgerId, { version: cursor.version, nextSeq });
@@ -174,7 +175,8 @@ export class Follower {
   /** Where to begin, and durably so: after a crash the same ranges begin at the same places. */
   async #begin(ledgerId: string): Promise<Cursor | null> {
     const { ledgers, cursors, watches } = this.#parts;
-    const { cursor, isStored } = await cursorToStartAt(ledgers, cursors, ledgerId, watches.of(ledgerId));
+    const watching = watches.of(ledgerId);
+    const { cursor, isStored } = await cursorToStartAt(ledgers, cursors, ledgerId, watching, rangeEventsMax);
     return cursor === null || isStored ? cursor : cursors.move(ledgerId, cursor, cursor.nextSeq);
   }
 

@@ -234,7 +234,10 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     for (const { id } of this.#watches.all()) if (isNew(id)) this.#sender.wake(id);
   }
 
-  /** Another node works for these ids now. What is under way ends; the store keeps two nodes from writing over each other. */
+  /**
+   * Another node works for these ids now. What is under way ends. The store keeps two nodes from writing over each other; but of a range that
+   * both are recording at once, each as long as the log was when it looked, some deliveries may be recorded, and sent, twice.
+   */
   giveUp(isGone: (id: string) => boolean): void {
     for (const ledgerId of this.#watches.watchedLedgers()) if (isGone(ledgerId)) this.#follower.forget(ledgerId);
     for (const { id } of this.#watches.all()) if (isGone(id)) this.#sender.drop(id);

@@ -74,7 +74,7 @@ export interface WebhookRig {
   /** As SIGKILL does: no write of these webhooks lands any more, nothing is sent. */
   kill(): void;
   /** Another process over the same data. */
-  restarted(options?: Pick<WebhookRigOptions, 'mine' | 'tellOthers'>): WebhookRig;
+  restarted(options?: Pick<WebhookRigOptions, 'mine' | 'tellOthers' | 'wrapRecords'>): WebhookRig;
 }
 
 export interface WebhookRigOptions {

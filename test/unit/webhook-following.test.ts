@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
+import type { RecordStore } from '../../src/store/record-store.ts';
 import {
   append,
   buyer,
@@ -18,6 +19,24 @@ import { storeWith } from '../support/world.ts';
 const typesOf = (world: WebhookRig) => world.posts.map(({ event }) => event.event_type);
 const seqsOf = (world: WebhookRig) => world.posts.map(({ event }) => event.seq);
 const cursor = (world: WebhookRig, id = ledgerId) => world.records.get('webhook_cursor', id);
+
+/** Records whose cursors cannot be written while it says so. */
+function failingCursors() {
+  const state = {
+    isFailing: false,
+    wrap: (inner: RecordStore): RecordStore => ({
+      get: (kind, id) => inner.get(kind, id),
+      find: (kind, lookup, page) => inner.find(kind, lookup, page),
+      remove: (kind, id, version) => inner.remove(kind, id, version),
+      sweep: (now, limit) => inner.sweep(now, limit),
+      put: async (write) => {
+        if (state.isFailing && write.kind === 'webhook_cursor') throw new Error('the disk is full');
+        return inner.put(write);
+      },
+    }),
+  };
+  return state;
+}
 
 describe('cursors', () => {
   test('a ledger that nobody watches has none', async () => {
@@ -122,6 +141,55 @@ describe('crashes', () => {
       const { deliveries } = await next.deliveries(buyer, id);
       expect(deliveries.map(({ status }) => status)).toEqual(Array(8).fill('DELIVERED'));
     }
+  });
+
+  test('a cursor that could not be moved: what was sent comes to nobody again, though fewer subscribe by then', async () => {
+    const failing = failingCursors();
+    const world = await webhookOrder({ wrapRecords: failing.wrap });
+    const ids: string[] = [];
+    for (let at = 0; at < 100; at++) {
+      ids.push((await world.subscribe(supplier, { url: `https://hook${at}.example/` })).id);
+    }
+    await world.run(append());
+    await world.quiet();
+    failing.isFailing = true;
+    await Promise.all(Array.from({ length: 64 }, () => world.run(append())));
+    await world.quiet();
+    expect(world.posts).toHaveLength(100 * 65);
+    for (const id of ids.slice(0, 20)) {
+      await world.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, world.call(supplier));
+    }
+    failing.isFailing = false;
+    await world.clock.advance(1_000);
+    await world.quiet();
+    expect(JSON.parse((await cursor(world))?.value ?? '{}')).toEqual({ next_seq: 68 });
+    expect(world.posts).toHaveLength(100 * 65);
+  });
+
+  test('far behind: what was sent before the cursor moved comes to nobody again, though the oldest subscription is gone', async () => {
+    const first = await webhookOrder();
+    const { id: oldest } = await first.subscribe(buyer, { url: 'https://oldest.example/' });
+    await first.run(append());
+    await first.quiet();
+    first.kill();
+    const unseen = first.rig.directory();
+    for (let at = 0; at < 30; at++) await unseen.submit(append());
+    await first.clock.advance(60_000);
+    await first.subscribe(supplier, { url: 'https://newer.example/' });
+    for (let at = 0; at < 300; at++) await unseen.submit(append({ eventType: 'NEW' }));
+    const failing = failingCursors();
+    failing.isFailing = true;
+    const second = first.restarted({ wrapRecords: failing.wrap });
+    second.webhooks.start();
+    await second.quiet();
+    expect(typesOf(second)).toContain('NEW');
+    second.kill();
+    await first.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id: oldest }, first.call(buyer));
+    const third = second.restarted();
+    third.webhooks.start();
+    await third.quiet();
+    const newer = [...second.posts, ...third.posts].filter(({ url }) => url.includes('newer'));
+    expect(newer.map(({ event }) => event.seq)).toEqual(Array.from({ length: 300 }, (_, at) => at + 34));
   });
 
   test('a store that fails now and then delays, and loses nothing', async () => {

@@ -33,6 +33,52 @@ describe('shards', () => {
     expect([world.posts.length, (await world.deliveries(supplier, id)).count]).toEqual([1, 1]);
   });
 
+  test('a ledger given up in the middle of a range: no more of it is recorded, and what another node did meanwhile counts', async () => {
+    const recorded = Promise.withResolvers<void>();
+    const held = { made: 0, isMine: true, isRecording: true };
+    const world = await webhookOrder({
+      mine: (id) => id !== ledgerId || held.isMine,
+      wrapRecords: (inner) => ({
+        get: (kind, id) => inner.get(kind, id),
+        find: (kind, lookup, page) => inner.find(kind, lookup, page),
+        remove: (kind, id, version) => inner.remove(kind, id, version),
+        sweep: (now, limit) => inner.sweep(now, limit),
+        put: async (write) => {
+          if (write.kind === 'webhook_deliveries' && write.replaces === 'absent' && held.isRecording) {
+            held.made += 1;
+            held.isMine = false;
+            await recorded.promise;
+          }
+          return inner.put(write);
+        },
+      }),
+    });
+    let last = '';
+    for (let at = 0; at < 200; at++) last = (await world.subscribe(supplier, { url: `https://hook${at}.example/` })).id;
+    await world.run(append());
+    await world.quiet();
+    world.webhooks.giveUp((id) => id === ledgerId);
+    recorded.resolve();
+    await world.quiet();
+    expect(held.made).toBe(64);
+    held.isRecording = false;
+    const other = world.restarted();
+    other.webhooks.start();
+    await other.quiet();
+    await other.run(append(), append());
+    await other.quiet();
+    held.isMine = true;
+    await world.webhooks.takeOver(
+      (id) => id === ledgerId,
+      () => {},
+    );
+    await world.run(append());
+    await Promise.all([world.quiet(), other.quiet()]);
+    const { deliveries } = await world.deliveries(supplier, last);
+    expect(deliveries).toHaveLength(4);
+    expect(new Set(deliveries.map(({ eventId }) => eventId)).size).toBe(4);
+  });
+
   test('two nodes that both believe to own a ledger record each delivery once', async () => {
     const world = await webhookOrder();
     const other = world.restarted();
