@@ -15,7 +15,7 @@ import type { TlsKeys } from '../../src/rpc/http-server.ts';
 import type { ListeningDoor } from '../../src/rpc/listening.ts';
 import { createPipeline, type Pipeline } from '../../src/rpc/pipeline.ts';
 import { apiServices } from '../../src/rpc/routes.ts';
-import type { AccessEntry } from '../../src/service/access-history.ts';
+import type { AccessEntry, AccessHistory } from '../../src/service/access-history.ts';
 import type { AccessRecord } from '../../src/service/access-record.ts';
 import type { Call } from '../../src/service/call.ts';
 import type { Credentials, EntityRequest } from '../../src/service/credentials.ts';
@@ -77,6 +77,10 @@ export interface DoorNodeOptions {
   readonly secretsKey?: Buffer;
   /** Milliseconds since 1970; the real time if not given. */
   readonly now?: () => number;
+  /** Takes the access records in place of `accesses`; null: none are made. */
+  readonly history?: AccessHistory | null;
+  /** What methods name otherwise than by a `ledger_id`, by service and by method in camelCase; nothing if not given. */
+  readonly names?: Readonly<Record<string, object>>;
 }
 
 /** Both public ports with the real pipeline over made-up handlers and credentials. */
@@ -105,7 +109,8 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const now = options.now ?? Date.now;
   const monotonicMs = () => performance.now();
   const log = createLog('info', { write: (line) => void lines.push(line) });
-  const history = async (entry: AccessEntry) => void accesses.push(...[await entry].flat());
+  const gather = async (entry: AccessEntry) => void accesses.push(...[await entry].flat());
+  const history = options.history === undefined ? gather : options.history;
   const answers = createAnswerLog({ log, metrics, history, monotonicMs, now });
   const pipeline = createPipeline({
     credentials,
@@ -117,7 +122,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
     now,
     monotonicMs,
   });
-  const endpoints = endpointsOf(fakeApi(options.handlers));
+  const endpoints = endpointsOf(fakeApi(options.handlers, options.names ?? {}));
   const clientAddress = clientAddressBehind(options.trustedProxies ?? []);
   const tls = options.tls ?? null;
   const newId = () => uuidV7(now(), randomBytes(10));
@@ -143,7 +148,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
 }
 
 /** The whole API, of which only the given methods do anything. */
-function fakeApi(handlers: FakeHandlers): Implementation[] {
+function fakeApi(handlers: FakeHandlers, names: Readonly<Record<string, object>>): Implementation[] {
   const unused = new Set(Object.keys(handlers));
   const api = apiServices.map((service): Implementation => {
     const entries = service.methods.map((method): [string, AnyHandler] => {
@@ -151,7 +156,7 @@ function fakeApi(handlers: FakeHandlers): Implementation[] {
       unused.delete(name);
       return [method.localName, (handlers[name] ?? notGiven) as unknown as AnyHandler];
     });
-    return { service, handlers: new Map(entries), names: new Map() };
+    return { service, handlers: new Map(entries), names: new Map(Object.entries(names[service.name] ?? {})) };
   });
   if (unused.size > 0) throw new Error(`No such methods: ${[...unused].join(', ')}`);
   return api;
