@@ -83,7 +83,6 @@ export async function openWebhookNode() {
         eventTypes: ['STEP'],
         ledgerId: null,
         createdAt: isoTime(Date.now()),
-        seen: {},
         sealedSecret: secrets.seal(Buffer.from(secret), secretContext(id)),
         endedAt: null,
         endedBy: null,

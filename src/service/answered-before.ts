@@ -1,5 +1,6 @@
 import { type LedgerLine, names } from '../domain/projection.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
+import type { SeqsByLedger } from './answered-seqs.ts';
 import { firstSeqAt, timeOf } from './event-bounds.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
@@ -18,13 +19,13 @@ export async function answeredBefore(
   work: WebhookWork,
   actorId: string,
   ledgerId: string | null,
-): Promise<Record<string, number>> {
+): Promise<SeqsByLedger> {
   if (ledgerId === null) return ofOwner(ledgers, work, actorId);
   const seq = work.newestAnswered(ledgerId) ?? (await lastBeforeNewestCommit(ledgers, ledgerId));
   return seq === null ? {} : { [ledgerId]: seq };
 }
 
-async function ofOwner(ledgers: LedgerStore, work: WebhookWork, actorId: string): Promise<Record<string, number>> {
+async function ofOwner(ledgers: LedgerStore, work: WebhookWork, actorId: string): Promise<SeqsByLedger> {
   const lines = await ledgers.lines(names.ledgersOf(actorId), { limit: linesMax, descending: true });
   const ids = lines.map(({ value }) => (JSON.parse(value) as LedgerLine).ledgerId);
   if (lines.length === linesMax) ids.push(...work.writtenLately(linesMax));

@@ -11,11 +11,6 @@ export interface SubscriptionRecord {
   /** null: all ledgers that the owner may read. */
   readonly ledgerId: string | null;
   readonly createdAt: string;
-  /**
-   * Up to which seq events were answered before the subscription, of ledgers written to lately. Clocks of nodes differ, and an event is
-   * dated as long before its answer as its append takes, so events are taken from that long before the subscription on, but for these.
-   */
-  readonly seen: Readonly<Record<string, number>>;
   /** The secret, sealed for this record. */
   readonly sealedSecret: string;
   /** null while it is in force. */

@@ -13,6 +13,7 @@ import type {
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import { answeredBefore } from './answered-before.ts';
+import { answeredSeqsIn } from './answered-seqs.ts';
 import type { Call } from './call.ts';
 import { callerOf } from './call-caller.ts';
 import { deliveriesIn } from './deliveries.ts';
@@ -43,6 +44,7 @@ export function webhookService(
 ) {
   const subscriptions = subscriptionsIn(records);
   const deliveries = deliveriesIn(records);
+  const answeredSeqs = answeredSeqsIn(records);
 
   const owned = async (call: Call, field: string, id: string): Promise<SubscriptionRecord> => {
     const subscription = await subscriptions.get(checkUuid(field, id));
@@ -80,6 +82,9 @@ export function webhookService(
       }
       const id = call.newId();
       const secret = webhookSecret(call.randomBytes(WEBHOOK_SECRET_BYTES));
+      const answered = await answeredBefore(ledgers, work, actorId, ledgerId);
+      // Before the subscription is there for any node to find.
+      if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
       const made = await subscriptions.create({
         id,
         actorId,
@@ -87,7 +92,6 @@ export function webhookService(
         eventTypes,
         ledgerId,
         createdAt: isoTime(call.now),
-        seen: await answeredBefore(ledgers, work, actorId, ledgerId),
         sealedSecret: secrets.seal(Buffer.from(secret), secretContext(id)),
         endedAt: null,
         endedBy: null,

@@ -1,6 +1,7 @@
 import type { LedgerEvent } from '../domain/event.ts';
 import type { LedgerFacts } from '../domain/ledger-facts.ts';
 import { isoTime } from '../domain/time.ts';
+import type { AnsweredSeqs } from '../service/answered-seqs.ts';
 import type { Deliveries } from '../service/deliveries.ts';
 import type { DeliveryRange } from '../service/delivery-blocks.ts';
 import type { DeliveryRecord } from '../service/delivery-record.ts';
@@ -21,6 +22,7 @@ const blockCostMs = 0.15;
 export interface FanOutParts {
   readonly ledgers: LedgerStore;
   readonly deliveries: Deliveries;
+  readonly answeredSeqs: Pick<AnsweredSeqs, 'of'>;
   readonly pace: Pace;
   now(): number;
   /** Whether this node follows the ledger. */
@@ -49,7 +51,7 @@ export async function fanOut(
   for (let at = 0; at < subscriptions.length; at += subscriptionsAtOnce) {
     const made: DeliveryRange[] = [];
     for (const subscription of subscriptions.slice(at, at + subscriptionsAtOnce)) {
-      const start = startOf(subscription, ledgerId);
+      const start = startOf(subscription);
       const deliveries: DeliveryRecord[] = [];
       for (const event of events) {
         if (!asksFor(subscription, event)) continue;
@@ -78,14 +80,25 @@ async function record({ deliveries, pace, fannedOut }: FanOutParts, ranges: read
 
 /** Whether an event may have been answered after a subscription. */
 function beginningOf(
-  { ledgers }: FanOutParts,
+  { ledgers, answeredSeqs }: FanOutParts,
   range: EventRange,
 ): (start: SubscriptionStart, event: LedgerEvent) => boolean | Promise<boolean> {
   const nextCommitDate = nextCommitDates(ledgers, range);
+  const answered = new Map<string, number>();
+  const answeredSeq = async (subscriptionId: string) => {
+    const seq = answered.get(subscriptionId) ?? (await answeredSeqs.of(subscriptionId))[range.ledgerId] ?? -1;
+    answered.set(subscriptionId, seq);
+    return seq;
+  };
+  const mayBeLater = async ({ subscriptionId, newestFrom }: SubscriptionStart, event: LedgerEvent) => {
+    if (event.seq <= (await answeredSeq(subscriptionId))) return false;
+    if (event.createdAt >= newestFrom) return true;
+    const next = await nextCommitDate(event);
+    return next === null || next >= newestFrom;
+  };
   return (start, event) => {
-    if (event.seq <= start.behindSeq || event.createdAt < start.from) return false;
-    if (event.createdAt >= start.newestFrom) return true;
-    return nextCommitDate(event).then((date) => date === null || date >= start.newestFrom);
+    if (event.createdAt < start.from) return false;
+    return event.createdAt > start.through || mayBeLater(start, event);
   };
 }
 

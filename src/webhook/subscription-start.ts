@@ -19,8 +19,7 @@ export function takesFrom(subscription: SubscriptionRecord): string {
  * `outcome_unknown` counts as answered then.
  */
 export interface SubscriptionStart {
-  /** What stands up to here was answered before. */
-  readonly behindSeq: number;
+  readonly subscriptionId: string;
   /** ISO. What is dated earlier was answered before. */
   readonly from: string;
   /**
@@ -28,12 +27,16 @@ export interface SubscriptionStart {
    * only its newest commit may have been answered later.
    */
   readonly newestFrom: string;
+  /** ISO. What is dated up to here may have been answered before; what was is kept for a while (answered-seqs.ts). */
+  readonly through: string;
 }
 
-export function startOf(subscription: SubscriptionRecord, ledgerId: string): SubscriptionStart {
+export function startOf(subscription: SubscriptionRecord): SubscriptionStart {
+  const madeMs = Date.parse(subscription.createdAt);
   return {
-    behindSeq: subscription.seen[ledgerId] ?? -1,
+    subscriptionId: subscription.id,
     from: takesFrom(subscription),
-    newestFrom: isoTime(Date.parse(subscription.createdAt) - clockSlackMs),
+    newestFrom: isoTime(madeMs - clockSlackMs),
+    through: isoTime(madeMs + clockSlackMs),
   };
 }

@@ -2,6 +2,7 @@ import { type Clock, sleep } from '../actors/clock.ts';
 import type { Outbox } from '../actors/outbox.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Log } from '../log.ts';
+import { answeredSeqsIn } from '../service/answered-seqs.ts';
 import { deliveriesIn } from '../service/deliveries.ts';
 import type { LedgerReading } from '../service/ledger-reading.ts';
 import type { SecretBox } from '../service/secret-box.ts';
@@ -78,6 +79,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
       ledgers,
       cursors: cursorsIn(riding),
       deliveries,
+      answeredSeqs: answeredSeqsIn(records),
       watches: this.#watches,
       pace: this.#pace,
       clock,

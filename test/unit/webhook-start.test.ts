@@ -13,7 +13,7 @@ import {
   uuid,
 } from '../support/commands.ts';
 import { faultyLedgerStore, scriptedFaults } from '../support/store-faults.ts';
-import { second, webhookOrder } from '../support/webhook-order.ts';
+import { minute, second, webhookOrder } from '../support/webhook-order.ts';
 import { type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
 import { rig, storeWith } from '../support/world.ts';
 
@@ -134,13 +134,86 @@ test('a write whose outcome nobody learns holds its ledger back only until it is
   expect(typesTo(world, wide)).toEqual(['UNTOLD']);
 });
 
+/** Opens so many ledgers of this owner. */
+async function openMany(world: WebhookRig, owner: string, count: number): Promise<void> {
+  const facts = openingFacts('ORDER', { buyerActorId: owner, supplierActorId: uuid(0xf0) });
+  for (let at = 0; at < count; at++) {
+    await world.run(openLedger({ ledgerId: uuid(0x10_000 + at), actorId: owner, facts }));
+  }
+}
+
+const seqsSeen = async (world: WebhookRig, id: string) =>
+  JSON.parse((await world.records.get('webhook_start', id))?.value ?? '{}') as Record<string, number>;
+
 test('of a thousand ledgers that are written to, the owner’s alone are remembered', async () => {
   const world = await webhookOrder();
-  const facts = openingFacts('ORDER', { buyerActorId: stranger, supplierActorId: uuid(0xf0) });
-  for (let at = 0; at < 1_000; at++) {
-    await world.run(openLedger({ ledgerId: uuid(0x10_000 + at), actorId: stranger, facts }));
-  }
+  await openMany(world, stranger, 1_000);
+  const { id } = await world.subscribe(supplier, { url: wide });
+  expect(await seqsSeen(world, id)).toEqual({ [ledgerId]: 2 });
+});
+
+test('of an owner of 500 ledgers what was answered stands beside the subscription, for an hour, and not in memory', async () => {
+  const world = await webhookOrder();
+  await openMany(world, stranger, 500);
+  const { id } = await world.subscribe(stranger, { url: wide });
+  expect(Object.keys(await seqsSeen(world, id))).toHaveLength(500);
+  expect(JSON.stringify(world.webhooks.subscription(id)).length).toBeLessThan(1_000);
+  expect((await world.records.get('webhook_subscription', id))?.value.length).toBeLessThan(1_000);
+  await world.records.sweep(world.clock.now() + 59 * minute, 1_000);
+  expect(Object.keys(await seqsSeen(world, id))).toHaveLength(500);
+  await world.records.sweep(world.clock.now() + 61 * minute, 1_000);
+  expect(await seqsSeen(world, id)).toEqual({});
+});
+
+test('what was answered before a subscription is kept out by a node too that was started since', async () => {
+  const first = await webhookOrder();
+  await first.run(append({ eventType: 'BEFORE' }));
+  await first.subscribe(supplier, { url: wide });
+  first.kill();
+  await first.rig.directory().submit(append({ eventType: 'AFTER' }));
+  const world = first.restarted();
+  world.webhooks.start();
+  await world.quiet();
+  expect(typesTo(world, wide)).toEqual(['AFTER']);
+});
+
+test('where it is forgotten by then, what was answered within the last second before comes too, and nothing is missed', async () => {
+  const first = await webhookOrder();
+  await first.run(append({ eventType: 'LONG BEFORE' }));
+  await first.clock.advance(20 * second);
+  await first.run(append({ eventType: 'BEFORE' }));
+  await first.subscribe(supplier, { url: wide });
+  first.kill();
+  await first.rig.directory().submit(append({ eventType: 'AFTER' }));
+  await first.clock.advance(2 * 60 * minute);
+  await first.records.sweep(first.clock.now(), 1_000);
+  const world = first.restarted();
+  world.webhooks.start();
+  await world.quiet();
+  expect(typesTo(world, wide)).toEqual(['BEFORE', 'AFTER']);
+});
+
+test('only events from around its making have what was answered before it looked up', async () => {
+  let looks = 0;
+  const world = await webhookOrder({
+    wrapRecords: (inner) => ({
+      get: (kind, id) => {
+        if (kind === 'webhook_start') looks += 1;
+        return inner.get(kind, id);
+      },
+      find: (kind, lookup, page) => inner.find(kind, lookup, page),
+      put: (write) => inner.put(write),
+      remove: (kind, id, version) => inner.remove(kind, id, version),
+      sweep: (now, limit) => inner.sweep(now, limit),
+    }),
+  });
   await world.subscribe(supplier, { url: wide });
-  const [record] = await world.records.find('webhook_subscription', { name: 'actor', value: supplier }, { limit: 1 });
-  expect(JSON.parse(record?.value ?? '{}')).toMatchObject({ seen: { [ledgerId]: 2 } });
+  await world.run(append({ eventType: 'NEXT' }));
+  await world.quiet();
+  expect(looks).toBeGreaterThan(0);
+  await world.clock.advance(2 * second);
+  looks = 0;
+  for (const eventType of ['A', 'B']) await world.run(append({ eventType }));
+  await world.quiet();
+  expect([typesTo(world, wide), looks]).toEqual([['NEXT', 'A', 'B'], 0]);
 });
