@@ -15,7 +15,7 @@ export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held
   });
   new Counter({
     name: 'svc_access_records_lost_total',
-    help: 'Access records that were never written: the store did not take them for too long.',
+    help: 'Access records that were never written; the log says why.',
     registers,
     collect() {
       this.reset();
