@@ -84,28 +84,45 @@ export class LedgerReading {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null || (type !== undefined && facts.type !== type)) throw notFound('ledger');
     const standing = await this.standing(facts, actorId);
-    if (standing !== 'none' && standing !== 'expired') return { facts, standing, masters: null };
+    if (isReading(standing)) return { facts, standing, masters: null };
     const links = await this.#masterLinks(ledgerId, actorId);
     demand(links.masters.length > 0 ? 'read' : strongerStanding(standing, links.standing), 'read', 'ledger');
     return { facts, standing: links.standing, masters: links.masters };
+  }
+
+  /** Whether `seen` answers: told by the first master that the actor reads, where others are read too. */
+  async seesSome(ledgerId: string, actorId: string): Promise<boolean> {
+    const facts = await this.ledgerFacts(ledgerId);
+    if (facts === null) return false;
+    if (isReading(await this.standing(facts, actorId))) return true;
+    for await (const { standing } of this.#mastersGranted(ledgerId, actorId)) if (isReading(standing)) return true;
+    return false;
   }
 
   /** The masters of a ledger that an actor reads by grants of their own. */
   async #masterLinks(ledgerId: string, actorId: string): Promise<{ masters: readonly string[]; standing: Standing }> {
     const masters: string[] = [];
     let standing: Standing = 'none';
+    for await (const granted of this.#mastersGranted(ledgerId, actorId)) {
+      standing = strongerStanding(standing, granted.standing);
+      if (isReading(granted.standing)) masters.push(granted.masterId);
+    }
+    return { masters, standing };
+  }
+
+  async *#mastersGranted(
+    ledgerId: string,
+    actorId: string,
+  ): AsyncIterable<{ readonly masterId: string; readonly standing: Standing }> {
     for (let offset = 0; offset < masterLinksMax; offset += masterLinksChunk) {
       const page = { limit: masterLinksChunk, offset };
       const lines = await this.#store.lines(names.masterLinksOf(ledgerId, actorId), page);
       for (const line of lines) {
         const { masterId } = JSON.parse(line.value) as MasterLine;
-        const here = await this.#byGrant('master', masterId, actorId);
-        standing = strongerStanding(standing, here);
-        if (here !== 'none' && here !== 'expired') masters.push(masterId);
+        yield { masterId, standing: await this.#byGrant('master', masterId, actorId) };
       }
       if (lines.length < masterLinksChunk) break;
     }
-    return { masters, standing };
   }
 
   /** The master, for someone who reads its events. Throws `not_found`, or `access_expired`. */
@@ -114,7 +131,7 @@ export class LedgerReading {
     const ledger = facts === null ? null : await this.ledgerFacts(facts.ledgerId);
     if (facts === null || ledger === null) throw notFound('master');
     let standing = await this.standing(ledger, actorId);
-    if (standing === 'none' || standing === 'expired') {
+    if (!isReading(standing)) {
       standing = strongerStanding(standing, await this.#byGrant('master', masterId, actorId));
     }
     demand(standing, 'read', 'master');
@@ -138,8 +155,7 @@ export class LedgerReading {
   /** Whether the grant that a line of a delegate's ledgers came from still holds. */
   async holdsGrant(line: LedgerLine, actorId: string): Promise<boolean> {
     if (line.scope === undefined || line.objectId === undefined) return false;
-    const standing = await this.#byGrant(line.scope, line.objectId, actorId);
-    return standing !== 'none' && standing !== 'expired';
+    return isReading(await this.#byGrant(line.scope, line.objectId, actorId));
   }
 
   async #byGrant(scope: GrantScope, objectId: string, actorId: string): Promise<Standing> {
@@ -159,4 +175,8 @@ export class LedgerReading {
     cache.set(id, facts);
     return facts;
   }
+}
+
+function isReading(standing: Standing): boolean {
+  return standing !== 'none' && standing !== 'expired';
 }

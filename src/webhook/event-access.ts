@@ -11,9 +11,9 @@ export async function mayReadEvent(
   ledgerId: string,
   masterId: string | null,
 ): Promise<boolean> {
+  if (masterId === null) return reading.seesSome(ledgerId, actorId);
   try {
-    if (masterId === null) await reading.seen(ledgerId, actorId);
-    else await reading.readableMaster(masterId, actorId);
+    await reading.readableMaster(masterId, actorId);
     return true;
   } catch (error) {
     if (error instanceof LedgerError && (error.code === 'not_found' || error.code === 'access_expired')) return false;

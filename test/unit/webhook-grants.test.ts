@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/domain/command.ts';
 import { isoTime } from '../../src/domain/time.ts';
+import { LedgerReading } from '../../src/service/ledger-reading.ts';
+import { mayReadEvent } from '../../src/webhook/event-access.ts';
 import {
   append,
   buyer,
@@ -192,12 +194,16 @@ test.each([
   expect(twice.reads).toBeLessThan(384 * 2);
 });
 
-test('whose masters are many is known to read the ledger’s own events by the first of them that stands', async () => {
-  const masters = Array.from({ length: 100 }, (_, at) => uuid(0x2000 + at));
-  const granted = masters.flatMap((masterId, at) => [
+const mastersOf = (count: number) => Array.from({ length: count }, (_, at) => uuid(0x2000 + at));
+/** So many masters, each granted to the delegate. */
+const withGrants = (masters: readonly string[]) =>
+  masters.flatMap((masterId, at) => [
     createMaster({ masterId }),
     grant({ access: 'read', masterId, linkId: uuid(0x3000 + at) }),
   ]);
+
+test('whose masters are many is known to read the ledger’s own events by the first of them that stands', async () => {
+  const granted = withGrants(mastersOf(100));
   const owns = (count: number) =>
     Array.from({ length: count }, (_, at) =>
       grant({ scope: 'ledger', role: 'AUDITOR', delegateActorId: stranger, linkId: uuid(0x4000 + at) }),
@@ -217,4 +223,22 @@ test('a subscription that names the ledger gets nothing from before its owner’
   await world.run(appended('UNSEEN'), onMaster(2), appended('SEEN'));
   await world.quiet();
   expect(typesTo(world, own)).toEqual(['MASTER_DELEGATION_GRANTED', 'SEEN']);
+});
+
+test('whether it may still be sent one of the ledger’s own events is told by the first of its masters that stands', async () => {
+  const world = await webhookOrder();
+  await world.run(...withGrants(mastersOf(100)));
+  let cells = 0;
+  const store = storeWith(world.rig.memory, {
+    cell: (key) => {
+      cells += 1;
+      return world.rig.memory.cell(key);
+    },
+  });
+  const reading = new LedgerReading(store, () => world.clock.now());
+  const may = (actorId: string) => mayReadEvent(reading, actorId, ledgerId, null);
+  expect([await may(delegate), cells < 10]).toEqual([true, true]);
+  expect([await may(supplier), await may(stranger)]).toEqual([true, false]);
+  for (const masterId of mastersOf(100)) await world.run(revoke({ masterId }));
+  expect(await may(delegate)).toBe(false);
 });
