@@ -17,6 +17,9 @@ export type Projection =
   /** A line of a list, in the order of `order`, unique within the list, for example the ledgers of an actor. JSON text. */
   | { readonly kind: 'line'; readonly list: string; readonly order: string; readonly value: string };
 
+/** What the names of all `grantChanges` begin with. */
+export const grantChangesPrefix = 'grant-changes:';
+
 /** The names under which readers find projections. */
 export const names = {
   ledger: (ledgerId: string) => `ledger:${ledgerId}`,
@@ -29,7 +32,7 @@ export const names = {
   linkEnded: (linkId: string) => `link-ended:${linkId}`,
   /** Lists. */
   grantChanges: (scope: GrantScope, objectId: string, delegate: string) =>
-    `grant-changes:${scope}:${objectId}:${delegate}`,
+    `${grantChangesPrefix}${scope}:${objectId}:${delegate}`,
   ledgersOf: (actorId: string) => `ledgers:${actorId}`,
   mastersOf: (ledgerId: string) => `masters:${ledgerId}`,
   links: (scope: GrantScope, objectId: string) => `links:${scope}:${objectId}`,

@@ -1,9 +1,17 @@
 import type { LedgerEvent } from '../domain/event.ts';
 import type { GrantScope } from '../domain/grant.ts';
 import { isParty, type LedgerFacts } from '../domain/ledger-facts.ts';
-import { type GrantCell, type GrantChange, type MasterLine, names, seqOrder } from '../domain/projection.ts';
+import {
+  type GrantChange,
+  grantChangesPrefix,
+  type MasterLine,
+  names,
+  type Projection,
+  projectionsOf,
+  seqOrder,
+} from '../domain/projection.ts';
 import { masterLinksMax } from '../service/ledger-reading.ts';
-import type { LedgerStore } from '../store/ledger-store.ts';
+import type { LedgerStore, Line } from '../store/ledger-store.ts';
 import type { EventRange } from './event-range.ts';
 import type { Pace } from './pace.ts';
 
@@ -38,31 +46,22 @@ export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolea
 
 /**
  * Tells in which stretches an actor could read the events of a master (null: the ledger's own, which a delegate of any of its masters sees),
- * as far as matters to the events of a range (decisions.md, section 5). The order of the ledger decides and not when it is asked. A
- * grant from before the range that still stands is told by one cell. Where there are later changes those of the range are read, and the one
- * before it, so that a range costs no more in a ledger of a million grants.
+ * as far as matters to the events of a range (decisions.md, section 5). The order of the ledger decides and not when it is asked: what a
+ * delegate held where the range begins stands beside the log, and the range itself tells what changed. So a range costs no more in a ledger
+ * of a million grants, and a grant counts whose projections are not written yet (a node may have died before it had written them).
  */
 export function readSpans(
   { ledgers, pace }: ReadSpanParts,
   facts: LedgerFacts,
-  { fromSeq, throughSeq, events }: EventRange,
+  { fromSeq, events }: EventRange,
 ): (actorId: string, masterId: string | null) => Promise<readonly ReadSpan[]> {
+  const changes = changesIn(events, facts);
   const byGrants = async (scope: GrantScope, objectId: string, actorId: string): Promise<ReadSpan[]> => {
+    const list = names.grantChanges(scope, objectId, actorId);
     await pace.take(grantCostMs);
-    const cell = await ledgers.cell(names.grant(scope, objectId, actorId));
-    if (cell === null) return [];
-    if (cell.version > fromSeq) return spansOf(await changes(scope, objectId, actorId));
-    const { grant } = JSON.parse(cell.value) as GrantCell;
-    return grant === null ? [] : [{ fromSeq: cell.version, endSeq: null, expiresAt: grant.expiresAt }];
+    const before = await ledgers.lines(list, { from: seqOrder(fromSeq), descending: true, limit: 1 });
+    return spansOf([...before, ...(changes.get(list) ?? [])]);
   };
-
-  /** Newest first. An event makes one change at most. */
-  const changes = (scope: GrantScope, objectId: string, actorId: string) =>
-    ledgers.lines(names.grantChanges(scope, objectId, actorId), {
-      from: seqOrder(throughSeq),
-      descending: true,
-      limit: throughSeq - fromSeq + 2,
-    });
 
   const own = events.filter(({ master }) => master === null);
   /** What says of each of the ledger's own events of the range that it could be read; those of more masters would say it again. */
@@ -92,16 +91,36 @@ export function readSpans(
   };
 }
 
-/** The stretches between changes, newest first. */
-function spansOf(changes: readonly { readonly order: string; readonly value: string }[]): ReadSpan[] {
-  const spans: ReadSpan[] = [];
-  let endSeq: number | null = null;
-  for (const { order, value } of changes) {
-    const change = JSON.parse(value) as GrantChange;
-    if (change !== null) spans.push({ fromSeq: Number(order), endSeq, expiresAt: change.expiresAt });
-    endSeq = Number(order);
+/** The changes of grants that events make, by the list that they stand in, in order. */
+function changesIn(events: readonly LedgerEvent[], facts: LedgerFacts): ReadonlyMap<string, readonly Line[]> {
+  const found = new Map<string, Line[]>();
+  for (const event of events) {
+    for (const projection of changesBy(event, facts)) {
+      if (projection.kind !== 'line' || !projection.list.startsWith(grantChangesPrefix)) continue;
+      const { list, order, value } = projection;
+      found.set(list, [...(found.get(list) ?? []), { order, value }]);
+    }
   }
-  return spans;
+  return found;
+}
+
+/** A damaged event changes nothing here: reads of the ledger tell of it. */
+function changesBy(event: LedgerEvent, facts: LedgerFacts): readonly Projection[] {
+  try {
+    return projectionsOf(event, facts);
+  } catch {
+    return [];
+  }
+}
+
+/** The stretches between changes; of one that is there twice the first lasts for nothing. */
+function spansOf(changes: readonly Line[]): ReadSpan[] {
+  return changes.flatMap(({ order, value }, at): ReadSpan[] => {
+    const change = JSON.parse(value) as GrantChange;
+    const next = changes[at + 1];
+    if (change === null) return [];
+    return [{ fromSeq: Number(order), endSeq: next === undefined ? null : Number(next.order), ...change }];
+  });
 }
 
 /** The masters of a ledger that an actor ever had a grant of: as many as its reads look at. */

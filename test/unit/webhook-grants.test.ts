@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/domain/command.ts';
+import { formatRow, parseRow } from '../../src/domain/row.ts';
 import { isoTime } from '../../src/domain/time.ts';
 import { LedgerReading } from '../../src/service/ledger-reading.ts';
 import { mayReadEvent } from '../../src/webhook/event-access.ts';
@@ -212,6 +213,40 @@ test('whose masters are many is known to read the ledger’s own events by the f
   const { reads, types } = await grantReads([...granted, ...owns(64)]);
   expect(types.filter((type) => type === 'LEDGER_DELEGATION_GRANTED')).toHaveLength(64);
   expect(reads - without.reads).toBeLessThan(200);
+});
+
+test('a grant whose projections are not written yet lets in all the same', async () => {
+  const world = await webhookOrder({
+    wrapLedgers: (inner) =>
+      storeWith(inner, {
+        cell: async () => null,
+        lines: async (list, page) => (list.startsWith('grant-changes:') ? [] : inner.lines(list, page)),
+      }),
+  });
+  await world.run(onMaster(1));
+  await world.subscribe(delegate, { url: own, ledgerId });
+  await world.run(onMaster(2));
+  await world.quiet();
+  expect(typesTo(world, own)).toEqual(['MASTER_DELEGATION_GRANTED']);
+});
+
+test.each(['{"link_id":1}', '{}', '"x"'])('a stored grant that is damaged (%s) holds nobody up', async (payload) => {
+  const damaged = (row: string) => {
+    const event = parseRow(row);
+    return event.eventType === 'MASTER_DELEGATION_GRANTED' ? formatRow({ ...event, payload }) : row;
+  };
+  const world = await webhookOrder({
+    wrapLedgers: (inner) =>
+      storeWith(inner, {
+        read: async (id, from, limit) =>
+          (await inner.read(id, from, limit)).map((entry) => ({ ...entry, row: damaged(entry.row) })),
+      }),
+  });
+  await world.subscribe(buyer, { url: watching });
+  await world.subscribe(delegate, { url: own });
+  await world.run(onMaster(1), appended('NEXT'));
+  await world.quiet();
+  expect(typesTo(world, watching)).toEqual(['NEXT']);
 });
 
 test('a subscription that names the ledger gets nothing from before its owner’s newest grant either', async () => {
