@@ -256,7 +256,12 @@ describe('a delivery', () => {
     await subscribe(auditor);
     await append(sibling, order.supplier, 'SIBLING', {});
     await append(master, order.supplier, 'OWN', {});
-    await receiver.until(1);
+    const typesUntil = (type: string) =>
+      eventually(
+        async () => receiver.received.map(({ event }) => event.event_type),
+        (types) => types.includes(type),
+      );
+    await typesUntil('OWN');
     const revoked = { delegate_actor_id: auditor.actorId, traceledger_master_id: master.uuid };
     await done(base, 'PATCH', '/v1/delegation/master', {
       headers: signedBy(order.supplier, 'MASTER_DELEGATION_REVOKED', order.ledgerId, revoked),
@@ -265,13 +270,9 @@ describe('a delivery', () => {
     await append(master, order.supplier, 'AFTER', {});
     await done(base, 'POST', '/v1/delegation/master', grant());
     await append(master, order.supplier, 'GRANTED_AGAIN', {});
-    await receiver.until(2);
-    await eventually(
-      async () => receiver.received.map(({ event }) => event.event_type),
-      (types) => types.includes('GRANTED_AGAIN'),
-    );
-    const types = receiver.received.map(({ event }) => event.event_type);
-    expect(types[0]).toBe('OWN');
+    const types = await typesUntil('GRANTED_AGAIN');
+    // Where another node writes the ledger, what it answered right before the subscription may come too.
+    expect(types.find((type) => type !== 'MASTER_DELEGATION_GRANTED')).toBe('OWN');
     expect(types).not.toContain('SIBLING');
   });
 });

@@ -68,7 +68,9 @@ test('a key reads and changes its own world: the other one is not there', async 
     404,
     'not_found',
   );
-  const network = await done(base, 'GET', '/v1/network/actors?limit=1000', { headers: one.production.bearer });
+  const network = await done(base, 'GET', '/v1/network/actors?limit=1000&order=desc', {
+    headers: one.production.bearer,
+  });
   const seen = network.rows('actors').map((actor) => actor.actor_id);
   expect(seen).toContain(two.production.actorId);
   expect(seen).not.toContain(two.actorId);

@@ -7,6 +7,7 @@ import { defineConfig } from 'vitest/config';
 const embeddedAlone = [
   'names the store',
   'has nothing in its history of calls that anybody may have made in its name',
+  'has what it signed and was refused in its history',
   'calls about its root ledger are kept, whether there is one or not',
   'entities: onboarding, reads, lists by exact filters',
 ];
