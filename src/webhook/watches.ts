@@ -18,7 +18,8 @@ interface WatchingActor {
  *
  * Invariants: once a subscription is in, a ledger that its owner comes to read afterwards is watched as soon as that was committed, and one
  * from before as soon as `list` has come to it; each is told to `found`. `of` never leaves a subscription out: as long as its owner's ledgers
- * are still being listed it counts as a watcher of every ledger, and who may read decides.
+ * are still being listed it counts as a watcher of every ledger, and who may read decides. The same holds of a list in doubt and the ledgers that
+ * it is in doubt for: those that other nodes wrote since it was read.
  */
 export class Watches {
   readonly #ledgers: LedgerStore;
@@ -28,6 +29,11 @@ export class Watches {
   readonly #actors = new Map<string, WatchingActor>();
   readonly #actorsByLedger = new Map<string, Set<string>>();
   readonly #unlisted = new Set<string>();
+  /** Actors whose lists are to be read again, each with the number of the doubt. */
+  readonly #doubted = new Map<string, number>();
+  /** The ledgers that these lists may lack. */
+  #inDoubt: ((ledgerId: string) => boolean)[] = [];
+  #doubts = 0;
 
   /** `found` is told of every ledger that a subscription has come to watch. */
   constructor(ledgers: LedgerStore, found: (ledgerId: string) => void) {
@@ -56,7 +62,7 @@ export class Watches {
 
   /** Whether all lists have been read: only then `isWatched` knows of everybody. */
   get isComplete(): boolean {
-    return this.#unlisted.size === 0;
+    return this.#unlisted.size === 0 && this.#doubted.size === 0;
   }
 
   /** The subscriptions that watch a ledger now, and those that may. */
@@ -69,7 +75,8 @@ export class Watches {
       }
     };
     add(this.#byLedger.get(ledgerId) ?? none);
-    for (const actorId of new Set([...(this.#actorsByLedger.get(ledgerId) ?? none), ...this.#unlisted]))
+    const doubted = this.#inDoubt.some((isInDoubt) => isInDoubt(ledgerId)) ? this.#doubted.keys() : none;
+    for (const actorId of new Set([...(this.#actorsByLedger.get(ledgerId) ?? none), ...this.#unlisted, ...doubted]))
       add(this.#actors.get(actorId)?.subscriptions ?? none);
     return found;
   }
@@ -95,9 +102,28 @@ export class Watches {
     return true;
   }
 
+  /** Other nodes may have let anybody into these ledgers: all lists read, or being read, so far are to be read again. */
+  doubt(isInDoubt: (ledgerId: string) => boolean): void {
+    if (this.#actors.size === 0) return;
+    this.#doubts += 1;
+    this.#inDoubt.push(isInDoubt);
+    for (const actorId of this.#actors.keys()) this.#doubted.set(actorId, this.#doubts);
+  }
+
+  /** Whose list to read again now; one that failed comes up again after all others. */
+  nextDoubted(): string | undefined {
+    for (const [actorId, doubt] of this.#doubted) {
+      this.#doubted.delete(actorId);
+      this.#doubted.set(actorId, doubt);
+      return actorId;
+    }
+    return undefined;
+  }
+
   /** Lists what an actor read before. `rest` is waited for between pages, so that long lists hold nobody up. */
   async list(actorId: string, rest: () => Promise<void>): Promise<void> {
     const actor = this.#actors.get(actorId);
+    const doubt = this.#doubted.get(actorId);
     let from: string | undefined;
     // An actor that was taken out, and maybe in again, meanwhile is none of this list's business any more.
     while (actor !== undefined && this.#actors.get(actorId) === actor) {
@@ -108,6 +134,8 @@ export class Watches {
       from = lines.at(-1)?.order;
       if (lines.length < linesAtOnce) {
         this.#unlisted.delete(actorId);
+        // A doubt that came up while the list was read stays.
+        if (this.#doubted.get(actorId) === doubt) this.#trust(actorId);
         return;
       }
       await rest();
@@ -140,8 +168,14 @@ export class Watches {
     if (actor.subscriptions.size > 0) return [];
     this.#actors.delete(subscription.actorId);
     this.#unlisted.delete(subscription.actorId);
+    this.#trust(subscription.actorId);
     for (const ledgerId of actor.ledgers) removeFrom(this.#actorsByLedger, ledgerId, subscription.actorId);
     return [...actor.ledgers].filter((ledgerId) => !this.isWatched(ledgerId));
+  }
+
+  #trust(actorId: string): void {
+    this.#doubted.delete(actorId);
+    if (this.#doubted.size === 0) this.#inDoubt = [];
   }
 
   #note(actorId: string, ledgerId: string): void {

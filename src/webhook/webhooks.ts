@@ -59,6 +59,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   readonly #writes: LedgerWrites;
   /** The changes of subscriptions that memory has; null: none were read. */
   #changes: string | null = null;
+  #isListingAgain = false;
   #catchingUp: Promise<void> = Promise.resolve();
   #stopped = false;
 
@@ -226,10 +227,13 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   }
 
   /**
-   * This node is to work for more ids than before: `isNew` says which. Finds the subscriptions that other nodes have made meanwhile; `own` is
-   * called when that is done, and only from then on `mine` may say so: a cursor must not move on without them.
+   * This node is to work for more ids than before: `isNew` says which, and no other node writes them any more. Finds the subscriptions that
+   * other nodes have made meanwhile; `own` is called when that is done, and only from then on `mine` may say so: a cursor must not move on
+   * without them. Whom other nodes have let into these ledgers is found afterwards: until then every owner counts as let in.
    */
   async takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void> {
+    this.#watches.doubt(isNew);
+    void this.#listAgain();
     await this.#findSubscriptions();
     own();
     for (const ledgerId of this.#watches.watchedLedgers()) if (isNew(ledgerId)) this.#follower.wake(ledgerId);
@@ -243,6 +247,23 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   giveUp(isGone: (id: string) => boolean): void {
     for (const ledgerId of this.#watches.watchedLedgers()) if (isGone(ledgerId)) this.#follower.forget(ledgerId);
     for (const { id } of this.#watches.all()) if (isGone(id)) this.#sender.drop(id);
+  }
+
+  /** Reads the lists in doubt again, one at a time however many doubts there are. */
+  async #listAgain(): Promise<void> {
+    if (this.#isListingAgain) return;
+    this.#isListingAgain = true;
+    await this.#again('listing watched ledgers again', async () => {
+      const rest = () => this.#pace.take(pageCostMs);
+      await rest();
+      for (let actorId = this.#watches.nextDoubted(); actorId !== undefined; actorId = this.#watches.nextDoubted()) {
+        await this.#watches.list(actorId, rest);
+        await rest();
+        if (this.#stopped) break;
+      }
+      // In the same turn as the last look at what is in doubt, so that none comes up unseen in between.
+      this.#isListingAgain = false;
+    });
   }
 
   /** The subscription, while it is in force. */
