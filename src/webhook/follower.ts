@@ -4,9 +4,10 @@ import { CorruptRow, parseRow } from '../domain/row.ts';
 import type { Log } from '../log.ts';
 import type { StoredEntry } from '../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
-import { cursorToStartAt } from './cursor-start.ts';
+import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';
 import type { Pace } from './pace.ts';
+import { changesBy } from './read-spans.ts';
 import type { Watches } from './watches.ts';
 
 /** Events looked at before the cursor moves: at 256 KiB each they are 16 MiB. */
@@ -71,6 +72,15 @@ export class Follower {
     if (this.#stopped || !this.#parts.mine(ledgerId)) return;
     this.#waiting.add(ledgerId);
     this.#startWaiting();
+  }
+
+  /** Follows the ledger, unless that is under way, if events stand behind its cursor that nobody here was told of. */
+  async look(ledgerId: string): Promise<void> {
+    const isFollowed = [this.#waiting, this.#running, this.#heldBack].some((ledgers) => ledgers.has(ledgerId));
+    if (isFollowed || !this.#isOpen) return;
+    const cursor = this.#cursors.get(ledgerId) ?? (await this.#start(ledgerId)).cursor;
+    const head = cursor === null ? null : await this.#parts.ledgers.head(ledgerId);
+    if (cursor !== null && head !== null && head.seq >= cursor.nextSeq) this.wake(ledgerId);
   }
 
   /** What was being written of the ledger is answered now, or never will be. */
@@ -146,8 +156,9 @@ export class Follower {
     }
     // Asked after the reading: whoever subscribed, on whichever node, before one of these events was answered is among them.
     await this.#parts.upToDate();
-    const subscriptions = watches.of(ledgerId);
     const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
+    await this.#learn(ledgerId, events);
+    const subscriptions = watches.of(ledgerId);
     const range = { ledgerId, fromSeq: cursor.nextSeq, throughSeq: last.seq, events };
     const woken = await fanOut(this.#fanOutParts, range, subscriptions);
     if (woken === null) return false;
@@ -174,10 +185,24 @@ export class Follower {
 
   /** Where to begin, and durably so: after a crash the same ranges begin at the same places. */
   async #begin(ledgerId: string): Promise<Cursor | null> {
+    const { cursor, isStored } = await this.#start(ledgerId);
+    return cursor === null || isStored ? cursor : this.#parts.cursors.move(ledgerId, cursor, cursor.nextSeq);
+  }
+
+  #start(ledgerId: string): Promise<CursorStart> {
     const { ledgers, cursors, watches } = this.#parts;
-    const watching = watches.of(ledgerId);
-    const { cursor, isStored } = await cursorToStartAt(ledgers, cursors, ledgerId, watching, rangeEventsMax);
-    return cursor === null || isStored ? cursor : cursors.move(ledgerId, cursor, cursor.nextSeq);
+    return cursorToStartAt(ledgers, cursors, ledgerId, watches.of(ledgerId), rangeEventsMax);
+  }
+
+  /** A node that wrote in the place of this one has told nobody here whom it has let in: the events themselves say so. */
+  async #learn(ledgerId: string, events: readonly LedgerEvent[]): Promise<void> {
+    const lettingIn = events.filter(
+      ({ eventType }) => eventType === 'GENESIS' || eventType.endsWith('_DELEGATION_GRANTED'),
+    );
+    if (lettingIn.length === 0) return;
+    const facts = await this.#parts.facts(ledgerId);
+    const entries = lettingIn.map((event) => ({ projections: changesBy(event, facts) }));
+    this.#parts.watches.learn(ledgerId, entries);
   }
 
   /** A row that is no event any more is passed over: reads of the ledger tell of it, and it is nothing to send. */

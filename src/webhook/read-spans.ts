@@ -105,8 +105,8 @@ function changesIn(events: readonly LedgerEvent[], facts: LedgerFacts): Readonly
   return found;
 }
 
-/** A damaged event changes nothing here: reads of the ledger tell of it. */
-function changesBy(event: LedgerEvent, facts: LedgerFacts): readonly Projection[] {
+/** What follows from an event. A damaged one changes nothing here: reads of the ledger tell of it. */
+export function changesBy(event: LedgerEvent, facts: LedgerFacts | null): readonly Projection[] {
   try {
     return projectionsOf(event, facts);
   } catch {

@@ -142,8 +142,8 @@ export class Watches {
     }
   }
 
-  /** Learns from a commit who has come to read the ledger. */
-  learn(ledgerId: string, entries: readonly LedgerEntry[]): void {
+  /** Learns from what follows from events who has come to read the ledger. */
+  learn(ledgerId: string, entries: readonly Pick<LedgerEntry, 'projections'>[]): void {
     if (this.#actors.size === 0) return;
     for (const { projections } of entries) {
       for (const projection of projections) {

@@ -16,6 +16,7 @@ import { mayReadEvent } from './event-access.ts';
 import { EventBodies } from './event-bodies.ts';
 import { Follower } from './follower.ts';
 import type { Poster } from './http-post.ts';
+import { LedgerLook } from './ledger-look.ts';
 import { LedgerWrites } from './ledger-writes.ts';
 import { Pace, type PaceParts } from './pace.ts';
 import { Sender } from './sender.ts';
@@ -28,6 +29,8 @@ const retryMs = 1_000;
 const keptAliveEveryMs = 1_000;
 /** Main thread: listing a page of subscriptions or of ledgers. */
 const pageCostMs = 3;
+/** Every so many looks the lists of watched ledgers are read again too. */
+const looksBetweenLists = 20;
 
 export interface WebhookParts extends PaceParts {
   readonly ledgers: LedgerStore;
@@ -57,9 +60,11 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   readonly #pace: Pace;
   readonly #tide: Tide;
   readonly #writes: LedgerWrites;
+  readonly #look: LedgerLook;
   /** The changes of subscriptions that memory has; null: none were read. */
   #changes: string | null = null;
   #isListingAgain = false;
+  #looks = 0;
   #catchingUp: Promise<void> = Promise.resolve();
   #stopped = false;
 
@@ -92,6 +97,13 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
       queued: (subscriptionId) => this.queued(subscriptionId),
       fannedOut: (count) => parts.meter.fannedOut(count),
     });
+    this.#look = new LedgerLook({
+      pace: this.#pace,
+      log,
+      watchedLedgers: () => this.#watches.watchedLedgers(),
+      mine,
+      look: (ledgerId) => this.#follower.look(ledgerId),
+    });
     const bodies = new EventBodies(ledgers);
     this.#sender = new Sender({
       deliveries,
@@ -117,7 +129,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   start(): void {
     void this.#findSubscriptions().then(() => {
       this.#follower.open();
-      this.lookForDue();
+      this.#wakeSender();
     });
   }
 
@@ -221,8 +233,22 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     this.#sender.wake(subscriptionId);
   }
 
-  /** Looks whether anything is due for the subscriptions that are this node's: what was told may not have arrived. */
+  /**
+   * Looks whether anything is due for the subscriptions that are this node's, and whether its ledgers have events that nobody told of: what was
+   * told may not have arrived, and who wrote may not have been this node. Goes on in the background.
+   */
   lookForDue(): void {
+    this.#wakeSender();
+    if (this.#parts.tellOthers === null) return;
+    void this.#look.round();
+    this.#looks += 1;
+    if (this.#looks % looksBetweenLists !== 0) return;
+    // Of a ledger that is watched already its own events say who was let in.
+    this.#watches.doubt(() => false);
+    void this.#listAgain();
+  }
+
+  #wakeSender(): void {
     for (const { id } of this.#watches.all()) this.#sender.wake(id);
   }
 
@@ -282,7 +308,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     // Clocks do not keep the process alive, and what is under way may be waiting for one.
     const alive = setInterval(() => {}, keptAliveEveryMs);
     try {
-      await Promise.all([this.#follower.stop(), this.#sender.stop()]);
+      await Promise.all([this.#look.stop(), this.#follower.stop(), this.#sender.stop()]);
       await this.#parts.poster[Symbol.asyncDispose]();
     } finally {
       clearInterval(alive);
