@@ -148,6 +148,7 @@ export class Follower {
     }
     const cursor = this.#cursors.get(ledgerId) ?? (await this.#begin(ledgerId));
     if (cursor === null) return false;
+    if (cursor === 'overtaken') return true;
     const entries = this.#answered(ledgerId, await ledgers.read(ledgerId, cursor.nextSeq, rangeEventsMax));
     const last = entries.at(-1);
     if (last === undefined) {
@@ -183,10 +184,14 @@ export class Follower {
     return entries.filter(({ seq }) => seq < underWayFrom);
   }
 
-  /** Where to begin, and durably so: after a crash the same ranges begin at the same places. */
-  async #begin(ledgerId: string): Promise<Cursor | null> {
+  /**
+   * Where to begin, and durably so: after a crash the same ranges begin at the same places. null: nowhere yet; 'overtaken': somebody else has
+   * just put the cursor somewhere.
+   */
+  async #begin(ledgerId: string): Promise<Cursor | null | 'overtaken'> {
     const { cursor, isStored } = await this.#start(ledgerId);
-    return cursor === null || isStored ? cursor : this.#parts.cursors.move(ledgerId, cursor, cursor.nextSeq);
+    if (cursor === null || isStored) return cursor;
+    return (await this.#parts.cursors.move(ledgerId, cursor, cursor.nextSeq)) ?? 'overtaken';
   }
 
   #start(ledgerId: string): Promise<CursorStart> {

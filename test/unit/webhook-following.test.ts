@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import type { RecordStore } from '../../src/store/record-store.ts';
+import type { RecordStore, RecordWrite } from '../../src/store/record-store.ts';
 import {
   append,
   buyer,
@@ -20,19 +20,28 @@ const typesOf = (world: WebhookRig) => world.posts.map(({ event }) => event.even
 const seqsOf = (world: WebhookRig) => world.posts.map(({ event }) => event.seq);
 const cursor = (world: WebhookRig, id = ledgerId) => world.records.get('webhook_cursor', id);
 
+/** Records where this happens before each write of a cursor. */
+function beforeCursors(
+  happens: (write: RecordWrite, inner: RecordStore) => unknown,
+): (inner: RecordStore) => RecordStore {
+  return (inner) => ({
+    get: (kind, id) => inner.get(kind, id),
+    find: (kind, lookup, page) => inner.find(kind, lookup, page),
+    remove: (kind, id, version) => inner.remove(kind, id, version),
+    sweep: (now, limit) => inner.sweep(now, limit),
+    put: async (write) => {
+      if (write.kind === 'webhook_cursor') await happens(write, inner);
+      return inner.put(write);
+    },
+  });
+}
+
 /** Records whose cursors cannot be written while it says so. */
 function failingCursors() {
   const state = {
     isFailing: false,
-    wrap: (inner: RecordStore): RecordStore => ({
-      get: (kind, id) => inner.get(kind, id),
-      find: (kind, lookup, page) => inner.find(kind, lookup, page),
-      remove: (kind, id, version) => inner.remove(kind, id, version),
-      sweep: (now, limit) => inner.sweep(now, limit),
-      put: async (write) => {
-        if (state.isFailing && write.kind === 'webhook_cursor') throw new Error('the disk is full');
-        return inner.put(write);
-      },
+    wrap: beforeCursors(() => {
+      if (state.isFailing) throw new Error('the disk is full');
     }),
   };
   return state;
@@ -55,6 +64,21 @@ describe('cursors', () => {
     await world.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, world.call(supplier));
     await world.quiet();
     expect(await cursor(world)).toBeNull();
+  });
+
+  test('where another node has made it first, the ledger is followed from there at once', async () => {
+    let races = 0;
+    const world = await webhookOrder({
+      wrapRecords: beforeCursors(async (write, inner) => {
+        if (write.replaces !== 'absent') return;
+        races += 1;
+        await inner.put(write);
+      }),
+    });
+    await world.subscribe(supplier);
+    await world.run(append({ eventType: 'ONLY_ONE' }));
+    await world.quiet();
+    expect([races, typesOf(world)]).toEqual([1, ['ONLY_ONE']]);
   });
 
   test('one left behind from long ago does not bring back what lies between', async () => {
