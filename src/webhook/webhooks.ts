@@ -211,7 +211,11 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   }
 
   subscribed(subscription: SubscriptionRecord): void {
-    if (!this.#watches.add(subscription)) return;
+    const isKnown = this.#watches.get(subscription.id) !== undefined;
+    const isToList = this.#watches.add(subscription);
+    // What another node told of it before it was known here was not heard.
+    if (!isKnown) this.#sender.wake(subscription.id);
+    if (!isToList) return;
     void this.#again('listing watched ledgers', () =>
       this.#watches.list(subscription.actorId, () => this.#pace.take(pageCostMs)),
     );

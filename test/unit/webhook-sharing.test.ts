@@ -66,6 +66,20 @@ test('a ledger that nobody watched is followed from the next look on, with what 
   expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4]);
 });
 
+test('what was heard for a subscription that was not known yet is sent as soon as it is', async () => {
+  const nodes = await twoNodes({ hears: true });
+  const { first, second, own, told } = nodes;
+  const { id } = await second.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  await second.run(append());
+  await quiet(nodes);
+  expect(told).toContain(id);
+  expect(first.posts).toEqual([]);
+  await first.webhooks.catchUp();
+  await quiet(nodes);
+  expect(first.posts.map(({ event }) => event.seq)).toEqual([3]);
+});
+
 test('what was told and never heard is found by looking', async () => {
   const nodes = await twoNodes({ hears: false });
   const { first, second, own } = nodes;
