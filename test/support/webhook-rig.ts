@@ -77,6 +77,11 @@ export interface WebhookRig {
   restarted(options?: Pick<WebhookRigOptions, 'mine' | 'tellOthers' | 'wrapRecords'>): WebhookRig;
 }
 
+/** The types of the events that were sent, in order: all, or those to one URL. */
+export function typesSent({ posts }: WebhookRig, to?: string): string[] {
+  return posts.filter(({ url }) => to === undefined || url === to).map(({ event }) => event.event_type);
+}
+
 export interface WebhookRigOptions {
   readonly rig?: Rig;
   readonly records?: RecordStore;

@@ -21,6 +21,7 @@ import { uuidV7 } from '../../src/domain/uuid.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import { emptyLedgerData, type MemoryLedgerData } from '../../src/store/memory/ledger-data.ts';
 import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
+import type { RecordStore } from '../../src/store/record-store.ts';
 import { ManualClock } from './clock.ts';
 import { ledgerId } from './commands.ts';
 import { faultyLedgerStore } from './store-faults.ts';
@@ -173,6 +174,18 @@ export class TestMeter implements ActorMeter {
 /** A memory store some of whose methods a test replaces. */
 export function storeWith(inner: LedgerStore, replaced: Partial<LedgerStore>): LedgerStore {
   return { ...faultyLedgerStore(inner, () => null), ...replaced };
+}
+
+/** A record store with some methods in place of its own. */
+export function recordsWith(inner: RecordStore, replaced: Partial<RecordStore>): RecordStore {
+  return {
+    get: (kind, id) => inner.get(kind, id),
+    find: (kind, lookup, page) => inner.find(kind, lookup, page),
+    put: (write) => inner.put(write),
+    remove: (kind, id, version) => inner.remove(kind, id, version),
+    sweep: (now, limit) => inner.sweep(now, limit),
+    ...replaced,
+  };
 }
 
 export interface Rig {

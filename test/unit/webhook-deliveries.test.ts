@@ -4,7 +4,8 @@ import { deliveriesIn } from '../../src/service/deliveries.ts';
 import { type DeliveryRecord, deliveryIdOf } from '../../src/service/delivery-record.ts';
 import type { PendingDelivery } from '../../src/service/due-deliveries.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
-import type { RecordStore, RecordWrite } from '../../src/store/record-store.ts';
+import type { RecordWrite } from '../../src/store/record-store.ts';
+import { recordsWith } from '../support/world.ts';
 
 const startMs = Date.UTC(2026, 10, 21);
 const minuteMs = 60_000;
@@ -17,11 +18,7 @@ function rig() {
   const memory = new MemoryRecordStore();
   const writes: RecordWrite[] = [];
   const store = { gate: null as Promise<void> | null, after: null as (() => void) | null };
-  const records: RecordStore = {
-    get: (kind, id) => memory.get(kind, id),
-    find: (kind, lookup, page) => memory.find(kind, lookup, page),
-    remove: (kind, id, version) => memory.remove(kind, id, version),
-    sweep: (now, limit) => memory.sweep(now, limit),
+  const records = recordsWith(memory, {
     put: async (write) => {
       writes.push(write);
       await store.gate;
@@ -29,7 +26,7 @@ function rig() {
       store.after?.();
       return put;
     },
-  };
+  });
   return { memory, writes, store, deliveries: deliveriesIn(records), other: deliveriesIn(memory) };
 }
 

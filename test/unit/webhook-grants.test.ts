@@ -20,12 +20,10 @@ import {
   uuid,
 } from '../support/commands.ts';
 import { second, webhookOrder } from '../support/webhook-order.ts';
-import { type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
+import { typesSent, type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
 import { storeWith } from '../support/world.ts';
 
 const [own, watching] = ['https://delegate.example/', 'https://watching.example/'];
-const typesTo = (world: WebhookRig, to: string) =>
-  world.posts.filter(({ url }) => url === to).map(({ event }) => event.event_type);
 const appended = (eventType: string, from: Parameters<typeof append>[0] = {}) => append({ eventType, ...from });
 const onLedger = (link: number) => grant({ scope: 'ledger', role: 'AUDITOR', linkId: uuid(link) });
 const onMaster = (link: number) => grant({ access: 'read', linkId: uuid(link) });
@@ -73,8 +71,8 @@ describe.each(ways)(
   (way) => {
     test('nothing from before its grant, and all from the grant on', async () => {
       const world = await happens(way, [appended('UNSEEN'), onLedger(1), appended('SEEN')]);
-      expect(typesTo(world, own)).toEqual(['LEDGER_DELEGATION_GRANTED', 'SEEN']);
-      if (way.isWatched) expect(typesTo(world, watching)).toContain('UNSEEN');
+      expect(typesSent(world, own)).toEqual(['LEDGER_DELEGATION_GRANTED', 'SEEN']);
+      if (way.isWatched) expect(typesSent(world, watching)).toContain('UNSEEN');
     });
 
     test('of a master nothing from before its grant, of the ledger’s own events neither, and never a sibling’s', async () => {
@@ -88,7 +86,7 @@ describe.each(ways)(
         appended('SEEN'),
         appended('SIBLING', { masterId: siblingId }),
       ]);
-      expect(typesTo(world, own)).toEqual(['MASTER_DELEGATION_GRANTED', 'LEDGER_DELEGATION_GRANTED', 'SEEN']);
+      expect(typesSent(world, own)).toEqual(['MASTER_DELEGATION_GRANTED', 'LEDGER_DELEGATION_GRANTED', 'SEEN']);
     });
 
     test('nothing from between a revocation and the next grant', async () => {
@@ -101,7 +99,7 @@ describe.each(ways)(
         appended('SECOND'),
       ]);
       const granted = 'MASTER_DELEGATION_GRANTED';
-      expect(typesTo(world, own)).toEqual([granted, 'FIRST', granted, 'SECOND']);
+      expect(typesSent(world, own)).toEqual([granted, 'FIRST', granted, 'SECOND']);
     });
 
     test('nothing from between the end of a grant that ran out and the one that replaces it', async () => {
@@ -120,7 +118,7 @@ describe.each(ways)(
         appended('SECOND'),
       ]);
       const granted = 'MASTER_DELEGATION_GRANTED';
-      expect(typesTo(world, own)).toEqual([granted, 'FIRST', granted, 'SECOND']);
+      expect(typesSent(world, own)).toEqual([granted, 'FIRST', granted, 'SECOND']);
     });
 
     test('all of it while one grant replaces another, and a grant of the ledger one of the master', async () => {
@@ -134,7 +132,7 @@ describe.each(ways)(
         revoke(),
         appended('D'),
       ]);
-      const types = typesTo(world, own).filter((type) => !type.includes('DELEGATION'));
+      const types = typesSent(world, own).filter((type) => !type.includes('DELEGATION'));
       expect(types).toEqual(['A', 'B', 'C', 'D']);
     });
   },
@@ -147,7 +145,7 @@ test('a delegate of an organization gets its ledger’s events from its grant on
   await world.subscribe(delegate, { url: own });
   await world.run(appended('UNSEEN'), grant({ scope: 'organization', access: 'read' }), appended('SEEN'));
   await world.quiet();
-  expect(typesTo(world, own)).toEqual(['SUPPLIER_DELEGATION_GRANTED', 'SEEN']);
+  expect(typesSent(world, own)).toEqual(['SUPPLIER_DELEGATION_GRANTED', 'SEEN']);
 });
 
 /** What fanning out reads of grants, counted in cells and lines, while it catches up with these commands. */
@@ -180,7 +178,7 @@ async function grantReads(commands: readonly Command[]): Promise<{ reads: number
   world.webhooks.start();
   // Between reads it waits for its turn, longer than `quiet` does for a post.
   for (let calm = 0; calm < 10; calm++) await world.quiet();
-  return { reads, types: typesTo(world, own) };
+  return { reads, types: typesSent(world, own) };
 }
 
 test.each([
@@ -227,7 +225,7 @@ test('a grant whose projections are not written yet lets in all the same', async
   await world.subscribe(delegate, { url: own, ledgerId });
   await world.run(onMaster(2));
   await world.quiet();
-  expect(typesTo(world, own)).toEqual(['MASTER_DELEGATION_GRANTED']);
+  expect(typesSent(world, own)).toEqual(['MASTER_DELEGATION_GRANTED']);
 });
 
 test.each(['{"link_id":1}', '{}', '"x"'])('a stored grant that is damaged (%s) holds nobody up', async (payload) => {
@@ -246,7 +244,7 @@ test.each(['{"link_id":1}', '{}', '"x"'])('a stored grant that is damaged (%s) h
   await world.subscribe(delegate, { url: own });
   await world.run(onMaster(1), appended('NEXT'));
   await world.quiet();
-  expect(typesTo(world, watching)).toEqual(['NEXT']);
+  expect(typesSent(world, watching)).toEqual(['NEXT']);
 });
 
 test('a subscription that names the ledger gets nothing from before its owner’s newest grant either', async () => {
@@ -257,7 +255,7 @@ test('a subscription that names the ledger gets nothing from before its owner’
   await world.run(revoke());
   await world.run(appended('UNSEEN'), onMaster(2), appended('SEEN'));
   await world.quiet();
-  expect(typesTo(world, own)).toEqual(['MASTER_DELEGATION_GRANTED', 'SEEN']);
+  expect(typesSent(world, own)).toEqual(['MASTER_DELEGATION_GRANTED', 'SEEN']);
 });
 
 test('whether it may still be sent one of the ledger’s own events is told by the first of its masters that stands', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { append, createMaster, ledgerId, openLedger, supplier, uuid } from '../support/commands.ts';
 import { hookUrl, hour, second, subscribedOrder, webhookOrder } from '../support/webhook-order.ts';
 import { answer, heldReceiver } from '../support/webhook-rig.ts';
+import { recordsWith } from '../support/world.ts';
 
 describe('order', () => {
   test('one of a ledger is under way at a time, two ledgers go side by side', async () => {
@@ -39,17 +40,14 @@ describe('order', () => {
   test('an event is not sent before its ledger’s cursor has passed it, so that none before it can follow', async () => {
     const hold = Promise.withResolvers<void>();
     const world = await webhookOrder({
-      wrapRecords: (inner) => ({
-        get: (kind, id) => inner.get(kind, id),
-        find: (kind, lookup, page) => inner.find(kind, lookup, page),
-        remove: (kind, id, version) => inner.remove(kind, id, version),
-        sweep: (now, limit) => inner.sweep(now, limit),
-        put: async (write) => {
-          const put = await inner.put(write);
-          if (write.kind === 'webhook_deliveries') await hold.promise;
-          return put;
-        },
-      }),
+      wrapRecords: (inner) =>
+        recordsWith(inner, {
+          put: async (write) => {
+            const put = await inner.put(write);
+            if (write.kind === 'webhook_deliveries') await hold.promise;
+            return put;
+          },
+        }),
     });
     const { id } = await world.subscribe(supplier, { url: hookUrl });
     await Promise.all([world.run(append()), world.run(append())]);
@@ -76,17 +74,14 @@ test('a clock that was set back an hour holds nothing up', async () => {
 test('what is recorded while a window is being read is not sent again from what was read', async () => {
   let gate: Promise<void> | null = null;
   const world = await webhookOrder({
-    wrapRecords: (inner) => ({
-      get: (kind, id) => inner.get(kind, id),
-      find: async (kind, lookup, page) => {
-        const found = await inner.find(kind, lookup, page);
-        if (lookup.name === 'pending') await gate;
-        return found;
-      },
-      remove: (kind, id, version) => inner.remove(kind, id, version),
-      sweep: (now, limit) => inner.sweep(now, limit),
-      put: (write) => inner.put(write),
-    }),
+    wrapRecords: (inner) =>
+      recordsWith(inner, {
+        find: async (kind, lookup, page) => {
+          const found = await inner.find(kind, lookup, page);
+          if (lookup.name === 'pending') await gate;
+          return found;
+        },
+      }),
   });
   const { receiver, waiting } = heldReceiver();
   world.receivers.set(hookUrl, receiver);

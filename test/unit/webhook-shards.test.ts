@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { append, ledgerId, supplier } from '../support/commands.ts';
 import { hookUrl, webhookOrder } from '../support/webhook-order.ts';
+import { recordsWith } from '../support/world.ts';
 
 describe('shards', () => {
   test('a node follows and sends for what is its own, takes over what it is given, and gives up what it is not', async () => {
@@ -38,20 +39,17 @@ describe('shards', () => {
     const held = { made: 0, isMine: true, isRecording: true };
     const world = await webhookOrder({
       mine: (id) => id !== ledgerId || held.isMine,
-      wrapRecords: (inner) => ({
-        get: (kind, id) => inner.get(kind, id),
-        find: (kind, lookup, page) => inner.find(kind, lookup, page),
-        remove: (kind, id, version) => inner.remove(kind, id, version),
-        sweep: (now, limit) => inner.sweep(now, limit),
-        put: async (write) => {
-          if (write.kind === 'webhook_deliveries' && write.replaces === 'absent' && held.isRecording) {
-            held.made += 1;
-            held.isMine = false;
-            await recorded.promise;
-          }
-          return inner.put(write);
-        },
-      }),
+      wrapRecords: (inner) =>
+        recordsWith(inner, {
+          put: async (write) => {
+            if (write.kind === 'webhook_deliveries' && write.replaces === 'absent' && held.isRecording) {
+              held.made += 1;
+              held.isMine = false;
+              await recorded.promise;
+            }
+            return inner.put(write);
+          },
+        }),
     });
     let last = '';
     for (let at = 0; at < 200; at++) last = (await world.subscribe(supplier, { url: `https://hook${at}.example/` })).id;

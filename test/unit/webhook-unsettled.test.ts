@@ -3,10 +3,8 @@ import type { Command } from '../../src/domain/command.ts';
 import { append, createMaster, delegate, grant, mark, openLedger, supplier } from '../support/commands.ts';
 import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../support/store-faults.ts';
 import { second } from '../support/webhook-order.ts';
-import { type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
+import { typesSent, webhookRig } from '../support/webhook-rig.ts';
 import { codeOf, rig } from '../support/world.ts';
-
-const typesOf = (world: WebhookRig) => world.posts.map(({ event }) => event.event_type);
 
 /** An order in which this command is answered `outcome_unknown`: its write failed so, and no claim is had until its time is up. */
 async function unsettled(fault: StoreFault, subscriber: string, command: (deadline: number) => Command) {
@@ -31,28 +29,28 @@ const doubtful = (deadline: number) => append({ eventType: 'DOUBTFUL', marks: [m
 describe('an event whose append was answered outcome_unknown', () => {
   test('is delivered if it stands in the log, though nothing follows it', async () => {
     const world = await unsettled('applied', supplier, doubtful);
-    expect(typesOf(world)).toEqual(['BEFORE', 'DOUBTFUL']);
+    expect(typesSent(world)).toEqual(['BEFORE', 'DOUBTFUL']);
   });
 
   test.each<StoreFault>(['applied', 'late-before-claim'])('is delivered with its retry (%s)', async (fault) => {
     const world = await unsettled(fault, supplier, doubtful);
     await world.run(doubtful(Number.MAX_SAFE_INTEGER));
     await world.quiet();
-    expect(typesOf(world)).toEqual(['BEFORE', 'DOUBTFUL']);
+    expect(typesSent(world)).toEqual(['BEFORE', 'DOUBTFUL']);
   });
 
   test('is delivered once any command has the ledger claimed again, one that writes nothing too', async () => {
     const world = await unsettled('late-before-claim', supplier, doubtful);
     expect(await codeOf(world.run(createMaster()))).not.toBe('carried out');
     await world.quiet();
-    expect(typesOf(world)).toEqual(['BEFORE', 'DOUBTFUL']);
+    expect(typesSent(world)).toEqual(['BEFORE', 'DOUBTFUL']);
   });
 
   test('is not delivered if it never comes to stand', async () => {
     const world = await unsettled('lost', supplier, doubtful);
     await world.run(append({ eventType: 'NEXT' }));
     await world.quiet();
-    expect(typesOf(world)).toEqual(['BEFORE', 'NEXT']);
+    expect(typesSent(world)).toEqual(['BEFORE', 'NEXT']);
   });
 
   test.each<StoreFault>(['applied', 'late-before-claim'])('a grant too, to whom it lets in (%s)', async (fault) => {
@@ -60,6 +58,6 @@ describe('an event whose append was answered outcome_unknown', () => {
     const world = await unsettled(fault, delegate, granting);
     await world.run(granting(Number.MAX_SAFE_INTEGER));
     await world.quiet();
-    expect(typesOf(world)).toEqual(['MASTER_DELEGATION_GRANTED']);
+    expect(typesSent(world)).toEqual(['MASTER_DELEGATION_GRANTED']);
   });
 });
