@@ -12,7 +12,7 @@ import type { LedgerStore } from '../store/ledger-store.ts';
 const factsCachedMax = 50_000;
 
 /** Masters of one ledger that one delegate may hold grants of and still see in the ledger's lists. */
-export const masterLinksMax = 10_000;
+const masterLinksMax = 10_000;
 const masterLinksChunk = 500;
 
 /** A ledger as a caller may see it. */
@@ -114,15 +114,8 @@ export class LedgerReading {
     ledgerId: string,
     actorId: string,
   ): AsyncIterable<{ readonly masterId: string; readonly standing: Standing }> {
-    for (let offset = 0; offset < masterLinksMax; offset += masterLinksChunk) {
-      const page = { limit: masterLinksChunk, offset };
-      const lines = await this.#store.lines(names.masterLinksOf(ledgerId, actorId), page);
-      for (const line of lines) {
-        const { masterId } = JSON.parse(line.value) as MasterLine;
-        yield { masterId, standing: await this.#byGrant('master', masterId, actorId) };
-      }
-      if (lines.length < masterLinksChunk) break;
-    }
+    for await (const masterId of mastersEverGranted(this.#store, ledgerId, actorId, masterLinksChunk))
+      yield { masterId, standing: await this.#byGrant('master', masterId, actorId) };
   }
 
   /** The master, for someone who reads its events. Throws `not_found`, or `access_expired`. */
@@ -174,6 +167,23 @@ export class LedgerReading {
     if (cache.size >= factsCachedMax) cache.clear();
     cache.set(id, facts);
     return facts;
+  }
+}
+
+/** The masters of a ledger that an actor ever had a grant of: as many as reads look at, `atOnce` from the store. */
+export async function* mastersEverGranted(
+  store: Pick<LedgerStore, 'lines'>,
+  ledgerId: string,
+  actorId: string,
+  atOnce: number,
+): AsyncIterable<string> {
+  let from: string | undefined;
+  for (let count = 0; count < masterLinksMax; count += atOnce) {
+    const page = { limit: atOnce, ...(from === undefined ? {} : { from, offset: 1 }) };
+    const lines = await store.lines(names.masterLinksOf(ledgerId, actorId), page);
+    for (const { value } of lines) yield (JSON.parse(value) as MasterLine).masterId;
+    from = lines.at(-1)?.order;
+    if (lines.length < atOnce) return;
   }
 }
 

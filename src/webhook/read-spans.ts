@@ -4,13 +4,12 @@ import { isParty, type LedgerFacts } from '../domain/ledger-facts.ts';
 import {
   type GrantChange,
   grantChangesPrefix,
-  type MasterLine,
   names,
   type Projection,
   projectionsOf,
   seqOrder,
 } from '../domain/projection.ts';
-import { masterLinksMax } from '../service/ledger-reading.ts';
+import { mastersEverGranted } from '../service/ledger-reading.ts';
 import type { LedgerStore, Line } from '../store/ledger-store.ts';
 import type { EventRange } from './event-range.ts';
 import type { Pace } from './pace.ts';
@@ -69,7 +68,7 @@ export function readSpans(
   const byMasters = async (actorId: string): Promise<ReadSpan[]> => {
     const found: ReadSpan[] = [];
     let open = own;
-    for await (const masterId of mastersOf(ledgers, facts.ledgerId, actorId)) {
+    for await (const masterId of mastersEverGranted(ledgers, facts.ledgerId, actorId, mastersAtOnce)) {
       const spans = await byGrants('master', masterId, actorId);
       const closed = open.filter((event) => isWithin(spans, event));
       if (closed.length === 0) continue;
@@ -122,16 +121,4 @@ function spansOf(changes: readonly Line[]): ReadSpan[] {
     if (change === null) return [];
     return [{ fromSeq: Number(order), endSeq: next === undefined ? null : Number(next.order), ...change }];
   });
-}
-
-/** The masters of a ledger that an actor ever had a grant of: as many as its reads look at. */
-async function* mastersOf(ledgers: LedgerStore, ledgerId: string, actorId: string): AsyncIterable<string> {
-  let from: string | undefined;
-  for (let count = 0; count < masterLinksMax; count += mastersAtOnce) {
-    const page = { limit: mastersAtOnce, ...(from === undefined ? {} : { from, offset: 1 }) };
-    const lines = await ledgers.lines(names.masterLinksOf(ledgerId, actorId), page);
-    for (const { value } of lines) yield (JSON.parse(value) as MasterLine).masterId;
-    from = lines.at(-1)?.order;
-    if (lines.length < mastersAtOnce) return;
-  }
 }
