@@ -37,6 +37,8 @@ interface Claim {
   readonly deadline: number;
   /** The seed; of a claim that is done, the answer message. */
   readonly sealed: string;
+  /** Of a claim that is done: the ledgers that its run opened, which the request does not name. A replay stands under them too. */
+  readonly ledgers?: readonly string[];
 }
 
 export interface IdempotencyParts {
@@ -69,6 +71,7 @@ export async function runOnce(
   const taken = await takeClaim(parts, call, id, fingerprint);
   if (taken.claim.state === 'done') {
     call.markReplayed();
+    for (const ledgerId of taken.claim.ledgers ?? []) call.named(ledgerId);
     return fromBinary(output, parts.secrets.open(taken.claim.sealed, answerContext(id)));
   }
   call.repeat(
@@ -86,7 +89,8 @@ export async function runOnce(
   }
   const sealed = parts.secrets.seal(toBinary(output, answer), answerContext(id));
   const expires = parts.now() + limits.idempotencyStoredMs;
-  await settle(parts, id, taken, { ...taken.claim, state: 'done', expires, sealed });
+  const ledgers = [...(call.ledgers ?? [])];
+  await settle(parts, id, taken, { ...taken.claim, state: 'done', expires, sealed, ledgers });
   return answer;
 }
 

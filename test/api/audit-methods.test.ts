@@ -240,7 +240,7 @@ test('no authenticated method of the API is forgotten here', () => {
   expect([...known, ...silent].sort()).toEqual(authenticatedMethods(Auth.NONE));
 });
 
-test('each call that touches a ledger leaves one event, and a stranger’s refused one does for the stranger', async () => {
+test('each call that touches a ledger leaves one event, so does its replay, and a stranger’s refused one does for the stranger', async () => {
   const expected: {
     readonly name: string;
     readonly party: Party;
@@ -266,11 +266,17 @@ test('each call that touches a ledger leaves one event, and a stranger’s refus
     const body = step.body === null ? {} : { body: step.body() };
     const refused = await tracked(base, method, path, { headers: stranger.bearer, ...body });
     if (step.forStranger === nothing) expect(refused.answer.status, step.name).toBe(404);
-    const carriedOut = await tracked(base, method, path, { headers: buyer.bearer, ...body });
+    const headers = { ...buyer.bearer, ...(method === 'GET' ? {} : { 'idempotency-key': step.name }) };
+    const carriedOut = await tracked(base, method, path, { headers, ...body });
     const { answer } = carriedOut;
     expect(answer.status, `${step.name} ${answer.raw}`).toBeLessThan(300);
     expectEvent(stranger, step, refused, step.forStranger(answer.body));
     expectEvent(buyer, step, carriedOut, step.ledger(answer.body));
+    if (method !== 'GET') {
+      const replay = await tracked(base, method, path, { headers, ...body });
+      expect(replay.answer.headers.get('idempotent-replayed'), step.name).toBe('true');
+      expectEvent(buyer, step, replay, step.ledger(answer.body));
+    }
     note(step.name, answer.body);
   }
   const histories = new Map([
