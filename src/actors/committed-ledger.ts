@@ -85,6 +85,15 @@ export class CommittedLedger {
     return (await this.#store.stands(claim, seq < 0 ? null : { seq, hash })) ? 'stands' : 'fenced';
   }
 
+  /** Answers the seq of the newest event (-1: there is none) once it is certain; see LedgerActor. A new claim is not loaded for. */
+  async makeCertain(): Promise<number> {
+    if (this.#claim !== null && (await this.confirm(this.#claim)) === 'stands') return this.#state.seq;
+    this.forget();
+    const { head } = await this.#store.claim(this.#ledgerId);
+    this.#meter.claimed('certainty');
+    return head?.seq ?? -1;
+  }
+
   /**
    * Makes a turn's entries durable, and its state this ledger's. `not_written` leaves a new claim and the state under it. Throws
    * LedgerError: nothing was written, or `outcome_unknown`.

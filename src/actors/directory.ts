@@ -12,7 +12,7 @@ import { type LedgerActorParts, type NodeWide, nodeWide } from './ledger-actor.t
 import type { Outcome } from './outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
-import { outcomeUnknown, stopping } from './refusals.ts';
+import { notRunHere, outcomeUnknown, stopping } from './refusals.ts';
 import { Shard, shardOf } from './shard.ts';
 
 export interface DirectoryParts extends LedgerActorParts {
@@ -77,6 +77,17 @@ export class Directory {
       if (left === undefined) return this.#admit(shard, command);
       await left;
     }
+  }
+
+  /**
+   * Makes certain what stands in a ledger that this node runs; see LedgerActor. LedgerError `unavailable` where it does not run it, or not
+   * for long: nothing is claimed then.
+   */
+  async makeCertain(ledgerId: string): Promise<number> {
+    const shard = this.#shardOf(ledgerId);
+    const owner = await this.#locate(shard);
+    if (this.#closing || owner !== this.#parts.self || this.#leaving.has(shard)) throw notRunHere();
+    return this.#shard(shard).makeCertain(ledgerId);
   }
 
   /**

@@ -69,6 +69,8 @@ export class LedgerActor {
   /** The letters that are being worked on, and what was sent to the store of them. */
   #batch: Letter[] = [];
   #sent: Turn | null = null;
+  /** Those who ask what is certain. */
+  readonly #asking: PromiseWithResolvers<number>[] = [];
   /** null while there is nothing to do. */
   #work: Promise<void> | null = null;
   #stopped = false;
@@ -113,6 +115,19 @@ export class LedgerActor {
     return outcome;
   }
 
+  /**
+   * Answers the seq of the ledger's newest event (-1: it has none) once that is certain: every event up to it has its projections, whoever
+   * wrote it, and no write that was begun before on any node can land any more. Costs a read where this node has written last, and otherwise
+   * a claim. Rejects with what the store throws, or `unavailable`.
+   */
+  makeCertain(): Promise<number> {
+    if (this.#stopped) return Promise.reject(reloading());
+    const asked = Promise.withResolvers<number>();
+    this.#asking.push(asked);
+    this.#work ??= this.#run();
+    return asked.promise;
+  }
+
   #enqueue(command: Command): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       const letter = new Letter(command, resolve, reject);
@@ -150,7 +165,7 @@ export class LedgerActor {
     await Promise.resolve();
     const { watch, slots } = this.#nodeWide;
     const stopWatching = watch.begin(() => this.#lookAtDeadlines());
-    while (this.#mailbox.size > 0 && !this.#stopped) {
+    while ((this.#mailbox.size > 0 || this.#asking.length > 0) && !this.#stopped) {
       const turn = slots.enter();
       if (turn !== undefined) await turn;
       this.#batch = this.#mailbox.take(batchEventsMax, batchBytesMax);
@@ -162,10 +177,23 @@ export class LedgerActor {
         this.#batch = [];
         slots.leave();
       }
+      if (this.#asking.length > 0) await this.#tellCertainty();
     }
     stopWatching();
     this.#lastUsed = this.#parts.clock.now();
     this.#work = null;
+  }
+
+  /** That it could not be made certain is no harm to the commands: their own claim tells them. */
+  async #tellCertainty(): Promise<void> {
+    const asking = this.#asking.splice(0);
+    try {
+      if (this.#stopped) throw reloading();
+      const seq = await this.#ledger.makeCertain();
+      for (const { resolve } of asking) resolve(seq);
+    } catch (error) {
+      for (const { reject } of asking) reject(error);
+    }
   }
 
   /** Works on the batch until each of its letters has its answer. */

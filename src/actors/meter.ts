@@ -1,5 +1,5 @@
 /** Why a ledger was claimed. */
-export type ClaimReason = 'activation' | 'fenced' | 'unknown_outcome';
+export type ClaimReason = 'activation' | 'fenced' | 'unknown_outcome' | 'certainty';
 
 /** What the actors tell the metrics. */
 export interface ActorMeter {

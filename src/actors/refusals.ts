@@ -27,6 +27,10 @@ export function stopping(): LedgerError {
   return new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
 }
 
+export function notRunHere(): LedgerError {
+  return new LedgerError('unavailable', 'This node does not run the ledger; nothing was done.');
+}
+
 export function somethingWrong(cause: unknown): LedgerError {
   return new LedgerError(
     'internal',

@@ -32,13 +32,22 @@ export class Shard {
   }
 
   submit(command: Command): Promise<Outcome> {
-    let ledger = this.#ledgers.get(command.ledgerId);
+    return this.#ledger(command.ledgerId).submit(command);
+  }
+
+  /** See LedgerActor. */
+  makeCertain(ledgerId: string): Promise<number> {
+    return this.#ledger(ledgerId).makeCertain();
+  }
+
+  #ledger(ledgerId: string): LedgerActor {
+    let ledger = this.#ledgers.get(ledgerId);
     if (ledger === undefined || ledger.stopped) {
-      ledger = new LedgerActor(command.ledgerId, this.#parts, this.#nodeWide);
-      this.#ledgers.set(command.ledgerId, ledger);
+      ledger = new LedgerActor(ledgerId, this.#parts, this.#nodeWide);
+      this.#ledgers.set(ledgerId, ledger);
       this.#onLoad();
     }
-    return ledger.submit(command);
+    return ledger;
   }
 
   /** Commands that wait in all mailboxes. */
