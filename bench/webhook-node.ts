@@ -38,6 +38,7 @@ export async function openWebhookNode() {
     log: createLog('warn'),
     registry: new Registry(),
     mine: () => true,
+    makeCertain: (ledgerId) => directory.makeCertain(ledgerId),
     tellOthers: null,
     utilization: machineUtilization(),
     processorMs: threadProcessorMs,

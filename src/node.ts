@@ -136,6 +136,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     log,
     registry: metrics.registry,
     mine: (id) => membership?.mine(id) ?? true,
+    makeCertain: (ledgerId) => directory.makeCertain(ledgerId),
     tellOthers: membership === undefined ? null : (id) => membership.tellOthers(id),
     utilization: machineUtilization(),
     processorMs: threadProcessorMs,

@@ -6,6 +6,7 @@ import type { StoredEntry } from '../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';
+import type { LedgerCertainty } from './ledger-certainty.ts';
 import type { Pace } from './pace.ts';
 import { changesBy } from './read-spans.ts';
 import type { Watches } from './watches.ts';
@@ -24,6 +25,7 @@ const eventCostMs = 0.03;
 export interface FollowerParts extends Omit<FanOutParts, 'now'> {
   readonly cursors: Cursors;
   readonly watches: Watches;
+  readonly certainty: Pick<LedgerCertainty, 'reaches' | 'ask'>;
   readonly pace: Pace;
   readonly clock: Clock;
   readonly log: Log;
@@ -138,7 +140,7 @@ export class Follower {
 
   /** Fans out one batch. True if there may be more. */
   async #advance(ledgerId: string): Promise<boolean> {
-    const { ledgers, watches, pace, cursors } = this.#parts;
+    const { ledgers, watches, certainty, pace, cursors } = this.#parts;
     await pace.take(rangeEventsMax * eventCostMs);
     if (!watches.isWatched(ledgerId)) {
       this.#cursors.delete(ledgerId);
@@ -151,7 +153,9 @@ export class Follower {
     if (cursor === 'overtaken') return true;
     const entries = this.#answered(ledgerId, await ledgers.read(ledgerId, cursor.nextSeq, rangeEventsMax));
     const last = entries.at(-1);
-    if (last === undefined) {
+    const isCertain = last === undefined || certainty.reaches(ledgerId, last.seq);
+    if (!isCertain) certainty.ask(ledgerId);
+    if (last === undefined || !isCertain) {
       this.#keep(ledgerId, cursor);
       return false;
     }

@@ -47,8 +47,8 @@ export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolea
  * Tells in which stretches an actor could read the events of a master (null: the ledger's own, which a delegate of any of its masters sees),
  * as far as matters to the events of a range (decisions.md, section 5). The order of the ledger decides and not when it is asked: what a
  * delegate held where the range begins stands beside the log, and the range itself tells what changed. So a range costs no more in a ledger
- * of a million grants, and a grant counts whose projections are not written yet (a node may have died before it had written them). A
- * delegate of masters costs more: they are looked through, those that it has lost too, up to the 10,000 that reads stop at.
+ * of a million grants. A delegate of masters costs more: they are looked through, those that it has lost too, up to the 10,000 that reads
+ * stop at.
  */
 export function readSpans(
   { ledgers, pace }: ReadSpanParts,

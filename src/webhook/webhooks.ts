@@ -16,6 +16,7 @@ import { mayReadEvent } from './event-access.ts';
 import { EventBodies } from './event-bodies.ts';
 import { Follower } from './follower.ts';
 import type { Poster } from './http-post.ts';
+import { LedgerCertainty } from './ledger-certainty.ts';
 import { LedgerLook } from './ledger-look.ts';
 import { LedgerWrites } from './ledger-writes.ts';
 import { Pace, type PaceParts } from './pace.ts';
@@ -43,6 +44,8 @@ export interface WebhookParts extends PaceParts {
   readonly meter: WebhookMeter;
   /** Whether this node works for the ledger or subscription of this id; on a node that stands alone always. */
   mine(id: string): boolean;
+  /** Has the actor of a ledger on this node make certain what stands in it: answers its newest seq (Directory). */
+  makeCertain(ledgerId: string): Promise<number>;
   /** Tells whoever works for a subscription that something may be due for it. null: there are no other nodes. */
   readonly tellOthers: ((subscriptionId: string) => void) | null;
 }
@@ -55,6 +58,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   readonly #parts: WebhookParts;
   readonly #subscriptions: Subscriptions;
   readonly #watches: Watches;
+  readonly #certainty: LedgerCertainty;
   readonly #follower: Follower;
   readonly #sender: Sender;
   readonly #pace: Pace;
@@ -81,12 +85,22 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     const deliveries = deliveriesIn(riding);
     this.#writes = new LedgerWrites(() => clock.now());
     this.#watches = new Watches(ledgers, (ledgerId) => this.#follower.wake(ledgerId));
+    this.#certainty = new LedgerCertainty({
+      pace: this.#pace,
+      clock,
+      log,
+      mine,
+      newestAnswered: (ledgerId) => this.#writes.newestAnswered(ledgerId),
+      makeCertain: (ledgerId) => parts.makeCertain(ledgerId),
+      certain: (ledgerId) => this.#follower.wake(ledgerId),
+    });
     this.#follower = new Follower({
       ledgers,
       cursors: cursorsIn(riding),
       deliveries,
       answeredSeqs: answeredSeqsIn(records),
       watches: this.#watches,
+      certainty: this.#certainty,
       pace: this.#pace,
       clock,
       log,
@@ -195,7 +209,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   unsettled(ledgerId: string, entries: readonly LedgerEntry[]): void {
     // Who reads the ledger by entries that do not stand after all is let in to none of it: each event is asked for.
     this.#watches.learn(ledgerId, entries);
-    this.claimed(ledgerId);
+    if (this.#watches.isWatched(ledgerId)) this.#certainty.ask(ledgerId);
   }
 
   claimed(ledgerId: string): void {
@@ -312,6 +326,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     // Clocks do not keep the process alive, and what is under way may be waiting for one.
     const alive = setInterval(() => {}, keptAliveEveryMs);
     try {
+      this.#certainty.stop();
       await Promise.all([this.#look.stop(), this.#follower.stop(), this.#sender.stop()]);
       await this.#parts.poster[Symbol.asyncDispose]();
     } finally {

@@ -74,7 +74,7 @@ export interface WebhookRig {
   /** As SIGKILL does: no write of these webhooks lands any more, nothing is sent. */
   kill(): void;
   /** Another process over the same data. */
-  restarted(options?: Pick<WebhookRigOptions, 'mine' | 'tellOthers' | 'wrapRecords'>): WebhookRig;
+  restarted(options?: Pick<WebhookRigOptions, 'rig' | 'ledgers' | 'mine' | 'tellOthers' | 'wrapRecords'>): WebhookRig;
 }
 
 /** The types of the events that were sent, in order: all, or those to one URL. */
@@ -85,6 +85,8 @@ export function typesSent({ posts }: WebhookRig, to?: string): string[] {
 export interface WebhookRigOptions {
   readonly rig?: Rig;
   readonly records?: RecordStore;
+  /** In place of the memory store of `rig`, whose actors have it already. */
+  readonly ledgers?: LedgerStore;
   /** What webhooks see of the stores. */
   readonly wrapLedgers?: (inner: LedgerStore) => LedgerStore;
   readonly wrapRecords?: (inner: RecordStore) => RecordStore;
@@ -101,18 +103,19 @@ export interface WebhookRigOptions {
 /** Webhooks over memory stores and made-up receivers, under a clock that the test moves. */
 export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
   const base = options.rig ?? rig();
-  const { clock, memory } = base;
+  const { clock } = base;
+  const ledgers = options.ledgers ?? base.memory;
   const records = options.records ?? new MemoryRecordStore();
   let alive = true;
   const seenRecords = whileAlive(options.wrapRecords?.(records) ?? records, () => alive);
-  const seenLedgers = whileAlive<LedgerStore>(options.wrapLedgers?.(memory) ?? memory, () => alive);
+  const seenLedgers = whileAlive<LedgerStore>(options.wrapLedgers?.(ledgers) ?? ledgers, () => alive);
   const posts: SeenPost[] = [];
   const outcomes: AttemptOutcome[] = [];
   const logged: string[] = [];
   const receivers = new Map<string, Receiver>();
   const secretsKey = options.secretsKey ?? randomBytes(32);
   const secrets = createSecretBox(secretsKey, randomBytes);
-  const reading = new LedgerReading(memory, () => clock.now());
+  const reading = new LedgerReading(ledgers, () => clock.now());
   const webhooks = new Webhooks({
     ledgers: seenLedgers,
     records: seenRecords,
@@ -122,6 +125,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     log: createLog('info', { write: (line) => void logged.push(line) }),
     meter: { fannedOut: () => {}, attempted: (outcome) => void outcomes.push(outcome) },
     mine: options.mine ?? (() => true),
+    makeCertain: (ledgerId) => directory.makeCertain(ledgerId),
     tellOthers: options.tellOthers ?? null,
     utilization: options.utilization ?? (() => 0),
     monotonicMs: options.monotonicMs ?? (() => clock.now()),
@@ -141,7 +145,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
   if (options.started !== false) webhooks.start();
   const directory = base.directory({ outbox: webhooks });
   const policy = { production: options.production ?? false, ownPorts: () => new Set([8080]) };
-  const api = webhookService(records, memory, reading, secrets, policy, webhooks);
+  const api = webhookService(records, ledgers, reading, secrets, policy, webhooks);
 
   const call = (actorId: string): Call => ({
     requestId: 'r',

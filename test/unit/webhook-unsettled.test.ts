@@ -27,10 +27,19 @@ async function unsettled(fault: StoreFault, subscriber: string, command: (deadli
 const doubtful = (deadline: number) => append({ eventType: 'DOUBTFUL', marks: [mark('k')], deadline });
 
 describe('an event whose append was answered outcome_unknown', () => {
-  test('is delivered if it stands in the log, though nothing follows it', async () => {
-    const world = await unsettled('applied', supplier, doubtful);
-    expect(typesSent(world)).toEqual(['BEFORE', 'DOUBTFUL']);
-  });
+  test.each<StoreFault>(['applied', 'late-before-claim'])(
+    'is delivered as soon as the store takes a claim, though nothing follows it (%s)',
+    async (fault) => {
+      const world = await unsettled(fault, supplier, doubtful);
+      expect(typesSent(world)).toEqual(['BEFORE']);
+      await world.clock.advance(2 * second);
+      await world.quiet();
+      expect(typesSent(world)).toEqual(['BEFORE', 'DOUBTFUL']);
+      const claims = world.rig.meter.claims.length;
+      await world.clock.advance(10 * second);
+      expect(world.rig.meter.claims.length).toBe(claims);
+    },
+  );
 
   test.each<StoreFault>(['applied', 'late-before-claim'])('is delivered with its retry (%s)', async (fault) => {
     const world = await unsettled(fault, supplier, doubtful);
@@ -48,6 +57,7 @@ describe('an event whose append was answered outcome_unknown', () => {
 
   test('is not delivered if it never comes to stand', async () => {
     const world = await unsettled('lost', supplier, doubtful);
+    await world.clock.advance(2 * second);
     await world.run(append({ eventType: 'NEXT' }));
     await world.quiet();
     expect(typesSent(world)).toEqual(['BEFORE', 'NEXT']);
