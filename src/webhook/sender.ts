@@ -163,7 +163,9 @@ export class Sender {
 
   /** Hands out slots as long as there are lanes, slots and time. */
   #dispatch(): void {
-    while (!this.#stopped && !this.#isResting && this.#targets.hasNext) {
+    while (!this.#stopped && !this.#isResting) {
+      const turn = this.#targets.turn();
+      if (turn === null) return;
       const restMs = this.#parts.pace.delayMs(sendCostMs);
       if (restMs > 0) {
         this.#isResting = true;
@@ -173,9 +175,7 @@ export class Sender {
         });
         return;
       }
-      const lane = this.#targets.next();
-      if (lane === null) return;
-      this.#track(this.#send(lane));
+      this.#track(this.#send(this.#targets.take(turn)));
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../actors/clock.ts';
+import { OpenTurns } from './open-turns.ts';
 import { Slots } from './slots.ts';
 import { type Standing, Standings, type Took } from './standings.ts';
 import { Turns } from './turns.ts';
@@ -24,6 +25,13 @@ interface Target<Lane> {
   active: number;
 }
 
+/** What `turn` found. */
+interface Turn<Lane> {
+  readonly standing: Standing;
+  readonly owner: string;
+  readonly target: Target<Lane>;
+}
+
 interface Attempt<Lane> {
   readonly target: Target<Lane>;
   readonly owner: string;
@@ -35,7 +43,7 @@ export interface TargetsParts<Lane> {
   readonly clock: Clock;
   /** The actor whose deliveries the lane sends. */
   ownerOf(lane: Lane): string;
-  /** `next` may have something that it had not when it was asked last. */
+  /** `turn` may find one where it found none when it was asked last. */
   freed(): void;
 }
 
@@ -49,17 +57,11 @@ export class Targets<Lane> {
   readonly #ownerOf: (lane: Lane) => string;
   readonly #targets = new Map<string, Target<Lane>>();
   readonly #standings = new Standings();
-  /** Targets by the owners that have lanes ready there. */
-  readonly #turns: Readonly<Record<Standing, Turns<Target<Lane>>>> = {
-    quick: new Turns('oldest'),
-    untried: new Turns('newest'),
-    slow: new Turns('oldest'),
-  };
-  /** Targets with a lane ready and a slot of their own to spare. */
-  readonly #open: Readonly<Record<Standing, Set<Target<Lane>>>> = {
-    quick: new Set(),
-    untried: new Set(),
-    slow: new Set(),
+  /** Targets by the owners that have lanes ready there; open are those with a slot of their own to spare. */
+  readonly #turns: Readonly<Record<Standing, OpenTurns<Target<Lane>>>> = {
+    quick: new OpenTurns('oldest'),
+    untried: new OpenTurns('newest'),
+    slow: new OpenTurns('oldest'),
   };
   /** The one that had its turn last is last. */
   readonly #order: Standing[] = ['quick', 'untried', 'slow'];
@@ -94,21 +96,23 @@ export class Targets<Lane> {
     this.#place(target);
   }
 
-  /** Whether `next` would hand out a lane. */
-  get hasNext(): boolean {
-    return this.#nextTurn() !== undefined;
+  /** Whose turn it is; null: nobody's, or there is no slot. It is for `take`, before anything else happens. */
+  turn(): Turn<Lane> | null {
+    if (this.active >= attemptsMax) return null;
+    for (const standing of this.#order) {
+      if (!this.#hasSlot(standing)) continue;
+      const next = this.#turns[standing].next(this.#mayTake(standing));
+      if (next !== undefined) return { standing, owner: next.owner, target: next.one };
+    }
+    return null;
   }
 
-  /** The lane whose turn it is; null while there is none, or no slot. `done` gives the slot back. */
-  next(): Lane | null {
-    const turn = this.#nextTurn();
-    if (turn === undefined) return null;
+  /** The lane whose turn it is, with a slot, which `done` gives back. */
+  take(turn: Turn<Lane>): Lane {
     const { target, standing } = turn;
-    const mayTake = this.#mayTake(standing);
-    const next = target.lanes.next(mayTake);
-    if (next === undefined) return null;
+    const next = target.lanes.take(this.#mayTake(standing));
+    if (next === null) throw new Error('nobody has this turn any more');
     const { owner, one: lane } = next;
-    target.lanes.took(owner, lane);
     this.#turns[standing].took(turn.owner, target);
     this.#list(turn.owner, target);
     this.#list(owner, target);
@@ -143,21 +147,9 @@ export class Targets<Lane> {
   }
 
   #newTarget(origin: string): Target<Lane> {
-    const target = { origin, lanes: new Turns<Lane>('oldest'), standing: this.#standings.of(origin), active: 0 };
+    const target = { origin, lanes: new Turns<Lane>(), standing: this.#standings.of(origin), active: 0 };
     this.#targets.set(origin, target);
     return target;
-  }
-
-  #nextTurn(): { standing: Standing; owner: string; target: Target<Lane> } | undefined {
-    if (this.active >= attemptsMax) return undefined;
-    for (const standing of this.#order) {
-      const open = this.#open[standing];
-      if (open.size === 0 || !this.#hasSlot(standing)) continue;
-      const mayTake = this.#mayTake(standing);
-      const next = this.#turns[standing].next((owner, target) => open.has(target) && mayTake(owner));
-      if (next !== undefined) return { standing, owner: next.owner, target: next.one };
-    }
-    return undefined;
   }
 
   #hasSlot(standing: Standing): boolean {
@@ -181,7 +173,7 @@ export class Targets<Lane> {
   /** What waits for the target waits among those of this standing from now on. */
   #move(target: Target<Lane>, standing: Standing): void {
     if (standing === target.standing) return;
-    this.#open[target.standing].delete(target);
+    this.#turns[target.standing].setOpen(target, false);
     for (const owner of target.lanes.owners) {
       this.#turns[target.standing].delete(owner, target);
       this.#turns[standing].add(owner, target);
@@ -193,8 +185,7 @@ export class Targets<Lane> {
   #place(target: Target<Lane>): void {
     const { active, lanes, standing, origin } = target;
     const max = standing === 'untried' ? attemptsPerUntriedMax : attemptsPerTargetMax;
-    if (!lanes.isEmpty && active < max) this.#open[standing].add(target);
-    else this.#open[standing].delete(target);
+    this.#turns[standing].setOpen(target, !lanes.isEmpty && active < max);
     if (lanes.isEmpty && active === 0) this.#targets.delete(origin);
   }
 }

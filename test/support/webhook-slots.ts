@@ -11,7 +11,8 @@ export function slots() {
   const clock = new ManualClock(0);
   const sending: { lane: Lane; atMs: number }[] = [];
   const given = () => {
-    for (let lane = targets.next(); lane !== null; lane = targets.next()) {
+    for (let turn = targets.turn(); turn !== null; turn = targets.turn()) {
+      const lane = targets.take(turn);
       sending.push({ lane, atMs: clock.now() });
       began(lane);
     }

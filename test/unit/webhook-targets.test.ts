@@ -80,7 +80,7 @@ describe('slots', () => {
         await clock.advance(1_000);
         end(0, 'no_answer');
       }
-      expect([waiting.size, targets.active, targets.hasNext]).toEqual([0, 0, false]);
+      expect([waiting.size, targets.active, targets.turn()]).toEqual([0, 0, null]);
     });
     await fc.assert(run, { numRuns: 50 });
   });
@@ -90,7 +90,7 @@ describe('slots', () => {
     for (let at = 0; at < 4; at++) ready(`owner-${at}`, `target-${at}`);
     given();
     for (const { lane } of [...sending]) done(lane, 'no_answer');
-    expect([targets.active, targets.hasNext, clock.timers]).toEqual([0, false, 0]);
+    expect([targets.active, targets.turn(), clock.timers]).toEqual([0, null, 0]);
   });
 });
 
