@@ -11,12 +11,16 @@ export interface Log {
   isLevelEnabled(level: string): boolean;
 }
 
+/** A line waits no longer than this for others to be written with. */
+const lineWaitMaxMs = 50;
+/** As much as this is written at once, bytes. */
+const writtenAtOnceMin = 4_096;
+
 /**
  * The log at a level, to `destination` (standard output if none is given). Lines are written without waiting for each;
  * at most 50 ms of them are lost if the process is killed.
  */
-export function createLog(level: LogLevel, destination?: DestinationStream): Log {
-  const stream = destination ?? pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 50 });
+export function createLog(level: LogLevel, destination: DestinationStream = bufferedLines(1)): Log {
   return pino(
     {
       level,
@@ -24,6 +28,27 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    stream,
+    destination,
   );
+}
+
+/**
+ * Collects lines for a file (a path, or the number of an open one). SonicBoom's own periodic flush is not used: with nothing to write it
+ * writes an empty text, and waking a thread for that 20 times a second took 3 % of a saturated main thread.
+ */
+export function bufferedLines(file: number | string): DestinationStream {
+  const output = pino.destination({ dest: file, sync: false, minLength: writtenAtOnceMin });
+  let isFlushDue = false;
+  const flush = (): void => {
+    isFlushDue = false;
+    output.flush();
+  };
+  return {
+    write(line) {
+      output.write(line);
+      if (isFlushDue) return;
+      isFlushDue = true;
+      setTimeout(flush, lineWaitMaxMs).unref();
+    },
+  };
 }
