@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
-import { type AppendEventResponse, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
-import { callGrpc, grpcClient } from '../support/door-grpc.ts';
+import { type Answered, appendOver, doors, type Sent, sendAtOnce } from '../support/access-load.ts';
+import { grpcClient } from '../support/door-grpc.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import {
   append,
@@ -13,81 +13,14 @@ import {
   signedBy,
 } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
-import { appended, sendAll, streamed } from '../support/parties-stream.ts';
 
 const node = await nodeForTests();
 const grpc = grpcClient(node.grpcAddress);
 afterAll(() => grpc.close());
 
 const appendsEach = 25;
-
-interface Answered {
-  readonly code: string | null;
-  /** seq, id and hash of what was recorded. */
-  readonly recorded: readonly [unknown, unknown, unknown] | null;
-}
-interface Sent extends Answered {
-  readonly actorId: string;
-}
-
-type Job = readonly [master: Master, payload: Fields];
-
-async function byRest(actor: Party, [master, payload]: Job): Promise<Answered> {
-  const { code, body } = await append(master, actor, 'NOTED', payload);
-  return { code, recorded: code === null ? [body.seq, body.event_id, body.hash] : null };
-}
-
-async function byUnary(actor: Party, [master, payload]: Job): Promise<Answered> {
-  const { clientIndex: _, signingKeyId, actorSig, ...request } = streamed(master, actor, 0, payload);
-  const signed = signingKeyId === undefined ? {} : { 'x-signing-key-id': signingKeyId, 'x-actor-sig': actorSig };
-  const headers = { ...actor.bearer, ...signed } as Record<string, string>;
-  const { message, info } = await callGrpc(grpc, MasterService.method.appendEvent, request, headers);
-  if (message === null) return { code: info?.reason ?? 'none', recorded: null };
-  const { seq, eventId, hash } = message as AppendEventResponse;
-  return { code: null, recorded: [Number(seq), eventId, hash] };
-}
-
-async function byStream(actor: Party, jobs: readonly Job[]): Promise<Answered[]> {
-  const events = jobs.map(([master, payload], n) => streamed(master, actor, n, payload));
-  const outcomes = await sendAll(grpc, actor, events);
-  expect(outcomes.map(({ index }) => index)).toEqual(events.map((_, n) => n));
-  return outcomes.map((outcome) => {
-    if (outcome.code !== null) return { code: outcome.code, recorded: null };
-    const { event } = appended(outcome);
-    return { code: null, recorded: [Number(event?.seq), event?.eventId, event?.hash] };
-  });
-}
-
-/** Sends so many appends of each actor in this turn, a third of them over each door; `between` is called before each round of calls. */
-function sendAtOnce(
-  actors: readonly Party[],
-  jobOf: (at: number, n: number) => Job,
-  between: (n: number) => void,
-): Promise<Sent>[] {
-  const sent: Promise<Sent>[] = [];
-  const note = async ({ actorId }: Party, answer: Promise<Answered>): Promise<Sent> => ({ actorId, ...(await answer) });
-  const rounds = Array.from({ length: appendsEach }, (_, n) => n);
-  const inStream = rounds.filter((n) => n % 3 === 2);
-  for (const [at, actor] of actors.entries()) {
-    const outcomes = byStream(
-      actor,
-      inStream.map((n) => jobOf(at, n)),
-    );
-    for (const place of inStream.keys())
-      sent.push(
-        note(
-          actor,
-          outcomes.then((all) => all[place] as Answered),
-        ),
-      );
-  }
-  for (const n of rounds.filter((round) => round % 3 !== 2)) {
-    between(n);
-    const by = n % 3 === 0 ? byRest : byUnary;
-    for (const [at, actor] of actors.entries()) sent.push(note(actor, by(actor, jobOf(at, n))));
-  }
-  return sent;
-}
+/** How often one comes and goes while appends are under way. */
+const timesChanged = 4;
 
 test('200 appends at once by parties and delegates while grants come and go: one gapless chain, nothing after an answered revocation', async () => {
   const { base } = node;
@@ -128,43 +61,50 @@ test('200 appends at once by parties and delegates while grants come and go: one
   const changed = delegates[2] as Party;
   const whileOut: Answered[] = [];
   const whileIn: Answered[] = [];
-  const appendOnce = async (by: 'rest' | 'unary' | 'stream'): Promise<Answered> => {
-    const job: Job = [masterAt(2), { by }];
-    if (by !== 'stream') return (by === 'rest' ? byRest : byUnary)(changed, job);
-    const [answer] = await byStream(changed, [job]);
-    return answer as Answered;
-  };
+  const appendOnce = (door: (typeof doors)[number]) => appendOver(grpc, door, changed, [masterAt(2), { door }]);
   const goAndCome = async () => {
     await change('PATCH', 2, changed);
-    timesOut += isOver ? 0 : 1;
-    whileOut.push(...(await Promise.all([appendOnce('rest'), appendOnce('unary'), appendOnce('stream')])));
+    whileOut.push(...(await Promise.all(doors.map(appendOnce))));
     await change('POST', 2, changed);
     whileIn.push(await appendOnce('rest'));
   };
-  let isOver = false;
-  /** How often it was out before all were answered. */
-  let timesOut = 0;
   await goAndCome();
+  // Until it has done so several times it appends on beside that, and so do those from whom nothing is taken: each has one under way at any moment.
+  let hasChanged = false;
   const goesAndComes = async () => {
-    while (!isOver) await goAndCome();
+    for (let time = 0; time < timesChanged; time++) await goAndCome();
     await change('PATCH', 2, changed);
+  };
+  const steady = [order.buyer, order.supplier, ...delegates.filter((_, n) => n % 2 === 1)];
+  const appendedOn: Sent[] = [];
+  const appendsOn = async (actor: Party, at: number) => {
+    const master = masterAt(at < 2 ? at : delegates.indexOf(actor));
+    for (let n = 0; !hasChanged; n++) {
+      const answer = await appendOver(grpc, doors[n % doors.length] ?? 'rest', actor, [master, { on: n }]);
+      appendedOn.push({ actorId: actor.actorId, ...answer });
+    }
   };
   // Of another one the changes are sent among the appends, in the same turn, whatever becomes of them.
   const inBetween = delegates[0] as Party;
   const sentBetween: Promise<unknown>[] = [];
   const sent = sendAtOnce(
+    grpc,
     actors,
+    appendsEach,
     (at, n) => [at < 4 ? masterAt(n) : masterAt(at - 2), { at, n }],
     (n) => {
-      if (n === 0) sentBetween.push(goesAndComes());
+      if (n === 0) {
+        const goes = goesAndComes().finally(() => {
+          hasChanged = true;
+        });
+        sentBetween.push(goes, ...[...steady, changed].map(appendsOn));
+      }
       if (n % 6 === 4) sentBetween.push(requestChange(n % 12 === 4 ? 'PATCH' : 'POST', 0, inBetween));
     },
   );
   expect(sent).toHaveLength(200);
-  const answers = await Promise.all(sent).finally(() => {
-    isOver = true;
-  });
-  await Promise.all(sentBetween);
+  const [answersAtOnce] = await Promise.all([Promise.all(sent), ...sentBetween]);
+  const answers = [...answersAtOnce, ...appendedOn];
   await requestChange('PATCH', 0, inBetween);
 
   const accepted = answers.filter(({ code }) => code === null);
@@ -172,15 +112,13 @@ test('200 appends at once by parties and delegates while grants come and go: one
   expect([...new Set(answers.map(({ code }) => code))].filter((code) => code !== null && code !== 'not_found')).toEqual(
     [],
   );
-  for (const [at, actor] of actors.entries()) {
-    if (at < 2) expect(accepted.filter(({ actorId }) => actorId === actor.actorId)).toHaveLength(appendsEach);
-  }
+  const codesOf = ({ actorId }: Party) => answers.filter((one) => one.actorId === actorId).map(({ code }) => code);
+  for (const actor of steady) expect(new Set(codesOf(actor))).toEqual(new Set([null]));
   // What begins after an answered revocation is refused, whatever is under way; what begins after an answered grant is recorded.
   expect(whileOut.map(({ code }) => code)).toEqual(whileOut.map(() => 'not_found'));
   expect(whileIn.map(({ code }) => code)).toEqual(whileIn.map(() => null));
-  expect(timesOut).toBeGreaterThan(1);
-  const ofGone = answers.filter(({ actorId }) => actorId === gone.actorId);
-  expect(ofGone.map(({ code }) => code)).toEqual(Array(appendsEach).fill('not_found'));
+  expect([whileOut.length, whileIn.length]).toEqual([doors.length * (1 + timesChanged), 1 + timesChanged]);
+  expect(codesOf(gone)).toEqual(Array(appendsEach).fill('not_found'));
 
   const events = await eventsOf(base, order.buyer, order.ledgerId);
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at));
