@@ -15,8 +15,9 @@ import { limits } from '../limits.ts';
 import { connectFormat } from './connect-body.ts';
 import { ConnectExchange } from './connect-exchange.ts';
 import type { Endpoint } from './endpoint.ts';
+import { type HttpDoor, type HttpDoorParts, watchHangUp } from './http-door-parts.ts';
 import { checkHead } from './http-server.ts';
-import { answerOptions, type HttpDoor, type HttpDoorParts, refuseRequest, watchHangUp } from './rest-door.ts';
+import { answerOptions, refuseRequest } from './no-call.ts';
 
 /** The request behind a call of connect-es. */
 interface NodeRequest {

@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import { invalidField, LedgerError } from '../domain/errors.ts';
 import { type JsonNode, toValue } from '../domain/json.ts';
-import { unknownField } from './rest-decode.ts';
+import { unknownField } from './json-fields.ts';
 
 /**
  * A message in the JSON form of protobuf, in which names may be written as in the descriptors or in camel case. Strict like REST:

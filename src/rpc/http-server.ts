@@ -78,6 +78,9 @@ export function createHttpServer(serve: RequestListener, tls: TlsKeys | null, ne
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
+/** The header that keeps browsers from guessing another media type than the answer's. */
+export const NO_SNIFF = ['x-content-type-options', 'nosniff'] as const;
+
 /** What is wrong with a request's head beyond its syntax; null if nothing is. */
 export function checkHead(request: IncomingMessage): LedgerError | null {
   const { host } = request.headers;

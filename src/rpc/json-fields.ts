@@ -37,3 +37,13 @@ function objectOf(field: DescField, text: string): JsonNode {
   if (node.kind !== 'object') throw invalidField(field.name, 'a JSON object');
   return node;
 }
+
+/** A caller's name for a field goes into the answer and the log, so it is cut short. */
+const SHOWN_NAME_MAX_CHARS = 128;
+
+/** `known`: the names that would have been right. */
+export function unknownField(path: string, known: readonly string[]): LedgerError {
+  const field = path.length > SHOWN_NAME_MAX_CHARS ? `${path.slice(0, SHOWN_NAME_MAX_CHARS)}…` : path;
+  const expected = known.length === 0 ? 'no fields' : `one of ${known.join(', ')}`;
+  return new LedgerError('invalid_argument', `There is no field ${JSON.stringify(field)} here.`, { field, expected });
+}

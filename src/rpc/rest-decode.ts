@@ -1,6 +1,7 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
-import { invalidField, LedgerError } from '../domain/errors.ts';
+import { invalidField } from '../domain/errors.ts';
 import type { JsonNode } from '../domain/json.ts';
+import { unknownField } from './json-fields.ts';
 import { isOptional, jsonRule, noRestForm } from './rest-field.ts';
 import { readQuery } from './rest-query.ts';
 import type { RestRoute } from './routes.ts';
@@ -129,14 +130,4 @@ function readScalar(field: DescField, scalar: ScalarType, node: JsonNode, path: 
     default:
       throw noRestForm(field);
   }
-}
-
-/** A caller's name for a field goes into the answer and the log, so it is cut short. */
-const SHOWN_NAME_MAX_CHARS = 128;
-
-/** `known`: the names that would have been right. */
-export function unknownField(path: string, known: readonly string[]): LedgerError {
-  const field = path.length > SHOWN_NAME_MAX_CHARS ? `${path.slice(0, SHOWN_NAME_MAX_CHARS)}…` : path;
-  const expected = known.length === 0 ? 'no fields' : `one of ${known.join(', ')}`;
-  return new LedgerError('invalid_argument', `There is no field ${JSON.stringify(field)} here.`, { field, expected });
 }

@@ -10,7 +10,7 @@ import { errorEnvelope } from './error-envelope.ts';
 import type { Decoded, RestEquivalent, UnaryExchange } from './exchange.ts';
 import { endAfterUnreadBody, hasBody, readBody } from './http-body.ts';
 import { HttpExchange } from './http-exchange.ts';
-import { JSON_TYPE } from './http-server.ts';
+import { JSON_TYPE, NO_SNIFF } from './http-server.ts';
 import { jsonMembers, messageOfTexts } from './readable-request.ts';
 import { decodeRequest } from './rest-decode.ts';
 import { answerWriter } from './rest-encode.ts';
@@ -33,9 +33,6 @@ export interface RestEntry {
 export function restEntry(route: RestRoute, endpoint: Endpoint): RestEntry {
   return { httpMethod: route.httpMethod, template: route.template, route, endpoint, write: answerWriter(route) };
 }
-
-/** What every answer of the REST door says unless a handler says otherwise. */
-export const REST_HEADERS = ['x-content-type-options', 'nosniff'] as const;
 
 /** A REST call. */
 export class RestExchange extends HttpExchange implements UnaryExchange {
@@ -167,7 +164,7 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
   }
 
   protected headers(call: RunningCall): string[] {
-    const headers: string[] = ['x-request-id', call.requestId, ...REST_HEADERS, ...this.extraHeaders];
+    const headers: string[] = ['x-request-id', call.requestId, ...NO_SNIFF, ...this.extraHeaders];
     for (const [name, value] of call.headers) headers.push(name, value);
     return headers;
   }
