@@ -19,7 +19,7 @@ const grpc = grpcClient(node.grpcAddress);
 afterAll(() => grpc.close());
 
 const appendsEach = 25;
-/** How often one comes and goes while appends are under way. */
+/** How often each comes and goes while appends are under way. */
 const timesChanged = 4;
 
 test('200 appends at once by parties and delegates while grants come and go: one gapless chain, nothing after an answered revocation', async () => {
@@ -56,24 +56,27 @@ test('200 appends at once by parties and delegates while grants come and go: one
   // One is out before the first is sent, and for good.
   const gone = delegates[4] as Party;
   await change('PATCH', 4, gone);
-  // One comes and goes as fast as it is answered. What it appends begins after the answer to the one change and is answered before it asks
-  // for the other: there is no doubt what is to become of it.
-  const changed = delegates[2] as Party;
+  // Two come and go as fast as it is answered, one on the ledger and one on a master. What they append here begins after the answer to the
+  // one change and is answered before the other is asked for: there is no doubt what is to become of it.
+  const changed = [0, 2];
   const whileOut: Answered[] = [];
   const whileIn: Answered[] = [];
-  const appendOnce = (door: (typeof doors)[number]) => appendOver(grpc, door, changed, [masterAt(2), { door }]);
-  const goAndCome = async () => {
-    await change('PATCH', 2, changed);
-    whileOut.push(...(await Promise.all(doors.map(appendOnce))));
-    await change('POST', 2, changed);
-    whileIn.push(await appendOnce('rest'));
+  const delegateAt = (n: number) => delegates[n] as Party;
+  const appendOnce = (door: (typeof doors)[number], n: number) =>
+    appendOver(grpc, door, delegateAt(n), [masterAt(n), { door }]);
+  const goAndCome = async (n: number) => {
+    await change('PATCH', n, delegateAt(n));
+    whileOut.push(...(await Promise.all(doors.map((door) => appendOnce(door, n)))));
+    await change('POST', n, delegateAt(n));
+    whileIn.push(await appendOnce('rest', n));
   };
-  await goAndCome();
-  // Until it has done so several times it appends on beside that, and so do those from whom nothing is taken: each has one under way at any moment.
+  await goAndCome(2);
+  // Until they have done so several times they append on beside that, and so do those from whom nothing is taken: each has one under way
+  // at any moment, and who comes and goes has three.
   let hasChanged = false;
-  const goesAndComes = async () => {
-    for (let time = 0; time < timesChanged; time++) await goAndCome();
-    await change('PATCH', 2, changed);
+  const goesAndComes = async (n: number) => {
+    for (let time = 0; time < timesChanged; time++) await goAndCome(n);
+    await change('PATCH', n, delegateAt(n));
   };
   const steady = [order.buyer, order.supplier, ...delegates.filter((_, n) => n % 2 === 1)];
   const appendedOn: Sent[] = [];
@@ -84,28 +87,29 @@ test('200 appends at once by parties and delegates while grants come and go: one
       appendedOn.push({ actorId: actor.actorId, ...answer });
     }
   };
-  // Of another one the changes are sent among the appends, in the same turn, whatever becomes of them.
-  const inBetween = delegates[0] as Party;
+  // Before that, changes of the one are sent among the appends, in the same turn, whatever becomes of them.
   const sentBetween: Promise<unknown>[] = [];
+  const changesAll = async () => {
+    await Promise.all(sentBetween);
+    await change('POST', 0, delegateAt(0));
+    await goesAndComes(0);
+  };
   const sent = sendAtOnce(
     grpc,
     actors,
     appendsEach,
     (at, n) => [at < 4 ? masterAt(n) : masterAt(at - 2), { at, n }],
     (n) => {
-      if (n === 0) {
-        const goes = goesAndComes().finally(() => {
-          hasChanged = true;
-        });
-        sentBetween.push(goes, ...[...steady, changed].map(appendsOn));
-      }
-      if (n % 6 === 4) sentBetween.push(requestChange(n % 12 === 4 ? 'PATCH' : 'POST', 0, inBetween));
+      if (n % 6 === 4) sentBetween.push(requestChange(n % 12 === 4 ? 'PATCH' : 'POST', 0, delegateAt(0)));
     },
   );
+  const changes = Promise.all([changesAll(), goesAndComes(2)]).finally(() => {
+    hasChanged = true;
+  });
+  const sentOn = [...steady, ...changed.flatMap((n) => doors.map(() => delegateAt(n)))].map(appendsOn);
   expect(sent).toHaveLength(200);
-  const [answersAtOnce] = await Promise.all([Promise.all(sent), ...sentBetween]);
+  const [answersAtOnce] = await Promise.all([Promise.all(sent), changes, ...sentOn]);
   const answers = [...answersAtOnce, ...appendedOn];
-  await requestChange('PATCH', 0, inBetween);
 
   const accepted = answers.filter(({ code }) => code === null);
   expect(accepted.length).toBeGreaterThan(appendsEach * 4);
@@ -117,7 +121,8 @@ test('200 appends at once by parties and delegates while grants come and go: one
   // What begins after an answered revocation is refused, whatever is under way; what begins after an answered grant is recorded.
   expect(whileOut.map(({ code }) => code)).toEqual(whileOut.map(() => 'not_found'));
   expect(whileIn.map(({ code }) => code)).toEqual(whileIn.map(() => null));
-  expect([whileOut.length, whileIn.length]).toEqual([doors.length * (1 + timesChanged), 1 + timesChanged]);
+  const timesOut = 1 + changed.length * timesChanged;
+  expect([whileOut.length, whileIn.length]).toEqual([doors.length * timesOut, timesOut]);
   expect(codesOf(gone)).toEqual(Array(appendsEach).fill('not_found'));
 
   const events = await eventsOf(base, order.buyer, order.ledgerId);
