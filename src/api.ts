@@ -13,7 +13,7 @@ import { OrganizationService } from './gen/svc/v1/organizations_pb.ts';
 import { ResolverService } from './gen/svc/v1/resolver_pb.ts';
 import { SandboxService } from './gen/svc/v1/sandbox_pb.ts';
 import { WebhookService } from './gen/svc/v1/webhooks_pb.ts';
-import { type Implementation, implement } from './rpc/handlers.ts';
+import { type Implementation, implement } from './rpc/endpoints/handlers.ts';
 import { type SandboxParts, sandboxService } from './sandbox/sandbox-service.ts';
 import type { AccessQueue } from './service/access-history.ts';
 import { actorService } from './service/actors.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { docsAsset, docsContentSecurityPolicy, docsPaths } from './rpc/docs-page.ts';
-import { openApiDocument } from './rpc/openapi.ts';
+import { docsAsset, docsContentSecurityPolicy, docsPaths } from './rpc/openapi/docs-page.ts';
+import { openApiDocument } from './rpc/openapi/document.ts';
 
 /** What the HTTP port serves beside the API: its description, and a page to read and try it. */
 export function pages(app: FastifyInstance): void {

@@ -1,10 +1,10 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import { CONNECT_PREFIX, createConnectDoor } from './connect-door.ts';
-import type { HttpDoorParts } from './http-door-parts.ts';
-import { createHttpServer, type TlsKeys } from './http-server.ts';
+import { requestIdOf } from './call/request-id.ts';
+import { CONNECT_PREFIX, createConnectDoor } from './connect/door.ts';
+import type { HttpDoorParts } from './http/door-parts.ts';
+import { createHttpServer, type TlsKeys } from './http/server.ts';
 import { addressOf, type ListeningDoor } from './listening.ts';
-import { requestIdOf } from './request-id.ts';
-import { createRestDoor } from './rest-door.ts';
+import { createRestDoor } from './rest/door.ts';
 
 export interface HttpPortParts extends HttpDoorParts {
   readonly tls: TlsKeys | null;

@@ -1,8 +1,8 @@
 import { type DescMethod, getOption, ScalarType } from '@bufbuild/protobuf';
 import type { Client } from '@grpc/grpc-js';
 import { json } from '../../src/gen/svc/v1/options_pb.ts';
-import { rpcPathOf } from '../../src/rpc/endpoint.ts';
-import { apiServices, restRoutes } from '../../src/rpc/routes.ts';
+import { rpcPathOf } from '../../src/rpc/endpoints/endpoint.ts';
+import { apiServices, restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { callGrpc, infoOf, metadataOf, openGrpcStream } from './door-grpc.ts';
 import { type Fields, rest } from './parties-rest.ts';
 

@@ -1,4 +1,4 @@
-import { restRoutes } from '../../src/rpc/routes.ts';
+import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
 import type { Party } from './parties.ts';
 import { done, type Fields, type RestAnswer, rest } from './parties-rest.ts';

@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { openApiDocument } from '../../src/rpc/openapi.ts';
+import { openApiDocument } from '../../src/rpc/openapi/document.ts';
 
 type Json = { readonly [key: string]: unknown };
 

@@ -11,7 +11,7 @@ import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { type ErrorInfo, ErrorInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
-import { rpcPathOf } from '../../src/rpc/endpoint.ts';
+import { rpcPathOf } from '../../src/rpc/endpoints/endpoint.ts';
 
 /** What a gRPC call came to. */
 export interface GrpcAnswer {

@@ -124,19 +124,34 @@ describe('who imports whom', () => {
   });
 
   test('there are no cycles', () => {
-    const byPath = new Map(files.map((file) => [file.path, file]));
-    const done = new Set<string>();
-    const cycles: string[] = [];
-    const walk = (path: string, trail: readonly string[]): void => {
-      if (trail.includes(path)) {
-        cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
-        return;
-      }
-      if (done.has(path)) return;
-      for (const name of byPath.get(path)?.imports ?? []) if (byPath.has(name)) walk(name, [...trail, path]);
-      done.add(path);
-    };
-    for (const { path } of files) walk(path, []);
-    expect(cycles).toEqual([]);
+    expect(cyclesOf(new Map(files.map(({ path, imports }) => [path, imports])))).toEqual([]);
+  });
+
+  test.each(['src/rpc'])('nor between the folders of %s', (room) => {
+    const folders = new Map<string, Set<string>>();
+    for (const { path, imports } of under(`${room}/`)) {
+      const folder = dirname(path);
+      const others = imports.map(dirname).filter((name) => name !== folder && name.startsWith(room));
+      folders.set(folder, new Set([...(folders.get(folder) ?? []), ...others]));
+    }
+    expect(folders.size).toBeGreaterThan(1);
+    expect(cyclesOf(folders)).toEqual([]);
   });
 });
+
+/** The ways that lead back to where they begin. What the graph has no entry for leads nowhere. */
+function cyclesOf(graph: ReadonlyMap<string, Iterable<string>>): string[] {
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const walk = (path: string, trail: readonly string[]): void => {
+    if (trail.includes(path)) {
+      cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+      return;
+    }
+    if (done.has(path)) return;
+    for (const name of graph.get(path) ?? []) walk(name, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of graph.keys()) walk(path, []);
+  return cycles;
+}

@@ -3,8 +3,8 @@ import { create, type DescField, type DescMethod, ScalarType, toBinary } from '@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
-import { rpcPathOf } from '../../src/rpc/endpoint.ts';
-import { type RestRoute, restRoutes } from '../../src/rpc/routes.ts';
+import { rpcPathOf } from '../../src/rpc/endpoints/endpoint.ts';
+import { type RestRoute, restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { AccessQueue } from '../../src/service/access-history.ts';
 import { accessPathMaxChars } from '../../src/service/access-record.ts';
 import { LedgerNaming } from '../../src/service/ledger-naming.ts';

@@ -12,9 +12,9 @@ import { type Event as EventMessage, EventSchema } from '../../src/gen/svc/v1/ev
 import { ListLedgerEventsRequestSchema } from '../../src/gen/svc/v1/ledgers_pb.ts';
 import { ResolveActorResponseSchema } from '../../src/gen/svc/v1/resolver_pb.ts';
 import { type CreateWebhookRequest, CreateWebhookRequestSchema } from '../../src/gen/svc/v1/webhooks_pb.ts';
-import { restJson } from '../../src/rpc/rest-encode.ts';
-import { jsonRule } from '../../src/rpc/rest-field.ts';
-import { restRoutes } from '../../src/rpc/routes.ts';
+import { jsonRule } from '../../src/rpc/endpoints/rest-field.ts';
+import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
+import { restJson } from '../../src/rpc/rest/encode.ts';
 
 function fieldsOf(desc: DescMessage, seen = new Set<DescMessage>()): DescField[] {
   if (seen.has(desc)) return [];

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import type { DescMessage } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { Auth } from '../../src/gen/svc/v1/options_pb.ts';
-import { openApiDocument } from '../../src/rpc/openapi.ts';
-import { makeMatcher } from '../../src/rpc/path-template.ts';
-import { apiServices, methodRule, type RestRoute, restRoutes } from '../../src/rpc/routes.ts';
+import { makeMatcher } from '../../src/rpc/endpoints/path-template.ts';
+import { apiServices, methodRule, type RestRoute, restRoutes } from '../../src/rpc/endpoints/routes.ts';
+import { openApiDocument } from '../../src/rpc/openapi/document.ts';
 
 interface Row {
   readonly method: string;

@@ -15,7 +15,7 @@ import { loadSync } from '@grpc/proto-loader';
 import { afterEach, describe, expect, it } from 'vitest';
 import { HealthService } from '../../src/gen/svc/v1/health_pb.ts';
 import { createMetrics } from '../../src/metrics.ts';
-import { clientAddressBehind } from '../../src/rpc/client-address.ts';
+import { clientAddressBehind } from '../../src/rpc/call/client-address.ts';
 import { openOpsDoor } from '../../src/rpc/ops-door.ts';
 import { createSecretBox } from '../../src/service/secret-box.ts';
 import { callGrpc, grpcClient } from '../support/door-grpc.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addressKey, createCallRates } from '../../src/rpc/call-rates.ts';
-import { createRateLimiter } from '../../src/rpc/rate-limit.ts';
-import type { RunningCall } from '../../src/rpc/running-call.ts';
+import type { RunningCall } from '../../src/rpc/call/running-call.ts';
+import { addressKey, createCallRates } from '../../src/rpc/pipeline/call-rates.ts';
+import { createRateLimiter } from '../../src/rpc/pipeline/rate-limit.ts';
 
 const limit = { name: 'call', perSecond: 10, burst: 3 };
 

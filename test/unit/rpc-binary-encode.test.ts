@@ -10,8 +10,8 @@ import {
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AppendEventsResponseSchema } from '../../src/gen/svc/v1/masters_pb.ts';
-import { encodeAnswer } from '../../src/rpc/binary-encode.ts';
-import { apiServices } from '../../src/rpc/routes.ts';
+import { apiServices } from '../../src/rpc/endpoints/routes.ts';
+import { encodeAnswer } from '../../src/rpc/grpc/binary-encode.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { docsAsset, docsContentSecurityPolicy, docsPaths } from '../../src/rpc/docs-page.ts';
+import { docsAsset, docsContentSecurityPolicy, docsPaths } from '../../src/rpc/openapi/docs-page.ts';
 
 describe('the documentation page', () => {
   it('is HTML, with and without a trailing slash', () => {

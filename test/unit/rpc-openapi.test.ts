@@ -1,11 +1,11 @@
 import { create } from '@bufbuild/protobuf';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../src/rpc/openapi.ts';
-import { parseTemplate } from '../../src/rpc/path-template.ts';
-import { restJson } from '../../src/rpc/rest-encode.ts';
-import { restRoutes } from '../../src/rpc/routes.ts';
-import { statusOf } from '../../src/rpc/status.ts';
+import { statusOf } from '../../src/rpc/call/status.ts';
+import { parseTemplate } from '../../src/rpc/endpoints/path-template.ts';
+import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
+import { openApiDocument } from '../../src/rpc/openapi/document.ts';
+import { restJson } from '../../src/rpc/rest/encode.ts';
 
 type Json = { [key: string]: unknown };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
-import { makeMatcher, parseTemplate } from '../../src/rpc/path-template.ts';
-import { restRoutes } from '../../src/rpc/routes.ts';
+import { makeMatcher, parseTemplate } from '../../src/rpc/endpoints/path-template.ts';
+import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
 
 const match = makeMatcher(restRoutes());
 

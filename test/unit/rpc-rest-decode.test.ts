@@ -3,8 +3,8 @@ import { LedgerError } from '../../src/domain/errors.ts';
 import { parseJson } from '../../src/domain/json.ts';
 import { ListNetworkActorsResponseSchema } from '../../src/gen/svc/v1/actors_pb.ts';
 import { EventSchema, IntegritySchema } from '../../src/gen/svc/v1/event_pb.ts';
-import { decodeRequest, readMessage } from '../../src/rpc/rest-decode.ts';
-import { restRoutes } from '../../src/rpc/routes.ts';
+import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
+import { decodeRequest, readMessage } from '../../src/rpc/rest/decode.ts';
 
 interface Sent {
   readonly pathParams?: Readonly<Record<string, string>>;

@@ -13,8 +13,8 @@ import { ListLedgerEventsResponseSchema } from '../../src/gen/svc/v1/ledgers_pb.
 import { AppendEventResponseSchema, AppendEventsResponseSchema } from '../../src/gen/svc/v1/masters_pb.ts';
 import { GetAuthorityResponseSchema, ResolveActorResponseSchema } from '../../src/gen/svc/v1/resolver_pb.ts';
 import { CreateWebhookResponseSchema, TestWebhookResponseSchema } from '../../src/gen/svc/v1/webhooks_pb.ts';
-import { answerWriter, restJson } from '../../src/rpc/rest-encode.ts';
-import { restRoutes } from '../../src/rpc/routes.ts';
+import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
+import { answerWriter, restJson } from '../../src/rpc/rest/encode.ts';
 
 const HEX = 'ab'.repeat(32);
 

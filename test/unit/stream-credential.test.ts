@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { Auth } from '../../src/gen/svc/v1/options_pb.ts';
 import { limits } from '../../src/limits.ts';
-import type { BidiExchange } from '../../src/rpc/exchange.ts';
-import type { RunningCall } from '../../src/rpc/running-call.ts';
-import { watchCredential } from '../../src/rpc/stream-credential.ts';
+import type { BidiExchange } from '../../src/rpc/call/exchange.ts';
+import type { RunningCall } from '../../src/rpc/call/running-call.ts';
+import { watchCredential } from '../../src/rpc/pipeline/stream-credential.ts';
 import { bearer, fakeCredentials, goodKey } from '../support/door-node.ts';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -1,0 +1,63 @@
+import type { Message } from '@bufbuild/protobuf';
+import type { LedgerError } from '../../domain/errors.ts';
+import type { JsonNode } from '../../domain/json.ts';
+import type { EntityRequest } from '../../service/credentials.ts';
+import type { Door } from './door.ts';
+import type { RunningCall } from './running-call.ts';
+
+/** A request message, with its fields of JSON text in canonical form. */
+export interface Decoded {
+  readonly message: Message;
+  /** The parsed form of those fields, by field name, until the handler takes it. */
+  readonly json: Map<string, JsonNode>;
+}
+
+/** The REST request that a call is, or would be: what idempotency keys and access history go by. */
+export interface RestEquivalent {
+  readonly verb: string;
+  /** Percent-encoded, without the query. */
+  readonly path: string;
+  /** With its question mark; '' if none. */
+  readonly query: string;
+}
+
+/** One call as a door holds it while it runs through the pipeline. Each door has its own kind. */
+export interface Exchange {
+  readonly door: Door;
+  /** The call that it runs as, while it runs; set by the pipeline. */
+  call: RunningCall | null;
+  /** A request header by its lower-case name; one sent several times comes joined by `, `. */
+  header(name: string): string | undefined;
+  /** The caller's address. */
+  address(): string;
+  /** How long the caller waits, in milliseconds; Infinity if it did not say. */
+  readonly timeoutMs: number;
+  /** Waits for the whole request. Throws `payload_too_large`, or LedgerError `unavailable` for a caller that went away. */
+  receive(): Promise<void> | undefined;
+  /** What an ENTITY_REQUEST signature is over, after receive. */
+  signedRequest(): Omit<EntityRequest, 'timestamp'>;
+  /** Media type, JSON, fields: the message, after receive. */
+  decode(): Decoded;
+  /** What can be read of a request that was refused: its texts, each by itself, as far as the request came. Never throws. */
+  readable(): Message;
+  equivalent(message: Message | null): RestEquivalent;
+  /** Answers with an error, once. */
+  fail(call: RunningCall, error: LedgerError): void;
+}
+
+export interface UnaryExchange extends Exchange {
+  /** Answers, once. `answer` is a message or its plain form. */
+  succeed(call: RunningCall, answer: object): void;
+}
+
+export interface StreamExchange extends Exchange {
+  /** Sends one answer. A promise: wait for it before the next, the caller does not read fast enough. */
+  send(call: RunningCall, answer: object): Promise<void> | undefined;
+  /** All answers were sent. */
+  end(call: RunningCall): void;
+}
+
+export interface BidiExchange extends StreamExchange {
+  /** The requests as they come. Ends, without an error, when `stop` is called or the caller has sent its last. */
+  readonly requests: AsyncIterable<Message> & { stop(): void };
+}

@@ -1,0 +1,49 @@
+import { type DescField, fromBinary, type Message } from '@bufbuild/protobuf';
+import { invalidField, LedgerError } from '../../domain/errors.ts';
+import { type JsonNode, parseJson } from '../../domain/json.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import type { Decoded } from './exchange.ts';
+
+/** Reads a serialized message. Bytes that are none are `invalid_argument`; unknown field numbers are ignored. */
+export function readMessage(endpoint: Endpoint, bytes: Uint8Array): Message {
+  try {
+    return fromBinary(endpoint.method.input, bytes, { readUnknownFields: false });
+  } catch (cause) {
+    const message = `The request is no serialized ${endpoint.method.input.typeName}.`;
+    throw new LedgerError('invalid_argument', message, { expected: endpoint.method.input.typeName }, cause);
+  }
+}
+
+/**
+ * Checks the fields of JSON text as I-JSON and puts their canonical form in place, as the REST door does with the values
+ * in a body: from here on all doors look alike. Absent ones are left to the service.
+ */
+export function readJsonFields(endpoint: Endpoint, message: Message): Decoded {
+  if (endpoint.rawFields.length === 0) return { message, json: new Map() };
+  const values = message as unknown as Record<string, unknown>;
+  const json = new Map<string, JsonNode>();
+  for (const field of endpoint.rawFields) {
+    const text = values[field.localName];
+    if (typeof text !== 'string' || text === '') continue;
+    const node = objectOf(field, text);
+    values[field.localName] = node.canonical;
+    json.set(field.name, node);
+  }
+  return { message, json };
+}
+
+function objectOf(field: DescField, text: string): JsonNode {
+  const node = parseJson(text);
+  if (node.kind !== 'object') throw invalidField(field.name, 'a JSON object');
+  return node;
+}
+
+/** A caller's name for a field goes into the answer and the log, so it is cut short. */
+const SHOWN_NAME_MAX_CHARS = 128;
+
+/** `known`: the names that would have been right. */
+export function unknownField(path: string, known: readonly string[]): LedgerError {
+  const field = path.length > SHOWN_NAME_MAX_CHARS ? `${path.slice(0, SHOWN_NAME_MAX_CHARS)}…` : path;
+  const expected = known.length === 0 ? 'no fields' : `one of ${known.join(', ')}`;
+  return new LedgerError('invalid_argument', `There is no field ${JSON.stringify(field)} here.`, { field, expected });
+}

@@ -1,0 +1,32 @@
+import type { Message } from '@bufbuild/protobuf';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import type { RestRoute } from '../endpoints/routes.ts';
+import type { RestEquivalent } from './exchange.ts';
+
+/** The REST request that a gRPC or Connect call would be. What streams both ways goes by its gRPC path. */
+export function equivalentOf(endpoint: Endpoint, message: Message | null): RestEquivalent {
+  const { route } = endpoint;
+  if (route === null) return { verb: 'POST', path: endpoint.rpcPath, query: '' };
+  const fields = message as unknown as Readonly<Record<string, unknown>> | null;
+  const value = (name: string): string => {
+    const field = endpoint.method.input.fields.find((candidate) => candidate.name === name);
+    return field === undefined || fields === null ? '' : String(fields[field.localName] ?? '');
+  };
+  return { verb: route.httpMethod, path: filledPath(route, value), query: '' };
+}
+
+/** Templates cut at their parameters: words at even places, names of parameters at odd ones. */
+const pieces = new WeakMap<RestRoute, readonly string[]>();
+
+/** The path of a route with its parameters put in, percent-encoded. */
+export function filledPath(route: RestRoute, value: (param: string) => string): string {
+  if (route.pathParams.length === 0) return route.template;
+  let cut = pieces.get(route);
+  if (cut === undefined) {
+    cut = route.template.split(/\{([a-z0-9_]+)\}/);
+    pieces.set(route, cut);
+  }
+  let path = '';
+  for (const [at, piece] of cut.entries()) path += at % 2 === 0 ? piece : encodeURIComponent(value(piece));
+  return path;
+}

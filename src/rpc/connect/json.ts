@@ -1,0 +1,60 @@
+import {
+  type DescField,
+  type DescMessage,
+  fromJson,
+  type JsonValue,
+  type Message,
+  ScalarType,
+} from '@bufbuild/protobuf';
+import { invalidField, LedgerError } from '../../domain/errors.ts';
+import { type JsonNode, toValue } from '../../domain/json.ts';
+import { unknownField } from '../call/json-fields.ts';
+
+/**
+ * A message in the JSON form of protobuf, in which names may be written as in the descriptors or in camel case. Strict like REST:
+ * unknown fields and values of another kind are `invalid_argument` with the field in `details` (decisions.md, section 3).
+ */
+export function readProtobufJson(desc: DescMessage, node: JsonNode): Message {
+  try {
+    return fromJson(desc, toValue(node) as JsonValue, { ignoreUnknownFields: false });
+  } catch (cause) {
+    throw faultOf(desc, node) ?? noneOf(desc, cause);
+  }
+}
+
+/** The library tells which field it was in its message alone, so it is looked for: the one that cannot be read by itself. */
+function faultOf(desc: DescMessage, node: JsonNode): LedgerError | null {
+  if (node.kind !== 'object') return invalidField('body', 'a JSON object');
+  for (const { name, value } of node.members) {
+    const field = desc.fields.find((known) => known.jsonName === name || known.name === name);
+    if (field === undefined) {
+      return unknownField(
+        name,
+        desc.fields.map((known) => known.jsonName),
+      );
+    }
+    try {
+      fromJson(desc, { [name]: toValue(value) as JsonValue });
+    } catch {
+      return invalidField(name, kindOf(field));
+    }
+  }
+  return null;
+}
+
+function kindOf(field: DescField): string {
+  switch (field.fieldKind) {
+    case 'list':
+      return field.listKind === 'scalar' && field.scalar === ScalarType.STRING ? 'an array of strings' : 'an array';
+    case 'scalar':
+      if (field.scalar === ScalarType.STRING) return 'a string';
+      return field.scalar === ScalarType.BOOL ? 'true or false' : 'an integer';
+    default:
+      return 'of the kind that the API document gives';
+  }
+}
+
+function noneOf(desc: DescMessage, cause: unknown): LedgerError {
+  const message = `The request is no ${desc.typeName} in the JSON form of protobuf.`;
+  return new LedgerError('invalid_argument', message, { expected: desc.typeName }, cause);
+}

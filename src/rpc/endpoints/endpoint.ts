@@ -1,0 +1,65 @@
+import { type DescField, type DescMethod, getOption, type Message } from '@bufbuild/protobuf';
+import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
+import { json, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
+import type { Naming } from '../../service/ledger-naming.ts';
+import type { AnyHandler, Implementation } from './handlers.ts';
+import { methodRule, type RestRoute, restRoutes } from './routes.ts';
+
+/** A method as all doors see it: its rule, its place in REST, its handler. Made once at start. */
+export interface Endpoint {
+  readonly method: DescMethod;
+  /** `/svc.v1.Service/Method` */
+  readonly rpcPath: string;
+  readonly rule: MethodRule;
+  /** Its first REST route; null for what is gRPC alone. */
+  readonly route: RestRoute | null;
+  /** Whether it may change anything: everything but GET. */
+  readonly changesState: boolean;
+  /** Appends have a rate limit of their own. */
+  readonly isAppend: boolean;
+  /** Request fields that are JSON text. */
+  readonly rawFields: readonly DescField[];
+  /** The request field that names a ledger, if there is one. */
+  readonly ledgerField: DescField | null;
+  /** Says what ledger a call names otherwise. */
+  readonly names: Naming<Message> | null;
+  readonly handler: AnyHandler;
+}
+
+/** All endpoints of an API, by `/svc.v1.Service/Method`. */
+export function endpointsOf(api: readonly Implementation[]): ReadonlyMap<string, Endpoint> {
+  const endpoints = new Map<string, Endpoint>();
+  for (const { service, handlers, names } of api) {
+    for (const method of service.methods) {
+      const handler = handlers.get(method.localName);
+      if (handler === undefined) throw new TypeError(`${rpcPathOf(method)} has no handler`);
+      endpoints.set(rpcPathOf(method), endpointOf(method, handler, names.get(method.localName) ?? null));
+    }
+  }
+  return endpoints;
+}
+
+/** `/svc.v1.Service/Method`, the path of a method in gRPC and Connect. */
+export function rpcPathOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+const appendEventPath = rpcPathOf(MasterService.method.appendEvent);
+const appendEventsPath = rpcPathOf(MasterService.method.appendEvents);
+
+function endpointOf(method: DescMethod, handler: AnyHandler, names: Naming<Message> | null): Endpoint {
+  const rpcPath = rpcPathOf(method);
+  const route = restRoutes().find((candidate) => !candidate.alias && rpcPathOf(candidate.method) === rpcPath) ?? null;
+  return Object.freeze({
+    method,
+    rpcPath,
+    rule: methodRule(method),
+    route,
+    changesState: route === null || route.httpMethod !== 'GET',
+    isAppend: rpcPath === appendEventPath || rpcPath === appendEventsPath,
+    ledgerField: method.input.fields.find((field) => field.name === 'ledger_id') ?? null,
+    rawFields: method.input.fields.filter((field) => getOption(field, json).raw),
+    names,
+    handler,
+  });
+}

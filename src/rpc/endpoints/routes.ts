@@ -1,0 +1,121 @@
+import { type DescField, type DescMethod, type DescService, getOption } from '@bufbuild/protobuf';
+import { http } from '../../gen/google/api/annotations_pb.ts';
+import type { HttpRule } from '../../gen/google/api/http_pb.ts';
+import { ActorService } from '../../gen/svc/v1/actors_pb.ts';
+import { AuditService } from '../../gen/svc/v1/audit_pb.ts';
+import { DelegationService } from '../../gen/svc/v1/delegation_pb.ts';
+import { DeveloperService } from '../../gen/svc/v1/developer_pb.ts';
+import { EngagementService } from '../../gen/svc/v1/engagements_pb.ts';
+import { EntityService } from '../../gen/svc/v1/entities_pb.ts';
+import { HealthService } from '../../gen/svc/v1/health_pb.ts';
+import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
+import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
+import { Auth, type MethodRule, rule } from '../../gen/svc/v1/options_pb.ts';
+import { OrganizationService } from '../../gen/svc/v1/organizations_pb.ts';
+import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
+import { SandboxService } from '../../gen/svc/v1/sandbox_pb.ts';
+import { WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
+import { parseTemplate } from './path-template.ts';
+
+/** The public API. Doors, documentation and tests take their methods from here. */
+export const apiServices: readonly DescService[] = Object.freeze([
+  HealthService,
+  SandboxService,
+  DeveloperService,
+  ActorService,
+  ResolverService,
+  OrganizationService,
+  EntityService,
+  EngagementService,
+  LedgerService,
+  MasterService,
+  DelegationService,
+  AuditService,
+  WebhookService,
+]);
+
+export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** One way to call a method over REST. */
+export interface RestRoute {
+  readonly httpMethod: RestMethod;
+  /** For example `/v1/ledgers/{ledger_id}/events`; never ends in a slash. */
+  readonly template: string;
+  /** Names of the request's fields that stand in the path, in order. */
+  readonly pathParams: readonly string[];
+  /** Fields that are not in the path come from a JSON body; otherwise from the query. */
+  readonly hasBody: boolean;
+  /** The field of the answer that is the whole REST answer; null where the answer itself is. */
+  readonly responseBody: DescField | null;
+  /** The answer has no fields: REST says 204. */
+  readonly emptyAnswer: boolean;
+  /** Another route of the same method comes first and is the one to recommend. */
+  readonly alias: boolean;
+  readonly method: DescMethod;
+  readonly rule: MethodRule;
+}
+
+/** What a method asks of its callers. Throws for a method without the option `svc.v1.rule`: a mistake in the descriptors. */
+export function methodRule(method: DescMethod): MethodRule {
+  const found = getOption(method, rule);
+  if (found.auth === Auth.UNSPECIFIED) throw new Error(`${method.parent.typeName}.${method.name} names no credential`);
+  return found;
+}
+
+let routes: readonly RestRoute[] | undefined;
+
+/** All REST routes, from the `google.api.http` options of the descriptors. Methods without that option have none. */
+export function restRoutes(): readonly RestRoute[] {
+  routes ??= Object.freeze(apiServices.flatMap((service) => service.methods.flatMap(routesOf)));
+  return routes;
+}
+
+function routesOf(method: DescMethod): RestRoute[] {
+  const main = getOption(method, http);
+  if (main.pattern.case === undefined) return [];
+  return [main, ...main.additionalBindings].map((binding, index) => {
+    const { httpMethod, template } = bindingPath(method, binding);
+    const pathParams = parseTemplate(template).flatMap((segment) => (segment.kind === 'param' ? [segment.name] : []));
+    for (const name of pathParams) fieldNamed(method.input.fields, name, method);
+    return Object.freeze({
+      httpMethod,
+      template,
+      pathParams: Object.freeze(pathParams),
+      hasBody: bodyRule(method, binding),
+      responseBody: main.responseBody === '' ? null : fieldNamed(method.output.fields, main.responseBody, method),
+      emptyAnswer: method.output.fields.length === 0,
+      alias: index > 0,
+      method,
+      rule: methodRule(method),
+    });
+  });
+}
+
+function bindingPath(method: DescMethod, binding: HttpRule): { httpMethod: RestMethod; template: string } {
+  const pattern = binding.pattern;
+  switch (pattern.case) {
+    case 'get':
+      return { httpMethod: 'GET', template: pattern.value };
+    case 'post':
+      return { httpMethod: 'POST', template: pattern.value };
+    case 'put':
+      return { httpMethod: 'PUT', template: pattern.value };
+    case 'patch':
+      return { httpMethod: 'PATCH', template: pattern.value };
+    case 'delete':
+      return { httpMethod: 'DELETE', template: pattern.value };
+    default:
+      throw new Error(`${method.name}: a REST route needs get, post, put, patch or delete`);
+  }
+}
+
+function bodyRule(method: DescMethod, binding: HttpRule): boolean {
+  if (binding.body !== '' && binding.body !== '*') throw new Error(`${method.name}: a body is "*" or none`);
+  return binding.body === '*';
+}
+
+function fieldNamed(fields: readonly DescField[], name: string, method: DescMethod): DescField {
+  const field = fields.find((candidate) => candidate.name === name);
+  if (!field) throw new Error(`${method.name}: its REST route names the unknown field ${name}`);
+  return field;
+}

@@ -1,0 +1,91 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../limits.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { continueIfExpected } from './server.ts';
+
+const empty = Buffer.alloc(0);
+
+/** Whether a request has, or may have, a body. */
+export function hasBody(request: IncomingMessage): boolean {
+  const length = request.headers['content-length'];
+  return length === undefined ? request.headers['transfer-encoding'] !== undefined : length !== '0';
+}
+
+/**
+ * The raw body, of at most requestBodyMaxBytes. Throws `payload_too_large`, as soon as that is known, and `unavailable` if the
+ * caller went away meanwhile (nobody hears it) or did not send all of it by the call's deadline.
+ */
+export function readBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  call: Pick<RunningCall, 'onAbort'> | null,
+): Promise<Buffer> {
+  if (!hasBody(request)) return Promise.resolve(empty);
+  const max = limits.requestBodyMaxBytes;
+  if (Number(request.headers['content-length'] ?? 0) > max) return Promise.reject(tooLarge());
+  continueIfExpected(request, response);
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const settle = (finish: () => void): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      if (call !== null) call.onAbort = null;
+      finish();
+    };
+    const onData = (chunk: Buffer): void => {
+      length += chunk.length;
+      if (length > max) {
+        request.pause();
+        settle(() => reject(tooLarge()));
+      } else chunks.push(chunk);
+    };
+    const onEnd = (): void =>
+      settle(() => resolve(chunks.length === 1 ? (chunks[0] ?? empty) : Buffer.concat(chunks, length)));
+    const onGone = (): void =>
+      settle(() => reject(new LedgerError('unavailable', 'The request ended before its body.')));
+    const onLate = (): void =>
+      settle(() => reject(new LedgerError('unavailable', 'The request did not arrive in time: nothing was written.')));
+    if (call !== null) call.onAbort = onLate;
+    request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+  });
+}
+
+export function tooLarge(): LedgerError {
+  return new LedgerError('payload_too_large', `A request body may have ${limits.requestBodyMaxBytes} bytes.`, {
+    limit_bytes: limits.requestBodyMaxBytes,
+  });
+}
+
+/**
+ * Ends an answer whose request's body was not read. A small rest is left to Node, which drops it and keeps the connection.
+ * Otherwise the connection ends, but not at once: a caller that is still sending would lose the answer to a reset.
+ */
+export function endAfterUnreadBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  headers: string[],
+  body: string,
+): void {
+  const declaredBytes = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY);
+  if (request.complete || !hasBody(request) || declaredBytes <= limits.dropMaxBytes) {
+    response.writeHead(status, headers).end(body);
+    return;
+  }
+  headers.push('connection', 'close');
+  response.writeHead(status, headers);
+  response.write(body);
+  let dropped = 0;
+  const end = (): void => {
+    clearTimeout(late);
+    request.off('data', drop).off('end', end).off('close', end);
+    response.end();
+  };
+  const drop = (chunk: Buffer): void => {
+    dropped += chunk.length;
+    if (dropped > limits.lingerMaxBytes) end();
+  };
+  const late = setTimeout(end, limits.lingerMaxMs).unref();
+  request.on('data', drop).on('end', end).on('close', end).resume();
+}

@@ -1,0 +1,27 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ClientAddress } from '../call/client-address.ts';
+import type { Exchange } from '../call/exchange.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import type { AnswerLog } from '../pipeline/answer-log.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { Cors } from './cors.ts';
+
+/** What the doors on the HTTP port share. */
+export interface HttpDoorParts {
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly pipeline: Pipeline;
+  readonly answers: AnswerLog;
+  readonly cors: Cors;
+  readonly clientAddress: ClientAddress;
+  newId(): string;
+}
+
+/** Serves one request on node:http. */
+export type HttpDoor = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Ends the signal of a call whose caller goes away before the answer is out. */
+export function watchHangUp(parts: HttpDoorParts, exchange: Exchange, response: ServerResponse): void {
+  response.on('close', () => {
+    if (!response.writableFinished) parts.pipeline.running.hangUp(exchange);
+  });
+}

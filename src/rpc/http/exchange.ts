@@ -1,0 +1,26 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ClientAddress } from '../call/client-address.ts';
+import type { RunningCall } from '../call/running-call.ts';
+
+/** What REST and Connect know alike of a request on the HTTP port. */
+export abstract class HttpExchange {
+  call: RunningCall | null = null;
+  protected readonly request: IncomingMessage;
+  protected readonly response: ServerResponse;
+  readonly #clientAddress: ClientAddress;
+
+  constructor(request: IncomingMessage, response: ServerResponse, clientAddress: ClientAddress) {
+    this.request = request;
+    this.response = response;
+    this.#clientAddress = clientAddress;
+  }
+
+  header(name: string): string | undefined {
+    // joinDuplicateHeaders leaves set-cookie alone as a list, and nobody asks for that.
+    return this.request.headers[name] as string | undefined;
+  }
+
+  address(): string {
+    return this.#clientAddress(this.request.socket.remoteAddress, this.header('x-forwarded-for'));
+  }
+}

@@ -1,0 +1,140 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../limits.ts';
+import { errorEnvelope } from './error-envelope.ts';
+
+/** Certificate chain and private key, PEM. */
+export interface TlsKeys {
+  readonly cert: Buffer | string;
+  readonly key: Buffer | string;
+}
+
+/** Requests whose caller waits for `100 Continue` before it sends the body: whoever reads the body asks for it. */
+const expectsContinue = new WeakSet<IncomingMessage>();
+
+/** Tells a caller that waits for it to send the body now. */
+export function continueIfExpected(request: IncomingMessage, response: ServerResponse): void {
+  if (expectsContinue.delete(request)) response.writeContinue();
+}
+
+/** The answer under way on a connection: bytes that break its request's body must not be answered a second time. */
+const underWay = Symbol('answer under way');
+type Answering = Duplex & { [underWay]?: ServerResponse };
+
+/**
+ * A node:http (or https) server with the bounds of limits.ts, that answers with the error envelope whatever it cannot read
+ * as HTTP. Headers sent several times come joined, so that two credentials never pass for one.
+ */
+export function createHttpServer(serve: RequestListener, tls: TlsKeys | null, newId: () => string): Server {
+  const listener: RequestListener = (request, response) => {
+    (request.socket as Answering)[underWay] = response;
+    serve(request, response);
+  };
+  const options = {
+    maxHeaderSize: limits.headersMaxBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: limits.connectionsCheckMs,
+    joinDuplicateHeaders: true,
+    // A missing Host gets our envelope instead of Node's bare 400.
+    requireHostHeader: false,
+    noDelay: true,
+  };
+  const server =
+    tls === null
+      ? createServer(options, listener)
+      : createSecureServer({ ...options, ...tls, minVersion: 'TLSv1.2' }, listener);
+  // Node drops headers beyond this count without a word; one more is kept so that checkHead sees it and refuses.
+  server.maxHeadersCount = limits.headersMaxCount + 1;
+  server.maxConnections = limits.connectionsMax;
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    expectsContinue.add(request);
+    listener(request, response);
+  });
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const id = newId();
+    const body = errorEnvelope(
+      new LedgerError('invalid_argument', 'The only Expect is 100-continue.', { header: 'Expect' }),
+      id,
+    );
+    const length = String(Buffer.byteLength(body));
+    response
+      .writeHead(417, ['content-type', JSON_TYPE, 'content-length', length, 'x-request-id', id, 'connection', 'close'])
+      .end(body);
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const response = (socket as Answering)[underWay];
+    if (response?.headersSent === true && !response.req.complete) socket.end(() => socket.destroy());
+    else refuseBytes(error, socket, newId());
+  });
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    answerBytes(socket, 405, new LedgerError('method_not_allowed', 'This is no proxy.'), newId());
+  });
+  return server;
+}
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The header that keeps browsers from guessing another media type than the answer's. */
+export const NO_SNIFF = ['x-content-type-options', 'nosniff'] as const;
+
+/** What is wrong with a request's head beyond its syntax; null if nothing is. */
+export function checkHead(request: IncomingMessage): LedgerError | null {
+  const { host } = request.headers;
+  if (request.rawHeaders.length > 2 * limits.headersMaxCount) {
+    return new LedgerError('invalid_argument', `A request may have ${limits.headersMaxCount} headers.`, {
+      limit: limits.headersMaxCount,
+    });
+  }
+  if (host === undefined ? request.httpVersionMinor > 0 : !/^[A-Za-z0-9.\-_~%[\]:]+$/.test(host)) {
+    return new LedgerError('invalid_argument', 'A request must name one Host.', { header: 'Host' });
+  }
+  return null;
+}
+
+function refuseBytes(error: NodeJS.ErrnoException, socket: Duplex, id: string): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, refusal] = refusalOf(error.code);
+  answerBytes(socket, status, refusal, id);
+}
+
+function refusalOf(parserCode: string | undefined): [status: number, error: LedgerError] {
+  const invalid = (message: string): LedgerError => new LedgerError('invalid_argument', message);
+  switch (parserCode) {
+    case 'HPE_HEADER_OVERFLOW':
+      return [431, invalid(`The headers of a request may have ${limits.headersMaxBytes} bytes.`)];
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return [413, new LedgerError('payload_too_large', 'The chunk extensions are too large.')];
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return [408, invalid('The request did not arrive in time.')];
+    default:
+      return [400, invalid('This is no well-formed HTTP request.')];
+  }
+}
+
+const phrases: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  413: 'Content Too Large',
+  431: 'Request Header Fields Too Large',
+};
+
+/** Answers on the bare socket, where there is no response object, and ends the connection. */
+function answerBytes(socket: Duplex, status: number, error: LedgerError, id: string): void {
+  const body = errorEnvelope(error, id);
+  const head = [
+    `HTTP/1.1 ${status} ${phrases[status]}`,
+    `content-type: ${JSON_TYPE}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${id}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}

@@ -1,0 +1,88 @@
+import { WebhookBodySchema } from '../../gen/svc/v1/webhooks_pb.ts';
+import { apiServices, restRoutes } from '../endpoints/routes.ts';
+import { readComments } from './comments.ts';
+import { errorResponses, errorSchema } from './errors.ts';
+import type { JsonObject } from './format.ts';
+import { answerHeaders, headerParameters, securitySchemes } from './headers.ts';
+import { operation } from './operation.ts';
+import { commentOf, messageExample, messageRef, type SchemaBook } from './schema.ts';
+
+const DESCRIPTION = `A ledger of signed, hash-chained business events that several parties share.
+
+Every error has one envelope, \`{"error": {"code", "message", "request_id", "details"}}\`. Paths take one trailing slash;
+unknown query parameters are ignored; unknown fields of a body are refused. Times are ISO 8601 UTC with three decimals,
+ids lower-case UUIDs. The same methods are served over gRPC and Connect from the same descriptors.`;
+
+let document: JsonObject | undefined;
+
+/** The OpenAPI 3.1 document of the REST door, from the descriptors and their comments; made once, at the first call. */
+export function openApiDocument(): JsonObject {
+  document ??= makeDocument({ comments: readComments(), schemas: new Map([['Error', errorSchema]]) });
+  return document;
+}
+
+function makeDocument(book: SchemaBook): JsonObject {
+  const paths = makePaths(book);
+  const webhooks = makeWebhooks(book);
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Ledger Trust Service', version: 'v1', description: DESCRIPTION, license: { name: 'Apache-2.0' } },
+    servers: [{ url: '/', description: 'This node.' }],
+    tags: apiServices.map((service) => ({ name: service.name, description: commentOf(book, service.typeName) })),
+    paths,
+    webhooks,
+    components: {
+      schemas: Object.fromEntries([...book.schemas].sort(([left], [right]) => (left < right ? -1 : 1))),
+      responses: errorResponses(),
+      parameters: headerParameters,
+      headers: answerHeaders,
+      securitySchemes,
+    },
+  };
+}
+
+function makePaths(book: SchemaBook): JsonObject {
+  const paths: { [template: string]: JsonObject } = {};
+  for (const route of restRoutes()) {
+    const item = paths[route.template] ?? {};
+    item[route.httpMethod.toLowerCase()] = operation(book, route);
+    paths[route.template] = item;
+  }
+  return paths;
+}
+
+/** What receivers get (spec: Webhook delivery). */
+function makeWebhooks(book: SchemaBook): JsonObject {
+  return {
+    event: {
+      post: {
+        operationId: 'receiveEvent',
+        tags: ['WebhookService'],
+        summary: 'An event that a subscription matches.',
+        description:
+          'Delivered at least once: a 2xx within 10 seconds is success, redirects are not followed, 410 ends the subscription. After the first attempt come four more, 30 seconds, 5 minutes, 30 minutes and 2 hours apart.',
+        security: [],
+        parameters: [
+          {
+            name: 'X-SVC-Signature',
+            in: 'header',
+            required: true,
+            description:
+              '`sha256=` and the hex HMAC-SHA256, keyed with the text of the secret, of `svc-webhook-v1:` followed by the raw body.',
+            schema: { type: 'string', pattern: '^sha256=[0-9a-f]{64}$' },
+          },
+        ],
+        requestBody: {
+          required: true,
+          content: {
+            'application/json': {
+              schema: messageRef(book, WebhookBodySchema, 'answer'),
+              example: messageExample(WebhookBodySchema),
+            },
+          },
+        },
+        responses: { '2XX': { description: 'The event was taken.' } },
+      },
+    },
+  };
+}

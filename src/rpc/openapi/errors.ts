@@ -1,0 +1,135 @@
+import type { ErrorCode } from '../../domain/errors.ts';
+import { Auth } from '../../gen/svc/v1/options_pb.ts';
+import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
+import { statusOf } from '../call/status.ts';
+import type { RestRoute } from '../endpoints/routes.ts';
+import type { JsonObject } from './format.ts';
+
+/** What each code means to a caller (decisions.md, section 2). */
+const meanings: { readonly [code in ErrorCode]: string } = {
+  invalid_json: 'the body is not JSON',
+  invalid_argument: 'a field or parameter is missing, unknown or not what it must be; `details` names it',
+  duplicate_key: 'an object has the same key twice',
+  unsafe_number: 'a number that canonical JSON would change',
+  invalid_string: 'a string with half of a surrogate pair',
+  too_deep: 'JSON nested beyond 64 levels',
+  reserved_event_type: 'an event type that only the service writes',
+  reserved_field: 'a payload field that the server injects, with another value',
+  invalid_public_key: 'not an Ed25519 public key, or a weak one',
+  unauthenticated: 'no credential was sent',
+  invalid_api_key: 'the API key is unknown or revoked',
+  invalid_actor_identity: 'the identity headers do not name an entity of that type',
+  signature_required: 'the actor has keys and must sign',
+  invalid_signature: 'the signature does not verify; `details` says against what',
+  unknown_signing_key: 'the named key is none of the actor',
+  signing_key_revoked: 'the named key is revoked',
+  permission_denied: 'the caller may not do this',
+  access_expired: 'the grant that allowed this has run out',
+  environment_mismatch: 'sandbox and production do not mix',
+  not_found: 'there is no such object, or the caller may not see it',
+  route_not_found: 'there is no such path',
+  method_not_allowed: 'the path does not take this method; `Allow` says which',
+  ledger_closed: 'the ledger is closed',
+  master_closed: 'the master is closed',
+  already_exists: 'it exists already',
+  arl_required: 'the entity needs an asset root ledger first',
+  idempotency_in_progress: 'the first call with this idempotency key is still running',
+  key_not_active: 'the signing key is not active',
+  payload_too_large: 'a body beyond 1 MiB or a payload beyond 256 KiB',
+  unsupported_media_type: 'the body is not `application/json`, or is compressed',
+  idempotency_key_reused: 'the idempotency key was used for another call',
+  rate_limited: 'too many calls; `Retry-After` says when to go on',
+  namespace_reserved: 'the namespace is reserved for a later version',
+  unavailable: 'nothing was written; retry',
+  overloaded: 'nothing was written; retry a little later',
+  outcome_unknown: 'may or may not have been written; retry with the same Idempotency-Key',
+  internal: 'a fault of the service',
+};
+
+const errorCodes = Object.keys(meanings) as ErrorCode[];
+
+/** The HTTP statuses of errors that a route may answer, in order. */
+export function errorStatuses(route: RestRoute): readonly number[] {
+  const { method, rule, httpMethod } = route;
+  const needsCredential = rule.auth !== Auth.NONE;
+  const writes = httpMethod === 'POST' || httpMethod === 'PATCH';
+  const statuses = new Set([429, 500, 503]);
+  if (method.input.fields.length > 0) statuses.add(400).add(404);
+  // Where no body is asked for, one with fields is refused.
+  if (writes) statuses.add(400);
+  if (needsCredential) statuses.add(401).add(403).add(404);
+  if (writes || rule.writesLedger) statuses.add(409).add(504);
+  if (writes) statuses.add(413).add(415);
+  if (writes && needsCredential) statuses.add(422);
+  if (method === ResolverService.method.resolveActor) statuses.add(501);
+  return [...statuses].sort();
+}
+
+/** `components.responses`: one answer for each status of errors. */
+export function errorResponses(): JsonObject {
+  const statuses = [...new Set(errorCodes.map((code) => statusOf(code).http))].sort();
+  return Object.fromEntries(statuses.map((status) => [`Error${status}`, errorResponse(status)]));
+}
+
+const rateHeaders: JsonObject = {
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
+  RateLimit: {
+    description: 'What is left of the limit, and in how many seconds there is more.',
+    schema: { type: 'string' },
+  },
+  'RateLimit-Policy': {
+    description: 'The limit: calls at once, and the seconds they count for.',
+    schema: { type: 'string' },
+  },
+};
+
+function errorResponse(status: number): JsonObject {
+  const codes = errorCodes.filter((code) => statusOf(code).http === status);
+  const code = codes[0] ?? 'internal';
+  return {
+    description: codes.map((name) => `\`${name}\`: ${meanings[name]}.`).join('\n\n'),
+    headers: {
+      'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
+      ...(status === 429 ? rateHeaders : {}),
+      ...(status === 405 ? { Allow: { description: 'Methods of the path.', schema: { type: 'string' } } } : {}),
+    },
+    content: {
+      'application/json': {
+        schema: {
+          allOf: [
+            { $ref: '#/components/schemas/Error' },
+            { properties: { error: { properties: { code: { enum: codes } } } } },
+          ],
+        },
+        example: { error: { code, message: `${capitalized(meanings[code])}.`, request_id: 'req-7', details: {} } },
+      },
+    },
+  };
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The one envelope of all errors. */
+export const errorSchema: JsonObject = {
+  type: 'object',
+  description: 'The envelope of every error.',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['code', 'message', 'request_id'],
+      properties: {
+        code: { type: 'string', description: 'What went wrong, for programs.', enum: errorCodes },
+        message: { type: 'string', description: 'One sentence that a person can act on.' },
+        request_id: { type: 'string', description: "The call's request id." },
+        details: {
+          type: 'object',
+          description:
+            'What helps to mend the call: the field, the limit, what was expected. Left out where nothing does.',
+        },
+      },
+    },
+  },
+};

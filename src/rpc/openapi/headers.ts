@@ -1,0 +1,116 @@
+import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
+import { Auth } from '../../gen/svc/v1/options_pb.ts';
+import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
+import type { RestRoute } from '../endpoints/routes.ts';
+import type { JsonObject } from './format.ts';
+
+/** `components.securitySchemes` (spec: Authentication). */
+export const securitySchemes: JsonObject = {
+  ApiKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key: `Authorization: Bearer svc_sk_…`.',
+  },
+  EntityActorId: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-ACTOR-ID',
+    description:
+      'The calling entity’s actor. An entity that ever had a key signs each call, and in production mode every entity does.',
+  },
+  EntityActorType: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-ACTOR-TYPE',
+    description: 'The stored type of the calling entity, such as `device`.',
+  },
+};
+
+/** Which credentials a route takes, as OpenAPI says it: alternatives, each of schemes that go together. */
+export function securityOf(route: RestRoute): JsonObject[] {
+  const entity = { EntityActorId: [], EntityActorType: [] };
+  switch (route.rule.auth) {
+    case Auth.NONE:
+      return [];
+    case Auth.BEARER:
+      return [{ ApiKey: [] }];
+    case Auth.BEARER_OR_ENTITY:
+      return [{ ApiKey: [] }, entity];
+    case Auth.ENTITY:
+      return [entity, { ApiKey: [] }];
+    default:
+      throw new Error(`${route.template} names no credential`);
+  }
+}
+
+/** `components.parameters`: the request headers. */
+export const headerParameters: JsonObject = {
+  RequestId: header('X-Request-Id', 'Names the call in logs and audits; made by the server if left out.', {
+    pattern: '^[A-Za-z0-9._-]{1,128}$',
+  }),
+  IdempotencyKey: header(
+    'Idempotency-Key',
+    'The first answer under this key is stored for 24 hours and given again to the same call; nothing is done twice.',
+    { minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+  ),
+  SigningKeyId: header('X-Signing-Key-ID', 'Name of the signing key; the preferred key is tried if left out.', {}),
+  ActorSig: header(
+    'X-Actor-Sig',
+    'Base64 Ed25519 signature of the digest: SHA-256 of the event type, a zero byte, the ledger id, a zero byte and the canonical JSON of what is signed. An actor that ever had a key must sign.',
+    { contentEncoding: 'base64' },
+  ),
+  Timestamp: header(
+    'X-Timestamp',
+    'ISO time of an ENTITY_REQUEST signature, at most 300 seconds off: for signed calls of entities that have no signing input of their own.',
+    { format: 'date-time' },
+  ),
+  ActorType: header('X-ACTOR-TYPE', 'With an API key: the `actor_type` of the events; `service` if left out.', {
+    enum: ['human', 'service', 'external', 'device'],
+  }),
+  DeliveryChain: header(
+    'X-Delivery-Chain',
+    'JSON array of at most 16 `{actor_id, actor_type, role}`, stored in the payload as `delivery_chain`.',
+    {},
+  ),
+  IfNoneMatch: header('If-None-Match', 'An `ETag` of this document: the answer is 304 while it stands.', {}),
+};
+
+function header(name: string, description: string, schema: JsonObject): JsonObject {
+  return { name, in: 'header', required: false, description, schema: { type: 'string', ...schema } };
+}
+
+/** References to the request headers that a route reads. */
+export function headersOf(route: RestRoute): JsonObject[] {
+  const { rule, method, httpMethod } = route;
+  const entityToo = rule.auth === Auth.BEARER_OR_ENTITY || rule.auth === Auth.ENTITY;
+  const signable = rule.signed || entityToo || rule.writesLedger;
+  const names = ['RequestId'];
+  if (rule.auth !== Auth.NONE && (httpMethod === 'POST' || httpMethod === 'PATCH')) names.push('IdempotencyKey');
+  if (signable) names.push('SigningKeyId', 'ActorSig');
+  if (entityToo) names.push('Timestamp');
+  if (rule.writesLedger && rule.auth === Auth.BEARER) names.push('ActorType');
+  if (method === MasterService.method.appendEvent) names.push('DeliveryChain');
+  if (method.parent === ResolverService) names.push('IfNoneMatch');
+  return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
+}
+
+/** `components.headers`: the headers of answers. */
+export const answerHeaders: JsonObject = {
+  'X-Request-Id': { description: "The call's request id, on every answer.", schema: { type: 'string' } },
+  'Idempotent-Replayed': {
+    description: '`true` where the answer is the first one again.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+  ETag: { description: 'Changes with the document.', schema: { type: 'string' } },
+  'Cache-Control': { description: 'How long the document may be kept.', schema: { type: 'string' } },
+};
+
+/** References to the headers of a route's answer. */
+export function answerHeadersOf(route: RestRoute): JsonObject {
+  const names = ['X-Request-Id'];
+  if (route.rule.auth !== Auth.NONE && (route.httpMethod === 'POST' || route.httpMethod === 'PATCH')) {
+    names.push('Idempotent-Replayed');
+  }
+  if (route.method.parent === ResolverService) names.push('ETag', 'Cache-Control');
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}

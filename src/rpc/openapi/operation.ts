@@ -1,0 +1,118 @@
+import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
+import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
+import { jsonRule, noRestForm } from '../endpoints/rest-field.ts';
+import type { RestRoute } from '../endpoints/routes.ts';
+import { errorStatuses } from './errors.ts';
+import type { JsonObject } from './format.ts';
+import { answerHeadersOf, headersOf, securityOf } from './headers.ts';
+import {
+  commentOf,
+  fieldExample,
+  fieldSchema,
+  messageExample,
+  messageRef,
+  type SchemaBook,
+  scalarSchema,
+} from './schema.ts';
+
+/** The operation of a route; what it refers to is added to the book. */
+export function operation(book: SchemaBook, route: RestRoute): JsonObject {
+  const { method } = route;
+  const description = commentOf(book, `${method.parent.typeName}.${method.name}`);
+  return {
+    operationId: route.alias ? `${method.name}At${route.template.replaceAll(/[^A-Za-z]+(.)/g, upper)}` : method.name,
+    tags: [method.parent.name],
+    summary: firstSentence(description),
+    description,
+    security: securityOf(route),
+    parameters: [...pathAndQuery(book, route), ...headersOf(route)],
+    ...requestBody(book, route),
+    responses: {
+      ...success(book, route),
+      ...Object.fromEntries(
+        errorStatuses(route).map((status) => [String(status), { $ref: `#/components/responses/Error${status}` }]),
+      ),
+    },
+  };
+}
+
+function upper(_match: string, letter: string): string {
+  return letter.toUpperCase();
+}
+
+function firstSentence(text: string): string {
+  return /^.*?[.](?=\s|$)/.exec(text)?.[0] ?? text;
+}
+
+function pathAndQuery(book: SchemaBook, route: RestRoute): JsonObject[] {
+  const parameters: JsonObject[] = [];
+  for (const field of route.method.input.fields) {
+    const inPath = route.pathParams.includes(field.name);
+    if (!inPath && route.hasBody) continue;
+    if (field.fieldKind !== 'scalar') throw noRestForm(field);
+    const required = inPath || jsonRule(field).required;
+    parameters.push({
+      name: field.name,
+      in: inPath ? 'path' : 'query',
+      required,
+      description: commentOf(book, `${field.parent.typeName}.${field.name}`),
+      schema: pathSchema(field.name, inPath, scalarSchema(field, field.scalar)),
+      // The page of documentation fills examples in, and nobody wants every filter filled in.
+      ...(required ? { example: fieldExample(field) } : {}),
+    });
+  }
+  return parameters;
+}
+
+/** In a path, these two take more than the format of their name. */
+function pathSchema(name: string, inPath: boolean, schema: JsonObject): JsonObject {
+  return inPath && (name === 'svc_uri' || name === 'kid') ? { type: 'string' } : schema;
+}
+
+function requestBody(book: SchemaBook, route: RestRoute): JsonObject {
+  if (!route.hasBody) return {};
+  const { input } = route.method;
+  const fields = input.fields.filter((field) => !route.pathParams.includes(field.name));
+  if (fields.length === 0) return {};
+  return {
+    requestBody: {
+      required: fields.some((field) => jsonRule(field).required),
+      content: {
+        'application/json': {
+          schema: messageRef(book, input, 'request', route.pathParams),
+          example: messageExample(input, [...route.pathParams, ...leftOutOfExample(route)]),
+        },
+      },
+    },
+  };
+}
+
+/** Fields that exclude each other cannot all be in one example. */
+function leftOutOfExample(route: RestRoute): readonly string[] {
+  if (route.method !== LedgerService.method.createLedger) return [];
+  return route.method.input.fields.map((field) => field.name).filter((name) => name !== 'supplier_svc_id');
+}
+
+function success(book: SchemaBook, route: RestRoute): JsonObject {
+  const headers = answerHeadersOf(route);
+  if (route.emptyAnswer) return { '204': { description: commentOf(book, route.method.output.typeName), headers } };
+  const notModified =
+    route.method.parent === ResolverService ? { '304': { description: 'The document has not changed.', headers } } : {};
+  return {
+    '200': { description: commentOf(book, route.method.output.typeName), headers, content: content(book, route) },
+    ...notModified,
+  };
+}
+
+function content(book: SchemaBook, route: RestRoute): JsonObject {
+  const { output } = route.method;
+  if (route.method.methodKind === 'server_streaming') {
+    const lines = { schema: { type: 'string' } };
+    return { 'text/plain': lines, 'text/event-stream': lines };
+  }
+  const field = route.responseBody;
+  if (!field) {
+    return { 'application/json': { schema: messageRef(book, output, 'answer'), example: messageExample(output) } };
+  }
+  return { 'application/json': { schema: fieldSchema(book, field, 'answer'), example: fieldExample(field) } };
+}

@@ -1,0 +1,136 @@
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { isOptional, jsonRule, noRestForm } from '../endpoints/rest-field.ts';
+import type { Comments } from './comments.ts';
+import { exampleOf, formatSchema, type JsonObject, textFormat } from './format.ts';
+
+/** Where a value stands decides what absent looks like: left out or null in requests, null in answers. */
+export type Side = 'request' | 'answer';
+
+/** Collects the schemas that the document refers to, each once. */
+export interface SchemaBook {
+  readonly comments: Comments;
+  readonly schemas: Map<string, JsonObject>;
+}
+
+/** A reference to the schema of a message, which is added to the book with all that it refers to. */
+export function messageRef(
+  book: SchemaBook,
+  desc: DescMessage,
+  side: Side,
+  without: readonly string[] = [],
+): JsonObject {
+  if (!book.schemas.has(desc.name)) {
+    book.schemas.set(desc.name, {});
+    const fields = desc.fields.filter((field) => !without.includes(field.name));
+    book.schemas.set(desc.name, objectSchema(book, desc, fields, side));
+  }
+  return { $ref: `#/components/schemas/${desc.name}` };
+}
+
+function objectSchema(book: SchemaBook, desc: DescMessage, fields: readonly DescField[], side: Side): JsonObject {
+  const required = fields.filter((field) => isRequired(field, side)).map((field) => field.name);
+  return {
+    type: 'object',
+    description: commentOf(book, desc.typeName),
+    properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(book, field, side)])),
+    ...(required.length > 0 ? { required } : {}),
+    // Answers may gain fields within a version; a misspelt field of a request is refused.
+    ...(side === 'request' ? { additionalProperties: false } : {}),
+  };
+}
+
+function isRequired(field: DescField, side: Side): boolean {
+  const rule = jsonRule(field);
+  return side === 'request' ? rule.required : !rule.omitAbsent;
+}
+
+/** The schema of a field with its description. */
+export function fieldSchema(book: SchemaBook, field: DescField, side: Side): JsonObject {
+  const description = commentOf(book, `${field.parent.typeName}.${field.name}`);
+  switch (field.fieldKind) {
+    case 'list':
+      return { type: 'array', description, items: itemSchema(book, field, side) };
+    case 'message':
+      return { description, ...messageRef(book, field.message, side) };
+    case 'scalar':
+      return { description, ...nullable(field, side, scalarSchema(field, field.scalar)) };
+    default:
+      throw noRestForm(field);
+  }
+}
+
+function itemSchema(book: SchemaBook, field: DescField & { fieldKind: 'list' }, side: Side): JsonObject {
+  if (field.listKind === 'message') return messageRef(book, field.message, side);
+  if (field.listKind === 'scalar') return scalarSchema(field, field.scalar);
+  throw noRestForm(field);
+}
+
+/** A scalar as a parameter or inside a list, where it is never null. */
+export function scalarSchema(field: DescField, scalar: ScalarType): JsonObject {
+  const { raw, values, min, max, pattern } = jsonRule(field);
+  switch (scalar) {
+    case ScalarType.STRING:
+      if (raw) return { type: 'object' };
+      return {
+        type: 'string',
+        ...formatSchema(textFormat(field)),
+        ...(values.length > 0 ? { enum: [...values] } : {}),
+        ...(pattern === '' ? {} : { pattern }),
+        ...(min === undefined ? {} : { minLength: min }),
+        ...(max === undefined ? {} : { maxLength: max }),
+      };
+    case ScalarType.BOOL:
+      return { type: 'boolean' };
+    case ScalarType.INT32:
+    case ScalarType.INT64:
+      return {
+        type: 'integer',
+        format: scalar === ScalarType.INT32 ? 'int32' : 'int64',
+        ...(min === undefined ? {} : { minimum: min }),
+        ...(max === undefined ? {} : { maximum: max }),
+      };
+    default:
+      throw noRestForm(field);
+  }
+}
+
+function nullable(field: DescField, side: Side, schema: JsonObject): JsonObject {
+  const rule = jsonRule(field);
+  if (!isOptional(field) || (side === 'request' ? rule.required : rule.omitAbsent)) return schema;
+  const { enum: values } = schema;
+  return {
+    ...schema,
+    type: [schema.type, 'null'],
+    ...(Array.isArray(values) ? { enum: [...values, null] } : {}),
+  };
+}
+
+/** An example of a message as JSON. Optional fields of a request are in it too. */
+export function messageExample(desc: DescMessage, without: readonly string[] = []): JsonObject {
+  const fields = desc.fields.filter((field) => !without.includes(field.name));
+  return Object.fromEntries(fields.map((field) => [field.name, fieldExample(field)]));
+}
+
+/** An example of a field's value as JSON. */
+export function fieldExample(field: DescField): unknown {
+  switch (field.fieldKind) {
+    case 'scalar':
+      return exampleOf(field, field.scalar);
+    case 'message':
+      return messageExample(field.message);
+    case 'list': {
+      const { example } = jsonRule(field);
+      if (example !== '') return JSON.parse(example);
+      return field.listKind === 'message' ? [messageExample(field.message)] : [];
+    }
+    default:
+      throw noRestForm(field);
+  }
+}
+
+/** The comment of a descriptor; throws where there is none, since it is the documentation of the API. */
+export function commentOf(book: SchemaBook, name: string): string {
+  const comment = book.comments.get(name);
+  if (comment === undefined) throw new Error(`${name} has no comment`);
+  return comment;
+}

@@ -1,0 +1,100 @@
+import type { ErrorCode, LedgerError } from '../../domain/errors.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { AccessHistory } from '../../service/access-history.ts';
+import type { Door } from '../call/door.ts';
+import type { Exchange } from '../call/exchange.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { statusOf } from '../call/status.ts';
+import { isProven, isUnread, recordsOf } from './call-accesses.ts';
+
+/** What is noted of every answer: its metrics, its line in the log, its access record. */
+export interface AnswerLog {
+  succeeded(call: RunningCall, exchange: Exchange): Promise<void> | undefined;
+  failed(call: RunningCall, exchange: Exchange, error: LedgerError): Promise<void> | undefined;
+  /** An error after the answer was given. */
+  late(call: RunningCall, error: LedgerError): void;
+  /** A request that no method of the API answers; `route` never holds what the caller sent. */
+  noCall(door: Door, verb: string, route: string, status: number, code: ErrorCode | null, requestId: string): void;
+}
+
+export interface AnswerLogParts {
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'requests' | 'requestSeconds'>;
+  readonly history: AccessHistory | null;
+  monotonicMs(): number;
+  now(): number;
+}
+
+export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
+  const { log, metrics } = parts;
+  const logsCalls = log.isLevelEnabled('info');
+
+  const note = (call: RunningCall, code: ErrorCode | 'ok', status: number, error: LedgerError | null): void => {
+    const ms = parts.monotonicMs() - call.startedMs;
+    const method = call.endpoint.rpcPath;
+    metrics.requests.inc({ door: call.door, method, code });
+    metrics.requestSeconds.observe({ door: call.door, method }, ms / 1000);
+    const broken = error !== null && status >= 500 && (code === 'internal' || error.cause !== undefined);
+    if (!logsCalls && !broken) return;
+    const line = {
+      door: call.door,
+      method: call.endpoint.route?.httpMethod ?? 'POST',
+      route: call.endpoint.route?.template ?? method,
+      status,
+      code,
+      ms: Math.round(ms * 100) / 100,
+      request_id: call.requestId,
+      actor: call.caller?.actorId,
+    };
+    if (broken) log.error({ ...line, err: error.cause ?? error }, 'call failed');
+    else log.info(line, 'call');
+  };
+
+  /** `error`: null on success. An answer given in place of a handler that was too slow is the one that counts. */
+  const keep = (call: RunningCall, exchange: Exchange, status: number, error: LedgerError | null) => {
+    const { caller } = call;
+    const { history } = parts;
+    if (history === null || caller === null || !call.isRecorded || (error === null && call.answered)) return undefined;
+    if (error !== null && !isProven(call, caller, status)) return undefined;
+    const outcome = { status, isRefused: error !== null, at: parts.now() };
+    if (error !== null && isUnread(call)) {
+      // What can be read of the request is read when the answer is on its way.
+      return history(
+        Promise.resolve().then(() => {
+          call.request = exchange.readable();
+          return recordsOf(call, caller, exchange, outcome);
+        }),
+      );
+    }
+    const records = recordsOf(call, caller, exchange, outcome);
+    if (records instanceof Promise) return history(records);
+    let waits: Promise<void> | undefined;
+    // The history is one queue: room for the last record is room for those before it.
+    for (const record of records) waits = history(record);
+    return waits;
+  };
+
+  return {
+    succeeded(call, exchange) {
+      const status = call.endpoint.route?.emptyAnswer === true ? 204 : 200;
+      note(call, 'ok', status, null);
+      return keep(call, exchange, status, null);
+    },
+    failed(call, exchange, error) {
+      const status = statusOf(error.code).http;
+      note(call, error.code, status, error);
+      return keep(call, exchange, status, error);
+    },
+    late(call, error) {
+      log.warn(
+        { method: call.endpoint.rpcPath, code: error.code, request_id: call.requestId },
+        'error after the answer',
+      );
+    },
+    noCall(door, method, route, status, code, requestId) {
+      metrics.requests.inc({ door, method: 'none', code: code ?? 'ok' });
+      if (logsCalls) log.info({ door, method, route, status, code: code ?? 'ok', request_id: requestId }, 'no call');
+    },
+  };
+}

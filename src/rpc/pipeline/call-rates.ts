@@ -1,0 +1,71 @@
+import { isIPv6 } from 'node:net';
+import type { BucketSize } from '../../config.ts';
+import { LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../limits.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { createRateLimiter, type RateLimited, type RateLimiter } from './rate-limit.ts';
+
+/** The three limits of decisions.md, section 2. */
+export interface CallRates {
+  /**
+   * Takes the call from its caller's bucket, or throws `rate_limited` and sets the headers that say when to come again. Refused calls are
+   * recorded in their caller's access history at the rate that is allowed for calls: a flood of them must not fill the store.
+   */
+  admit(call: RunningCall, address: () => string, nowMs: number): void;
+}
+
+export interface CallRateSizes {
+  readonly create: BucketSize;
+  readonly append: BucketSize;
+  readonly call: BucketSize;
+}
+
+export function createCallRates(sizes: CallRateSizes): CallRates {
+  const limiter = (name: string, size: BucketSize): RateLimiter =>
+    createRateLimiter({ name, ...size }, limits.rateLimitKeysMax);
+  const creates = limiter('create', sizes.create);
+  /** One bucket for what is let in, and one for what is recorded of the rest. */
+  const pair = (name: string, size: BucketSize) => ({ admitted: limiter(name, size), recorded: limiter(name, size) });
+  const [appends, calls] = [pair('append', sizes.append), pair('call', sizes.call)];
+  return {
+    admit(call, address, nowMs) {
+      const { caller, endpoint } = call;
+      let limited: RateLimited | null = null;
+      if (caller !== null) {
+        // Bare identity headers prove nothing, so the address keeps others from using up the entity's rate.
+        const key = caller.apiKeyId ?? `${caller.actorId} ${addressKey(address())}`;
+        const { admitted, recorded } = endpoint.isAppend ? appends : calls;
+        limited = admitted.take(key, nowMs);
+        if (limited !== null) call.isRecorded = recorded.take(key, nowMs) === null;
+      } else if (endpoint.rule.createsAnonymously) {
+        limited = creates.take(addressKey(address()), nowMs);
+      }
+      if (limited !== null) throw rateLimited(call, limited);
+    },
+  };
+}
+
+/** An IPv6 caller commands a whole /64, so that counts as one address. */
+export function addressKey(address: string): string {
+  const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+  if (!isIPv6(plain)) return plain;
+  const [head = '', tail] = plain.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0');
+  return `${[...left, ...zeros, ...right]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}
+
+function rateLimited(call: RunningCall, limited: RateLimited): LedgerError {
+  call.headers.push(
+    ['retry-after', String(limited.retryAfterS)],
+    ['ratelimit', limited.rateLimit],
+    ['ratelimit-policy', limited.rateLimitPolicy],
+  );
+  return new LedgerError('rate_limited', `Too many calls: come again in ${limited.retryAfterS} s.`, {
+    retry_after_s: limited.retryAfterS,
+  });
+}

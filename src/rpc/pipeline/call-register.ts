@@ -1,0 +1,101 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { Slots } from '../../domain/slots.ts';
+import { limits } from '../../limits.ts';
+import type { BidiExchange, Exchange } from '../call/exchange.ts';
+import type { RunningCall } from '../call/running-call.ts';
+
+/**
+ * The calls that run. One look over all of them, every few milliseconds, ends the signals of those past their deadline;
+ * a timer a call would cost more than most of the pipeline. A handler that does not answer then either is answered for: its
+ * caller hears that the outcome is unknown, or, where nothing could be written, that the service is unavailable.
+ */
+export interface CallRegister {
+  add(call: RunningCall, exchange: Exchange): void;
+  remove(exchange: Exchange): void;
+  readonly size: number;
+  /** Resolves when no call runs any more; false if some still do after `timeoutMs`. */
+  drained(timeoutMs: number): Promise<boolean>;
+  /** The caller of an exchange has gone: ends its call's signal. */
+  hangUp(exchange: Exchange): void;
+  /** Takes no more requests from streams; each ends with this error once what was taken is answered. */
+  endStreams(error: LedgerError): void;
+  [Symbol.dispose](): void;
+}
+
+export function createCallRegister(
+  now: () => number,
+  answerFor: (call: RunningCall, exchange: Exchange, error: LedgerError) => void,
+): CallRegister {
+  const exchanges = new Slots<Exchange>();
+  const waiting = new Set<() => void>();
+
+  const sweep = (): void => {
+    if (exchanges.size === 0) return;
+    const time = now();
+    for (const exchange of exchanges) {
+      const { call } = exchange;
+      if (call === null || call.deadline > time) continue;
+      call.abort('deadline passed');
+      if (call.answered || call.deadline + limits.deadlineGraceMs > time) continue;
+      call.answered = true;
+      answerFor(call, exchange, lateError(call));
+    }
+  };
+  const timer = setInterval(sweep, limits.deadlineSweepMs).unref();
+
+  return {
+    get size() {
+      return exchanges.size;
+    },
+    add(call, exchange) {
+      exchange.call = call;
+      call.slot = exchanges.add(exchange);
+    },
+    remove(exchange) {
+      const { call } = exchange;
+      if (call === null) return;
+      // A connection remembers its exchanges longer than they run.
+      exchange.call = null;
+      exchanges.remove(call.slot);
+      if (exchanges.size === 0) for (const wake of waiting) wake();
+    },
+    drained(timeoutMs) {
+      if (exchanges.size === 0) return Promise.resolve(true);
+      return new Promise((resolve) => {
+        const done = (empty: boolean): void => {
+          clearTimeout(late);
+          waiting.delete(wake);
+          resolve(empty);
+        };
+        const wake = (): void => done(true);
+        const late = setTimeout(() => done(false), timeoutMs);
+        waiting.add(wake);
+      });
+    },
+    hangUp(exchange) {
+      // grpc-js and node:http report the end of answered calls likewise.
+      if (exchange.call?.answered === false) exchange.call.abort('caller gone');
+    },
+    endStreams(error) {
+      for (const exchange of exchanges) {
+        if (exchange.call === null || !isStream(exchange)) continue;
+        exchange.call.ending = error;
+        exchange.requests.stop();
+      }
+    },
+    [Symbol.dispose]() {
+      clearInterval(timer);
+    },
+  };
+}
+
+function isStream(exchange: Exchange): exchange is BidiExchange {
+  return 'requests' in exchange;
+}
+
+function lateError(call: RunningCall): LedgerError {
+  if (!call.endpoint.changesState) return new LedgerError('unavailable', 'The service did not answer in time: retry.');
+  const message =
+    'The service did not answer in time, and the call may or may not have been done: retry with the same Idempotency-Key.';
+  return new LedgerError('outcome_unknown', message);
+}

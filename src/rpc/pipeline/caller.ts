@@ -1,0 +1,93 @@
+import { LedgerError } from '../../domain/errors.ts';
+import type { ActorType } from '../../domain/event.ts';
+import { isUuid } from '../../domain/uuid.ts';
+import { Auth, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
+import type { Caller, CallSignature } from '../../service/call.ts';
+import type { Credentials } from '../../service/credentials.ts';
+
+/** Reads a request header; one sent several times comes joined by `, `. */
+export type HeaderReader = { header(name: string): string | undefined };
+
+const actorTypes: ReadonlySet<string> = new Set<ActorType>(['human', 'service', 'external', 'device']);
+const BEARER = /^bearer +([^\s,]+)$/i;
+
+/**
+ * Who is calling (decisions.md, section 4). null where the method asks for no credential. A Bearer key wins over
+ * identity headers; one that is there but bad is refused, never passed over for them. Headers sent twice are refused.
+ */
+export async function identify(
+  credentials: Credentials,
+  rule: MethodRule,
+  request: HeaderReader,
+): Promise<Caller | null> {
+  if (rule.auth === Auth.NONE) return null;
+  const authorization = request.header('authorization');
+  if (authorization !== undefined) return byBearer(credentials, authorization, request.header('x-actor-type'));
+  const actorId = request.header('x-actor-id');
+  if (actorId === undefined || rule.auth === Auth.BEARER) throw noCredential(rule);
+  return byHeaders(credentials, actorId, request.header('x-actor-type'));
+}
+
+async function byBearer(
+  credentials: Credentials,
+  authorization: string,
+  actorType: string | undefined,
+): Promise<Caller> {
+  const key = BEARER.exec(authorization)?.[1];
+  if (key === undefined) {
+    throw new LedgerError('invalid_api_key', 'The Authorization header must be "Bearer" and one API key.');
+  }
+  const owner = await credentials.byApiKey(key);
+  return {
+    actorId: owner.actorId,
+    world: owner.world,
+    via: 'api_key',
+    apiKeyId: owner.apiKeyId,
+    actorType: actorType === undefined ? 'service' : checkedActorType(actorType),
+    mustSign: false,
+  };
+}
+
+async function byHeaders(credentials: Credentials, actorId: string, actorType: string | undefined): Promise<Caller> {
+  if (!isUuid(actorId)) throw badIdentity('X-ACTOR-ID must be the id of one entity’s actor.', 'X-ACTOR-ID');
+  if (actorType === undefined) throw badIdentity('X-ACTOR-ID must come with X-ACTOR-TYPE.', 'X-ACTOR-TYPE');
+  const entity = await credentials.byEntityHeaders(actorId, checkedActorType(actorType));
+  return {
+    actorId: entity.actorId,
+    world: entity.world,
+    via: 'entity_header',
+    apiKeyId: null,
+    actorType: entity.actorType,
+    mustSign: entity.mustSign,
+  };
+}
+
+function checkedActorType(text: string): ActorType {
+  if (!actorTypes.has(text)) {
+    throw badIdentity(`X-ACTOR-TYPE must be one of ${[...actorTypes].join(', ')}.`, 'X-ACTOR-TYPE');
+  }
+  return text as ActorType;
+}
+
+function badIdentity(message: string, header: string): LedgerError {
+  return new LedgerError('invalid_actor_identity', message, { header });
+}
+
+function noCredential(rule: MethodRule): LedgerError {
+  const entity = rule.auth === Auth.BEARER ? '' : ', or the identity headers of an entity';
+  return new LedgerError('unauthenticated', `This call needs an API key in the Authorization header${entity}.`);
+}
+
+/** The signing headers as sent, or null where neither was. One sent twice is `invalid_signature`. */
+export function signatureOf(request: HeaderReader): CallSignature | null {
+  const signature = request.header('x-actor-sig') ?? null;
+  const keyId = request.header('x-signing-key-id') ?? null;
+  if (signature === null && keyId === null) return null;
+  if (signature?.includes(',')) throw sentTwice('X-Actor-Sig');
+  if (keyId?.includes(',')) throw sentTwice('X-Signing-Key-ID');
+  return { keyId, signature };
+}
+
+function sentTwice(header: string): LedgerError {
+  return new LedgerError('invalid_signature', `${header} was sent more than once.`, { header });
+}

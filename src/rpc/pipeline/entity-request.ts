@@ -1,0 +1,83 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { sha256Hex } from '../../domain/hash.ts';
+import { parseRfc3339 } from '../../domain/time.ts';
+import { limits } from '../../limits.ts';
+import type { Caller, CallSignature } from '../../service/call.ts';
+import type { Credentials, EntityRequest } from '../../service/credentials.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+
+const KIND = 'entity_request';
+
+/**
+ * Checks that an entity signed this very request (decisions.md, section 4: ENTITY_REQUEST). It must where it has, or ever
+ * had, a key, and in production mode; a signature that is sent without need is checked as well. Answers what was signed,
+ * or null where nothing was. Throws `signature_required` or `invalid_signature`, and what the key check throws.
+ */
+export async function checkEntityRequest(
+  credentials: Credentials,
+  caller: Caller,
+  signature: CallSignature | null,
+  timestamp: string | undefined,
+  signed: () => Omit<EntityRequest, 'timestamp'>,
+  nowMs: number,
+): Promise<EntityRequest | null> {
+  if (signature === null || signature.signature === null) {
+    if (!caller.mustSign) return null;
+    throw required(
+      'X-Actor-Sig',
+      'This entity must sign its requests: send X-Actor-Sig over ENTITY_REQUEST, and X-Timestamp.',
+    );
+  }
+  if (timestamp === undefined) throw required('X-Timestamp', 'A signed entity request must carry X-Timestamp.');
+  const time = parseRfc3339(timestamp);
+  if (time === null || Math.abs(time - nowMs) > limits.entityRequestSkewMs) {
+    throw new LedgerError(
+      'invalid_signature',
+      'X-Timestamp must be the present time in RFC 3339, at most 300 seconds off.',
+      {
+        header: 'X-Timestamp',
+        server_time: new Date(nowMs).toISOString(),
+      },
+    );
+  }
+  const request: EntityRequest = { ...signed(), timestamp };
+  await credentials.verifyEntityRequest(caller.actorId, signature.keyId, signature.signature, request);
+  return request;
+}
+
+/**
+ * Uses a signed request up: the same one changes state once, on whatever node. `claimId` is the idempotency claim that the
+ * call belongs to, if any: a retry under that claim passes, since the claim sees to it that nothing is done twice.
+ */
+export async function useEntityRequest(
+  records: RecordStore,
+  actorId: string,
+  request: EntityRequest,
+  claimId: string | null,
+  nowMs: number,
+): Promise<void> {
+  const id = sha256Hex(JSON.stringify([actorId, request.method, request.path, request.bodyHash, request.timestamp]));
+  const put = await records.put({
+    kind: KIND,
+    id,
+    replaces: 'absent',
+    value: JSON.stringify({ claim: claimId }),
+    lookups: [],
+    // Once its timestamp is too old the signature is refused for that alone; twice the skew covers a timestamp ahead of time.
+    expiresAt: nowMs + 3 * limits.entityRequestSkewMs,
+  });
+  if (put.ok) return;
+  const used = put.current === null ? null : (JSON.parse(put.current.value) as { claim: string | null });
+  if (used !== null && used.claim !== null && used.claim === claimId) return;
+  throw new LedgerError(
+    'invalid_signature',
+    'This signed request was used before: sign a new one with a new X-Timestamp.',
+    {
+      header: 'X-Actor-Sig',
+    },
+  );
+}
+
+function required(header: string, message: string): LedgerError {
+  return new LedgerError('signature_required', message, { header });
+}

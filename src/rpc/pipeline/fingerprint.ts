@@ -1,0 +1,23 @@
+import { isMessage, toBinary } from '@bufbuild/protobuf';
+import { type AppendEventRequest, AppendEventRequestSchema } from '../../gen/svc/v1/masters_pb.ts';
+import { appendFingerprint, callFingerprint } from '../../service/command-mark.ts';
+import type { Decoded, RestEquivalent } from '../call/exchange.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+
+/**
+ * What a call with an idempotency key asks for, as one hash: REST method, path with query, and what the body says, whichever
+ * door it came through. The body counts by its message (fields of JSON text are canonical by then), so that white
+ * space, the order of members and the wire format make no difference.
+ */
+export function fingerprintOf(endpoint: Endpoint, decoded: Decoded, equivalent: RestEquivalent): string {
+  if (isAppendEvent(decoded)) {
+    const { uuid, eventType, payload } = decoded.message;
+    return appendFingerprint(uuid, eventType, payload, equivalent.query);
+  }
+  const body = toBinary(endpoint.method.input, decoded.message, { writeUnknownFields: false });
+  return callFingerprint(equivalent.verb, equivalent.path + equivalent.query, body);
+}
+
+function isAppendEvent(decoded: Decoded): decoded is Decoded & { readonly message: AppendEventRequest } {
+  return isMessage(decoded.message, AppendEventRequestSchema);
+}

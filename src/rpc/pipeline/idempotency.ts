@@ -1,0 +1,188 @@
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type Message,
+  type MessageInitShape,
+  toBinary,
+} from '@bufbuild/protobuf';
+import { LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../limits.ts';
+import type { SecretBox } from '../../service/secret-box.ts';
+import type { RecordStore, StoredRecord } from '../../store/record-store.ts';
+import { type Random, SEED_BYTES, seededEntropy } from '../call/entropy.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { statusOf } from '../call/status.ts';
+
+/**
+ * Calls that are no appends, done once for each key (decisions.md, section 1; architecture.md, 'Calls that are no
+ * appends'). A claim record is put before the call runs. It holds a seed, from which every run of the call takes the same
+ * ids, secrets and time, so that running it again after a crash comes to the same result; so a claim may be taken over
+ * whenever its deadline has passed, and at once where its run ended in an error. Where the first run was refused (4xx), nothing was made and
+ * the claim is forgotten. Seed and answer may give secrets away, so both
+ * are sealed.
+ */
+
+const KIND = 'idempotency';
+
+/** The claim record's value. */
+interface Claim {
+  readonly fingerprint: string;
+  /** `free`: its run ended in an error, and the next call with the key runs it again. */
+  readonly state: 'running' | 'free' | 'done';
+  /** When the first run began, and when the claim is forgotten: milliseconds since 1970. */
+  readonly time: number;
+  readonly expires: number;
+  /** When a run may be taken for lost. */
+  readonly deadline: number;
+  /** The seed; of a claim that is done, the answer message. */
+  readonly sealed: string;
+  /** Of a claim that is done: the ledgers that its run opened, which the request does not name. A replay stands under them too. */
+  readonly ledgers?: readonly string[];
+}
+
+export interface IdempotencyParts {
+  readonly records: RecordStore;
+  readonly secrets: SecretBox;
+  readonly random: Random;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+interface Held {
+  readonly claim: Claim;
+  readonly version: string;
+  /** No run came before this one. */
+  readonly first: boolean;
+}
+
+/**
+ * Runs a call under its claim, or answers what it answered before (then `call.replayed`). `id` and `fingerprint`:
+ * service/command-mark.ts. Throws `idempotency_key_reused` and `idempotency_in_progress`, and whatever `run` throws.
+ */
+export async function runOnce(
+  parts: IdempotencyParts,
+  call: RunningCall,
+  id: string,
+  fingerprint: string,
+  run: () => Promise<object>,
+): Promise<object> {
+  const output = call.endpoint.method.output;
+  const taken = await takeClaim(parts, call, id, fingerprint);
+  if (taken.claim.state === 'done') {
+    call.markReplayed();
+    for (const ledgerId of taken.claim.ledgers ?? []) call.named(ledgerId);
+    return fromBinary(output, parts.secrets.open(taken.claim.sealed, answerContext(id)));
+  }
+  call.repeat(
+    seededEntropy(parts.secrets.open(taken.claim.sealed, seedContext(id)), taken.claim.time),
+    taken.claim.time,
+  );
+  let answer: Message;
+  try {
+    answer = asMessage(output, await run());
+  } catch (error) {
+    // The first run of a claim that was refused has made nothing: the key is free again, for whatever call.
+    if (taken.first && isRefusal(error)) await release(parts, id, taken);
+    else await settle(parts, id, taken, { ...taken.claim, state: 'free', deadline: 0 });
+    throw error;
+  }
+  const sealed = parts.secrets.seal(toBinary(output, answer), answerContext(id));
+  const expires = parts.now() + limits.idempotencyStoredMs;
+  const ledgers = [...(call.ledgers ?? [])];
+  await settle(parts, id, taken, { ...taken.claim, state: 'done', expires, sealed, ledgers });
+  return answer;
+}
+
+/** Lost races for the claim before the caller is told that another call with its key is running. */
+const RACES_MAX = 5;
+
+async function takeClaim(parts: IdempotencyParts, call: RunningCall, id: string, fingerprint: string): Promise<Held> {
+  let found: StoredRecord | null = null;
+  for (let race = 0; race < RACES_MAX; race += 1) {
+    const known = found === null ? null : readClaim(found);
+    const current = known !== null && known.expires > parts.now() ? known : null;
+    if (found !== null && current !== null) {
+      if (current.fingerprint !== fingerprint) throw keyReused();
+      if (current.state === 'done') return { claim: current, version: found.version, first: false };
+      if (current.state === 'running' && current.deadline > parts.now()) throw inProgress(call);
+    }
+    const claim = current === null ? freshClaim(parts, call, id, fingerprint) : takenOver(current, call);
+    const put = await parts.records.put(record(id, claim, found?.version ?? 'absent'));
+    if (put.ok) return { claim, version: put.version, first: current === null };
+    found = put.current;
+  }
+  throw inProgress(call);
+}
+
+function freshClaim(parts: IdempotencyParts, call: RunningCall, id: string, fingerprint: string): Claim {
+  const time = parts.now();
+  const sealed = parts.secrets.seal(parts.random(SEED_BYTES), seedContext(id));
+  return {
+    fingerprint,
+    state: 'running',
+    time,
+    expires: time + limits.idempotencyStoredMs,
+    deadline: deadlineOf(call),
+    sealed,
+  };
+}
+
+function takenOver(claim: Claim, call: RunningCall): Claim {
+  return { ...claim, state: 'running', deadline: deadlineOf(call) };
+}
+
+function deadlineOf(call: RunningCall): number {
+  return call.deadline + limits.deadlineGraceMs;
+}
+
+/**
+ * Notes how the run ended. A claim that somebody took over is theirs to settle; one that cannot be written now is found
+ * running until its deadline and then run again, to the same result.
+ */
+async function settle(parts: IdempotencyParts, id: string, held: Held, claim: Claim): Promise<void> {
+  try {
+    await parts.records.put(record(id, claim, held.version));
+  } catch (error) {
+    if (!(error instanceof LedgerError)) throw error;
+  }
+}
+
+/** Forgets a claim. One that cannot be removed now stays as if its run had been lost. */
+async function release(parts: IdempotencyParts, id: string, held: Held): Promise<void> {
+  try {
+    await parts.records.remove(KIND, id, held.version);
+  } catch (error) {
+    if (!(error instanceof LedgerError)) throw error;
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof LedgerError && statusOf(error.code).http < 500;
+}
+
+function record(id: string, claim: Claim, replaces: string) {
+  return { kind: KIND, id, replaces, value: JSON.stringify(claim), lookups: [], expiresAt: claim.expires };
+}
+
+function readClaim(found: StoredRecord): Claim {
+  return JSON.parse(found.value) as Claim;
+}
+
+function asMessage(desc: DescMessage, answer: object): Message {
+  return create(desc, answer as MessageInitShape<DescMessage>);
+}
+
+const seedContext = (id: string): string => `${KIND}/${id}/seed`;
+const answerContext = (id: string): string => `${KIND}/${id}/answer`;
+
+function keyReused(): LedgerError {
+  const message = 'This Idempotency-Key was used for another request: send a new key with a new request.';
+  return new LedgerError('idempotency_key_reused', message, { field: 'Idempotency-Key' });
+}
+
+function inProgress(call: RunningCall): LedgerError {
+  call.headers.push(['retry-after', '1']);
+  const message = 'The first request with this Idempotency-Key is still running: retry with the same key in a moment.';
+  return new LedgerError('idempotency_in_progress', message, { field: 'Idempotency-Key' });
+}

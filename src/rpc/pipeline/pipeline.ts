@@ -1,0 +1,223 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../limits.ts';
+import { checkIdempotencyKey, commandId } from '../../service/command-mark.ts';
+import type { Credentials, EntityRequest } from '../../service/credentials.ts';
+import type { SecretBox } from '../../service/secret-box.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import { freshEntropy, pooledRandom, type Random } from '../call/entropy.ts';
+import type { BidiExchange, Decoded, Exchange, StreamExchange, UnaryExchange } from '../call/exchange.ts';
+import { requestIdOf } from '../call/request-id.ts';
+import { RunningCall } from '../call/running-call.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import type { BidiStreamHandler, ServerStreamHandler, UnaryHandler } from '../endpoints/handlers.ts';
+import type { AnswerLog } from './answer-log.ts';
+import type { CallRates } from './call-rates.ts';
+import { type CallRegister, createCallRegister } from './call-register.ts';
+import { identify, signatureOf } from './caller.ts';
+import { checkEntityRequest, useEntityRequest } from './entity-request.ts';
+import { fingerprintOf } from './fingerprint.ts';
+import { runOnce } from './idempotency.ts';
+import { watchCredential } from './stream-credential.ts';
+
+/** What the pipeline is wired to. */
+export interface PipelineParts {
+  readonly credentials: Credentials;
+  readonly records: RecordStore;
+  readonly secrets: SecretBox;
+  readonly rates: CallRates;
+  readonly answers: AnswerLog;
+  readonly random: Random;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Milliseconds of a clock that never goes back. */
+  monotonicMs(): number;
+}
+
+/**
+ * The same steps for every call, whichever door it came through (decisions.md, section 2): request id, credential, rate
+ * limit, the door's own reading (media type, size, JSON, fields), idempotency, the handler, the answer or its
+ * error, log and metrics. These never reject: whatever goes wrong is the call's answer.
+ */
+export interface Pipeline {
+  unary(endpoint: Endpoint, exchange: UnaryExchange): Promise<void>;
+  serverStream(endpoint: Endpoint, exchange: StreamExchange): Promise<void>;
+  bidi(endpoint: Endpoint, exchange: BidiExchange): Promise<void>;
+  /** The call that an exchange runs as, for doors whose caller hangs up. */
+  readonly running: CallRegister;
+}
+
+export function createPipeline(given: PipelineParts): Pipeline {
+  const parts: PipelineParts = {
+    ...given,
+    random: pooledRandom(given.random),
+    now: given.now,
+    monotonicMs: given.monotonicMs,
+  };
+  /** An answer in place of a handler that is still at it. */
+  const answerFor = (call: RunningCall, exchange: Exchange, error: LedgerError): void => {
+    exchange.fail(call, error);
+    void parts.answers.failed(call, exchange, error);
+  };
+  const running = createCallRegister(parts.now, answerFor);
+
+  const begin = (endpoint: Endpoint, exchange: Exchange, timeoutMs: number): RunningCall => {
+    const now = parts.now();
+    const entropy = freshEntropy(parts.random, now);
+    const requestId = requestIdOf(exchange.header('x-request-id'), entropy.newId);
+    const deadline = now + Math.min(exchange.timeoutMs, timeoutMs);
+    const call = new RunningCall(endpoint, exchange.door, requestId, now, deadline, parts.monotonicMs(), entropy);
+    running.add(call, exchange);
+    return call;
+  };
+
+  const fail = async (call: RunningCall, exchange: Exchange, thrown: unknown): Promise<void> => {
+    const error = outward(thrown);
+    if (call.answered) return parts.answers.late(call, error);
+    const noted = parts.answers.failed(call, exchange, error);
+    if (noted !== undefined) await noted;
+    if (call.answered) return;
+    call.answered = true;
+    exchange.fail(call, error);
+  };
+
+  return {
+    running,
+
+    async unary(endpoint, exchange) {
+      const call = begin(endpoint, exchange, limits.callTimeoutMs);
+      try {
+        const signed = await admit(parts, call, exchange);
+        const decoded = take(call, exchange);
+        const handler = endpoint.handler as UnaryHandler;
+        const key = call.caller !== null && endpoint.changesState ? exchange.header('idempotency-key') : undefined;
+        const answer =
+          key === undefined && signed === null
+            ? await handler(decoded.message, call)
+            : await runOnceOnly(parts, call, exchange, decoded, key, signed, handler);
+        const noted = parts.answers.succeeded(call, exchange);
+        if (noted !== undefined) await noted;
+        if (call.answered) return;
+        exchange.succeed(call, answer);
+        call.answered = true;
+      } catch (thrown) {
+        await fail(call, exchange, thrown);
+      } finally {
+        running.remove(exchange);
+      }
+    },
+
+    async serverStream(endpoint, exchange) {
+      const call = begin(endpoint, exchange, limits.serverStreamTimeoutMs);
+      try {
+        await admit(parts, call, exchange);
+        const { message } = take(call, exchange);
+        await sendAll(call, exchange, (endpoint.handler as ServerStreamHandler)(message, call));
+        await finish(parts, call, exchange);
+      } catch (thrown) {
+        await fail(call, exchange, thrown);
+      } finally {
+        running.remove(exchange);
+      }
+    },
+
+    async bidi(endpoint, exchange) {
+      const call = begin(endpoint, exchange, Number.POSITIVE_INFINITY);
+      try {
+        await admit(parts, call, exchange);
+        const watch = watchCredential(parts.credentials, call, exchange, answerFor);
+        try {
+          await sendAll(call, exchange, (endpoint.handler as BidiStreamHandler)(exchange.requests, call));
+        } finally {
+          watch.stop();
+        }
+        if (call.ending !== null) throw call.ending;
+        await finish(parts, call, exchange);
+      } catch (thrown) {
+        await fail(call, exchange, thrown);
+      } finally {
+        exchange.requests.stop();
+        running.remove(exchange);
+      }
+    },
+  };
+}
+
+/** Credential, rate limit and, where it is the credential, the signature over the whole request, which is answered. */
+async function admit(parts: PipelineParts, call: RunningCall, exchange: Exchange): Promise<EntityRequest | null> {
+  const { rule } = call.endpoint;
+  const caller = await identify(parts.credentials, rule, exchange);
+  call.caller = caller;
+  parts.rates.admit(call, () => exchange.address(), parts.monotonicMs());
+  const received = exchange.receive();
+  if (received !== undefined) await received;
+  if (caller === null) return null;
+  const signature = signatureOf(exchange);
+  if (caller.via === 'entity_header' && !rule.signed) {
+    const signed = () => exchange.signedRequest();
+    const timestamp = exchange.header('x-timestamp');
+    const request = await checkEntityRequest(parts.credentials, caller, signature, timestamp, signed, parts.now());
+    if (request !== null) call.markVerified();
+    return request;
+  }
+  call.signature = signature;
+  call.deliveryChain = exchange.header('x-delivery-chain') ?? null;
+  return null;
+}
+
+/** Reads the request, and notes what the handler and the answer's record may ask for. */
+function take(call: RunningCall, exchange: Exchange): Decoded {
+  const decoded = exchange.decode();
+  call.parsed = decoded.json;
+  call.request = decoded.message;
+  return decoded;
+}
+
+/** A call that changes state and must not do so twice: by its idempotency key, or because its signature counts once. */
+async function runOnceOnly(
+  parts: PipelineParts,
+  call: RunningCall,
+  exchange: Exchange,
+  decoded: Decoded,
+  key: string | undefined,
+  signed: EntityRequest | null,
+  handler: UnaryHandler,
+): Promise<object> {
+  const { caller, endpoint } = call;
+  if (caller === null || !endpoint.changesState) return handler(decoded.message, call);
+  const id = key === undefined ? null : commandId(caller.actorId, checkIdempotencyKey(key));
+  if (signed !== null) await useEntityRequest(parts.records, caller.actorId, signed, id, parts.now());
+  if (id === null) return handler(decoded.message, call);
+  const fingerprint = fingerprintOf(endpoint, decoded, exchange.equivalent(decoded.message));
+  if (!endpoint.rule.writesLedger) return runOnce(parts, call, id, fingerprint, () => handler(decoded.message, call));
+  call.command = { id, fingerprint, permanent: false };
+  return handler(decoded.message, call);
+}
+
+async function sendAll(call: RunningCall, exchange: StreamExchange, answers: AsyncIterable<object>): Promise<void> {
+  for await (const answer of answers) {
+    if (call.aborted) return;
+    const full = exchange.send(call, answer);
+    if (full !== undefined) await full;
+  }
+}
+
+async function finish(parts: PipelineParts, call: RunningCall, exchange: StreamExchange): Promise<void> {
+  if (call.answered) return;
+  if (call.aborted) throw new LedgerError('unavailable', 'The stream ended before all of it was sent.');
+  const noted = parts.answers.succeeded(call, exchange);
+  if (noted !== undefined) await noted;
+  if (call.answered) return;
+  call.answered = true;
+  exchange.end(call);
+}
+
+/** What leaves: a LedgerError as it is, anything else as `internal`, with the cause for the log alone. */
+function outward(thrown: unknown): LedgerError {
+  if (thrown instanceof LedgerError) return thrown;
+  return new LedgerError(
+    'internal',
+    'Something went wrong inside the service; the request id helps to find out what.',
+    {},
+    thrown,
+  );
+}

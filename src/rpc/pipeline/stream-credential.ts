@@ -1,0 +1,60 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../limits.ts';
+import type { Credentials } from '../../service/credentials.ts';
+import type { BidiExchange } from '../call/exchange.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { identify } from './caller.ts';
+
+/** A stream's credential under watch. */
+export interface CredentialWatch {
+  stop(): void;
+}
+
+/**
+ * Checks a stream's credential again and again. When it is no longer good, no more requests are taken; the outcomes of those
+ * that were taken still go out, then the stream ends with the error. Where they do not within `streamLastOutcomesMs`, it ends with
+ * `outcome_unknown`, by `answerFor`: a refusal would say that none of them was written. The next stream gets the refusal.
+ */
+export function watchCredential(
+  credentials: Credentials,
+  call: RunningCall,
+  exchange: BidiExchange,
+  answerFor: (call: RunningCall, exchange: BidiExchange, error: LedgerError) => void,
+): CredentialWatch {
+  let checking = false;
+  let last: NodeJS.Timeout | undefined;
+  const check = async (): Promise<void> => {
+    if (checking || call.ending !== null) return;
+    checking = true;
+    try {
+      await identify(credentials, call.endpoint.rule, exchange);
+    } catch (thrown) {
+      // A store that cannot be asked is no reason to end the stream: its appends will fail by themselves.
+      if (!(thrown instanceof LedgerError) || thrown.code === 'unavailable') return;
+      call.ending = thrown;
+      exchange.requests.stop();
+      last = setTimeout(() => {
+        call.abort('credential ended');
+        if (call.answered) return;
+        call.answered = true;
+        call.ending = openEventsError();
+        answerFor(call, exchange, call.ending);
+      }, limits.streamLastOutcomesMs).unref();
+    } finally {
+      checking = false;
+    }
+  };
+  const timer = setInterval(() => void check(), limits.streamCredentialCheckMs).unref();
+  return {
+    stop() {
+      clearInterval(timer);
+      clearTimeout(last);
+    },
+  };
+}
+
+function openEventsError(): LedgerError {
+  const message =
+    'The credential of this stream has ended, and events that were taken may or may not have been written: send them again with their idempotency keys and a credential that is good.';
+  return new LedgerError('outcome_unknown', message);
+}

@@ -1,0 +1,133 @@
+import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
+import { invalidField } from '../../domain/errors.ts';
+import type { JsonNode } from '../../domain/json.ts';
+import { unknownField } from '../call/json-fields.ts';
+import { isOptional, jsonRule, noRestForm } from '../endpoints/rest-field.ts';
+import type { RestRoute } from '../endpoints/routes.ts';
+import { readQuery } from './query.ts';
+
+/** What a REST call brings. */
+export interface RestInput {
+  /** Decoded, by field name. */
+  readonly pathParams: Readonly<Record<string, string>>;
+  /** The raw query without its question mark; '' if none. */
+  readonly query: string;
+  /** null where the body is empty. */
+  readonly body: JsonNode | null;
+}
+
+/** Fields by their names in the descriptors, which are their names in JSON. */
+type Fields = ReadonlyMap<string, DescField>;
+
+/** Values by the fields' local names, as `create` takes them. */
+type Init = Record<string, unknown>;
+
+/** Made once a route. */
+const readers = new WeakMap<RestRoute, (input: RestInput) => Message>();
+
+/**
+ * The request message of a REST call. Strict (decisions.md, sections 1 and 3): unknown fields of the body and values of a
+ * wrong JSON type are `invalid_argument` with the field in `details`; null counts as absent where a field is optional and
+ * is refused elsewhere; unknown query parameters are ignored. What values mean is checked by the service, for all doors
+ * alike, and so is that required fields are there.
+ */
+export function decodeRequest(route: RestRoute, input: RestInput): Message {
+  let read = readers.get(route);
+  if (!read) {
+    read = requestReader(route);
+    readers.set(route, read);
+  }
+  return read(input);
+}
+
+function requestReader(route: RestRoute): (input: RestInput) => Message {
+  const request = route.method.input;
+  const inPath = request.fields.filter((field) => route.pathParams.includes(field.name));
+  const free = byName(request.fields.filter((field) => !inPath.includes(field)));
+  return (input) => {
+    const init = route.hasBody ? readBody(free, input.body) : readQuery(free, input.query);
+    for (const field of inPath) init[field.localName] = input.pathParams[field.name] ?? '';
+    return create(request, init);
+  };
+}
+
+/** A message from a JSON object; `path` is its own path for errors, '' where it is the body itself. */
+export function readMessage(desc: DescMessage, node: JsonNode, path: string): Message {
+  return create(desc, readObject(byName(desc.fields), node, path));
+}
+
+function byName(fields: readonly DescField[]): Fields {
+  return new Map(fields.map((field) => [field.name, field]));
+}
+
+function readBody(fields: Fields, body: JsonNode | null): Init {
+  if (body === null || (body.kind === 'null' && fields.size === 0)) return {};
+  return readObject(fields, body, '');
+}
+
+function readObject(fields: Fields, node: JsonNode, path: string): Init {
+  if (node.kind !== 'object') throw invalidField(path === '' ? 'body' : path, 'a JSON object');
+  const prefix = path === '' ? '' : `${path}.`;
+  const init: Init = {};
+  for (const { name, value } of node.members) {
+    const field = fields.get(name);
+    if (!field) throw unknownField(prefix + name, [...fields.keys()]);
+    if (value.kind === 'null' && mayBeNull(field)) continue;
+    init[field.localName] = readValue(field, value, prefix + name);
+  }
+  return init;
+}
+
+/** proto3 tells an absent list from an empty one no more than null from absent. */
+function mayBeNull(field: DescField): boolean {
+  return isOptional(field) || (field.fieldKind === 'list' && !jsonRule(field).required);
+}
+
+function readValue(field: DescField, node: JsonNode, path: string): unknown {
+  switch (field.fieldKind) {
+    case 'scalar':
+      return readScalar(field, field.scalar, node, path);
+    case 'message':
+      return readMessage(field.message, node, path);
+    case 'list': {
+      if (node.kind !== 'array') throw invalidField(path, 'an array');
+      return node.items.map((item, at) => readItem(field, item, `${path}[${at}]`));
+    }
+    default:
+      throw noRestForm(field);
+  }
+}
+
+function readItem(field: DescField & { fieldKind: 'list' }, item: JsonNode, path: string): unknown {
+  switch (field.listKind) {
+    case 'message':
+      return readMessage(field.message, item, path);
+    case 'scalar':
+      return readScalar(field, field.scalar, item, path);
+    default:
+      throw noRestForm(field);
+  }
+}
+
+function readScalar(field: DescField, scalar: ScalarType, node: JsonNode, path: string): unknown {
+  if (jsonRule(field).raw) {
+    if (node.kind !== 'object') throw invalidField(path, 'a JSON object');
+    return node.canonical;
+  }
+  switch (scalar) {
+    case ScalarType.STRING:
+      if (node.kind !== 'string') throw invalidField(path, 'a string');
+      return node.value;
+    case ScalarType.BOOL:
+      if (node.kind !== 'boolean') throw invalidField(path, 'true or false');
+      return node.value;
+    case ScalarType.INT32:
+      if (node.kind !== 'number' || (node.value | 0) !== node.value) throw invalidField(path, 'a 32-bit integer');
+      return node.value;
+    case ScalarType.INT64:
+      if (node.kind !== 'number' || !Number.isSafeInteger(node.value)) throw invalidField(path, 'an integer');
+      return BigInt(node.value);
+    default:
+      throw noRestForm(field);
+  }
+}

@@ -1,0 +1,56 @@
+import { type DescField, ScalarType } from '@bufbuild/protobuf';
+import { invalidField } from '../../domain/errors.ts';
+import { noRestForm } from '../endpoints/rest-field.ts';
+
+/**
+ * Reads query parameters into fields, by the fields' local names. Parameters that are no field are ignored
+ * (decisions.md, section 1); values are read strictly, and a parameter given twice is `invalid_argument`.
+ * @param query raw, without its question mark, as HTML forms encode it (`+` is a space).
+ */
+export function readQuery(fields: ReadonlyMap<string, DescField>, query: string): Record<string, unknown> {
+  const init: Record<string, unknown> = {};
+  if (query === '') return init;
+  for (const pair of query.split('&')) {
+    const equals = pair.indexOf('=');
+    const name = decodePart(equals < 0 ? pair : pair.slice(0, equals));
+    const field = name === null ? undefined : fields.get(name);
+    if (!field) continue;
+    if (field.fieldKind !== 'scalar') throw noRestForm(field);
+    if (Object.hasOwn(init, field.localName)) throw invalidField(field.name, 'given once');
+    const value = decodePart(equals < 0 ? '' : pair.slice(equals + 1));
+    if (value === null) throw invalidField(field.name, 'percent-encoded UTF-8');
+    init[field.localName] = readText(field, field.scalar, value);
+  }
+  return init;
+}
+
+/** null where the percent-encoding is broken. */
+function decodePart(text: string): string | null {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return null;
+  }
+}
+
+const INTEGER = /^(0|-?[1-9][0-9]{0,15})$/;
+
+function readText(field: DescField, scalar: ScalarType, text: string): unknown {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return text;
+    case ScalarType.BOOL:
+      if (text !== 'true' && text !== 'false') throw invalidField(field.name, 'true or false');
+      return text === 'true';
+    case ScalarType.INT32: {
+      const value = Number(text);
+      if (!INTEGER.test(text) || (value | 0) !== value) throw invalidField(field.name, 'a 32-bit integer');
+      return value;
+    }
+    case ScalarType.INT64:
+      if (!INTEGER.test(text) || !Number.isSafeInteger(Number(text))) throw invalidField(field.name, 'an integer');
+      return BigInt(text);
+    default:
+      throw noRestForm(field);
+  }
+}

@@ -1,0 +1,64 @@
+import type { LedgerError } from '../../domain/errors.ts';
+import type { StreamExchange } from '../call/exchange.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { RestExchange } from './exchange.ts';
+
+/**
+ * A REST call whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section 9.2) for a caller
+ * that accepts `text/event-stream`. An error before the first line is answered like any other; later ones are a last line.
+ */
+export class RestStreamExchange extends RestExchange implements StreamExchange {
+  #started = false;
+
+  get #events(): boolean {
+    return (this.header('accept') ?? '').toLowerCase().includes('text/event-stream');
+  }
+
+  send(call: RunningCall, answer: object): Promise<void> | undefined {
+    this.#start(call);
+    const line = 'line' in answer && typeof answer.line === 'string' ? answer.line : (this.entry.write(answer) ?? '');
+    return this.#write(line);
+  }
+
+  end(call: RunningCall): void {
+    this.#start(call);
+    this.response.end();
+  }
+
+  override fail(call: RunningCall, error: LedgerError): void {
+    if (!this.#started) super.fail(call, error);
+    if (!this.#started || !this.response.writable) return;
+    void this.#write(`✗ ${error.message} (${error.code}, request ${call.requestId})`);
+    this.response.end();
+    // A caller that does not read would keep the connection for ever.
+    setTimeout(() => this.response.destroy(), 1_000).unref();
+  }
+
+  #start(call: RunningCall): void {
+    if (this.#started) return;
+    this.#started = true;
+    const headers = this.headers(call);
+    const type = this.#events ? 'text/event-stream; charset=utf-8' : 'text/plain; charset=utf-8';
+    // Proxies that gather answers would hold the lines back.
+    headers.push('content-type', type, 'cache-control', 'no-store', 'x-accel-buffering', 'no');
+    this.response.writeHead(200, headers);
+  }
+
+  #write(line: string): Promise<void> | undefined {
+    const text = this.#events
+      ? `${line
+          .split('\n')
+          .map((part) => `data: ${part}`)
+          .join('\n')}\n\n`
+      : `${line}\n`;
+    const { response } = this;
+    if (response.write(text) || response.destroyed) return undefined;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        response.off('drain', done).off('close', done);
+        resolve();
+      };
+      response.on('drain', done).on('close', done);
+    });
+  }
+}
