@@ -61,7 +61,7 @@ export class WebhookShards {
     const gone = new Set([...this.#working].filter((shard) => !leases.holds(shard)));
     for (const shard of gone) this.#working.delete(shard);
     if (gone.size > 0) webhooks.giveUp((id) => gone.has(this.#shardOf(id)));
-    const given = new Set(leases.held.filter((shard) => !this.#working.has(shard)));
+    const given = new Set(leases.held.filter((shard) => leases.holds(shard) && !this.#working.has(shard)));
     if (given.size === 0) await webhooks.catchUp();
     else
       await webhooks.takeOver(

@@ -39,6 +39,8 @@ export class Leases implements Placement {
   /** Tokens of acquisitions that nobody answered: with them the shard may be ours already. */
   readonly #unanswered = new Map<number, string>();
   readonly #known = new Map<number, Known>();
+  /** When the newest renewal that nobody answered was sent. */
+  #askedInVainAt = Number.NEGATIVE_INFINITY;
   readonly #heirs = new Map<number, { readonly heir: NodeId; readonly until: number }>();
 
   constructor(parts: LeasesParts) {
@@ -50,9 +52,16 @@ export class Leases implements Placement {
     return [...this.#held.keys()];
   }
 
-  /** Whether this node runs a shard, as far as it knows without asking. */
+  /**
+   * Whether this node runs a shard, as far as it knows without asking. Once its lease may have run out, as when the node slept, only if the
+   * server could not be asked since.
+   */
   holds(shard: number): boolean {
-    return this.#held.has(shard);
+    const held = this.#held.get(shard);
+    if (held === undefined) return false;
+    const now = this.#parts.monotonicMs();
+    if (now < held.validUntil) return true;
+    return this.#askedInVainAt >= held.validUntil && now - this.#askedInVainAt < this.#parts.timings.leaseTtlMs;
   }
 
   async acquire(shard: number): Promise<Acquired> {
@@ -82,7 +91,10 @@ export class Leases implements Placement {
     const leases: HeldLease[] = Array.from(asked, ([shard, { token }]) => ({ shard, token }));
     if (leases.length === 0) return new Set();
     const sentAt = monotonicMs();
-    const renewed = await server.renew(leases, timings.leaseTtlMs);
+    const renewed = await server.renew(leases, timings.leaseTtlMs).catch((error) => {
+      this.#askedInVainAt = sentAt;
+      throw error;
+    });
     for (const [shard, held] of asked) {
       if (renewed.has(shard)) held.validUntil = Math.max(held.validUntil, this.#validFrom(sentAt));
       else if (this.#held.get(shard) === held) this.#held.delete(shard);

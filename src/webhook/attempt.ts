@@ -1,9 +1,9 @@
 import type { Clock } from '../actors/clock.ts';
 import { isoTime } from '../domain/time.ts';
 import { standardSignature, svcSignature, type WebhookKeys, webhookKeys } from '../domain/webhook-signature.ts';
-import type { DeliveryRecord } from '../service/delivery-record.ts';
+import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
 import type { SecretBox } from '../service/secret-box.ts';
-import { type SubscriptionRecord, secretContext } from '../service/subscription-record.ts';
+import { type SubscriptionRecord, secretContext } from '../service/webhooks/subscription-record.ts';
 import { pingBody } from './delivery-body.ts';
 import type { EventBodies } from './event-bodies.ts';
 import type { Poster, PostResult } from './http-post.ts';
@@ -27,18 +27,20 @@ export interface AttemptParts {
   readonly secrets: SecretBox;
   readonly poster: Pick<Poster, 'post'>;
   readonly clock: Clock;
+  /** Whether this node sends for the subscription. */
+  mine(subscriptionId: string): boolean;
   mayRead(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean>;
 }
 
 /**
- * One attempt at a delivery: whether the owner may still read the event, then a signed POST. Throws where the service itself could not
- * do it (the store is out of reach): then it was no attempt.
+ * One attempt at a delivery: whether the owner may still read the event, then a signed POST. null where it is another node that sends for
+ * the subscription by then. Throws where the service itself could not do it (the store is out of reach). Both were no attempt.
  */
 export async function attempt(
   parts: AttemptParts,
   subscription: SubscriptionRecord,
   delivery: DeliveryRecord,
-): Promise<AttemptOutcome> {
+): Promise<AttemptOutcome | null> {
   const { place } = delivery;
   let body: Buffer;
   if (place === null) {
@@ -50,6 +52,8 @@ export async function attempt(
       return dropped('The owner of the subscription may not read this event any more.');
     body = ready.bytes;
   }
+  // Asked last: a node that slept must not send what another one has sent meanwhile.
+  if (!parts.mine(subscription.id)) return null;
   const startedMs = parts.clock.now();
   const late = new AbortController();
   const cancel = parts.clock.after(attemptTimeoutMs, () => late.abort());

@@ -1,10 +1,10 @@
 import type { Clock } from '../actors/clock.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Log } from '../log.ts';
-import type { Deliveries } from '../service/deliveries.ts';
-import type { DeliveryRecord } from '../service/delivery-record.ts';
-import type { PendingDelivery } from '../service/due-deliveries.ts';
-import type { SubscriptionRecord } from '../service/subscription-record.ts';
+import type { Deliveries } from '../service/webhooks/deliveries.ts';
+import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
+import type { PendingDelivery } from '../service/webhooks/due-deliveries.ts';
+import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { AttemptRecorder } from './attempt-recording.ts';
 import type { Pace } from './pace.ts';
@@ -29,7 +29,7 @@ export interface SenderParts {
   mine(subscriptionId: string): boolean;
   /** The first seq of a ledger that may lack delivery records. */
   position(ledgerId: string): Promise<number>;
-  attempt(subscription: SubscriptionRecord, delivery: DeliveryRecord): Promise<AttemptOutcome>;
+  attempt(subscription: SubscriptionRecord, delivery: DeliveryRecord): Promise<AttemptOutcome | null>;
   /** The receiver answered 410: the subscription ends, and `drop` is called before this has answered. */
   gone(subscriptionId: string): Promise<void>;
   attempted(outcome: AttemptOutcome): void;
@@ -192,7 +192,7 @@ export class Sender {
     let outcome: AttemptOutcome | null = null;
     try {
       outcome = await this.#parts.attempt(queue.subscription, pending.delivery);
-      this.#parts.attempted(outcome);
+      if (outcome !== null) this.#parts.attempted(outcome);
     } catch (error) {
       const fields = { err: error, subscription_id: queue.subscription.id, delivery_id: pending.delivery.id };
       this.#parts.log.warn(fields, 'a delivery could not be attempted; it is tried again');

@@ -2,12 +2,12 @@ import { type Clock, sleep } from '../actors/clock.ts';
 import type { Outbox } from '../actors/outbox.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Log } from '../log.ts';
-import { answeredSeqsIn } from '../service/answered-seqs.ts';
-import { deliveriesIn } from '../service/deliveries.ts';
-import type { LedgerReading } from '../service/ledger-reading.ts';
+import { answeredSeqsIn } from '../service/webhooks/answered-seqs.ts';
+import { deliveriesIn } from '../service/webhooks/deliveries.ts';
+import type { LedgerReading } from '../service/reading/ledger-reading.ts';
 import type { SecretBox } from '../service/secret-box.ts';
-import { type SubscriptionRecord, type Subscriptions, subscriptionsIn } from '../service/subscription-record.ts';
-import type { WebhookWork } from '../service/webhook-work.ts';
+import { type SubscriptionRecord, type Subscriptions, subscriptionsIn } from '../service/webhooks/subscription-record.ts';
+import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import type { LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import { attempt } from './attempt.ts';
@@ -128,7 +128,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
       mine,
       position: (ledgerId) => this.#follower.position(ledgerId),
       attempt: (subscription, delivery) =>
-        attempt({ bodies, secrets: parts.secrets, poster: parts.poster, clock, mayRead }, subscription, delivery),
+        attempt({ bodies, secrets: parts.secrets, poster: parts.poster, clock, mine, mayRead }, subscription, delivery),
       gone: (subscriptionId) => {
         this.ended(subscriptionId);
         return this.#again('ending a subscription', async () => {

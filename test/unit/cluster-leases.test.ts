@@ -70,6 +70,35 @@ describe('a lease', () => {
     expect([await a.locate(1), await b.locate(1)]).toEqual(['a', 'a']);
   });
 
+  test('that may have run out while its holder slept counts again once it was renewed, and not before', async () => {
+    const { node, pass, fail } = world();
+    const a = node('a');
+    await a.acquire(1);
+    expect([a.holds(1), a.holds(2)]).toEqual([true, false]);
+    pass(defaultTimings.leaseTtlMs);
+    expect([a.holds(1), a.held]).toEqual([false, [1]]);
+    await a.renew([1]);
+    expect(a.holds(1)).toBe(true);
+    fail('lost');
+    await expect(a.renew([1])).rejects.toThrow('no answer');
+    pass(defaultTimings.leaseTtlMs);
+    expect(a.holds(1)).toBe(false);
+  });
+
+  test('counts on while nobody answers its renewals, unless its holder sleeps', async () => {
+    const { node, pass, fail } = world();
+    const a = node('a');
+    await a.acquire(1);
+    fail('lost');
+    for (let renewals = 0; renewals < 10; renewals++) {
+      pass(defaultTimings.renewEveryMs);
+      await expect(a.renew([1])).rejects.toThrow('no answer');
+      expect(a.holds(1)).toBe(true);
+    }
+    pass(defaultTimings.leaseTtlMs);
+    expect(a.holds(1)).toBe(false);
+  });
+
   test('whose reply was lost is not held; the same token takes it', async () => {
     const { node, fail, acquired } = world();
     const a = node('a');

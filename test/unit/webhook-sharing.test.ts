@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { append, createMaster, ledgerId, openLedger, supplier } from '../support/commands.ts';
-import { type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
+import { heldReceiver, type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
 
 const url = 'https://hooks.example/a';
 
@@ -109,4 +109,27 @@ test('a subscription that ended on another node is sent nothing from the next lo
   await quiet(nodes);
   expect(second.posts).toHaveLength(1);
   expect(second.webhooks.subscription(id)).toBeUndefined();
+});
+
+test('a node that is no longer the one that sends begins no further attempt, though nobody has told it to give up', async () => {
+  const nodes = await twoNodes({ hears: true });
+  const { first, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  const { receiver, waiting } = heldReceiver();
+  first.receivers.set(url, receiver);
+  await nodes.second.webhooks.catchUp();
+  await nodes.second.run(append(), append(), append());
+  await quiet(nodes);
+  expect(first.posts).toHaveLength(1);
+  own.first.delete(id);
+  for (const answer of waiting.splice(0)) answer();
+  await first.clock.advance(5_000);
+  await quiet(nodes);
+  expect(first.posts).toHaveLength(1);
+  own.first.add(id);
+  first.receivers.delete(url);
+  first.webhooks.lookForDue();
+  await quiet(nodes);
+  expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4, 5]);
 });
