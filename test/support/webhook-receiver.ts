@@ -17,6 +17,8 @@ export interface WebhookReceiver extends AsyncDisposable {
   readonly connections: () => number;
   /** What it answers from now on; null: nothing at all. */
   answer: number | null;
+  /** How long it takes for that. */
+  answerAfterMs: number;
   /** Resolves when so many have come; rejects after 15 s. */
   until(count: number): Promise<void>;
 }
@@ -32,7 +34,8 @@ export async function receiveWebhooks(port = 0): Promise<WebhookReceiver> {
       const raw = Buffer.concat(chunks);
       const { event } = JSON.parse(raw.toString()) as { event: Fields };
       received.push({ headers: request.headers, raw, path: request.url ?? '', event });
-      if (receiver.answer !== null) response.writeHead(receiver.answer).end();
+      const { answer } = receiver;
+      if (answer !== null) setTimeout(() => response.writeHead(answer).end(), receiver.answerAfterMs);
       for (const look of waiting) look();
     });
   });
@@ -45,6 +48,7 @@ export async function receiveWebhooks(port = 0): Promise<WebhookReceiver> {
     received,
     connections: () => connections,
     answer: 200,
+    answerAfterMs: 0,
     until: (count) =>
       new Promise((resolve, reject) => {
         const late = setTimeout(() => reject(new Error(`${received.length} of ${count} webhooks came`)), 15_000);
