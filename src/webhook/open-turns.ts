@@ -58,6 +58,7 @@ export class OpenTurns<T> {
     if (!waiting.ones.isEmpty) return;
     waiting.place = null;
     this.#waiting.delete(owner);
+    if (this.#waiting.size === 0) this.#line.clear();
   }
 
   setOpen(one: T, isOpen: boolean): void {

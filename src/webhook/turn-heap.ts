@@ -39,4 +39,8 @@ export class TurnHeap<T extends InTurn> {
     }
     this.#ones[at] = last;
   }
+
+  clear(): void {
+    this.#ones.length = 0;
+  }
 }
