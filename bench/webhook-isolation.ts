@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DeliveryRecord } from '../src/service/delivery-record.ts';
+import type { DeliveryRecord } from '../src/service/webhooks/delivery-record.ts';
 import { openWebhookNode } from './webhook-node.ts';
 import { Receivers } from './webhook-receiver-process.ts';
 import type { ReceiverKind } from './webhook-receivers.ts';

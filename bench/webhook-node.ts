@@ -12,10 +12,14 @@ import { isoTime } from '../src/domain/time.ts';
 import { uuidV7 } from '../src/domain/uuid.ts';
 import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../src/domain/webhook-signature.ts';
 import { createLog } from '../src/log.ts';
-import { deliveriesIn } from '../src/service/deliveries.ts';
-import type { DeliveryRecord } from '../src/service/delivery-record.ts';
 import { createSecretBox } from '../src/service/secret-box.ts';
-import { type SubscriptionRecord, secretContext, subscriptionsIn } from '../src/service/subscription-record.ts';
+import { deliveriesIn } from '../src/service/webhooks/deliveries.ts';
+import type { DeliveryRecord } from '../src/service/webhooks/delivery-record.ts';
+import {
+  type SubscriptionRecord,
+  secretContext,
+  subscriptionsIn,
+} from '../src/service/webhooks/subscription-record.ts';
 import { openLmdb } from '../src/store/lmdb/open.ts';
 import { machineUtilization, systemClock, threadProcessorMs } from '../src/system.ts';
 import { openWebhooks } from '../src/webhook/open-webhooks.ts';

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Log } from './log.ts';
-import type { AccessQueue, HistoryReport } from './service/access-history.ts';
+import type { AccessQueue, HistoryReport } from './service/audit/access-history.ts';
 
 /** What the access history tells the metrics: how much of it is not in the store, and how much never will be. */
 export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held' | 'lost'>): void {

@@ -2,8 +2,8 @@ import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError } from './config.ts';
-import { readAuthorityKey } from './service/authority.ts';
 import { SECRETS_KEY_BYTES } from './service/secret-box.ts';
+import { readAuthorityKey } from './service/signatures/authority.ts';
 
 /** The two private keys of a node. */
 export interface NodeKeys {

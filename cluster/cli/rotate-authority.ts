@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { ConfigError, type Environment } from '../../src/config.ts';
 import { isoTime } from '../../src/domain/time.ts';
 import { authorityKey } from '../../src/node-keys.ts';
-import { authorityFingerprint, publicKeyOf, readAuthorityKeys, rotateAuthority } from '../../src/service/authority.ts';
+import {
+  authorityFingerprint,
+  publicKeyOf,
+  readAuthorityKeys,
+  rotateAuthority,
+} from '../../src/service/signatures/authority.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
 import { systemClock } from '../../src/system.ts';

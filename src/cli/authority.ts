@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { ConfigError, type Environment, readConfig } from '../config.ts';
 import { isoTime } from '../domain/time.ts';
 import { authorityKey, authorityKeyName, readNodeKeys } from '../node-keys.ts';
-import { authorityFingerprint, publicKeyOf, readAuthorityKeys, rotateAuthority } from '../service/authority.ts';
+import {
+  authorityFingerprint,
+  publicKeyOf,
+  readAuthorityKeys,
+  rotateAuthority,
+} from '../service/signatures/authority.ts';
 import { openLmdb } from '../store/lmdb/open.ts';
 import { systemClock } from '../system.ts';
 import { CliError } from './terminal.ts';

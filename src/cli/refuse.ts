@@ -1,6 +1,6 @@
 import { ConfigError } from '../config.ts';
-import { AuthorityMismatch } from '../service/authority.ts';
 import { SecretsKeyMismatch } from '../service/secrets-key-check.ts';
+import { AuthorityMismatch } from '../service/signatures/authority.ts';
 import { StartError } from '../store/start-error.ts';
 
 const known = [ConfigError, StartError, AuthorityMismatch, SecretsKeyMismatch];

@@ -1,5 +1,5 @@
 import { forEachAtOnce } from '../scrub/at-once.ts';
-import { accessKeptMs } from '../service/access-history.ts';
+import { accessKeptMs } from '../service/audit/access-history.ts';
 import type { AccessLog } from '../store/access-log.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';

@@ -3,8 +3,8 @@ import { canonicalJson } from '../domain/canonical.ts';
 import { sha256 } from '../domain/hash.ts';
 import { checkPublicKey, keyObject } from '../domain/public-key.ts';
 import { checkSignatureForm, verifyDigest } from '../domain/signature.ts';
-import { actorCollection } from '../service/actor-record.ts';
-import { type AuthorityKeyRecord, authorityFingerprint, readAuthorityKeys } from '../service/authority.ts';
+import { actorCollection } from '../service/identity/actor-record.ts';
+import { type AuthorityKeyRecord, authorityFingerprint, readAuthorityKeys } from '../service/signatures/authority.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import type { Finding } from './finding.ts';
 

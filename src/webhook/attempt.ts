@@ -1,8 +1,8 @@
 import type { Clock } from '../actors/clock.ts';
 import { isoTime } from '../domain/time.ts';
 import { standardSignature, svcSignature, type WebhookKeys, webhookKeys } from '../domain/webhook-signature.ts';
-import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
 import type { SecretBox } from '../service/secret-box.ts';
+import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
 import { type SubscriptionRecord, secretContext } from '../service/webhooks/subscription-record.ts';
 import { pingBody } from './delivery-body.ts';
 import type { EventBodies } from './event-bodies.ts';

@@ -1,5 +1,5 @@
-import { timeOf } from '../service/event-bounds.ts';
-import type { SubscriptionRecord } from '../service/subscription-record.ts';
+import { timeOf } from '../service/reading/event-bounds.ts';
+import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
 import type { LedgerStore, StoredEntry } from '../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { takesFrom } from './subscription-start.ts';

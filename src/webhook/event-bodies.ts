@@ -1,7 +1,7 @@
 import type { LedgerEvent } from '../domain/event.ts';
 import { checkChain } from '../domain/integrity.ts';
 import { CorruptRow, parseRow } from '../domain/row.ts';
-import type { DeliveryRecord } from '../service/delivery-record.ts';
+import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import { eventBody } from './delivery-body.ts';
 

@@ -1,11 +1,11 @@
 import type { LedgerEvent } from '../domain/event.ts';
 import type { LedgerFacts } from '../domain/ledger-facts.ts';
 import { isoTime } from '../domain/time.ts';
-import type { AnsweredSeqs } from '../service/answered-seqs.ts';
-import type { Deliveries } from '../service/deliveries.ts';
-import type { DeliveryRange } from '../service/delivery-blocks.ts';
-import type { DeliveryRecord } from '../service/delivery-record.ts';
-import type { SubscriptionRecord } from '../service/subscription-record.ts';
+import type { AnsweredSeqs } from '../service/webhooks/answered-seqs.ts';
+import type { Deliveries } from '../service/webhooks/deliveries.ts';
+import type { DeliveryRange } from '../service/webhooks/delivery-blocks.ts';
+import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
+import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import { asksFor, newDelivery } from './event-delivery.ts';
 import { type EventRange, nextCommitDates } from './event-range.ts';

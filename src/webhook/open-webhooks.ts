@@ -1,9 +1,9 @@
 import type { Registry } from 'prom-client';
 import type { Clock } from '../actors/clock.ts';
 import type { Log } from '../log.ts';
-import { LedgerReading } from '../service/ledger-reading.ts';
+import { LedgerReading } from '../service/reading/ledger-reading.ts';
 import type { SecretBox } from '../service/secret-box.ts';
-import type { TargetPolicy } from '../service/webhook-target.ts';
+import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import { createPoster } from './http-post.ts';

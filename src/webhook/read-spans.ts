@@ -9,7 +9,7 @@ import {
   projectionsOf,
   seqOrder,
 } from '../domain/projection.ts';
-import { mastersEverGranted } from '../service/ledger-reading.ts';
+import { mastersEverGranted } from '../service/reading/ledger-reading.ts';
 import type { LedgerStore, Line } from '../store/ledger-store.ts';
 import type { EventRange } from './event-range.ts';
 import type { Pace } from './pace.ts';

@@ -1,5 +1,5 @@
 import { type LedgerLine, names } from '../domain/projection.ts';
-import type { SubscriptionRecord } from '../service/subscription-record.ts';
+import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
 import type { LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
 
 const linesAtOnce = 500;

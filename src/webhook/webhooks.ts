@@ -2,11 +2,15 @@ import { type Clock, sleep } from '../actors/clock.ts';
 import type { Outbox } from '../actors/outbox.ts';
 import { isoTime } from '../domain/time.ts';
 import type { Log } from '../log.ts';
-import { answeredSeqsIn } from '../service/webhooks/answered-seqs.ts';
-import { deliveriesIn } from '../service/webhooks/deliveries.ts';
 import type { LedgerReading } from '../service/reading/ledger-reading.ts';
 import type { SecretBox } from '../service/secret-box.ts';
-import { type SubscriptionRecord, type Subscriptions, subscriptionsIn } from '../service/webhooks/subscription-record.ts';
+import { answeredSeqsIn } from '../service/webhooks/answered-seqs.ts';
+import { deliveriesIn } from '../service/webhooks/deliveries.ts';
+import {
+  type SubscriptionRecord,
+  type Subscriptions,
+  subscriptionsIn,
+} from '../service/webhooks/subscription-record.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import type { LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';

@@ -10,8 +10,8 @@ import { RunningCall } from '../../src/rpc/call/running-call.ts';
 import { endpointsOf } from '../../src/rpc/endpoints/endpoint.ts';
 import { apiServices } from '../../src/rpc/endpoints/routes.ts';
 import { createAnswerLog } from '../../src/rpc/pipeline/answer-log.ts';
-import type { AccessEntry } from '../../src/service/access-history.ts';
-import { type AccessRecord, accessPathMaxChars } from '../../src/service/access-record.ts';
+import type { AccessEntry } from '../../src/service/audit/access-history.ts';
+import { type AccessRecord, accessPathMaxChars } from '../../src/service/audit/access-record.ts';
 import type { Call, Caller } from '../../src/service/call.ts';
 
 const ledgerId = '0199dddd-0000-7000-8000-000000000001';

@@ -5,17 +5,17 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { rpcPathOf } from '../../src/rpc/endpoints/endpoint.ts';
 import { type RestRoute, restRoutes } from '../../src/rpc/endpoints/routes.ts';
-import { AccessQueue } from '../../src/service/access-history.ts';
-import { accessPathMaxChars } from '../../src/service/access-record.ts';
-import { LedgerNaming } from '../../src/service/ledger-naming.ts';
-import type { LedgerReading } from '../../src/service/ledger-reading.ts';
+import { AccessQueue } from '../../src/service/audit/access-history.ts';
+import { accessPathMaxChars } from '../../src/service/audit/access-record.ts';
+import { LedgerNaming } from '../../src/service/audit/ledger-naming.ts';
 import {
   delegationNames,
   entityNames,
   masterNames,
   organizationNames,
   webhookNames,
-} from '../../src/service/named-ledgers.ts';
+} from '../../src/service/audit/named-ledgers.ts';
+import type { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
 import { MemoryAccessLog } from '../../src/store/memory/access-log.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { ManualClock } from '../support/clock.ts';

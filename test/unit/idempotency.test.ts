@@ -3,7 +3,7 @@ import { LedgerError } from '../../src/domain/errors.ts';
 import { DeveloperService } from '../../src/gen/svc/v1/developer_pb.ts';
 import { MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import type { Call } from '../../src/service/call.ts';
-import { commandId } from '../../src/service/command-mark.ts';
+import { commandId } from '../../src/service/writing/command-mark.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { callGrpc, grpcClient } from '../support/door-grpc.ts';
 import {

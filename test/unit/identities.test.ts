@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { ActorRecord } from '../../src/service/actor-record.ts';
-import { Identities } from '../../src/service/identities.ts';
-import { enrolKey } from '../../src/service/signing-keys.ts';
+import type { ActorRecord } from '../../src/service/identity/actor-record.ts';
+import { Identities } from '../../src/service/identity/identities.ts';
+import { enrolKey } from '../../src/service/identity/signing-keys.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { bareActor } from '../support/actor-record.ts';
 import { settled } from '../support/clock.ts';

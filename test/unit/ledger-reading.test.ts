@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { names } from '../../src/domain/projection.ts';
-import { LedgerReading } from '../../src/service/ledger-reading.ts';
+import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
 import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
 import { storeWith } from '../support/world.ts';
 

@@ -3,7 +3,7 @@ import type { Directory } from '../../src/actors/directory.ts';
 import type { Command } from '../../src/domain/command.ts';
 import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
 import type { Call } from '../../src/service/call.ts';
-import { Replays } from '../../src/service/replays.ts';
+import { Replays } from '../../src/service/writing/replays.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 
 const mark = { id: 'mark', fingerprint: 'f', permanent: false };

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import sodium from 'sodium-native';
 import { describe, expect, test } from 'vitest';
 import { verifyDigest } from '../../src/domain/signature.ts';
-import { checkingKey, signatureCheck } from '../../src/service/signature-check.ts';
+import { checkingKey, signatureCheck } from '../../src/service/signatures/signature-check.ts';
 
 /** A key, a message and a signature, in hex. */
 interface Case {

@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
-import { VerifyingThreads } from '../../src/service/verifying-threads.ts';
+import { VerifyingThreads } from '../../src/service/signatures/verifying-threads.ts';
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest();
 let threads: VerifyingThreads;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { backendPorts } from '../../cluster/backend-ports.ts';
 import { memberPorts } from '../../cluster/placement/members.ts';
 import { readConfig } from '../../src/config.ts';
-import { mayConnect } from '../../src/service/webhook-target.ts';
+import { mayConnect } from '../../src/service/webhooks/webhook-target.ts';
 import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
 
 const settings = (contactPoints: string) => cassandraSettings({ CASSANDRA_CONTACT_POINTS: contactPoints });

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { backendPorts } from '../../cluster/backend-ports.ts';
 import { memberPorts } from '../../cluster/placement/members.ts';
 import { readConfig } from '../../src/config.ts';
-import type { TargetPolicy } from '../../src/service/webhook-target.ts';
+import type { TargetPolicy } from '../../src/service/webhooks/webhook-target.ts';
 import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
 import { systemClock } from '../../src/system.ts';
 import { createPoster, type PostResult } from '../../src/webhook/http-post.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../src/domain/time.ts';
-import { deliveriesIn } from '../../src/service/deliveries.ts';
-import { type DeliveryRecord, deliveryIdOf } from '../../src/service/delivery-record.ts';
-import type { PendingDelivery } from '../../src/service/due-deliveries.ts';
+import { deliveriesIn } from '../../src/service/webhooks/deliveries.ts';
+import { type DeliveryRecord, deliveryIdOf } from '../../src/service/webhooks/delivery-record.ts';
+import type { PendingDelivery } from '../../src/service/webhooks/due-deliveries.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import type { RecordWrite } from '../../src/store/record-store.ts';
 import { recordsWith } from '../support/world.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/domain/command.ts';
 import { formatRow, parseRow } from '../../src/domain/row.ts';
 import { isoTime } from '../../src/domain/time.ts';
-import { LedgerReading } from '../../src/service/ledger-reading.ts';
+import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
 import { mayReadEvent } from '../../src/webhook/event-access.ts';
 import {
   append,

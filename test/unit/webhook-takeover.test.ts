@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { names } from '../../src/domain/projection.ts';
-import type { SubscriptionRecord } from '../../src/service/subscription-record.ts';
+import type { SubscriptionRecord } from '../../src/service/webhooks/subscription-record.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import { Watches } from '../../src/webhook/watches.ts';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addressKind, checkTarget, mayConnect, type TargetPolicy } from '../../src/service/webhook-target.ts';
+import { addressKind, checkTarget, mayConnect, type TargetPolicy } from '../../src/service/webhooks/webhook-target.ts';
 
 const production: TargetPolicy = { production: true, ownPorts: () => new Set() };
 const development: TargetPolicy = { production: false, ownPorts: () => new Set([8080, 50_051, 9100]) };

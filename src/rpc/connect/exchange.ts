@@ -5,7 +5,7 @@ import type { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import { parseJsonBytes } from '../../domain/json.ts';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
-import type { EntityRequest } from '../../service/credentials.ts';
+import type { EntityRequest } from '../../service/credentials/credentials.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import { errorInfo } from '../call/error-info.ts';
 import type { Decoded, RestEquivalent, StreamExchange, UnaryExchange } from '../call/exchange.ts';

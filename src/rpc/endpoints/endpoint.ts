@@ -1,7 +1,7 @@
 import { type DescField, type DescMethod, getOption, type Message } from '@bufbuild/protobuf';
 import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
 import { json, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
-import type { Naming } from '../../service/ledger-naming.ts';
+import type { Naming } from '../../service/audit/ledger-naming.ts';
 import type { AnyHandler, Implementation } from './handlers.ts';
 import { methodRule, type RestRoute, restRoutes } from './routes.ts';
 

@@ -1,6 +1,6 @@
 import type { DescMethod, DescService, Message, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type { Naming } from '../../service/audit/ledger-naming.ts';
 import type { Call } from '../../service/call.ts';
-import type { Naming } from '../../service/ledger-naming.ts';
 
 /**
  * What implements one method. Messages are plain objects in the shape of their descriptor; a handler knows nothing of

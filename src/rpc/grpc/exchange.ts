@@ -9,7 +9,7 @@ import {
 import type { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import { limits } from '../../limits.ts';
-import type { EntityRequest } from '../../service/credentials.ts';
+import type { EntityRequest } from '../../service/credentials/credentials.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import { statusDetails } from '../call/error-info.ts';
 import type {

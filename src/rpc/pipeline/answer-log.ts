@@ -1,7 +1,7 @@
 import type { ErrorCode, LedgerError } from '../../domain/errors.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import type { AccessHistory } from '../../service/access-history.ts';
+import type { AccessHistory } from '../../service/audit/access-history.ts';
 import type { Door } from '../call/door.ts';
 import type { Exchange } from '../call/exchange.ts';
 import type { RunningCall } from '../call/running-call.ts';

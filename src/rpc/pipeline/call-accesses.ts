@@ -1,5 +1,5 @@
 import { isUuid } from '../../domain/uuid.ts';
-import { type AccessRecord, cutPath, ownText } from '../../service/access-record.ts';
+import { type AccessRecord, cutPath, ownText } from '../../service/audit/access-record.ts';
 import type { Caller } from '../../service/call.ts';
 import type { Exchange } from '../call/exchange.ts';
 import type { RunningCall } from '../call/running-call.ts';

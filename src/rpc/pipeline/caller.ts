@@ -3,7 +3,7 @@ import type { ActorType } from '../../domain/event.ts';
 import { isUuid } from '../../domain/uuid.ts';
 import { Auth, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import type { Caller, CallSignature } from '../../service/call.ts';
-import type { Credentials } from '../../service/credentials.ts';
+import type { Credentials } from '../../service/credentials/credentials.ts';
 
 /** Reads a request header; one sent several times comes joined by `, `. */
 export type HeaderReader = { header(name: string): string | undefined };

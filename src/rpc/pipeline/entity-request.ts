@@ -3,7 +3,7 @@ import { sha256Hex } from '../../domain/hash.ts';
 import { parseRfc3339 } from '../../domain/time.ts';
 import { limits } from '../../limits.ts';
 import type { Caller, CallSignature } from '../../service/call.ts';
-import type { Credentials, EntityRequest } from '../../service/credentials.ts';
+import type { Credentials, EntityRequest } from '../../service/credentials/credentials.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 
 const KIND = 'entity_request';

@@ -58,7 +58,7 @@ interface Held {
 
 /**
  * Runs a call under its claim, or answers what it answered before (then `call.replayed`). `id` and `fingerprint`:
- * service/command-mark.ts. Throws `idempotency_key_reused` and `idempotency_in_progress`, and whatever `run` throws.
+ * service/writing/command-mark.ts. Throws `idempotency_key_reused` and `idempotency_in_progress`, and whatever `run` throws.
  */
 export async function runOnce(
   parts: IdempotencyParts,

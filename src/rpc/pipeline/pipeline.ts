@@ -1,8 +1,8 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
-import { checkIdempotencyKey, commandId } from '../../service/command-mark.ts';
-import type { Credentials, EntityRequest } from '../../service/credentials.ts';
+import type { Credentials, EntityRequest } from '../../service/credentials/credentials.ts';
 import type { SecretBox } from '../../service/secret-box.ts';
+import { checkIdempotencyKey, commandId } from '../../service/writing/command-mark.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { freshEntropy, pooledRandom, type Random } from '../call/entropy.ts';
 import type { BidiExchange, Decoded, Exchange, StreamExchange, UnaryExchange } from '../call/exchange.ts';

@@ -1,6 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
-import type { Credentials } from '../../service/credentials.ts';
+import type { Credentials } from '../../service/credentials/credentials.ts';
 import type { BidiExchange } from '../call/exchange.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { identify } from './caller.ts';

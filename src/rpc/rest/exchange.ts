@@ -3,7 +3,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import { type JsonNode, memberOf, parseJsonBytes } from '../../domain/json.ts';
-import type { EntityRequest } from '../../service/credentials.ts';
+import type { EntityRequest } from '../../service/credentials/credentials.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { Decoded, RestEquivalent, UnaryExchange } from '../call/exchange.ts';
 import { jsonMembers, messageOfTexts } from '../call/readable-request.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CallOptions, StreamedEvent } from '../../../src/client/index.ts';
 import { canonicalJson } from '../../../src/domain/canonical.ts';
 import type { Command, Lane } from '../../../src/domain/command.ts';
-import { commandId } from '../../../src/service/command-mark.ts';
+import { commandId } from '../../../src/service/writing/command-mark.ts';
 import * as make from '../../support/commands.ts';
 import { appendedType } from '../../support/history/history-check.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';

@@ -1,0 +1,41 @@
+import { checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
+import { isoTime } from '../../domain/time.ts';
+import type { ListAccessEventsRequest } from '../../gen/svc/v1/audit_pb.ts';
+import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
+import { accessTime } from '../../store/access-order.ts';
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import { checkOrder } from '../list-page.ts';
+import { accessKeptMs } from './access-history.ts';
+
+/** Everyone's own access history (spec: GET /audit/access; decisions.md, section 5). `flush` writes what is still on its way. */
+export function auditService(log: AccessLog, flush: () => Promise<void>, now: () => number) {
+  return {
+    listAccessEvents: async (request: ListAccessEventsRequest, call: Call) => {
+      const { actorId } = callerOf(call);
+      const page = {
+        ledgerId: request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId),
+        since: now() - accessKeptMs,
+        limit: checkLimit('limit', request.limit),
+        offset: checkOffset('offset', request.offset),
+        descending: request.order === undefined || checkOrder(request.order),
+      };
+      await flush();
+      const events = await log.list(actorId, page);
+      return { count: events.length, accessEvents: events.map(accessMessage) };
+    },
+  };
+}
+
+function accessMessage(event: AccessEvent) {
+  return {
+    id: event.id,
+    method: event.method,
+    path: event.path,
+    responseStatus: event.responseStatus,
+    ledgerId: event.ledgerId ?? undefined,
+    at: isoTime(accessTime(event.id)),
+    apiKeyId: event.apiKeyId ?? undefined,
+    requestId: event.requestId,
+  };
+}

@@ -1,0 +1,79 @@
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import { type LedgerNaming, nameRootLedger } from './ledger-naming.ts';
+
+/**
+ * Which methods name a ledger otherwise than by a `ledger_id` of their request, which is noted for all alike (decisions.md, section 5: audit).
+ * Those that open one name it when they do (ledger-opening.ts), AppendEvents names those of its events (append-stream.ts).
+ */
+
+export function masterNames(naming: LedgerNaming) {
+  const byUuid = (request: { readonly uuid: string }, call: Call, refused: boolean) =>
+    naming.master(call, request.uuid, refused);
+  return {
+    getMaster: byUuid,
+    appendEvent: byUuid,
+    listMasterEvents: byUuid,
+    closeMaster: byUuid,
+    grantMasterAccess: byUuid,
+    listMasterAccess: byUuid,
+    revokeMasterAccess: byUuid,
+  };
+}
+
+export function organizationNames(naming: LedgerNaming) {
+  return {
+    getOrganization: (request: { readonly id: string }, call: Call) => naming.organization(call, request.id),
+    enrichOrganization: (request: OfOrganization, call: Call) => naming.organization(call, request.organizationId),
+  };
+}
+
+/** An ARL's id comes from its entity's actor, whether it was opened or not. */
+export function entityNames() {
+  const ofActor = (request: { readonly actorId: string }, call: Call) => nameRootLedger(call, request.actorId);
+  return {
+    createRootLedger: (_request: object, call: Call) => nameRootLedger(call, callerOf(call).actorId),
+    getRootLedger: ofActor,
+    closeRootLedger: ofActor,
+  };
+}
+
+export function delegationNames(naming: LedgerNaming) {
+  const ofOrganization = (request: OfOrganization, call: Call) => naming.organization(call, request.organizationId);
+  const ofMaster = (request: { readonly masterId: string }, call: Call, refused: boolean) =>
+    naming.master(call, request.masterId, refused);
+  const ofScope = async (request: OfScope, call: Call, refused: boolean) => {
+    if (request.organizationId !== undefined) await naming.organization(call, request.organizationId);
+    if (request.masterId !== undefined) await naming.master(call, request.masterId, refused);
+  };
+  return {
+    grantOrganizationDelegation: ofOrganization,
+    revokeOrganizationDelegation: ofOrganization,
+    listOrganizationDelegations: ofOrganization,
+    grantMasterDelegation: ofMaster,
+    revokeMasterDelegation: ofMaster,
+    listMasterDelegations: ofMaster,
+    getDelegationSnapshot: ofScope,
+    getDelegationProof: ofScope,
+  };
+}
+
+export function webhookNames(naming: LedgerNaming) {
+  const byId = (request: { readonly id: string }, call: Call) => naming.subscription(call, request.id, null);
+  return {
+    deleteWebhook: byId,
+    listWebhookDeliveries: byId,
+    testWebhook: byId,
+    redeliverWebhook: (request: { readonly id: string; readonly deliveryId: string }, call: Call) =>
+      naming.subscription(call, request.id, request.deliveryId),
+  };
+}
+
+interface OfOrganization {
+  readonly organizationId: string;
+}
+
+interface OfScope {
+  readonly organizationId?: string | undefined;
+  readonly masterId?: string | undefined;
+}

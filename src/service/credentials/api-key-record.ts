@@ -1,0 +1,30 @@
+import type { RecordStore } from '../../store/record-store.ts';
+import type { World } from '../call.ts';
+import { type Collection, collection } from '../collection.ts';
+
+/** An API key as it is kept: the secret itself is not, only its SHA-256. */
+export interface ApiKeyRecord {
+  /** SHA-256 of the key, hex; the record's id. */
+  readonly hash: string;
+  readonly keyId: string;
+  readonly actorId: string;
+  readonly environment: World;
+  /** 'in' or 'eu' for production keys. */
+  readonly region: string | null;
+  /** What lists show of it. */
+  readonly prefix: string;
+  readonly name: string;
+  readonly createdAt: string;
+  readonly revokedAt: string | null;
+}
+
+export function apiKeyCollection(store: RecordStore): Collection<ApiKeyRecord> {
+  return collection<ApiKeyRecord>(store, {
+    kind: 'api_key',
+    id: (key) => key.hash,
+    lookups: (key) => [
+      { name: 'actor', value: key.actorId, order: `${key.createdAt}|${key.keyId}` },
+      { name: 'key_id', value: key.keyId, order: '' },
+    ],
+  });
+}

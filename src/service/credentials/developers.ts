@@ -1,0 +1,116 @@
+import type { Region } from '../../domain/api-key.ts';
+import { invalidField, notFound } from '../../domain/errors.ts';
+import { checkEmail, checkName, checkUuid } from '../../domain/fields.ts';
+import { actorUri } from '../../domain/svc-uri.ts';
+import { isoTime } from '../../domain/time.ts';
+import type {
+  CreateApiKeyRequest,
+  GetDeveloperRequest,
+  RegisterDeveloperRequest,
+  RevokeApiKeyRequest,
+} from '../../gen/svc/v1/developer_pb.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { Call, World } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import type { ActorRecord } from '../identity/actor-record.ts';
+import type { Identities } from '../identity/identities.ts';
+import { enrolKey } from '../identity/signing-keys.ts';
+import { apiKeyCollection } from './api-key-record.ts';
+import { mintApiKey } from './api-keys.ts';
+import type { KeyCache } from './entity-credentials.ts';
+
+/** API keys that `/developer/me` lists; an actor may have more, but hardly wants to. */
+const listedKeysMax = 1_000;
+
+/** Developer access (spec, Endpoints). */
+export function developerService(records: RecordStore, identities: Identities, cache: KeyCache) {
+  const keys = apiKeyCollection(records);
+
+  /** One of the two actors of a new developer, with its first API key. The key comes last: without it nobody can use the actor. */
+  const register = async (call: Call, actor: ActorRecord, environment: World, region: Region | null) => {
+    await identities.create(actor);
+    const { secret, record } = mintApiKey(call, { actorId: actor.actorId, environment, region, name: 'default' });
+    await keys.create(record);
+    return { actorId: actor.actorId, svcId: actorUri(actor.actorId), environment, keyId: record.keyId, apiKey: secret };
+  };
+
+  return {
+    registerDeveloper: async (request: RegisterDeveloperRequest, call: Call) => {
+      const developer = { name: checkName('name', request.name), email: checkEmail('email', request.email) };
+      const region = checkRegion(request.region);
+      const fresh = (world: World): ActorRecord => ({
+        actorId: call.newId(),
+        role: 'PARTICIPANT',
+        world,
+        entity: null,
+        developer,
+        createdAt: isoTime(call.now),
+        keys: [],
+      });
+      const bare = fresh('sandbox');
+      const actor = request.publicKey === undefined ? bare : enrolKey(bare, request.publicKey, call.now);
+      const sandbox = await register(call, actor, 'sandbox', null);
+      const production = await register(call, fresh('production'), 'production', region);
+      const [key] = actor.keys;
+      return {
+        sandbox: key === undefined ? sandbox : { ...sandbox, signingKey: { kid: key.kid, algorithm: 'Ed25519' } },
+        production: { ...production, region },
+      };
+    },
+
+    getDeveloper: async (_request: GetDeveloperRequest, call: Call) => {
+      const caller = callerOf(call);
+      const actor = await identities.load(caller.actorId);
+      if (actor === null) throw notFound('actor');
+      const held = await keys.find('actor', caller.actorId, { limit: listedKeysMax });
+      return {
+        actorId: actor.actorId,
+        svcId: actorUri(actor.actorId),
+        role: actor.role,
+        environment: caller.world ?? '',
+        createdAt: actor.createdAt,
+        keys: held
+          .filter((key) => key.revokedAt === null)
+          .map((key) => ({
+            keyId: key.keyId,
+            keyPrefix: key.prefix,
+            environment: key.environment,
+            name: key.name,
+            createdAt: key.createdAt,
+          })),
+      };
+    },
+
+    createApiKey: async (request: CreateApiKeyRequest, call: Call) => {
+      const caller = callerOf(call);
+      const name = checkName('name', request.name);
+      const [own] = await keys.find('actor', caller.actorId, { limit: 1 });
+      if (own === undefined) throw notFound('API key');
+      const { secret, record } = mintApiKey(call, {
+        actorId: caller.actorId,
+        environment: own.environment,
+        region: own.region === 'in' || own.region === 'eu' ? own.region : null,
+        name,
+      });
+      await keys.create(record);
+      return { keyId: record.keyId, apiKey: secret, environment: record.environment, name };
+    },
+
+    revokeApiKey: async (request: RevokeApiKeyRequest, call: Call) => {
+      const caller = callerOf(call);
+      const keyId = checkUuid('key_id', request.keyId);
+      const [found] = await keys.find('key_id', keyId, { limit: 1 });
+      if (found === undefined || found.actorId !== caller.actorId || found.revokedAt !== null) {
+        throw notFound('API key', 'key_id');
+      }
+      await keys.update(found.hash, (key) => ({ ...key, revokedAt: key.revokedAt ?? isoTime(call.now) }));
+      cache.forget(found.hash);
+      return {};
+    },
+  };
+}
+
+function checkRegion(region: string): Region {
+  if (region === 'in' || region === 'eu') return region;
+  throw invalidField('region', '"in" or "eu"');
+}

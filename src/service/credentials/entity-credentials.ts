@@ -1,0 +1,91 @@
+import { apiKeyHash, parseApiKey } from '../../domain/api-key.ts';
+import { canonicalJson } from '../../domain/canonical.ts';
+import { sigDigest } from '../../domain/digest.ts';
+import { LedgerError } from '../../domain/errors.ts';
+import { checkSignatureForm } from '../../domain/signature.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { Identities } from '../identity/identities.ts';
+import { findKey, withKeys } from '../identity/signing.ts';
+import { apiKeyCollection } from './api-key-record.ts';
+import type { Credentials, KeyOwner } from './credentials.ts';
+
+/** How long a good API key is believed without asking the store: a revoked one is refused everywhere within a second. */
+const keyFreshMs = 1_000;
+const keysCachedMax = 10_000;
+
+/** Revoked keys are told to it, so that on this node they end at once. */
+export interface KeyCache {
+  forget(hash: string): void;
+}
+
+/** Who is calling: API keys, and entities by their identity headers (decisions.md, section 4). */
+export function storedCredentials(
+  records: RecordStore,
+  identities: Identities,
+  options: { readonly production: boolean; readonly now: () => number },
+): Credentials & KeyCache {
+  const keys = apiKeyCollection(records);
+  const cache = new Map<string, { readonly owner: KeyOwner; readonly readAt: number }>();
+
+  const byApiKey = async (text: string): Promise<KeyOwner> => {
+    if (parseApiKey(text) === null) throw badKey();
+    const hash = apiKeyHash(text);
+    const now = options.now();
+    const cached = cache.get(hash);
+    if (cached !== undefined && cached.readAt > now - keyFreshMs) return cached.owner;
+    const held = await keys.get(hash);
+    if (held === null || held.value.revokedAt !== null) {
+      cache.delete(hash);
+      throw badKey();
+    }
+    const { actorId, environment, keyId } = held.value;
+    const owner: KeyOwner = { actorId, world: environment, apiKeyId: keyId };
+    if (cache.size >= keysCachedMax) cache.clear();
+    cache.set(hash, { owner, readAt: now });
+    return owner;
+  };
+
+  return {
+    byApiKey,
+    forget: (hash) => void cache.delete(hash),
+    byEntityHeaders: async (actorId, actorType) => {
+      const actor = await identities.recent(actorId);
+      if (actor?.entity == null || actor.entity.actorType !== actorType) {
+        throw new LedgerError(
+          'invalid_actor_identity',
+          'X-ACTOR-ID and X-ACTOR-TYPE must name an onboarded entity and its type; every other actor sends an API key.',
+        );
+      }
+      return { actorId, world: actor.world, actorType, mustSign: options.production || actor.keys.length > 0 };
+    },
+    verifyEntityRequest: async (actorId, keyId, signature, request) => {
+      const recent = await identities.recent(actorId);
+      if (recent === null) throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.');
+      const { method, path, bodyHash, timestamp } = request;
+      const expected = canonicalJson({ method, path, body_hash: bodyHash, timestamp });
+      const digest = sigDigest('ENTITY_REQUEST', actorId, expected);
+      const sent = { keyId, signature };
+      await withKeys(identities, recent, sent, async (actor) => {
+        const { key, signature: text } = findKey(actor, sent);
+        if (await identities.verify(key, digest, checkSignatureForm(text))) return;
+        throw new LedgerError(
+          'invalid_signature',
+          'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.',
+          {
+            event_type: 'ENTITY_REQUEST',
+            ledger_id: actorId,
+            expected_canonical_json: expected,
+            signing_key_id: key.kid,
+          },
+        );
+      });
+    },
+  };
+}
+
+function badKey(): LedgerError {
+  return new LedgerError(
+    'invalid_api_key',
+    'The API key is not valid: check it for typing errors, or make a new one if it was revoked.',
+  );
+}

@@ -1,0 +1,57 @@
+import { LedgerError, notFound } from '../../domain/errors.ts';
+import type { GrantScope } from '../../domain/grant.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import { organizationCollection } from '../parties/organization-record.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+
+/** What a delegation is about: an organization, a ledger or a master, and the ledger whose events say so. */
+export interface DelegationObject {
+  readonly scope: GrantScope;
+  readonly id: string;
+  readonly ledgerId: string;
+}
+
+export interface DelegationObjects {
+  /** The ledger whose events say so, whoever asks; null where there is no such object. */
+  ledgerOf(scope: GrantScope, id: string): Promise<string | null>;
+  /** The object, for someone who reads all events of that scope. Throws `not_found`, `permission_denied` or `access_expired`. */
+  readable(scope: GrantScope, id: string, actorId: string): Promise<DelegationObject>;
+}
+
+/** Finds what delegations are about (decisions.md, section 5). */
+export function delegationObjects(records: RecordStore, reading: LedgerReading): DelegationObjects {
+  const organizations = organizationCollection(records);
+  return {
+    ledgerOf: async (scope, id) => {
+      if (scope === 'ledger') return id;
+      if (scope === 'master') return (await reading.masterFacts(id))?.ledgerId ?? null;
+      return (await organizations.get(id))?.value.frlLedgerId ?? null;
+    },
+
+    readable: async (scope, id, actorId) => {
+      switch (scope) {
+        case 'ledger':
+          await reading.readable(id, actorId);
+          return { scope, id, ledgerId: id };
+        case 'master': {
+          const { ledger } = await reading.readableMaster(id, actorId);
+          return { scope, id, ledgerId: ledger.ledgerId };
+        }
+        case 'organization': {
+          const held = await organizations.get(id);
+          const root = held === null ? null : await reading.ledgerFacts(held.value.frlLedgerId);
+          if (root === null) throw notFound('organization');
+          const standing = await reading.organizationStanding(root, actorId);
+          if (standing === 'none') throw notFound('organization');
+          if (standing === 'expired') {
+            throw new LedgerError(
+              'access_expired',
+              'Your access to this organization has run out; ask its owner for a new grant.',
+            );
+          }
+          return { scope, id, ledgerId: root.ledgerId };
+        }
+      }
+    },
+  };
+}

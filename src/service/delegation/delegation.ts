@@ -1,0 +1,170 @@
+import type { Outcome } from '../../actors/outcome.ts';
+import { invalidField } from '../../domain/errors.ts';
+import { checkLimit, checkOffset, checkTime, checkUuid } from '../../domain/fields.ts';
+import type { GrantScope } from '../../domain/grant.ts';
+import { names } from '../../domain/projection.ts';
+import { isoTime } from '../../domain/time.ts';
+import type {
+  GetDelegationProofRequest,
+  GetDelegationSnapshotRequest,
+  GrantLedgerDelegationRequest,
+  GrantMasterDelegationRequest,
+  GrantOrganizationDelegationRequest,
+  ListLedgerDelegationsRequest,
+  ListMasterDelegationsRequest,
+  ListOrganizationDelegationsRequest,
+  RevokeLedgerDelegationRequest,
+  RevokeMasterDelegationRequest,
+  RevokeOrganizationDelegationRequest,
+} from '../../gen/svc/v1/delegation_pb.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import { checkOrder } from '../list-page.ts';
+import { eventMessage } from '../reading/event-message.ts';
+import { readEventPage } from '../reading/event-page.ts';
+import { checkEventQuery } from '../reading/event-query.ts';
+import { integrityMessage } from '../reading/integrity-message.ts';
+import type { SealCheck } from '../reading/seal-check.ts';
+import { type Delegations, endedLink, heldAt, type Link, madeGrant } from './delegations.ts';
+
+/** Links that a snapshot shows where no limit is asked for: all that can hold at a time. */
+const snapshotLinksMax = 1_000;
+
+interface ListFields {
+  readonly includeRevoked?: boolean | undefined;
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
+  readonly order?: string | undefined;
+}
+
+/** Delegation (spec, Endpoints). */
+export function delegationService(store: LedgerStore, delegations: Delegations, seals: SealCheck, now: () => number) {
+  const list = async (scope: GrantScope, id: string, request: ListFields, call: Call) => {
+    const limit = checkLimit('limit', request.limit);
+    const offset = checkOffset('offset', request.offset);
+    const descending = checkOrder(request.order);
+    const object = await delegations.readable(scope, id, callerOf(call).actorId);
+    const at = isoTime(now());
+    const links = await delegations.links(object, (link) => request.includeRevoked === true || heldAt(link, at));
+    const page = (descending ? links.reverse() : links).slice(offset, offset + limit);
+    return { count: page.length, members: page.map((link) => linkMessage(link, heldAt(link, at))) };
+  };
+
+  return {
+    grantOrganizationDelegation: async (request: GrantOrganizationDelegationRequest, call: Call) =>
+      grantMessage(
+        await delegations.grant(call, 'organization', checkUuid('organization_id', request.organizationId), request),
+      ),
+    revokeOrganizationDelegation: async (request: RevokeOrganizationDelegationRequest, call: Call) =>
+      endedLink(
+        await delegations.revoke(
+          call,
+          'organization',
+          checkUuid('organization_id', request.organizationId),
+          request.delegateActorId,
+        ),
+      ),
+    listOrganizationDelegations: async (request: ListOrganizationDelegationsRequest, call: Call) => {
+      const organizationId = checkUuid('organization_id', request.organizationId);
+      return { organizationId, ...(await list('organization', organizationId, request, call)) };
+    },
+
+    grantLedgerDelegation: async (request: GrantLedgerDelegationRequest, call: Call) =>
+      grantMessage(await delegations.grant(call, 'ledger', checkUuid('ledger_id', request.ledgerId), request)),
+    revokeLedgerDelegation: async (request: RevokeLedgerDelegationRequest, call: Call) =>
+      endedLink(
+        await delegations.revoke(call, 'ledger', checkUuid('ledger_id', request.ledgerId), request.delegateActorId),
+      ),
+    listLedgerDelegations: async (request: ListLedgerDelegationsRequest, call: Call) => {
+      const ledgerId = checkUuid('ledger_id', request.ledgerId);
+      return { ledgerId, ...(await list('ledger', ledgerId, request, call)) };
+    },
+
+    grantMasterDelegation: async (request: GrantMasterDelegationRequest, call: Call) =>
+      grantMessage(await delegations.grant(call, 'master', checkUuid('master_id', request.masterId), request)),
+    revokeMasterDelegation: async (request: RevokeMasterDelegationRequest, call: Call) =>
+      endedLink(
+        await delegations.revoke(call, 'master', checkUuid('master_id', request.masterId), request.delegateActorId),
+      ),
+    listMasterDelegations: async (request: ListMasterDelegationsRequest, call: Call) => {
+      const masterId = checkUuid('master_id', request.masterId);
+      return { masterId, ...(await list('master', masterId, request, call)) };
+    },
+
+    getDelegationSnapshot: async (request: GetDelegationSnapshotRequest, call: Call) => {
+      const { scope, name, id } = oneScope(request);
+      const at = isoTime(request.at === undefined ? now() : checkTime('at', request.at));
+      const limit = request.limit === undefined ? snapshotLinksMax : checkLimit('limit', request.limit);
+      const offset = checkOffset('offset', request.offset);
+      const descending = checkOrder(request.order);
+      const object = await delegations.readable(scope, id, callerOf(call).actorId);
+      const links = await delegations.links(object, (link) => heldAt(link, at));
+      const page = (descending ? links.reverse() : links).slice(offset, offset + limit);
+      return {
+        scope: name,
+        scopeId: id,
+        snapshotAt: at,
+        count: page.length,
+        // Told as of then: it held, and nothing had ended it.
+        delegations: page.map(({ grant }) => linkMessage({ grant, endedAt: null }, true)),
+      };
+    },
+
+    getDelegationProof: async (request: GetDelegationProofRequest, call: Call) => {
+      const { scope, name, id } = oneScope(request);
+      const query = checkEventQuery(request);
+      const { ledgerId } = await delegations.readable(scope, id, callerOf(call).actorId);
+      const source = { ledgerId, scopes: [names.delegationEvents(scope, id)], kind: 'segment' } as const;
+      const page = await readEventPage(store, seals, source, query);
+      return {
+        scope: name,
+        scopeId: id,
+        count: page.events.length,
+        integrity: integrityMessage(page.issues),
+        events: page.events.map(eventMessage),
+        ...(page.nextCursor === null ? {} : { nextCursor: page.nextCursor }),
+      };
+    },
+  };
+}
+
+/** The one scope that a snapshot or proof is asked for; `name` is that of the query parameter. */
+function oneScope(request: {
+  readonly organizationId?: string | undefined;
+  readonly ledgerId?: string | undefined;
+  readonly masterId?: string | undefined;
+}): { readonly scope: GrantScope; readonly name: string; readonly id: string } {
+  const given = [
+    { scope: 'organization', name: 'organization_id', id: request.organizationId },
+    { scope: 'ledger', name: 'ledger_id', id: request.ledgerId },
+    { scope: 'master', name: 'master_id', id: request.masterId },
+  ] as const;
+  const [one, ...others] = given.filter(({ id }) => id !== undefined);
+  if (one?.id === undefined) {
+    throw invalidField('ledger_id', 'given, or organization_id, or master_id: exactly one of them');
+  }
+  const [second] = others;
+  if (second !== undefined) throw invalidField(second.name, `left out beside ${one.name}: exactly one scope`);
+  return { scope: one.scope, name: one.name, id: checkUuid(one.name, one.id) };
+}
+
+function grantMessage(outcome: Outcome) {
+  const { linkId, delegateActorId, role, grantedAt } = madeGrant(outcome);
+  return { linkId, delegateActorId, role, isActive: true, grantedAt };
+}
+
+function linkMessage({ grant, endedAt }: Link, isActive: boolean) {
+  return {
+    linkId: grant.linkId,
+    delegateActorId: grant.delegateActorId,
+    role: grant.role,
+    permissions: grant.permissions,
+    isActive,
+    grantedAt: grant.grantedAt,
+    revokedAt: endedAt ?? undefined,
+    expiresAt: grant.expiresAt ?? undefined,
+    grantedByActorId: grant.grantedByActorId,
+    eventId: grant.eventId,
+  };
+}

@@ -1,0 +1,267 @@
+import type { Directory } from '../../actors/directory.ts';
+import type { Outcome } from '../../actors/outcome.ts';
+import type { GrantAccess, RevokeAccess } from '../../domain/command.ts';
+import { invalidField, notFound } from '../../domain/errors.ts';
+import { checkLabel, checkTime, checkUuid } from '../../domain/fields.ts';
+import { type Grant, type GrantScope, grantOf } from '../../domain/grant.ts';
+import { type JsonNode, memberOf, parseJson, toValue } from '../../domain/json.ts';
+import { parties } from '../../domain/ledger-facts.ts';
+import { names } from '../../domain/projection.ts';
+import {
+  accessSignedForms,
+  grantedType,
+  grantObject,
+  grantSignedForms,
+  revokedType,
+  revokeSignedForms,
+} from '../../domain/service-events.ts';
+import { isoTime } from '../../domain/time.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import type { Identities } from '../identity/identities.ts';
+import { checkCallSignature } from '../identity/signing.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { refuseOtherWorld } from '../worlds.ts';
+import { commandMarks } from '../writing/command-marks.ts';
+import type { Replays } from '../writing/replays.ts';
+import { type DelegationObject, type DelegationObjects, delegationObjects } from './delegation-object.ts';
+
+/** A link as it stands, or stood at some time. */
+export interface Link {
+  readonly grant: Grant;
+  /** ISO; null while it was not revoked or replaced. */
+  readonly endedAt: string | null;
+}
+
+/** Links read at once. */
+const linksChunk = 500;
+/** Links of one object that are looked through for one list. */
+const linksMax = 100_000;
+/** Role of what POST …/access grants. */
+const accessRole = 'ACCESS';
+
+/** Delegation at all three scopes (spec: Delegation and audit; decisions.md, sections 4 and 5). */
+export class Delegations {
+  readonly #store: LedgerStore;
+  readonly #objects: DelegationObjects;
+  readonly #identities: Identities;
+  readonly #reading: LedgerReading;
+  readonly #directory: Directory;
+  readonly #replays: Replays;
+
+  constructor(
+    store: LedgerStore,
+    records: RecordStore,
+    identities: Identities,
+    reading: LedgerReading,
+    directory: Directory,
+    replays: Replays,
+  ) {
+    this.#store = store;
+    this.#objects = delegationObjects(records, reading);
+    this.#identities = identities;
+    this.#reading = reading;
+    this.#directory = directory;
+    this.#replays = replays;
+  }
+
+  /** The object, for someone who reads all events of that scope. Throws `not_found`, `permission_denied` or `access_expired`. */
+  readable(scope: GrantScope, id: string, actorId: string): Promise<DelegationObject> {
+    return this.#objects.readable(scope, id, actorId);
+  }
+
+  /** A grant by role and permissions, signed by who has keys. */
+  async grant(
+    call: Call,
+    scope: GrantScope,
+    objectId: string,
+    request: { readonly delegateActorId: string; readonly role: string; readonly permissions?: string | undefined },
+  ): Promise<Outcome> {
+    const delegateActorId = checkUuid('delegate_actor_id', request.delegateActorId);
+    const role = checkLabel('role', request.role);
+    const permissions =
+      request.permissions === undefined
+        ? undefined
+        : checkPermissions(request.permissions, call.takeJson('permissions'));
+    const value = permissions === undefined ? undefined : toValue(permissions);
+    const forms = grantSignedForms(grantObject(scope, objectId), delegateActorId, role, value);
+    return this.#run(call, scope, objectId, async (object) => {
+      await this.#checkDelegate(call, object, 'delegate_actor_id', delegateActorId);
+      const input = { eventType: grantedType[scope], ledgerId: object.ledgerId, forms };
+      const signature = await checkCallSignature(this.#identities, call, 'if_keyed', input);
+      return {
+        kind: 'grant' as const,
+        scope,
+        masterId: scope === 'master' ? objectId : null,
+        linkId: call.newId(),
+        delegateActorId,
+        role,
+        permissions: permissions?.canonical ?? '{}',
+        expiresAt: null,
+        requested: forms[0],
+        signature,
+        signatureRule: 'if_keyed' as const,
+      };
+    });
+  }
+
+  /** POST …/access: a master grant that may end by itself; a signature is checked where one is sent. */
+  async grantAccess(
+    call: Call,
+    masterId: string,
+    request: { readonly actorId: string; readonly access: string; readonly expiresAt?: string | undefined },
+  ): Promise<Outcome> {
+    const delegateActorId = checkUuid('actor_id', request.actorId);
+    const { access } = request;
+    if (access !== 'read' && access !== 'write') throw invalidField('access', '"read" or "write"');
+    const expiresAt = request.expiresAt === undefined ? null : isoTime(checkTime('expires_at', request.expiresAt));
+    const forms = accessSignedForms(masterId, delegateActorId, access, request.expiresAt);
+    return this.#run(call, 'master', masterId, async (object) => {
+      await this.#checkDelegate(call, object, 'actor_id', delegateActorId);
+      const input = { eventType: grantedType.master, ledgerId: object.ledgerId, forms };
+      const signature = await checkCallSignature(this.#identities, call, 'optional', input);
+      return {
+        kind: 'grant' as const,
+        scope: 'master' as const,
+        masterId,
+        linkId: call.newId(),
+        delegateActorId,
+        role: accessRole,
+        permissions: `{"access":"${access}"}`,
+        expiresAt,
+        requested: forms[0],
+        signature,
+        signatureRule: 'optional' as const,
+      };
+    });
+  }
+
+  async revoke(call: Call, scope: GrantScope, objectId: string, delegate: string): Promise<Outcome> {
+    const delegateActorId = checkUuid('delegate_actor_id', delegate);
+    return this.#run(call, scope, objectId, async (object) => {
+      const forms = revokeSignedForms(grantObject(scope, objectId), delegateActorId);
+      const input = { eventType: revokedType[scope], ledgerId: object.ledgerId, forms };
+      const signature = await checkCallSignature(this.#identities, call, 'if_keyed', input);
+      const masterId = scope === 'master' ? objectId : null;
+      return {
+        kind: 'revoke' as const,
+        scope,
+        masterId,
+        delegateActorId,
+        linkId: null,
+        signature,
+        signatureRule: 'if_keyed' as const,
+      };
+    });
+  }
+
+  /** DELETE …/access/{link_id}. */
+  async revokeLink(call: Call, masterId: string, link: string): Promise<Outcome> {
+    const linkId = checkUuid('link_id', link);
+    return this.#run(call, 'master', masterId, async () => ({
+      kind: 'revoke' as const,
+      scope: 'master' as const,
+      masterId,
+      delegateActorId: null,
+      linkId,
+      signature: null,
+      signatureRule: 'optional' as const,
+    }));
+  }
+
+  /** All links of an object that `wanted` asks for, in the order of their granting. */
+  async links(object: DelegationObject, wanted: (link: Link) => boolean): Promise<Link[]> {
+    const found: Link[] = [];
+    for (let offset = 0; offset < linksMax; offset += linksChunk) {
+      const lines = await this.#store.lines(names.links(object.scope, object.id), { limit: linksChunk, offset });
+      const links = await Promise.all(
+        lines.map(async (line): Promise<Link> => {
+          const grant = JSON.parse(line.value) as Grant;
+          const ended = await this.#store.cell(names.linkEnded(grant.linkId));
+          return { grant, endedAt: ended === null ? null : (JSON.parse(ended.value) as string) };
+        }),
+      );
+      found.push(...links.filter(wanted));
+      if (lines.length < linksChunk) break;
+    }
+    return found;
+  }
+
+  /** The delegate must exist, and must not be of another world than the ledger: that is the world of those parties that have one. */
+  async #checkDelegate(call: Call, object: DelegationObject, field: string, actorId: string): Promise<void> {
+    const delegate = await this.#identities.recent(actorId);
+    if (delegate === null) throw notFound('actor', field);
+    refuseOtherWorld(callerOf(call).world, delegate.world, field);
+    const ledger = await this.#reading.ledgerFacts(object.ledgerId);
+    for (const party of ledger === null ? [] : parties(ledger)) {
+      refuseOtherWorld((await this.#identities.recent(party))?.world ?? null, delegate.world, field);
+    }
+  }
+
+  /** Finds the object, has the command made and carried out; a retry finds its first outcome. */
+  async #run(
+    call: Call,
+    scope: GrantScope,
+    objectId: string,
+    make: (object: DelegationObject) => Promise<DelegationCommand>,
+  ): Promise<Outcome> {
+    const caller = callerOf(call);
+    const ledgerOf = () => this.#objects.ledgerOf(scope, objectId);
+    const outcome = await this.#replays.orElse(call, ledgerOf, async () => {
+      const object = await this.#objects.readable(scope, objectId, caller.actorId);
+      const command = await make(object);
+      return this.#directory.submit({
+        ...command,
+        ledgerId: object.ledgerId,
+        actorId: caller.actorId,
+        actorType: caller.actorType,
+        marks: commandMarks(call, null),
+        deadline: call.deadline,
+      });
+    });
+    if (outcome.replayed) call.markReplayed();
+    return outcome;
+  }
+}
+
+type GrantPart = Omit<GrantAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
+type RevokePart = Omit<RevokeAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
+type DelegationCommand = GrantPart | RevokePart;
+
+/** Whether a link held at a time (ISO): granted, not ended, not run out. */
+export function heldAt({ grant, endedAt }: Link, at: string): boolean {
+  if (grant.grantedAt > at || (endedAt !== null && endedAt <= at)) return false;
+  return grant.expiresAt === null || at < grant.expiresAt;
+}
+
+/** `access`, where it is given, says read or write; a misspelt one must not become a grant. Other keys are kept and grant nothing. */
+function checkPermissions(text: string, parsed: JsonNode | null): JsonNode {
+  const node = parsed ?? parseJson(text);
+  if (node.kind !== 'object') throw invalidField('permissions', 'a JSON object');
+  const access = memberOf(node, 'access');
+  if (access !== undefined && (access.kind !== 'string' || (access.value !== 'read' && access.value !== 'write'))) {
+    throw invalidField('permissions.access', '"read" or "write"');
+  }
+  return node;
+}
+
+/** The grant that an outcome made. */
+export function madeGrant(outcome: Outcome): Grant {
+  return grantOf(outcome.event);
+}
+
+/** The link that an outcome ended, and when. */
+export function endedLink(outcome: Outcome): {
+  readonly linkId: string;
+  readonly delegateActorId: string;
+  readonly revokedAt: string;
+} {
+  const payload = JSON.parse(outcome.event.payload) as {
+    link_id: string;
+    delegate_actor_id: string;
+    revoked_at: string;
+  };
+  return { linkId: payload.link_id, delegateActorId: payload.delegate_actor_id, revokedAt: payload.revoked_at };
+}

@@ -1,0 +1,62 @@
+import type { Outcome } from '../../actors/outcome.ts';
+import { checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
+import type { Grant } from '../../domain/grant.ts';
+import { isoTime } from '../../domain/time.ts';
+import type {
+  GrantMasterAccessRequest,
+  ListMasterAccessRequest,
+  RevokeMasterAccessRequest,
+} from '../../gen/svc/v1/masters_pb.ts';
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import { checkOrder } from '../list-page.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { type Delegations, heldAt, madeGrant } from './delegations.ts';
+
+/** Access to one master, with an end (spec: POST /traceledger/master/{uuid}/access). */
+export function masterAccess(delegations: Delegations, reading: LedgerReading, now: () => number) {
+  return {
+    grantMasterAccess: async (request: GrantMasterAccessRequest, call: Call) => {
+      const masterId = checkUuid('uuid', request.uuid);
+      const outcome: Outcome = await delegations.grantAccess(call, masterId, request);
+      return accessMessage(masterId, madeGrant(outcome));
+    },
+
+    listMasterAccess: async (request: ListMasterAccessRequest, call: Call) => {
+      const masterId = checkUuid('uuid', request.uuid);
+      const limit = checkLimit('limit', request.limit);
+      const offset = checkOffset('offset', request.offset);
+      const descending = checkOrder(request.order);
+      const { actorId } = callerOf(call);
+      const { ledger } = await reading.readableMaster(masterId, actorId);
+      const standing = await reading.standing(ledger, actorId);
+      // Who holds no more than a grant of the master sees its own alone.
+      const ownOnly = standing === 'none' || standing === 'expired';
+      const at = isoTime(now());
+      const object = { scope: 'master', id: masterId, ledgerId: ledger.ledgerId } as const;
+      const links = await delegations.links(
+        object,
+        (link) => heldAt(link, at) && (!ownOnly || link.grant.delegateActorId === actorId),
+      );
+      const page = (descending ? links.reverse() : links).slice(offset, offset + limit);
+      return { count: page.length, access: page.map(({ grant }) => accessMessage(masterId, grant)) };
+    },
+
+    revokeMasterAccess: async (request: RevokeMasterAccessRequest, call: Call) => {
+      await delegations.revokeLink(call, checkUuid('uuid', request.uuid), request.linkId);
+      return {};
+    },
+  };
+}
+
+function accessMessage(masterId: string, grant: Grant) {
+  return {
+    linkId: grant.linkId,
+    masterId,
+    delegateActorId: grant.delegateActorId,
+    access: grant.access,
+    isActive: true,
+    grantedAt: grant.grantedAt,
+    expiresAt: grant.expiresAt ?? undefined,
+  };
+}

@@ -1,0 +1,42 @@
+import type { ActorType } from '../../domain/event.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { World } from '../call.ts';
+import { type Collection, collection } from '../collection.ts';
+
+/** A public signing key of an actor. Times are ISO. Keys are never removed: old signatures are checked against them. */
+export interface SigningKeyRecord {
+  readonly kid: string;
+  /** base64, 32 bytes. */
+  readonly publicKey: string;
+  readonly preferred: boolean;
+  readonly validFrom: string;
+  readonly createdAt: string;
+  readonly revokedAt: string | null;
+  readonly revokedReason: string | null;
+}
+
+/** An identity with its keys: one record, so that numbering keys and having at most one preferred are one write. */
+export interface ActorRecord {
+  readonly actorId: string;
+  readonly role: string;
+  /** null: belongs to neither world. */
+  readonly world: World | null;
+  /** What an entity is; null for every other actor. */
+  readonly entity: {
+    readonly entityId: string;
+    readonly actorType: ActorType;
+    readonly ownerActorId: string | null;
+  } | null;
+  /** What a developer gave at registration. */
+  readonly developer: { readonly name: string; readonly email: string } | null;
+  readonly createdAt: string;
+  readonly keys: readonly SigningKeyRecord[];
+}
+
+export function actorCollection(store: RecordStore): Collection<ActorRecord> {
+  return collection<ActorRecord>(store, {
+    kind: 'actor',
+    id: (actor) => actor.actorId,
+    lookups: (actor) => [{ name: 'world', value: actor.world ?? 'none', order: actor.createdAt }],
+  });
+}

@@ -1,0 +1,188 @@
+import type { Clock } from '../../actors/clock.ts';
+import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import { checkActorUri, checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/fields.ts';
+import { checkPublicKey } from '../../domain/public-key.ts';
+import { kidFromPath } from '../../domain/signature.ts';
+import { actorUri } from '../../domain/svc-uri.ts';
+import { isoTime } from '../../domain/time.ts';
+import type {
+  CreateActorRequest,
+  EnrollActorKeyRequest,
+  GetActorRequest,
+  ListActorKeysRequest,
+  ListNetworkActorsRequest,
+  LookupActorRequest,
+  PreferActorKeyRequest,
+  RevokeActorKeyRequest,
+} from '../../gen/svc/v1/actors_pb.ts';
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import { checkOrder } from '../list-page.ts';
+import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
+import type { Identities } from './identities.ts';
+import type { KeyEndings } from './key-endings.ts';
+import { mergeLists } from './merge-lists.ts';
+import { enrolKey, keyStatus, preferKey, revokeKey } from './signing-keys.ts';
+
+/** How far ahead a revocation is dated; its answer waits until then (decisions.md, section 4). */
+export interface RevocationLead {
+  readonly leadMs: number;
+}
+
+/** Actors and keys (spec, Endpoints). */
+export function actorService(identities: Identities, endings: KeyEndings, clock: Clock, revocation: RevocationLead) {
+  const known = async (actorId: string): Promise<ActorRecord> => {
+    const actor = await identities.load(checkUuid('actor_id', actorId));
+    if (actor === null) throw notFound('actor', 'actor_id');
+    return actor;
+  };
+
+  /** The actor whose keys the caller may change: its own, or those of an entity that it owns. */
+  const keyHolder = async (actorId: string, call: Call): Promise<ActorRecord> => {
+    const caller = callerOf(call);
+    const actor = await known(actorId);
+    if (actor.actorId === caller.actorId || actor.entity?.ownerActorId === caller.actorId) return actor;
+    throw new LedgerError(
+      'permission_denied',
+      'Keys are changed with an API key of their own actor, or of the owner of the entity.',
+    );
+  };
+
+  const changeKeys = async (actorId: string, change: (actor: ActorRecord) => ActorRecord): Promise<ActorRecord> => {
+    const changed = await identities.update(actorId, change);
+    if (changed === null) throw notFound('actor', 'actor_id');
+    return changed;
+  };
+
+  return {
+    createActor: async (request: CreateActorRequest, call: Call) => {
+      const role = request.role === undefined ? 'PARTICIPANT' : checkLabel('role', request.role);
+      checkAlgorithm(request.algorithm);
+      const bare: ActorRecord = {
+        actorId: call.newId(),
+        role,
+        world: null,
+        entity: null,
+        developer: null,
+        createdAt: isoTime(call.now),
+        keys: [],
+      };
+      const actor = request.publicKey === undefined ? bare : enrolKey(bare, request.publicKey, call.now);
+      await identities.create(actor);
+      const [key] = actor.keys;
+      const answer = { actorId: actor.actorId, svcId: actorUri(actor.actorId), role };
+      if (key === undefined) return answer;
+      const { kid, publicKey, preferred } = key;
+      return {
+        ...answer,
+        key: { kid, algorithm: 'Ed25519', publicKey, status: keyStatus(key), preferredSigning: preferred },
+      };
+    },
+
+    getActor: async (request: GetActorRequest, _call: Call) => {
+      const { actorId, role, createdAt } = await known(request.actorId);
+      return { actorId, svcId: actorUri(actorId), role, createdAt };
+    },
+
+    lookupActor: async (request: LookupActorRequest, _call: Call) => {
+      const actor = await known(checkActorUri('svc_id', request.svcId));
+      const svcId = actorUri(actor.actorId);
+      return { svcId, actorId: actor.actorId, role: actor.role, resolveUrl: `/resolve/${svcId}` };
+    },
+
+    listActorKeys: async (request: ListActorKeysRequest, _call: Call) => {
+      const actor = await known(request.actorId);
+      const all = request.includeRevoked === true;
+      return { keys: actor.keys.filter((key) => all || key.revokedAt === null).map(keyMessage) };
+    },
+
+    enrollActorKey: async (request: EnrollActorKeyRequest, call: Call) => {
+      checkPublicKey(request.publicKey);
+      checkAlgorithm(request.algorithm);
+      const { actorId } = await keyHolder(request.actorId, call);
+      const changed = await changeKeys(actorId, (actor) =>
+        // Run again after a crash, the call finds the key that it enrolled.
+        actor.keys.some((key) => key.publicKey === request.publicKey && key.createdAt === isoTime(call.now))
+          ? actor
+          : enrolKey(actor, request.publicKey, call.now),
+      );
+      const key = changed.keys.find((held) => held.publicKey === request.publicKey);
+      if (key === undefined) throw new Error(`the key enrolled for ${actorId} is not there`);
+      return { kid: key.kid, algorithm: 'Ed25519', status: keyStatus(key) };
+    },
+
+    preferActorKey: async (request: PreferActorKeyRequest, call: Call) => {
+      const { actorId } = await keyHolder(request.actorId, call);
+      const kid = checkKid(actorId, request.kid);
+      await changeKeys(actorId, (actor) => preferKey(actor, kid));
+      return {};
+    },
+
+    revokeActorKey: async (request: RevokeActorKeyRequest, call: Call) => {
+      const reason = request.reason === undefined ? null : checkName('reason', request.reason);
+      const { actorId } = await keyHolder(request.actorId, call);
+      const kid = checkKid(actorId, request.kid);
+      const begun = isoTime(call.now);
+      // Not from when the call came: until here events were taken under the key, and these stay valid.
+      const revokedAtMs = Math.max(call.now, clock.now()) + revocation.leadMs;
+      await endings.during(kid, isoTime(revokedAtMs), () =>
+        changeKeys(actorId, (actor) =>
+          // Run again after a crash, the call finds the end that it set.
+          actor.keys.some((key) => key.kid === kid && key.revokedAt !== null && key.revokedAt > begun)
+            ? actor
+            : revokeKey(actor, kid, reason, revokedAtMs),
+        ),
+      );
+      // Once this is answered no ledger may date an event before the revocation.
+      while (clock.now() < revokedAtMs) {
+        await new Promise<void>((resolve) => void clock.after(revokedAtMs - clock.now(), resolve));
+      }
+      return {};
+    },
+
+    listNetworkActors: async (request: ListNetworkActorsRequest, call: Call) => {
+      const caller = callerOf(call);
+      const limit = checkLimit('limit', request.limit);
+      const offset = checkOffset('offset', request.offset);
+      const descending = checkOrder(request.order);
+      const worlds = caller.world === null ? ['none'] : [caller.world, 'none'];
+      const page = { limit: offset + limit, offset: 0, descending };
+      const lists = await Promise.all(worlds.map((world) => identities.list(world, page)));
+      const actors = mergeLists(lists, (actor) => `${actor.createdAt}|${actor.actorId}`, descending).slice(
+        offset,
+        offset + limit,
+      );
+      return {
+        count: actors.length,
+        limit,
+        offset,
+        actors: actors.map(({ actorId, role }) => ({ actorId, svcId: actorUri(actorId), role })),
+      };
+    },
+  };
+}
+
+/** A key as key lists and the resolver show it. */
+export function keyMessage(key: SigningKeyRecord) {
+  return {
+    kid: key.kid,
+    algorithm: 'Ed25519',
+    publicKey: key.publicKey,
+    status: keyStatus(key),
+    preferredSigning: key.preferred,
+    validFrom: key.validFrom,
+    createdAt: key.createdAt,
+    ...(key.revokedAt === null ? {} : { revokedAt: key.revokedAt }),
+    ...(key.revokedReason === null ? {} : { revokedReason: key.revokedReason }),
+  };
+}
+
+function checkAlgorithm(algorithm: string | undefined): void {
+  if (algorithm !== undefined && algorithm !== 'Ed25519') throw invalidField('algorithm', '"Ed25519"');
+}
+
+function checkKid(actorId: string, text: string): string {
+  const kid = kidFromPath(actorId, text);
+  if (kid === null) throw notFound('key', 'kid');
+  return kid;
+}

@@ -1,0 +1,141 @@
+import type { KeyObject } from 'node:crypto';
+import type { ActorKeys, KeyLife, SigningKeys } from '../../actors/signing-keys.ts';
+import { keyObject } from '../../domain/public-key.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { Collection } from '../collection.ts';
+import { type VerifySignature, verifySignature } from '../signatures/signature-verifier.ts';
+import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
+
+/** How old a cached identity may be. Ledgers rely on it when they check keys (decisions.md, section 4). */
+const freshMs = 1_000;
+/** Cached identities; some 2 KB each. */
+const cachedMax = 10_000;
+
+interface Cached {
+  readonly actor: ActorRecord;
+  readonly keys: ActorKeys;
+  readonly readAt: number;
+}
+
+/**
+ * Actors and their keys, with a cache of what was read in the last second. That an actor has no keys is never answered from the
+ * cache: its first key counts at once.
+ */
+export class Identities implements SigningKeys {
+  readonly #actors: Collection<ActorRecord>;
+  readonly #now: () => number;
+  readonly #verify: VerifySignature;
+  readonly #cache = new Map<string, Cached>();
+  readonly #refreshing = new Map<string, { readonly begunAt: number; readonly read: Promise<ActorRecord | null> }>();
+  readonly #keyObjects = new Map<string, KeyObject>();
+
+  constructor(store: RecordStore, now: () => number, verify: VerifySignature = verifySignature) {
+    this.#actors = actorCollection(store);
+    this.#now = now;
+    this.#verify = verify;
+  }
+
+  /** As it stands in the store. */
+  async load(actorId: string): Promise<ActorRecord | null> {
+    const readAt = this.#now();
+    const held = await this.#actors.get(actorId);
+    if (held === null) return null;
+    this.#remember(held.value, readAt);
+    return held.value;
+  }
+
+  /** As it stood at most a second before it was asked for. */
+  async recent(actorId: string): Promise<ActorRecord | null> {
+    const fresh = this.#fresh(actorId);
+    if (fresh !== undefined) return fresh.actor;
+    const known = this.#cache.get(actorId);
+    return known === undefined || known.actor.keys.length === 0 ? this.load(actorId) : this.#refresh(actorId);
+  }
+
+  /** Of an actor that is known to have keys, one read is enough for all who ask while it lasts. */
+  #refresh(actorId: string): Promise<ActorRecord | null> {
+    const now = this.#now();
+    const under = this.#refreshing.get(actorId);
+    if (under !== undefined && under.begunAt > now - freshMs) return under.read;
+    const read = this.load(actorId).finally(() => {
+      if (this.#refreshing.get(actorId)?.read === read) this.#refreshing.delete(actorId);
+    });
+    this.#refreshing.set(actorId, { begunAt: now, read });
+    return read;
+  }
+
+  /** A key of an actor by its name. One that memory lacks may have been enrolled on another node: the store decides. */
+  async key(actorId: string, kid: string): Promise<SigningKeyRecord | undefined> {
+    const named = (actor: ActorRecord | null | undefined) => actor?.keys.find((held) => held.kid === kid);
+    return named(this.#fresh(actorId)?.actor) ?? named(await this.load(actorId));
+  }
+
+  async create(actor: ActorRecord): Promise<boolean> {
+    return this.#actors.create(actor);
+  }
+
+  /** Changes an actor; on this node the change counts at once. null: there is no such actor. */
+  async update(actorId: string, change: (actor: ActorRecord) => ActorRecord): Promise<ActorRecord | null> {
+    const readAt = this.#now();
+    const changed = await this.#actors.update(actorId, change);
+    if (changed !== null) this.#remember(changed, readAt);
+    return changed;
+  }
+
+  async list(
+    world: string,
+    page: { readonly limit: number; readonly offset: number; readonly descending: boolean },
+  ): Promise<ActorRecord[]> {
+    return this.#actors.find('world', world, page);
+  }
+
+  fresh(actorId: string): ActorKeys | undefined {
+    const keys = this.#fresh(actorId)?.keys;
+    return keys === undefined || keys.keys.size === 0 ? undefined : keys;
+  }
+
+  async read(actorId: string): Promise<ActorKeys> {
+    const actor = await this.load(actorId);
+    return actor === null ? { keys: new Map() } : keysOf(actor);
+  }
+
+  /** Whether the signature (64 bytes) of a digest verifies under the key. */
+  verify(key: SigningKeyRecord, digest: Uint8Array, signature: Uint8Array): Promise<boolean> {
+    return this.#verify(digest, signature, this.#keyObject(key));
+  }
+
+  /** The key made ready for verifying; parsed once. */
+  #keyObject(key: SigningKeyRecord): KeyObject {
+    const known = this.#keyObjects.get(key.kid);
+    if (known !== undefined) return known;
+    const made = keyObject(Buffer.from(key.publicKey, 'base64'));
+    if (this.#keyObjects.size >= cachedMax) this.#keyObjects.clear();
+    this.#keyObjects.set(key.kid, made);
+    return made;
+  }
+
+  #fresh(actorId: string): Cached | undefined {
+    const cached = this.#cache.get(actorId);
+    if (cached === undefined || cached.readAt < this.#now() - freshMs || cached.actor.keys.length === 0)
+      return undefined;
+    return cached;
+  }
+
+  #remember(actor: ActorRecord, readAt: number): void {
+    const known = this.#cache.get(actor.actorId);
+    // A slow read must not undo what a later one, or a change made here, has brought.
+    if (known !== undefined && known.readAt > readAt) return;
+    this.#cache.delete(actor.actorId);
+    if (this.#cache.size >= cachedMax) {
+      const oldest = this.#cache.keys().next();
+      if (!oldest.done) this.#cache.delete(oldest.value);
+    }
+    this.#cache.set(actor.actorId, { actor, keys: keysOf(actor), readAt });
+  }
+}
+
+function keysOf(actor: ActorRecord): ActorKeys {
+  const keys = new Map<string, KeyLife>();
+  for (const key of actor.keys) keys.set(key.kid, { validFrom: key.validFrom, revokedAt: key.revokedAt });
+  return { keys };
+}

@@ -1,0 +1,130 @@
+import type { CommandSignature } from '../../domain/command.ts';
+import { sigDigest } from '../../domain/digest.ts';
+import { LedgerError } from '../../domain/errors.ts';
+import { checkSignatureForm, parseKid } from '../../domain/signature.ts';
+import type { Call, Caller, CallSignature } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
+import type { Identities } from './identities.ts';
+
+/** What is to be signed: the first form is the one that errors show as expected. */
+export interface SigningInput {
+  readonly eventType: string;
+  readonly ledgerId: string;
+  /** Canonical JSON texts, any of which may have been signed. */
+  readonly forms: readonly [string, ...string[]];
+}
+
+/**
+ * Checks the caller's signature over one of the forms (spec, Authentication 4 to 6; decisions.md, section 4).
+ * null: the caller sent none and need not. `rule` 'if_keyed': an actor that has, or ever had, a key must sign; 'optional':
+ * nobody must, but what is sent is checked.
+ */
+export async function checkCallSignature(
+  identities: Identities,
+  call: Call,
+  rule: 'if_keyed' | 'optional',
+  input: SigningInput,
+): Promise<CommandSignature | null> {
+  const caller = callerOf(call);
+  const actor = await identities.recent(caller.actorId);
+  if (actor === null) throw new Error(`actor ${caller.actorId} is calling but has no record`);
+  const sent = call.signature;
+  if (sent === null) {
+    if (rule === 'if_keyed' && (actor.keys.length > 0 || caller.mustSign)) throw signatureRequired(caller);
+    return null;
+  }
+  const signature = await withKeys(identities, actor, sent, (held) => checkForms(identities, held, sent, input));
+  call.markVerified();
+  return signature;
+}
+
+async function checkForms(
+  identities: Identities,
+  actor: ActorRecord,
+  sent: CallSignature,
+  input: SigningInput,
+): Promise<CommandSignature> {
+  const { key, signature } = findKey(actor, sent);
+  const bytes = checkSignatureForm(signature);
+  for (const signedForm of input.forms) {
+    const digest = sigDigest(input.eventType, input.ledgerId, signedForm);
+    if (await identities.verify(key, digest, bytes)) return { signature, keyId: key.kid, signedForm };
+  }
+  throw new LedgerError(
+    'invalid_signature',
+    'X-Actor-Sig does not verify: sign SHA-256 of event type, 0x00, ledger id, 0x00 and the canonical JSON given in details.',
+    {
+      event_type: input.eventType,
+      ledger_id: input.ledgerId,
+      expected_canonical_json: input.forms[0],
+      signing_key_id: key.kid,
+    },
+  );
+}
+
+/**
+ * Checks what was sent with the keys of a record from memory, and, where it fails for a key that another node may have enrolled or
+ * preferred a moment ago, once more with those that are stored.
+ */
+export async function withKeys<T>(
+  identities: Identities,
+  recent: ActorRecord,
+  sent: CallSignature,
+  check: (actor: ActorRecord) => Promise<T>,
+): Promise<T> {
+  try {
+    return await check(recent);
+  } catch (error) {
+    const isNews = error instanceof LedgerError && (error.code === 'unknown_signing_key' || sent.keyId === null);
+    if (!isNews) throw error;
+    return check((await identities.load(recent.actorId)) ?? recent);
+  }
+}
+
+/**
+ * Of an entity that must sign, the signature is the credential: without one the call is refused before anything is looked up, so that the bare
+ * header of somebody else's entity tells nothing (decisions.md, section 4). Throws `signature_required`.
+ */
+export function demandEntitySignature(call: Pick<Call, 'caller' | 'signature'>): void {
+  const { caller, signature } = call;
+  if (caller?.mustSign && (signature === null || signature.signature === null)) throw signatureRequired(caller);
+}
+
+function signatureRequired(caller: Caller): LedgerError {
+  return new LedgerError(
+    'signature_required',
+    caller.mustSign
+      ? 'This call must be signed: enrol a key for the entity, then send X-Signing-Key-ID and X-Actor-Sig.'
+      : 'This actor has signing keys, so the call must be signed: send X-Signing-Key-ID and X-Actor-Sig.',
+  );
+}
+
+/** The key that the headers name, or the preferred one; with the signature text. */
+export function findKey(actor: ActorRecord, sent: CallSignature): { key: SigningKeyRecord; signature: string } {
+  if (sent.signature === null) {
+    throw new LedgerError('signature_required', 'X-Signing-Key-ID came without X-Actor-Sig: send the signature too.');
+  }
+  const key = sent.keyId === null ? actor.keys.find((held) => held.preferred) : ownKey(actor, sent.keyId);
+  if (key === undefined) {
+    throw new LedgerError(
+      'unknown_signing_key',
+      sent.keyId === null
+        ? 'This actor has no active key: enrol one, or name the key in X-Signing-Key-ID.'
+        : 'X-Signing-Key-ID names no key of this actor: enrol it first.',
+    );
+  }
+  if (key.revokedAt !== null) {
+    throw new LedgerError('signing_key_revoked', 'The signing key is revoked: sign with another key.', {
+      signing_key_id: key.kid,
+      revoked_at: key.revokedAt,
+    });
+  }
+  return { key, signature: sent.signature };
+}
+
+function ownKey(actor: ActorRecord, keyId: string): SigningKeyRecord | undefined {
+  const kid = parseKid(keyId);
+  if (kid === null || kid.actorId !== actor.actorId) return undefined;
+  return actor.keys.find((held) => held.kid === keyId);
+}

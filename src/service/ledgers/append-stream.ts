@@ -1,0 +1,320 @@
+import { commandTimeoutMs } from '../../actors/bounds.ts';
+import type { Outcome } from '../../actors/outcome.ts';
+import { LedgerError } from '../../domain/errors.ts';
+import type { CommandMark } from '../../domain/event.ts';
+import type { JsonNode } from '../../domain/json.ts';
+import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
+import type { LedgerNaming } from '../audit/ledger-naming.ts';
+import type { Call, Caller, CallSignature } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import type { Appending, PreparedAppend } from '../writing/appending.ts';
+import { appendedMessage } from './masters.ts';
+
+/** Events of a stream that were taken and whose outcome was not handed out yet. */
+const openEventsMax = 512;
+const openBytesMax = 8 * 1024 * 1024;
+
+/** Codes after which the same event may be sent again. */
+const retryable = new Set(['unavailable', 'overloaded', 'outcome_unknown', 'idempotency_in_progress', 'rate_limited']);
+
+/** An outcome on its way to the caller. */
+type Answer =
+  | {
+      readonly clientIndex: bigint;
+      readonly outcome: { case: 'appended'; value: { event: object; replayed: boolean } };
+    }
+  | {
+      readonly clientIndex: bigint;
+      readonly outcome: {
+        case: 'error';
+        value: { code: string; message: string; details: string; resumeFrom?: bigint };
+      };
+    };
+
+/** One event of a stream, as a call of its own. */
+class StreamedCall implements Call {
+  readonly requestId: string;
+  readonly caller: Caller;
+  readonly signature: CallSignature | null;
+  readonly deliveryChain: string | null;
+  /** Set once the payload was read: it is part of the fingerprint. */
+  command: CommandMark | null = null;
+  readonly now: number;
+  readonly deadline: number;
+  readonly #stream: Call;
+
+  constructor(stream: Call, caller: Caller, request: AppendEventsRequest, now: number) {
+    this.#stream = stream;
+    this.requestId = stream.requestId;
+    this.caller = caller;
+    const { actorSig, signingKeyId } = request;
+    this.signature =
+      actorSig === undefined && signingKeyId === undefined
+        ? null
+        : { keyId: signingKeyId ?? null, signature: actorSig ?? null };
+    this.deliveryChain = request.deliveryChain ?? null;
+    this.now = now;
+    this.deadline = now + commandTimeoutMs;
+  }
+
+  get signal(): AbortSignal {
+    return this.#stream.signal;
+  }
+  newId(): string {
+    return this.#stream.newId();
+  }
+  randomBytes(length: number): Buffer {
+    return this.#stream.randomBytes(length);
+  }
+  takeJson(): JsonNode | null {
+    return null;
+  }
+  markVerified(): void {
+    this.#stream.markVerified();
+  }
+  markReplayed(): void {}
+  setHeader(): void {}
+  named(): void {}
+}
+
+/** The events of one ledger on this stream: sent to its actor in the order of the stream, answered in that order. */
+interface LedgerLane {
+  readonly id: string;
+  readonly waiting: Promised[];
+  sending: boolean;
+  /** Sent, and not answered yet. One queue for the whole life of the lane: nothing is answered before what was sent earlier. */
+  readonly outcomes: { readonly promised: Promised; readonly outcome: Promise<Outcome> }[];
+  answering: boolean;
+  lastSent: number | null;
+  open: number;
+  /** An event failed in a way that a retry may mend: nothing more of this ledger is taken. */
+  failed: boolean;
+  /** The first event, in the order of the stream, that failed in such a way. Known once all before it are answered. */
+  resumeFrom: bigint | null;
+}
+
+interface Promised {
+  readonly clientIndex: bigint;
+  readonly bytes: number;
+  readonly prepared: Promise<PreparedAppend>;
+}
+
+/**
+ * AppendEvents (architecture.md, Doors): events are verified side by side and sent to their ledgers in the order of the stream; outcomes
+ * come back in that order for each ledger, interleaved between ledgers. A refused event does not end the stream.
+ * What is open is bounded, so that a caller that does not read its outcomes is not read from.
+ */
+export function appendStream(appending: Appending, naming: LedgerNaming, now: () => number) {
+  return async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call): AsyncIterable<Answer> {
+    const stream = new AppendStream(appending, naming, call, now);
+    void stream.take(requests);
+    yield* stream.answers();
+  };
+}
+
+class AppendStream {
+  readonly #appending: Appending;
+  readonly #naming: LedgerNaming;
+  readonly #call: Call;
+  readonly #caller: Caller;
+  readonly #now: () => number;
+  readonly #lanes = new Map<string, LedgerLane>();
+  readonly #ready: { answer: Answer; bytes: number }[] = [];
+  #open = 0;
+  #openBytes = 0;
+  #sent = 0;
+  #ended = false;
+  #failure: unknown = null;
+  #wakeReader: (() => void) | null = null;
+  #wakeWriter: (() => void) | null = null;
+
+  constructor(appending: Appending, naming: LedgerNaming, call: Call, now: () => number) {
+    this.#appending = appending;
+    this.#naming = naming;
+    this.#call = call;
+    this.#caller = callerOf(call);
+    this.#now = now;
+  }
+
+  async take(requests: AsyncIterable<AppendEventsRequest>): Promise<void> {
+    try {
+      for await (const request of requests) {
+        // The lane is that of the ledger, so the ledger has to be known before anything behind this event is looked at.
+        const ledgerId = this.#appending.ledgerOf(request.uuid) ?? (await this.#appending.findLedger(request.uuid));
+        this.#begin(request, ledgerId ?? request.uuid);
+        while (this.#open >= openEventsMax || this.#openBytes >= openBytesMax) {
+          await new Promise<void>((resolve) => {
+            this.#wakeReader = resolve;
+          });
+        }
+      }
+    } catch (error) {
+      this.#failure = error;
+    }
+    this.#ended = true;
+    this.#wake();
+  }
+
+  /** Outcomes as they become ready. An event counts as open until its outcome was taken from here. */
+  async *answers(): AsyncIterable<Answer> {
+    for (;;) {
+      for (let at = 0; at < this.#ready.length; at++) {
+        const next = this.#ready[at];
+        if (next === undefined) continue;
+        yield next.answer;
+        this.#open -= 1;
+        this.#openBytes -= next.bytes;
+      }
+      this.#ready.length = 0;
+      this.#wakeReader?.();
+      this.#wakeReader = null;
+      if (this.#ended && this.#open === 0) {
+        if (this.#failure !== null) throw this.#failure;
+        return;
+      }
+      await new Promise<void>((resolve) => {
+        this.#wakeWriter = resolve;
+      });
+      this.#wakeWriter = null;
+    }
+  }
+
+  #begin(request: AppendEventsRequest, laneName: string): void {
+    const { clientIndex } = request;
+    const bytes = request.payload.length;
+    this.#open += 1;
+    this.#openBytes += bytes;
+    const call = new StreamedCall(this.#call, this.#caller, request, this.#now());
+    const prepared = this.#named(request.uuid, this.#appending.prepare(call, request, request.idempotencyKey));
+    prepared.catch(() => {});
+    const lane = this.#lane(laneName);
+    lane.waiting.push({ clientIndex, bytes, prepared });
+    if (!lane.sending) void this.#send(lane);
+  }
+
+  /** The stream names the ledgers of its events: each stands once in the caller's access history, when the stream ends. */
+  async #named(masterId: string, preparing: Promise<PreparedAppend>): Promise<PreparedAppend> {
+    try {
+      const prepared = await preparing;
+      const noted = this.#naming.master(this.#call, masterId, false);
+      if (noted !== undefined) await noted;
+      return prepared;
+    } catch (error) {
+      // Of an entity that must sign, an event whose signature was not verified may come from anybody.
+      if (!this.#caller.mustSign) await this.#naming.master(this.#call, masterId, true);
+      throw error;
+    }
+  }
+
+  #lane(name: string): LedgerLane {
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      const id = `${this.#call.requestId}|${name}`;
+      lane = {
+        id,
+        waiting: [],
+        sending: false,
+        outcomes: [],
+        answering: false,
+        lastSent: null,
+        open: 0,
+        failed: false,
+        resumeFrom: null,
+      };
+      this.#lanes.set(name, lane);
+    }
+    return lane;
+  }
+
+  /** Sends a lane's events one after the other, each once it is verified, and waits for no outcome. */
+  async #send(lane: LedgerLane): Promise<void> {
+    lane.sending = true;
+    for (let next = lane.waiting.shift(); next !== undefined; next = lane.waiting.shift()) {
+      const promised = next;
+      let outcome: Promise<Outcome>;
+      try {
+        const prepared = await promised.prepared;
+        outcome = lane.failed ? Promise.reject(behindFailure()) : this.#submit(lane, prepared);
+      } catch (error) {
+        noteFailure(lane, error);
+        outcome = Promise.reject(error);
+      }
+      outcome.catch(() => {});
+      lane.outcomes.push({ promised, outcome });
+      if (!lane.answering) void this.#answer(lane);
+    }
+    lane.sending = false;
+  }
+
+  async #answer(lane: LedgerLane): Promise<void> {
+    lane.answering = true;
+    for (let next = lane.outcomes.shift(); next !== undefined; next = lane.outcomes.shift()) {
+      await this.#settle(lane, next.promised, next.outcome);
+    }
+    lane.answering = false;
+  }
+
+  #submit(lane: LedgerLane, prepared: PreparedAppend): Promise<Outcome> {
+    const index = this.#sent++;
+    const previous = lane.open > 0 ? lane.lastSent : null;
+    lane.lastSent = index;
+    lane.open += 1;
+    const outcome = prepared.submit({ id: lane.id, index, previous });
+    outcome.then(
+      () => {
+        lane.open -= 1;
+      },
+      (error) => {
+        // Noted before anything else can be sent on this lane.
+        noteFailure(lane, error);
+        lane.open -= 1;
+      },
+    );
+    return outcome;
+  }
+
+  async #settle(lane: LedgerLane, promised: Promised, outcome: Promise<Outcome>): Promise<void> {
+    let answer: Answer;
+    try {
+      const settled = await outcome;
+      const value = { event: appendedMessage(settled), replayed: settled.replayed };
+      answer = { clientIndex: promised.clientIndex, outcome: { case: 'appended', value } };
+    } catch (error) {
+      answer = this.#refusal(lane, promised.clientIndex, error);
+    }
+    this.#ready.push({ answer, bytes: promised.bytes });
+    this.#wake();
+  }
+
+  #refusal(lane: LedgerLane, clientIndex: bigint, thrown: unknown): Answer {
+    const error =
+      thrown instanceof LedgerError
+        ? thrown
+        : new LedgerError('internal', 'Something went wrong inside the service.', {}, thrown);
+    const value = { code: error.code, message: error.message, details: JSON.stringify(error.details) };
+    if (!mayBeRetried(thrown)) return { clientIndex, outcome: { case: 'error', value } };
+    lane.resumeFrom ??= clientIndex;
+    const resumable = { ...value, resumeFrom: lane.resumeFrom };
+    return { clientIndex, outcome: { case: 'error', value: resumable } };
+  }
+
+  #wake(): void {
+    this.#wakeWriter?.();
+  }
+}
+
+/** What nobody foresaw may be gone the next time. */
+function mayBeRetried(error: unknown): boolean {
+  return !(error instanceof LedgerError) || retryable.has(error.code);
+}
+
+function noteFailure(lane: LedgerLane, error: unknown): void {
+  if (mayBeRetried(error)) lane.failed = true;
+}
+
+function behindFailure(): LedgerError {
+  return new LedgerError(
+    'unavailable',
+    'An event of this ledger before this one failed: resume from the index given, on a new stream.',
+  );
+}

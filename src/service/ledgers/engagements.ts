@@ -1,0 +1,82 @@
+import type { Directory } from '../../actors/directory.ts';
+import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import { checkLabel, checkUuid } from '../../domain/fields.ts';
+import type { LedgerFacts } from '../../domain/ledger-facts.ts';
+import type {
+  CloseEngagementRequest,
+  CreateEngagementRequest,
+  GetEngagementRequest,
+} from '../../gen/svc/v1/engagements_pb.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import type { Identities } from '../identity/identities.ts';
+import { rootLedgerId } from '../parties/entities.ts';
+import { entityCollection } from '../parties/entity-record.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { refuseOtherWorld } from '../worlds.ts';
+import { closeLedger } from '../writing/ledger-closing.ts';
+import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
+
+/** Engagements: ledgers between a primary actor and a counterparty (spec, Endpoints). */
+export function engagementService(
+  records: RecordStore,
+  identities: Identities,
+  opening: LedgerOpening,
+  reading: LedgerReading,
+  directory: Directory,
+) {
+  const entities = entityCollection(records);
+
+  const message = async (ledger: LedgerFacts) => ({
+    ledgerId: ledger.ledgerId,
+    primaryActorId: ledger.primaryActorId ?? '',
+    counterpartyActorId: ledger.counterpartyActorId ?? '',
+    ledgerType: ledger.type,
+    purpose: ledger.purpose ?? '',
+    status: await reading.ledgerStatus(ledger.ledgerId),
+  });
+
+  return {
+    createEngagement: async (request: CreateEngagementRequest, call: Call) => {
+      const caller = callerOf(call);
+      const counterpartyActorId = checkUuid('counterparty_actor_id', request.counterpartyActorId);
+      const purpose = checkLabel('purpose', request.purpose);
+      if (counterpartyActorId === caller.actorId)
+        throw invalidField('counterparty_actor_id', 'another actor than the caller');
+      const counterparty = await identities.recent(counterpartyActorId);
+      if (counterparty === null) throw notFound('actor', 'counterparty_actor_id');
+      refuseOtherWorld(caller.world, counterparty.world, 'counterparty_actor_id');
+      const entity = (await entities.get(caller.actorId))?.value ?? null;
+      if (entity?.requireArl === true && (await reading.ledgerFacts(rootLedgerId(entity.actorId))) === null) {
+        throw new LedgerError(
+          'arl_required',
+          'This entity asks for a root ledger first: POST /entities/root-ledger, then retry.',
+        );
+      }
+      const opened = await opening.open(
+        call,
+        call.newId(),
+        facts('ENGAGEMENT', {
+          primaryActorId: caller.actorId,
+          counterpartyActorId,
+          purpose,
+          entityId: entity?.entityId ?? null,
+        }),
+        null,
+      );
+      return message(opened);
+    },
+
+    getEngagement: async (request: GetEngagementRequest, call: Call) => {
+      const ledgerId = checkUuid('ledger_id', request.ledgerId);
+      return message((await reading.readable(ledgerId, callerOf(call).actorId, 'ENGAGEMENT')).facts);
+    },
+
+    closeEngagement: async (request: CloseEngagementRequest, call: Call) => {
+      const ledgerId = checkUuid('ledger_id', request.ledgerId);
+      const { facts: ledger } = await reading.readable(ledgerId, callerOf(call).actorId, 'ENGAGEMENT');
+      return closeLedger(identities, directory, call, ledger, 'optional');
+    },
+  };
+}

@@ -1,0 +1,220 @@
+import type { Directory } from '../../actors/directory.ts';
+import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import { checkActorUri, checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
+import { type LedgerLine, names } from '../../domain/projection.ts';
+import type {
+  CloseLedgerRequest,
+  CreateLedgerRequest,
+  GetLedgerRequest,
+  ListLedgerEventsRequest,
+  ListLedgersRequest,
+} from '../../gen/svc/v1/ledgers_pb.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { Call, Caller } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import type { Identities } from '../identity/identities.ts';
+import { checkOrder } from '../list-page.ts';
+import { firstOrganizationOf, organizationCollection } from '../parties/organization-record.ts';
+import { eventMessage } from '../reading/event-message.ts';
+import { type EventSource, readEventPage } from '../reading/event-page.ts';
+import { checkEventQuery } from '../reading/event-query.ts';
+import { integrityMessage } from '../reading/integrity-message.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+import type { SealCheck } from '../reading/seal-check.ts';
+import { refuseOtherWorld } from '../worlds.ts';
+import { closeLedger } from '../writing/ledger-closing.ts';
+import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
+
+/** Lines read at once while a filtered list of ledgers is made. */
+const listChunk = 200;
+/** Lines looked through for one page at most. */
+const examinedMax = 20_000;
+
+const ledgerTypes = ['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT'];
+const statuses = ['OPEN', 'CLOSED'];
+const roles = ['buyer', 'supplier', 'primary', 'counterparty', 'delegate'];
+
+/** Ledgers and their events (spec, Endpoints). */
+export function ledgerService(
+  store: LedgerStore,
+  records: RecordStore,
+  identities: Identities,
+  reading: LedgerReading,
+  opening: LedgerOpening,
+  directory: Directory,
+  seals: SealCheck,
+) {
+  const organizations = organizationCollection(records);
+
+  /** The organization of one side: the one named, which must be that actor's own, or its first one. */
+  const organizationOf = async (field: string, named: string | undefined, actorId: string): Promise<string | null> => {
+    if (named === undefined) return (await firstOrganizationOf(organizations, actorId))?.organizationId ?? null;
+    const held = await organizations.get(checkUuid(field, named));
+    if (held?.value.actorId !== actorId) throw invalidField(field, 'an organization of that actor');
+    return named;
+  };
+
+  return {
+    createLedger: async (request: CreateLedgerRequest, call: Call) => {
+      const caller = callerOf(call);
+      const { buyer, supplier, counterpartyField } = checkSides(request, caller);
+      const counterparty = await identities.recent(buyer === caller.actorId ? supplier : buyer);
+      if (counterparty === null) throw notFound('actor', counterpartyField);
+      refuseOtherWorld(caller.world, counterparty.world, counterpartyField);
+      const ledgerId = call.newId();
+      const opened = await opening.open(
+        call,
+        ledgerId,
+        facts('ORDER', {
+          buyerActorId: buyer,
+          supplierActorId: supplier,
+          buyerOrganizationId: await organizationOf('buyer_organization_id', request.buyerOrganizationId, buyer),
+          supplierOrganizationId: await organizationOf(
+            'supplier_organization_id',
+            request.supplierOrganizationId,
+            supplier,
+          ),
+        }),
+        null,
+      );
+      return {
+        id: ledgerId,
+        buyerActorId: buyer,
+        supplierActorId: supplier,
+        status: 'OPEN',
+        ledgerType: opened.type,
+        buyerOrganizationId: opened.buyerOrganizationId ?? undefined,
+        supplierOrganizationId: opened.supplierOrganizationId ?? undefined,
+        createdAt: opened.createdAt,
+      };
+    },
+
+    listLedgers: async (request: ListLedgersRequest, call: Call) => {
+      const { actorId } = callerOf(call);
+      const filter = {
+        type: checkOneOf('ledger_type', request.ledgerType, ledgerTypes),
+        status: checkOneOf('status', request.status, statuses),
+        role: checkOneOf('role', request.role, roles),
+      };
+      const limit = checkLimit('limit', request.limit);
+      const offset = checkOffset('offset', request.offset);
+      const descending = checkOrder(request.order);
+      const ledgers: { id: string; ledgerType: string; status: string }[] = [];
+      const seen = new Set<string>();
+      for (let at = 0; at < examinedMax && ledgers.length < offset + limit; at += listChunk) {
+        const lines = await store.lines(names.ledgersOf(actorId), { limit: listChunk, offset: at, descending });
+        for (const line of lines) {
+          const entry = JSON.parse(line.value) as LedgerLine;
+          if (seen.has(entry.ledgerId) || (filter.role !== undefined && entry.role !== filter.role)) continue;
+          const ledger = await reading.ledgerFacts(entry.ledgerId);
+          if (ledger === null || (filter.type !== undefined && ledger.type !== filter.type)) continue;
+          if (entry.role === 'delegate' && !(await reading.holdsGrant(entry, actorId))) continue;
+          const status = await reading.ledgerStatus(entry.ledgerId);
+          if (filter.status !== undefined && status !== filter.status) continue;
+          seen.add(entry.ledgerId);
+          ledgers.push({ id: entry.ledgerId, ledgerType: ledger.type, status });
+        }
+        if (lines.length < listChunk) break;
+      }
+      const page = ledgers.slice(offset, offset + limit);
+      return { actorId, count: page.length, ledgers: page };
+    },
+
+    getLedger: async (request: GetLedgerRequest, call: Call) => {
+      const { facts: ledger } = await reading.seen(checkUuid('ledger_id', request.ledgerId), callerOf(call).actorId);
+      const isRoot = ledger.type === 'FACILITY_ROOT';
+      return {
+        id: ledger.ledgerId,
+        buyerActorId: ledger.buyerActorId ?? undefined,
+        // On an FRL the founder stands as supplier: who signs a closing needs these.
+        supplierActorId: (isRoot ? ledger.primaryActorId : ledger.supplierActorId) ?? undefined,
+        status: await reading.ledgerStatus(ledger.ledgerId),
+        ledgerType: ledger.type,
+        buyerOrganizationId: ledger.buyerOrganizationId ?? undefined,
+        supplierOrganizationId: (isRoot ? ledger.organizationId : ledger.supplierOrganizationId) ?? undefined,
+        createdAt: ledger.createdAt,
+        primaryActorId: ledger.primaryActorId ?? undefined,
+        counterpartyActorId: ledger.counterpartyActorId ?? undefined,
+        entityId: ledger.entityId ?? undefined,
+        purpose: ledger.purpose ?? undefined,
+      };
+    },
+
+    listLedgerEvents: async (request: ListLedgerEventsRequest, call: Call) => {
+      const ledgerId = checkUuid('ledger_id', request.ledgerId);
+      const query = checkEventQuery(request);
+      const { masters } = await reading.seen(ledgerId, callerOf(call).actorId);
+      const source: EventSource =
+        masters === null
+          ? { ledgerId, scopes: null, kind: 'ledger' }
+          : { ledgerId, scopes: [names.ownEvents(ledgerId), ...masters.map(names.masterEvents)], kind: 'segment' };
+      const page = await readEventPage(store, seals, source, query);
+      return {
+        ledgerId,
+        count: page.events.length,
+        integrity: integrityMessage(page.issues),
+        events: page.events.map(eventMessage),
+        ...(page.nextCursor === null ? {} : { nextCursor: page.nextCursor }),
+      };
+    },
+
+    closeLedger: async (request: CloseLedgerRequest, call: Call) => {
+      const { facts: ledger } = await reading.readable(
+        checkUuid('ledger_id', request.ledgerId),
+        callerOf(call).actorId,
+      );
+      return closeLedger(identities, directory, call, ledger, 'if_keyed');
+    },
+  };
+}
+
+/** Buyer and supplier of a new ledger: the caller is one of them, and the other one is named (decisions.md, section 3). */
+function checkSides(
+  request: CreateLedgerRequest,
+  caller: Caller,
+): { readonly buyer: string; readonly supplier: string; readonly counterpartyField: string } {
+  const named = {
+    buyer_svc_id: request.buyerSvcId === undefined ? undefined : checkActorUri('buyer_svc_id', request.buyerSvcId),
+    supplier_svc_id:
+      request.supplierSvcId === undefined ? undefined : checkActorUri('supplier_svc_id', request.supplierSvcId),
+    buyer_actor_id: request.buyerActorId === undefined ? undefined : checkUuid('buyer_actor_id', request.buyerActorId),
+    supplier_actor_id:
+      request.supplierActorId === undefined ? undefined : checkUuid('supplier_actor_id', request.supplierActorId),
+  };
+  if (named.buyer_svc_id !== undefined && named.supplier_svc_id !== undefined) {
+    throw invalidField('buyer_svc_id', 'left out beside supplier_svc_id: exactly one counterparty');
+  }
+  const buyer = oneSide('buyer', named.buyer_svc_id, named.buyer_actor_id);
+  const supplier = oneSide('supplier', named.supplier_svc_id, named.supplier_actor_id);
+  if (buyer === undefined && supplier === undefined) {
+    throw invalidField('supplier_svc_id', 'given, or buyer_svc_id: exactly one counterparty');
+  }
+  const sides = { buyer: buyer ?? caller.actorId, supplier: supplier ?? caller.actorId };
+  if (sides.buyer === sides.supplier) {
+    const [twice, other] = supplier === undefined ? (['buyer', 'supplier'] as const) : (['supplier', 'buyer'] as const);
+    throw invalidField(fieldOf(named, twice), `another actor than the ${other}`);
+  }
+  if (sides.buyer !== caller.actorId && sides.supplier !== caller.actorId) {
+    throw new LedgerError('permission_denied', 'A ledger is opened by its buyer or by its supplier.');
+  }
+  const side = sides.buyer === caller.actorId ? 'supplier' : 'buyer';
+  return { ...sides, counterpartyField: fieldOf(named, side) };
+}
+
+/** The field in which a side was named. */
+function fieldOf(named: { readonly [field: string]: string | undefined }, side: 'buyer' | 'supplier'): string {
+  return named[`${side}_svc_id`] === undefined ? `${side}_actor_id` : `${side}_svc_id`;
+}
+
+function oneSide(side: string, byUri: string | undefined, byId: string | undefined): string | undefined {
+  if (byUri !== undefined && byId !== undefined && byUri !== byId) {
+    throw invalidField(`${side}_actor_id`, `the same actor as ${side}_svc_id`);
+  }
+  return byUri ?? byId;
+}
+
+function checkOneOf(field: string, value: string | undefined, allowed: readonly string[]): string | undefined {
+  if (value === undefined || allowed.includes(value)) return value;
+  throw invalidField(field, `one of ${allowed.join(', ')}`);
+}

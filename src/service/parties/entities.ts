@@ -1,0 +1,241 @@
+import type { Directory } from '../../actors/directory.ts';
+import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/fields.ts';
+import { parseJson } from '../../domain/json.ts';
+import { isoTime } from '../../domain/time.ts';
+import { uuidV5 } from '../../domain/uuid.ts';
+import type {
+  CloseRootLedgerRequest,
+  CreateRootLedgerRequest,
+  GetEntityRequest,
+  GetRootLedgerRequest,
+  ListEntitiesRequest,
+  OnboardEntityRequest,
+  SetArlGateRequest,
+} from '../../gen/svc/v1/entities_pb.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import type { ActorRecord } from '../identity/actor-record.ts';
+import type { Identities } from '../identity/identities.ts';
+import { enrolKey } from '../identity/signing-keys.ts';
+import { checkOrder } from '../list-page.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { closeLedger } from '../writing/ledger-closing.ts';
+import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
+import {
+  type EntityRecord,
+  entityCollection,
+  entityFilters,
+  entityFingerprint,
+  type FingerprintRecord,
+  fingerprintCollection,
+} from './entity-record.ts';
+
+/** Entities read at once while a filtered list is made. */
+const listChunk = 500;
+/** Entities looked through for one filtered page at most. */
+const examinedMax = 20_000;
+
+/** The ARL of an entity's actor: derived, so that a second one cannot come to exist. */
+export function rootLedgerId(actorId: string): string {
+  return uuidV5(actorId, 'entity-root');
+}
+
+/** Entities, their root ledgers and the ARL gate (spec, Endpoints). */
+export function entityService(
+  records: RecordStore,
+  identities: Identities,
+  opening: LedgerOpening,
+  reading: LedgerReading,
+  directory: Directory,
+) {
+  const entities = entityCollection(records);
+  const fingerprints = fingerprintCollection(records);
+
+  const ownEntity = async (call: Call): Promise<EntityRecord> => {
+    const held = await entities.get(callerOf(call).actorId);
+    if (held === null)
+      throw new LedgerError('permission_denied', 'Only the actor of an entity itself may make this call.');
+    return held.value;
+  };
+
+  /** Makes what a fingerprint's claim describes; whoever finds it unfinished finishes it. The entity record comes last. */
+  const finish = async (claim: FingerprintRecord): Promise<EntityRecord> => {
+    const made = await entities.get(claim.entity.actorId);
+    if (made !== null) return made.value;
+    const { entity } = claim;
+    const owner = entity.ownerActorId === null ? null : await identities.recent(entity.ownerActorId);
+    const bare: ActorRecord = {
+      actorId: entity.actorId,
+      role: 'PARTICIPANT',
+      world: owner?.world ?? null,
+      entity: { entityId: entity.entityId, actorType: entity.actorType, ownerActorId: entity.ownerActorId },
+      developer: null,
+      createdAt: entity.createdAt,
+      keys: [],
+    };
+    await identities.create(
+      claim.publicKey === null ? bare : enrolKey(bare, claim.publicKey, Date.parse(entity.createdAt)),
+    );
+    await entities.create(entity);
+    return entity;
+  };
+
+  const rootOf = async (call: Call, actorIdField: string) => {
+    const actorId = checkUuid('actor_id', actorIdField);
+    const ledgerId = rootLedgerId(actorId);
+    const { facts: root } = await reading.readable(ledgerId, callerOf(call).actorId, 'ENTITY_ROOT');
+    return root;
+  };
+
+  return {
+    onboardEntity: async (request: OnboardEntityRequest, call: Call) => {
+      const entityType = checkLabel('entity_type', request.entityType);
+      const uniqueId = checkName('unique_id', request.uniqueId);
+      const displayName = checkName('display_name', request.displayName);
+      const metadata = request.metadata === undefined ? '{}' : checkMetadata(request.metadata);
+      const ownerActorId =
+        request.ownerActorId === undefined ? null : checkUuid('owner_actor_id', request.ownerActorId);
+      if (ownerActorId !== null && (await identities.recent(ownerActorId)) === null)
+        throw notFound('actor', 'owner_actor_id');
+      const entity: EntityRecord = {
+        entityId: call.newId(),
+        actorId: call.newId(),
+        actorType: 'device',
+        entityType,
+        displayName,
+        uniqueId,
+        ownerActorId,
+        metadata,
+        trustLevel: 'BASIC',
+        createdAt: isoTime(call.now),
+        requireArl: false,
+        arlGateUpdatedAt: null,
+      };
+      const fingerprint = entityFingerprint(entityType, uniqueId);
+      const publicKey = request.publicKey ?? null;
+      if (publicKey !== null) checkEnrolment(entity, publicKey);
+      await fingerprints.create({ fingerprint, entity, publicKey });
+      const claim = await fingerprints.get(fingerprint);
+      if (claim === null) throw new Error('the fingerprint that was claimed is not there');
+      const { entityId, actorId, actorType, trustLevel, ...made } = await finish(claim.value);
+      return {
+        entityId,
+        actorId,
+        actorType,
+        entityType,
+        displayName: made.displayName,
+        trustLevel,
+        uniqueId,
+        fingerprint,
+      };
+    },
+
+    listEntities: async (request: ListEntitiesRequest, _call: Call) => {
+      const limit = checkLimit('limit', request.limit);
+      const offset = checkOffset('offset', request.offset);
+      const descending = checkOrder(request.order);
+      const filters = {
+        unique_id: request.uniqueId,
+        display_name: request.displayName,
+        entity_type: request.entityType,
+        trust_level: request.trustLevel,
+      };
+      const given = (Object.keys(entityFilters) as (keyof typeof entityFilters)[]).filter(
+        (name) => filters[name] !== undefined,
+      );
+      const found = await listFiltered(given, filters, { limit, offset, descending });
+      return {
+        count: found.length,
+        entities: found.map(({ entityId, actorId, entityType, displayName }) => ({
+          entityId,
+          actorId,
+          entityType,
+          displayName,
+        })),
+      };
+    },
+
+    getEntity: async (request: GetEntityRequest, _call: Call) => {
+      const held = await entities.get(checkUuid('actor_id', request.actorId));
+      if (held === null) throw notFound('entity', 'actor_id');
+      const { entityId, actorId, actorType, displayName, entityType, trustLevel, uniqueId, metadata, createdAt } =
+        held.value;
+      return { entityId, actorId, actorType, displayName, entityType, trustLevel, uniqueId, metadata, createdAt };
+    },
+
+    createRootLedger: async (_request: CreateRootLedgerRequest, call: Call) => {
+      const { actorId, entityId } = await ownEntity(call);
+      const root = facts('ENTITY_ROOT', { primaryActorId: actorId, counterpartyActorId: actorId, entityId });
+      const opened = await opening.open(call, rootLedgerId(actorId), root, null);
+      return {
+        ledgerId: opened.ledgerId,
+        entityActorId: actorId,
+        ledgerType: opened.type,
+        status: await reading.ledgerStatus(opened.ledgerId),
+        genesisHash: opened.genesisHash,
+      };
+    },
+
+    getRootLedger: async (request: GetRootLedgerRequest, call: Call) => {
+      const root = await rootOf(call, request.actorId);
+      return {
+        ledgerId: root.ledgerId,
+        primaryActorId: root.primaryActorId ?? '',
+        ledgerType: root.type,
+        status: await reading.ledgerStatus(root.ledgerId),
+      };
+    },
+
+    closeRootLedger: async (request: CloseRootLedgerRequest, call: Call) => {
+      const root = await rootOf(call, request.actorId);
+      return closeLedger(identities, directory, call, root, 'optional');
+    },
+
+    setArlGate: async (request: SetArlGateRequest, call: Call) => {
+      const { requireArl } = request;
+      if (requireArl === undefined) throw invalidField('require_arl', 'true or false');
+      const { actorId } = await ownEntity(call);
+      const changed = await entities.update(actorId, (held) => ({
+        ...held,
+        requireArl,
+        arlGateUpdatedAt: isoTime(call.now),
+      }));
+      return { requireArl, updatedAt: changed?.arlGateUpdatedAt ?? isoTime(call.now) };
+    },
+  };
+
+  /** Walks the list of the first filter that was given (they stand in the order of how few they leave) and checks the others. */
+  async function listFiltered(
+    given: readonly (keyof typeof entityFilters)[],
+    filters: Readonly<Record<keyof typeof entityFilters, string | undefined>>,
+    page: { readonly limit: number; readonly offset: number; readonly descending: boolean },
+  ): Promise<EntityRecord[]> {
+    const [first, ...others] = given;
+    const name = first ?? 'all';
+    const value = first === undefined ? '' : (filters[first] ?? '');
+    if (others.length === 0) return entities.find(name, value, page);
+    const found: EntityRecord[] = [];
+    for (let offset = 0; offset < examinedMax && found.length < page.offset + page.limit; offset += listChunk) {
+      const chunk = await entities.find(name, value, { limit: listChunk, offset, descending: page.descending });
+      found.push(
+        ...chunk.filter((entity) => others.every((filter) => entityFilters[filter](entity) === filters[filter])),
+      );
+      if (chunk.length < listChunk) break;
+    }
+    return found.slice(page.offset, page.offset + page.limit);
+  }
+}
+
+/** Throws `invalid_public_key` before anything is written. */
+function checkEnrolment(entity: EntityRecord, publicKey: string): void {
+  const { actorId, createdAt } = entity;
+  enrolKey({ actorId, role: '', world: null, entity: null, developer: null, createdAt, keys: [] }, publicKey, 0);
+}
+
+function checkMetadata(metadata: string): string {
+  const node = parseJson(metadata);
+  if (node.kind !== 'object') throw invalidField('metadata', 'a JSON object');
+  return node.canonical;
+}

@@ -1,0 +1,60 @@
+import type { ActorType } from '../../domain/event.ts';
+import { sha256Hex } from '../../domain/hash.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import { type Collection, collection } from '../collection.ts';
+
+export interface EntityRecord {
+  readonly entityId: string;
+  readonly actorId: string;
+  readonly actorType: ActorType;
+  readonly entityType: string;
+  readonly displayName: string;
+  readonly uniqueId: string;
+  readonly ownerActorId: string | null;
+  /** Canonical JSON object. */
+  readonly metadata: string;
+  readonly trustLevel: 'BASIC';
+  readonly createdAt: string;
+  readonly requireArl: boolean;
+  readonly arlGateUpdatedAt: string | null;
+}
+
+/** Filters of the entity list, by their names in the API. */
+export const entityFilters = {
+  unique_id: (entity: EntityRecord) => entity.uniqueId,
+  display_name: (entity: EntityRecord) => entity.displayName,
+  entity_type: (entity: EntityRecord) => entity.entityType,
+  trust_level: (entity: EntityRecord) => entity.trustLevel,
+} as const;
+
+export function entityCollection(store: RecordStore): Collection<EntityRecord> {
+  return collection<EntityRecord>(store, {
+    kind: 'entity',
+    id: (entity) => entity.actorId,
+    lookups: (entity) => [
+      { name: 'all', value: '', order: entity.createdAt },
+      ...Object.entries(entityFilters).map(([name, of]) => ({ name, value: of(entity), order: entity.createdAt })),
+    ],
+  });
+}
+
+/** Claims a fingerprint for one entity, so that a second one cannot come to exist. It holds all that the entity is made of. */
+export interface FingerprintRecord {
+  readonly fingerprint: string;
+  readonly entity: EntityRecord;
+  /** base64 key to enrol as key-1, or null. */
+  readonly publicKey: string | null;
+}
+
+export function fingerprintCollection(store: RecordStore): Collection<FingerprintRecord> {
+  return collection<FingerprintRecord>(store, {
+    kind: 'entity_fingerprint',
+    id: (claim) => claim.fingerprint,
+    lookups: () => [],
+  });
+}
+
+/** SHA-256 hex of the entity type, 0x00 and the unique id (decisions.md, section 7). */
+export function entityFingerprint(entityType: string, uniqueId: string): string {
+  return sha256Hex(`${entityType}\0${uniqueId}`);
+}

@@ -1,0 +1,46 @@
+import type { RecordStore } from '../../store/record-store.ts';
+import type { World } from '../call.ts';
+import { type Collection, collection } from '../collection.ts';
+
+/** The onboarding fields as given, by their names in the API (decisions.md, section 7). */
+export interface OnboardingFields {
+  readonly legal_name: string;
+  readonly country: string;
+  readonly vat_tax_number: string;
+  readonly primary_email: string;
+  readonly terms_version: string;
+  readonly declaration_hash: string;
+  readonly region?: string | undefined;
+  readonly city?: string | undefined;
+  readonly supplier_name?: string | undefined;
+  readonly registered_address?: string | undefined;
+}
+
+export interface OrganizationRecord {
+  readonly organizationId: string;
+  readonly actorId: string;
+  readonly world: World | null;
+  readonly requestId: string;
+  readonly frlLedgerId: string;
+  readonly createdAt: string;
+  readonly onboarding: OnboardingFields;
+  /** What enrich has set since, by API names. */
+  readonly enriched: Readonly<Record<string, string>>;
+}
+
+export function organizationCollection(store: RecordStore): Collection<OrganizationRecord> {
+  return collection<OrganizationRecord>(store, {
+    kind: 'organization',
+    id: (organization) => organization.organizationId,
+    lookups: (organization) => [{ name: 'actor', value: organization.actorId, order: organization.createdAt }],
+  });
+}
+
+/** Organizations of one actor that are looked through for its first one. */
+export async function firstOrganizationOf(
+  organizations: Collection<OrganizationRecord>,
+  actorId: string,
+): Promise<OrganizationRecord | null> {
+  const [first] = await organizations.find('actor', actorId, { limit: 1 });
+  return first ?? null;
+}

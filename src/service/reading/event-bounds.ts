@@ -1,0 +1,72 @@
+import { CorruptRow, parseRow } from '../../domain/row.ts';
+import { isoTime } from '../../domain/time.ts';
+import { uuidV7Time } from '../../domain/uuid.ts';
+import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
+import type { EventQuery } from './event-query.ts';
+
+/** Seqs of a ledger, both ends inclusive; none where `low` is greater. */
+export interface SeqBounds {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The seqs that can answer the query. Times are found by bisection: created_at never goes back within a ledger. */
+export async function seqBounds(
+  store: LedgerStore,
+  ledgerId: string,
+  headSeq: number,
+  query: EventQuery,
+): Promise<SeqBounds> {
+  let low = query.fromSeq ?? 0;
+  let high = headSeq;
+  let from = query.from;
+  let to = query.to;
+  const idTime = query.eventId === null ? null : uuidV7Time(query.eventId);
+  if (query.eventId !== null) {
+    // An event's id carries its created_at, so that an event is found by its id without an index.
+    if (idTime === null) return { low: 0, high: -1 };
+    const at = isoTime(idTime);
+    from = from === null || at > from ? at : from;
+    to = to === null || at < to ? at : to;
+  }
+  if (from !== null)
+    low = Math.max(low, await firstSeqAt(store, ledgerId, headSeq, (createdAt) => createdAt >= (from as string)));
+  if (to !== null)
+    high = Math.min(high, (await firstSeqAt(store, ledgerId, headSeq, (createdAt) => createdAt > (to as string))) - 1);
+  if (query.startSeq !== null) {
+    if (query.descending) high = Math.min(high, query.startSeq);
+    else low = Math.max(low, query.startSeq);
+  }
+  return { low, high };
+}
+
+/** The first seq whose created_at satisfies a condition that holds from some seq on; headSeq + 1 if none does. */
+export async function firstSeqAt(
+  store: LedgerStore,
+  ledgerId: string,
+  headSeq: number,
+  condition: (createdAt: string) => boolean,
+): Promise<number> {
+  let low = 0;
+  let high = headSeq + 1;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    // A missing or damaged event reads as the next one that tells its time; both sides stay right.
+    const told = (await store.read(ledgerId, middle, readableWithinEvents)).map(timeOf).find((time) => time !== null);
+    if (told === undefined || condition(told.createdAt)) high = middle;
+    else low = told.seq + 1;
+  }
+  return low;
+}
+
+/** How far behind a damaged event one is looked for that tells its time. */
+const readableWithinEvents = 8;
+
+export function timeOf(entry: StoredEntry): { readonly seq: number; readonly createdAt: string } | null {
+  try {
+    return { seq: entry.seq, createdAt: parseRow(entry.row).createdAt };
+  } catch (error) {
+    if (error instanceof CorruptRow) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,117 @@
+import type { LedgerEvent } from '../../domain/event.ts';
+import { checkChain, type IntegrityIssue, type Range } from '../../domain/integrity.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
+import { type SeqBounds, seqBounds } from './event-bounds.ts';
+import { type EventQuery, makeCursor } from './event-query.ts';
+import { type WalkedEvents, walkEvents } from './event-walk.ts';
+import type { SealCheck } from './seal-check.ts';
+import { missing, noEvent, readEvent } from './stored-event.ts';
+
+/** Which events to read: the whole ledger, or those that stand under scopes (a master, a delegation, a segment). */
+export interface EventSource extends WalkedEvents {
+  /** How the events hang together where nothing is filtered out. */
+  readonly kind: 'ledger' | 'master' | 'segment';
+}
+
+export interface EventPage {
+  /** In the order asked for. */
+  readonly events: readonly LedgerEvent[];
+  readonly issues: readonly IntegrityIssue[];
+  readonly nextCursor: string | null;
+}
+
+/** Reads a page of events and checks it, from what is stored and on this read alone (decisions.md, sections 3 and 6). */
+export async function readEventPage(
+  store: LedgerStore,
+  seals: SealCheck,
+  source: EventSource,
+  query: EventQuery,
+): Promise<EventPage> {
+  const head = await store.head(source.ledgerId);
+  if (head === null) return { events: [], issues: [], nextCursor: null };
+  const bounds = await seqBounds(store, source.ledgerId, head.seq, query);
+  const walk = await walkEvents(store, source, query, bounds);
+  const ascending = query.descending ? walk.events.toReversed() : walk.events;
+  const unfiltered = query.eventType === null && query.eventId === null && query.from === null && query.to === null;
+  const issues = [...walk.unreadable];
+  issues.push(...(await chainIssues(store, source, ascending, unfiltered)));
+  issues.push(...edgeIssues(source, ascending, unfiltered, query, bounds, walk.next, head));
+  issues.push(...(await seals.check(ascending, query.verifySignatures)));
+  const nextCursor = walk.next === null ? null : makeCursor(walk.next, query.descending);
+  return { events: showable(walk.events, issues), issues, nextCursor };
+}
+
+/** Without events whose payload was damaged so that it is no JSON any more: it could not stand in an answer. */
+function showable(events: readonly LedgerEvent[], issues: readonly IntegrityIssue[]): readonly LedgerEvent[] {
+  const damaged = new Set(issues.filter((issue) => issue.type === 'hash_mismatch').map((issue) => issue.eventId));
+  if (damaged.size === 0) return events;
+  return events.filter(
+    (event) => !damaged.has(event.id) || (isJson(event.payload) && isJson(event.actorSigPayload ?? '{}')),
+  );
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function chainIssues(
+  store: LedgerStore,
+  source: EventSource,
+  ascending: readonly LedgerEvent[],
+  unfiltered: boolean,
+): Promise<IntegrityIssue[]> {
+  const first = ascending[0];
+  if (first === undefined) return [];
+  if (!unfiltered || source.kind === 'segment') return checkChain(ascending, { kind: 'segment' });
+  const range: Range = { kind: source.kind, before: await eventBefore(store, source, first) };
+  return checkChain(ascending, range);
+}
+
+/** The event that stands before the first one of a page, so that its link is checked too. */
+async function eventBefore(store: LedgerStore, source: EventSource, first: LedgerEvent): Promise<LedgerEvent | null> {
+  if (first.seq === 0) return null;
+  const [scope] = source.scopes ?? [];
+  const entries =
+    scope === undefined
+      ? await store.read(source.ledgerId, first.seq - 1, 1)
+      : (await store.readScope(source.ledgerId, scope, { from: first.seq - 1, limit: 1, descending: true })).entries;
+  const entry = entries[0];
+  if (entry === undefined || entry.seq >= first.seq) return null;
+  return readEvent(entry, source.ledgerId, []);
+}
+
+/** What is missing at the ends of a page that should reach them, and whether the newest event is the head. */
+function edgeIssues(
+  source: EventSource,
+  ascending: readonly LedgerEvent[],
+  unfiltered: boolean,
+  query: EventQuery,
+  bounds: SeqBounds,
+  next: number | null,
+  head: { readonly seq: number; readonly hash: string },
+): IntegrityIssue[] {
+  const issues: IntegrityIssue[] = [];
+  const newest = ascending.at(-1);
+  if (newest?.seq === head.seq && newest.hash !== head.hash) {
+    issues.push({
+      eventId: newest.id,
+      type: 'broken_link',
+      detail: 'the newest event is not the one that the ledger ends in',
+    });
+  }
+  if (source.kind !== 'ledger' || !unfiltered || query.offset > 0) return issues;
+  const oldest = ascending[0];
+  const expectedLow = query.descending && next !== null ? next + 1 : bounds.low;
+  const expectedHigh = !query.descending && next !== null ? next - 1 : bounds.high;
+  if (expectedLow > expectedHigh) return issues;
+  if (oldest === undefined || oldest.seq > expectedLow)
+    issues.push({ ...missing(expectedLow), eventId: oldest?.id ?? noEvent });
+  if (newest !== undefined && newest.seq < expectedHigh)
+    issues.push({ ...missing(newest.seq + 1), eventId: newest.id });
+  return issues;
+}

@@ -1,0 +1,85 @@
+import { invalidField } from '../../domain/errors.ts';
+import { checkEventType, checkOffset, checkTime, checkUuid } from '../../domain/fields.ts';
+import { isoTime } from '../../domain/time.ts';
+import { checkOrder } from '../list-page.ts';
+
+/** Events of a page where no limit is asked for, and at most. */
+const eventsPageMax = 1_000;
+
+/** What an event list is asked for (decisions.md, section 3). */
+export interface EventQuery {
+  readonly limit: number;
+  readonly offset: number;
+  readonly descending: boolean;
+  readonly eventType: string | null;
+  readonly eventId: string | null;
+  /** Ledger seq, inclusive; null where it was left out. */
+  readonly fromSeq: number | null;
+  /** ISO times, inclusive. */
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly verifySignatures: boolean;
+  /** The seq to start at, in the direction of reading, from a cursor. */
+  readonly startSeq: number | null;
+}
+
+export interface EventQueryFields {
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+  readonly order?: string | undefined;
+  readonly offset?: number | undefined;
+  readonly eventType?: string | undefined;
+  readonly eventId?: string | undefined;
+  readonly fromSeq?: bigint | undefined;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly verify?: string | undefined;
+}
+
+/** Throws `invalid_argument` naming the field. */
+export function checkEventQuery(fields: EventQueryFields): EventQuery {
+  const descending = checkOrder(fields.order);
+  return {
+    limit: fields.limit === undefined ? eventsPageMax : checkEventLimit(fields.limit),
+    offset: fields.cursor === undefined ? checkOffset('offset', fields.offset) : 0,
+    descending,
+    eventType: fields.eventType === undefined ? null : checkEventType('event_type', fields.eventType),
+    eventId: fields.eventId === undefined ? null : checkUuid('event_id', fields.eventId),
+    fromSeq: fields.fromSeq === undefined ? null : checkSeq(fields.fromSeq),
+    from: fields.from === undefined ? null : isoTime(checkTime('from', fields.from)),
+    to: fields.to === undefined ? null : isoTime(checkTime('to', fields.to)),
+    verifySignatures: checkVerify(fields.verify),
+    startSeq: fields.cursor === undefined ? null : cursorSeq(fields.cursor, descending),
+  };
+}
+
+function checkEventLimit(limit: number): number {
+  if (limit >= 1 && limit <= eventsPageMax) return limit;
+  throw invalidField('limit', `an integer from 1 to ${eventsPageMax}`);
+}
+
+function checkSeq(seq: bigint): number {
+  if (seq >= 0n && seq <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(seq);
+  throw invalidField('from_seq', 'an integer from 0');
+}
+
+function checkVerify(verify: string | undefined): boolean {
+  if (verify === undefined || verify === 'signatures') return verify === 'signatures';
+  throw invalidField('verify', '"signatures"');
+}
+
+/** Where the next page begins: the direction and the seq, opaque to clients. */
+export function makeCursor(seq: number, descending: boolean): string {
+  return Buffer.from(`${descending ? 'd' : 'a'}${seq}`).toString('base64url');
+}
+
+function cursorSeq(cursor: string, descending: boolean): number {
+  const [, direction, digits] =
+    /^([ad])(0|[1-9]\d{0,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  const seq = Number(digits);
+  if (direction === undefined || makeCursor(seq, direction === 'd') !== cursor) {
+    throw invalidField('cursor', 'the next_cursor of a page of this list');
+  }
+  if ((direction === 'd') !== descending) throw invalidField('cursor', 'used with the order that it was given for');
+  return seq;
+}

@@ -1,0 +1,153 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { canonicalJson } from '../../domain/canonical.ts';
+import { authorityDigest } from '../../domain/content.ts';
+import type { LedgerEvent } from '../../domain/event.ts';
+import { sha256 } from '../../domain/hash.ts';
+import { fingerprint, keyObject } from '../../domain/public-key.ts';
+import type { AuthoritySigner } from '../../domain/seal.ts';
+import { authorityKid, checkSignatureForm, signDigest } from '../../domain/signature.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import { verifySignature } from './signature-verifier.ts';
+
+/** One key of the service's authority. Times are ISO. */
+export interface AuthorityKeyRecord {
+  readonly kid: string;
+  /** base64 */
+  readonly publicKey: string;
+  readonly validFrom: string;
+  /** null: in use. */
+  readonly validTo: string | null;
+  /** By the key before it, over SHA-256 of the canonical JSON of kid, public_key and valid_from; null for the first key. */
+  readonly startSig: string | null;
+}
+
+const kind = 'authority';
+const id = 'keys';
+
+/** The authority's private key does not belong to this store. */
+export class AuthorityMismatch extends Error {
+  constructor() {
+    super(
+      'AUTHORITY_KEY_FILE holds another key than the one that this store was sealed with: give the node the right key, or enrol the new one with `ledger-trust authority rotate FILE`.',
+    );
+    this.name = 'AuthorityMismatch';
+  }
+}
+
+/** Reads an Ed25519 private key in PKCS#8 PEM. Throws if it is anything else. */
+export function readAuthorityKey(pem: string | Buffer): KeyObject {
+  const key = createPrivateKey(pem);
+  if (key.asymmetricKeyType !== 'ed25519')
+    throw new Error('the authority key must be an Ed25519 private key (PKCS#8 PEM)');
+  return key;
+}
+
+/** 32 bytes, base64. */
+export function publicKeyOf(privateKey: KeyObject): string {
+  const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
+  if (x === undefined) throw new Error('the authority key has no public part');
+  return Buffer.from(x, 'base64url').toString('base64');
+}
+
+async function readKeys(records: RecordStore): Promise<{ keys: readonly AuthorityKeyRecord[]; version: string }> {
+  const record = await records.get(kind, id);
+  if (record === null) return { keys: [], version: 'absent' };
+  return { keys: (JSON.parse(record.value) as { keys: AuthorityKeyRecord[] }).keys, version: record.version };
+}
+
+/** All keys of the store's authority, oldest first. */
+export async function readAuthorityKeys(records: RecordStore): Promise<readonly AuthorityKeyRecord[]> {
+  return (await readKeys(records)).keys;
+}
+
+async function writeKeys(
+  records: RecordStore,
+  keys: readonly AuthorityKeyRecord[],
+  replaces: string,
+): Promise<boolean> {
+  return (await records.put({ kind, id, replaces, value: JSON.stringify({ keys }), lookups: [] })).ok;
+}
+
+function startDigest(kid: string, publicKey: string, validFrom: string): Buffer {
+  return sha256(canonicalJson({ kid, public_key: publicKey, valid_from: validFrom }));
+}
+
+/**
+ * The authority of this node: signs seals with the key that the store knows as the one in use, and checks seals under all its keys.
+ * A store without keys takes this one as its first. Throws AuthorityMismatch.
+ */
+export async function openAuthority(records: RecordStore, privateKey: KeyObject, nowIso: string): Promise<Authority> {
+  const publicKey = publicKeyOf(privateKey);
+  let { keys, version } = await readKeys(records);
+  if (keys.length === 0) {
+    const first = { kid: authorityKid(1), publicKey, validFrom: nowIso, validTo: null, startSig: null };
+    if (!(await writeKeys(records, [first], version))) return openAuthority(records, privateKey, nowIso);
+    keys = [first];
+  }
+  const current = keys.at(-1);
+  if (current?.publicKey !== publicKey) throw new AuthorityMismatch();
+  return new Authority(keys, privateKey, current.kid);
+}
+
+/** Enrols the next key of the authority, its start signed by the one in use, which ends. Returns the new key's record. */
+export async function rotateAuthority(
+  records: RecordStore,
+  oldKey: KeyObject,
+  newKey: KeyObject,
+  nowIso: string,
+): Promise<AuthorityKeyRecord> {
+  const { keys, version } = await readKeys(records);
+  const current = keys.at(-1);
+  if (current === undefined || current.publicKey !== publicKeyOf(oldKey)) throw new AuthorityMismatch();
+  const publicKey = publicKeyOf(newKey);
+  if (keys.some((key) => key.publicKey === publicKey))
+    throw new Error('this key has been the authority of the store already: make a new one');
+  const kid = authorityKid(keys.length + 1);
+  const next: AuthorityKeyRecord = {
+    kid,
+    publicKey,
+    validFrom: nowIso,
+    validTo: null,
+    startSig: signDigest(startDigest(kid, publicKey, nowIso), oldKey),
+  };
+  const ended = keys.map((key) => (key === current ? { ...key, validTo: nowIso } : key));
+  if (!(await writeKeys(records, [...ended, next], version)))
+    throw new Error('the keys of the authority were changed meanwhile: try again');
+  return next;
+}
+
+export class Authority implements AuthoritySigner {
+  readonly keyId: string;
+  readonly keys: readonly AuthorityKeyRecord[];
+  readonly #privateKey: KeyObject;
+  readonly #publicKeys: ReadonlyMap<string, KeyObject>;
+
+  constructor(keys: readonly AuthorityKeyRecord[], privateKey: KeyObject, keyId: string) {
+    this.keys = keys;
+    this.keyId = keyId;
+    this.#privateKey = privateKey;
+    this.#publicKeys = new Map(keys.map((key) => [key.kid, keyObject(Buffer.from(key.publicKey, 'base64'))]));
+  }
+
+  sign(digest: Buffer): string {
+    return signDigest(digest, this.#privateKey);
+  }
+
+  /** Whether the event's seal is one of this authority's over the event's hash. */
+  async verifySeal(event: LedgerEvent): Promise<boolean> {
+    const key = event.authorityKeyId === null ? undefined : this.#publicKeys.get(event.authorityKeyId);
+    if (key === undefined || event.authoritySig === null) return false;
+    let signature: Uint8Array;
+    try {
+      signature = checkSignatureForm(event.authoritySig);
+    } catch {
+      return false;
+    }
+    return verifySignature(authorityDigest(event.hash), signature, key);
+  }
+}
+
+/** SHA-256 hex of the public key. */
+export function authorityFingerprint(key: AuthorityKeyRecord): string {
+  return fingerprint(Buffer.from(key.publicKey, 'base64'));
+}

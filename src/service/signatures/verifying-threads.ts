@@ -1,0 +1,168 @@
+import type { KeyObject } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { LedgerError } from '../../domain/errors.ts';
+import {
+  digestBytes,
+  itemBytes,
+  signatureBytes,
+  type VerifyingBatch,
+  type VerifyingVerdicts,
+  writeItem,
+} from './verifying-batch.ts';
+
+/** The main thread keeps no more than this many verifying threads busy; each takes some 8 MiB. */
+const threadsMax = 4;
+/** One core is the main thread's. A thread verifies twice as much as the main thread can hand out where both have one core. */
+const threadCount = Math.max(1, Math.min(availableParallelism() - 1, threadsMax));
+/** Signatures in a message: a message costs about 10 µs on the main thread, and one of 16 signatures takes 2 ms to verify. */
+const batchItemsMax = 16;
+/** Messages that a thread has, 8 ms of work: a turn of a busy event loop takes as long, and the thread should not wait for the main thread meanwhile. */
+const batchesOpenMax = 8;
+/** About a second of work for one thread; beyond it callers are refused. */
+const waitingMax = 10_000;
+/** Keys that the threads remember, some 1 KiB each; then all are forgotten and sent anew. */
+const keysMax = 10_000;
+/** Threads hold next to nothing but keys. */
+const heapLimits = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 32 };
+
+const script = new URL(
+  import.meta.url.endsWith('.ts') ? './verifying-thread.ts' : './verifying-thread.js',
+  import.meta.url,
+);
+
+interface Waiting {
+  readonly digest: Uint8Array;
+  readonly signature: Uint8Array;
+  readonly key: KeyObject;
+  readonly resolve: (valid: boolean) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A thread with the batches that it has not answered yet, oldest first. */
+interface Thread {
+  readonly worker: Worker;
+  readonly open: (readonly Waiting[])[];
+  /** The keys that it knows, by their numbers. */
+  readonly keys: WeakMap<KeyObject, number>;
+  keyCount: number;
+}
+
+/**
+ * Threads that verify signatures. Those that come in one turn of the event loop go out in batches: a signature then costs the main
+ * thread about 2 µs, where one in libuv's pool costs it 10 to 50 and keeps LMDB's writer waiting behind all others.
+ *
+ * Invariant: a signature is in `#waiting` or in one batch of one thread, and is settled once; a thread that fails takes its batches
+ * with it and is replaced.
+ */
+export class VerifyingThreads {
+  readonly #script: URL;
+  readonly #threads: Thread[] = [];
+  #waiting: Waiting[] = [];
+  #scheduled = false;
+  #closed = false;
+
+  /** `threadScript` is what a thread runs. */
+  constructor(count: number = threadCount, threadScript: URL = script) {
+    this.#script = threadScript;
+    for (let at = 0; at < count; at++) this.#threads.push(this.#start());
+  }
+
+  /** Signatures that no thread has taken yet. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** See VerifySignature. TypeError for another kind of key, and for a digest or signature of a wrong length. */
+  readonly verify = (digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> =>
+    new Promise((resolve, reject) => {
+      if (digest.length !== digestBytes || signature.length !== signatureBytes) {
+        throw new TypeError(`a digest has ${digestBytes} bytes and a signature ${signatureBytes}`);
+      }
+      if (key.asymmetricKeyType !== 'ed25519') throw new TypeError('an Ed25519 key is needed');
+      if (this.#closed) throw new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
+      if (this.#waiting.length >= waitingMax) {
+        throw new LedgerError('overloaded', 'More signatures wait than can be verified; nothing was written, retry.');
+      }
+      this.#waiting.push({ digest, signature, key, resolve, reject });
+      if (this.#scheduled) return;
+      this.#scheduled = true;
+      setImmediate(() => {
+        this.#scheduled = false;
+        this.#send();
+      });
+    });
+
+  /** Hands out what waits, to the thread that has least, in even parts. */
+  #send(): void {
+    while (this.#waiting.length > 0) {
+      const thread = this.#idlest();
+      if (thread === null) return;
+      const share = Math.ceil(this.#waiting.length / this.#threads.length);
+      this.#give(thread, this.#waiting.splice(0, Math.min(share, batchItemsMax)));
+    }
+  }
+
+  #idlest(): Thread | null {
+    let idlest: Thread | null = null;
+    for (const thread of this.#threads) {
+      if (thread.open.length < (idlest?.open.length ?? batchesOpenMax)) idlest = thread;
+    }
+    return idlest;
+  }
+
+  #give(thread: Thread, batch: readonly Waiting[]): void {
+    const items = new Uint8Array(batch.length * itemBytes);
+    const keys: [number, string][] = [];
+    for (const [at, { key, digest, signature }] of batch.entries()) {
+      let number = thread.keys.get(key);
+      if (number === undefined) {
+        number = thread.keyCount++;
+        thread.keys.set(key, number);
+        keys.push([number, key.export({ format: 'jwk' }).x ?? '']);
+      }
+      writeItem(items, at, number, digest, signature);
+    }
+    // While it has work, the thread keeps the process alive.
+    if (thread.open.length === 0) thread.worker.ref();
+    thread.open.push(batch);
+    thread.worker.postMessage({ items, keys } satisfies VerifyingBatch, [items.buffer]);
+  }
+
+  #start(): Thread {
+    const worker = new Worker(this.#script, { resourceLimits: heapLimits, execArgv: [], stdout: false, stderr: false });
+    const thread: Thread = { worker, open: [], keys: new WeakMap(), keyCount: 0 };
+    worker.on('message', (verdicts: VerifyingVerdicts) => {
+      const batch = thread.open.shift() ?? [];
+      for (const [at, { resolve }] of batch.entries()) resolve(verdicts[at] === 1);
+      if (thread.open.length === 0) worker.unref();
+      if (thread.keyCount >= keysMax && thread.open.length === 0) this.#replace(thread);
+      this.#send();
+    });
+    worker.on('error', (error) => this.#fail(thread, error));
+    worker.on('exit', () => this.#fail(thread, new Error('a verifying thread ended')));
+    worker.unref();
+    return thread;
+  }
+
+  #fail(thread: Thread, error: unknown): void {
+    for (const batch of thread.open.splice(0)) for (const { reject } of batch) reject(error);
+    if (!this.#closed) this.#replace(thread);
+  }
+
+  #replace(thread: Thread): void {
+    const at = this.#threads.indexOf(thread);
+    if (at < 0) return;
+    this.#threads[at] = this.#start();
+    void thread.worker.terminate();
+    this.#send();
+  }
+
+  /** What waits is refused; what a thread works on is too. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    const stopping = new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
+    for (const { reject } of this.#waiting.splice(0)) reject(stopping);
+    await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
+  }
+}

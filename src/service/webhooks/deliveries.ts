@@ -1,0 +1,46 @@
+import type { FindPage, RecordStore } from '../../store/record-store.ts';
+import { DeliveryBlocks, type DeliveryRange } from './delivery-blocks.ts';
+import { blockDelivery, listDeliveries } from './delivery-listing.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
+import { type DueDeliveries, earlier, type HeldDelivery } from './due-deliveries.ts';
+import { ownKind, parseOwn, pendingOwn, putOwn } from './own-deliveries.ts';
+
+/** Delivery records, in blocks or each on its own. */
+export interface Deliveries {
+  get(subscriptionId: string, id: string): Promise<DeliveryRecord | null>;
+  /** Records what the log makes; answers how many deliveries are new. */
+  record(range: DeliveryRange): Promise<number>;
+  /** Records one that the owner asks for. False if it is there already. */
+  create(delivery: DeliveryRecord): Promise<boolean>;
+  /** False if somebody else has changed it since. `now` in milliseconds since 1970. */
+  replace(held: HeldDelivery, delivery: DeliveryRecord, now: number): Promise<boolean>;
+  /** By the time when they were recorded. */
+  ofSubscription(subscriptionId: string, page: Omit<FindPage, 'after'>): Promise<DeliveryRecord[]>;
+  /** Those to be sent at `now` (ISO), the first `limit` in the order that they are to be sent in. */
+  pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries>;
+}
+
+export function deliveriesIn(store: RecordStore): Deliveries {
+  const blocks = new DeliveryBlocks(store);
+  return {
+    get: async (subscriptionId, id) => {
+      const own = await store.get(ownKind, id);
+      return own === null ? blockDelivery(store, subscriptionId, id) : parseOwn(own.value);
+    },
+    record: (range) => blocks.record(range),
+    create: async (delivery) => (await putOwn(store, delivery, 'absent', Date.parse(delivery.createdAt))).ok,
+    replace: async ({ delivery, block, version }, changed, now) =>
+      block === null
+        ? (await putOwn(store, changed, version, now)).ok
+        : blocks.change({ delivery, block, version }, changed, now),
+    ofSubscription: (subscriptionId, page) => listDeliveries(store, subscriptionId, page),
+    pending: async (subscriptionId, limit, now) => {
+      const [own, ofLog] = await Promise.all([
+        pendingOwn(store, subscriptionId, limit, now),
+        blocks.pending(subscriptionId, limit, now),
+      ]);
+      const due = [...own.due, ...ofLog.due].sort((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
+      return { due: due.slice(0, limit), next: earlier(own.next, ofLog.next) };
+    },
+  };
+}

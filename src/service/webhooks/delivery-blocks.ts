@@ -1,0 +1,162 @@
+import type { RecordStore } from '../../store/record-store.ts';
+import { blockIdOf, blockKind, blockLength, blockWrite, type DeliveryBlock, parseBlock } from './delivery-block.ts';
+import { type DeliveryRecord, dueTimeOf, isDue, pendingOrder } from './delivery-record.ts';
+import { type DueDeliveries, earlier, type PendingDelivery } from './due-deliveries.ts';
+
+/** The deliveries of one range of a ledger to one subscription. */
+export interface DeliveryRange {
+  readonly subscriptionId: string;
+  readonly ledgerId: string;
+  readonly fromSeq: number;
+  readonly throughSeq: number;
+  /** Those of the range's events that are for it, in the order of the ledger, all of one `createdAt`. */
+  readonly deliveries: readonly DeliveryRecord[];
+}
+
+interface Change {
+  readonly before: DeliveryRecord;
+  readonly after: DeliveryRecord;
+  readonly nowMs: number;
+  resolve(taken: boolean): void;
+  reject(error: unknown): void;
+}
+
+/** A block that is being written, and the changes that wait for the next write. */
+interface OpenBlock {
+  block: DeliveryBlock;
+  version: string;
+  waiting: Change[];
+}
+
+const blocksAtFirst = 2;
+const blocksAtOnceMax = 32;
+
+/** Delivery blocks in a store. Changes of one block that arrive while it is being written are written together. */
+export class DeliveryBlocks {
+  readonly #store: RecordStore;
+  readonly #open = new Map<string, OpenBlock>();
+
+  constructor(store: RecordStore) {
+    this.#store = store;
+  }
+
+  /**
+   * Records a range, from whose first seq fanning out starts again after a crash. What was recorded of it before, by however many blocks,
+   * is left as it is; answers how many deliveries are new.
+   */
+  async record(range: DeliveryRange): Promise<number> {
+    let written = 0;
+    let { fromSeq, deliveries: rest } = range;
+    while (rest.length > 0) {
+      const deliveries = rest.slice(0, blockLength(rest));
+      const isLast = deliveries.length === rest.length;
+      const throughSeq = isLast ? range.throughSeq : seqOf(deliveries.at(-1));
+      const createdAt = deliveries[0]?.createdAt ?? '';
+      const { subscriptionId, ledgerId } = range;
+      const block = { subscriptionId, ledgerId, fromSeq, throughSeq, createdAt, deliveries };
+      const put = await this.#store.put(blockWrite(block, 'absent', Date.parse(createdAt)));
+      if (put.ok) written += deliveries.length;
+      else if (put.current === null) continue;
+      const stands = put.ok || put.current === null ? block : parseBlock(put.current.value);
+      fromSeq = stands.throughSeq + 1;
+      rest = rest.filter((delivery) => seqOf(delivery) >= fromSeq);
+    }
+    return written;
+  }
+
+  /** Changes a delivery of a block; false if somebody else has. `nowMs` since 1970. */
+  change(
+    held: { readonly block: DeliveryBlock; readonly version: string; readonly delivery: DeliveryRecord },
+    after: DeliveryRecord,
+    nowMs: number,
+  ): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const change = { before: held.delivery, after, nowMs, resolve, reject };
+      const id = blockIdOf(held.block);
+      const open = this.#open.get(id);
+      if (open !== undefined) {
+        open.waiting.push(change);
+        return;
+      }
+      const opened = { block: held.block, version: held.version, waiting: [change] };
+      this.#open.set(id, opened);
+      void this.#writeAll(id, opened);
+    });
+  }
+
+  async #writeAll(id: string, open: OpenBlock): Promise<void> {
+    // Changes that are made in one turn are written together.
+    await null;
+    while (open.waiting.length > 0) {
+      const changes = open.waiting.splice(0);
+      try {
+        const taken = await this.#write(open, changes);
+        for (const change of changes) change.resolve(taken.has(change));
+      } catch (error) {
+        for (const change of changes) change.reject(error);
+      }
+    }
+    this.#open.delete(id);
+  }
+
+  /** Those of the changes that stand in the store now. */
+  async #write(open: OpenBlock, changes: readonly Change[]): Promise<ReadonlySet<Change>> {
+    for (;;) {
+      const taken = new Set<Change>();
+      const block = changedBlock(open.block, changes, taken);
+      const put = await this.#store.put(blockWrite(block, open.version, changes[0]?.nowMs ?? 0));
+      if (put.ok) {
+        open.block = block;
+        open.version = put.version;
+        return taken;
+      }
+      if (put.current === null) return new Set();
+      open.block = parseBlock(put.current.value);
+      open.version = put.current.version;
+    }
+  }
+
+  /** What of a subscription's blocks is to be sent at `now` (ISO): at least `limit` deliveries, if there are so many. */
+  async pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
+    const due: PendingDelivery[] = [];
+    let next: string | null = null;
+    let after: { order: string; id: string } | undefined;
+    for (let atOnce = blocksAtFirst; ; atOnce = Math.min(blocksAtOnceMax, atOnce * 2)) {
+      const page = { limit: atOnce, ...(after === undefined ? {} : { after }) };
+      const found = await this.#store.find(blockKind, { name: 'pending', value: subscriptionId }, page);
+      for (const { value, version } of found) {
+        const block = parseBlock(value);
+        for (const delivery of block.deliveries) {
+          if (delivery.status !== 'PENDING') continue;
+          const order = pendingOrder(delivery);
+          if (isDue(delivery, order, now)) due.push({ delivery, block, version, order });
+          else next = earlier(next, dueTimeOf(order));
+        }
+      }
+      const last = found.at(-1);
+      if (last === undefined || found.length < atOnce || due.length >= limit) return { due, next };
+      if (dueTimeOf(last.order) > now) return { due, next: earlier(next, dueTimeOf(last.order)) };
+      after = { order: last.order, id: last.id };
+    }
+  }
+}
+
+function seqOf(delivery: DeliveryRecord | undefined): number {
+  return delivery?.place?.seq ?? 0;
+}
+
+/** The block with the changes of what stands there as it was when it was read; those go into `taken`, as do those made before. */
+function changedBlock(block: DeliveryBlock, changes: readonly Change[], taken: Set<Change>): DeliveryBlock {
+  const byId = new Map(changes.map((change) => [change.after.id, change]));
+  const deliveries = block.deliveries.map((delivery) => {
+    const change = byId.get(delivery.id);
+    if (change === undefined) return delivery;
+    if (isSame(delivery, change.before) || isSame(delivery, change.after)) taken.add(change);
+    return isSame(delivery, change.before) ? change.after : delivery;
+  });
+  return { ...block, deliveries };
+}
+
+function isSame(one: DeliveryRecord, other: DeliveryRecord): boolean {
+  return one.status === other.status && one.attempts === other.attempts && one.nextAttemptAt === other.nextAttemptAt;
+}

@@ -1,0 +1,66 @@
+import { sha256 } from '../../domain/hash.ts';
+import { seqOrder } from '../../domain/projection.ts';
+import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/uuid.ts';
+
+/** The delivery of one event to one receiver, as it is kept. Times are ISO. */
+export interface DeliveryRecord {
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  /** Where the event stands; null for a PING, which stands in no ledger. */
+  readonly place: { readonly ledgerId: string; readonly seq: number } | null;
+  /** created_at of the event; of a PING its own. */
+  readonly eventCreatedAt: string;
+  /** Made by the log itself, or asked for by the owner (test, redeliver). */
+  readonly origin: 'log' | 'owner';
+  readonly status: 'PENDING' | 'DELIVERED' | 'FAILED';
+  /** Attempts made. */
+  readonly attempts: number;
+  readonly lastError: string | null;
+  readonly lastResponseStatus: number | null;
+  readonly createdAt: string;
+  /** null unless PENDING. */
+  readonly nextAttemptAt: string | null;
+  readonly deliveredAt: string | null;
+}
+
+const TIME_CHARS = 24;
+const dayMs = 24 * 60 * 60_000;
+/** How long a finished delivery is listed. */
+export const finishedKeptMs = 30 * dayMs;
+/** Attempts end after three hours, so what is older belongs to a subscription that has ended, or waits for a node that was off for months. */
+export const pendingKeptMs = 180 * dayMs;
+
+/**
+ * The delivery of an event to a subscription has one id, however often it is fanned out: a UUIDv7 of the event's time whose other bits are a
+ * hash of both.
+ */
+export function deliveryIdOf(
+  subscriptionId: string,
+  event: { readonly id: string; readonly createdAt: string },
+): string {
+  const bits = sha256(`${subscriptionId}|${event.id}`).subarray(0, UUID_V7_RANDOM_BYTES);
+  return uuidV7(Math.max(0, Date.parse(event.createdAt)), bits);
+}
+
+/** Made by the log and not tried yet: these keep the order of their ledger, whatever the clock says. */
+export function isNew(delivery: DeliveryRecord): boolean {
+  return delivery.origin === 'log' && delivery.attempts === 0;
+}
+
+/** Sorts what is PENDING. New ones count from their event's time, so that those of one ledger come in its order. */
+export function pendingOrder(delivery: DeliveryRecord): string {
+  const due = isNew(delivery) ? delivery.eventCreatedAt : (delivery.nextAttemptAt ?? delivery.createdAt);
+  return `${due}|${delivery.place?.ledgerId ?? ''}|${seqOrder(delivery.place?.seq ?? 0)}`;
+}
+
+/** The time that a pending order begins with: ISO. */
+export function dueTimeOf(order: string): string {
+  return order.slice(0, TIME_CHARS);
+}
+
+/** Whether it may be sent at `now` (ISO), `order` being its pending order. */
+export function isDue(delivery: DeliveryRecord, order: string, now: string): boolean {
+  return isNew(delivery) || dueTimeOf(order) <= now;
+}

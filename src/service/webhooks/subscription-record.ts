@@ -1,0 +1,113 @@
+import type { FindPage, RecordStore } from '../../store/record-store.ts';
+
+/** A webhook subscription as it is kept. Times are ISO. */
+export interface SubscriptionRecord {
+  readonly id: string;
+  /** Its owner, whose access counts at each delivery. */
+  readonly actorId: string;
+  readonly url: string;
+  /** Empty: all types. */
+  readonly eventTypes: readonly string[];
+  /** null: all ledgers that the owner may read. */
+  readonly ledgerId: string | null;
+  readonly createdAt: string;
+  /** The secret, sealed for this record. */
+  readonly sealedSecret: string;
+  /** null while it is in force. */
+  readonly endedAt: string | null;
+  /** By a DELETE of the owner's, or a 410 of the receiver's. */
+  readonly endedBy: 'owner' | 'receiver' | null;
+}
+
+const kind = 'webhook_subscription';
+/** One record that counts the changes of all subscriptions. */
+const changesKind = 'webhook_changes';
+const changesId = 'subscriptions';
+
+/** How long a subscription that has ended is still listed. */
+const endedKeptMs = 30 * 24 * 60 * 60_000;
+
+/** What a subscription's secret is sealed for. */
+export const secretContext = (subscriptionId: string): string => `${kind}/${subscriptionId}/secret`;
+
+export interface Subscriptions {
+  get(id: string): Promise<SubscriptionRecord | null>;
+  /** The record that stands under the id now: this one, or what an earlier run of the same call has made. */
+  create(subscription: SubscriptionRecord): Promise<SubscriptionRecord>;
+  /** The subscription as ended; null if it was not in force. */
+  end(id: string, at: string, by: 'owner' | 'receiver'): Promise<SubscriptionRecord | null>;
+  ofActor(actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
+  /** Subscriptions in force, in the order of their making, behind `after`. */
+  inForce(limit: number, after: SubscriptionRecord | null): Promise<SubscriptionRecord[]>;
+  /** Changes with every subscription that is made or ends, before its call is answered: so one node learns what another has done. */
+  changes(): Promise<string>;
+  /** Whether the actor has at least so many in force. */
+  hasInForce(actorId: string, count: number): Promise<boolean>;
+}
+
+export function subscriptionsIn(store: RecordStore): Subscriptions {
+  const write = (subscription: SubscriptionRecord, replaces: string) => {
+    const order = orderOf(subscription);
+    const lookups = [{ name: 'actor', value: subscription.actorId, order }];
+    if (subscription.endedAt === null) {
+      lookups.push({ name: 'in_force', value: 'all', order });
+      lookups.push({ name: 'in_force_of', value: subscription.actorId, order });
+    }
+    const expiresAt = subscription.endedAt === null ? null : Date.parse(subscription.endedAt) + endedKeptMs;
+    return store.put({
+      kind,
+      id: subscription.id,
+      replaces,
+      value: JSON.stringify(subscription),
+      lookups,
+      ...(expiresAt === null ? {} : { expiresAt }),
+    });
+  };
+  const noteChange = async (): Promise<void> => {
+    for (;;) {
+      const counted = await store.get(changesKind, changesId);
+      const value = String(Number(counted?.value ?? 0) + 1);
+      const replaces = counted?.version ?? 'absent';
+      if ((await store.put({ kind: changesKind, id: changesId, replaces, value, lookups: [] })).ok) return;
+    }
+  };
+  const find = async (name: string, value: string, page: FindPage): Promise<SubscriptionRecord[]> =>
+    (await store.find(kind, { name, value }, page)).map((record) => parse(record.value));
+  return {
+    get: async (id) => {
+      const record = await store.get(kind, id);
+      return record === null ? null : parse(record.value);
+    },
+    create: async (subscription) => {
+      const put = await write(subscription, 'absent');
+      // Also where an earlier run of this call has written it: that may have died before it noted the change.
+      await noteChange();
+      return put.ok || put.current === null ? subscription : parse(put.current.value);
+    },
+    end: async (id, at, by) => {
+      for (;;) {
+        const record = await store.get(kind, id);
+        const subscription = record === null ? null : parse(record.value);
+        if (record === null || subscription === null || subscription.endedAt !== null) return null;
+        const ended = { ...subscription, endedAt: at, endedBy: by };
+        if (!(await write(ended, record.version)).ok) continue;
+        await noteChange();
+        return ended;
+      }
+    },
+    changes: async () => (await store.get(changesKind, changesId))?.value ?? '0',
+    ofActor: (actorId, page) => find('actor', actorId, page),
+    inForce: (limit, after) =>
+      find('in_force', 'all', { limit, ...(after === null ? {} : { after: { order: orderOf(after), id: after.id } }) }),
+    hasInForce: async (actorId, count) =>
+      (await find('in_force_of', actorId, { limit: 1, offset: count - 1 })).length > 0,
+  };
+}
+
+function orderOf(subscription: SubscriptionRecord): string {
+  return `${subscription.createdAt}|${subscription.id}`;
+}
+
+function parse(value: string): SubscriptionRecord {
+  return JSON.parse(value) as SubscriptionRecord;
+}

@@ -1,0 +1,186 @@
+import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import { checkEventType, checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
+import { isoTime } from '../../domain/time.ts';
+import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../../domain/webhook-signature.ts';
+import type {
+  CreateWebhookRequest,
+  DeleteWebhookRequest,
+  ListWebhookDeliveriesRequest,
+  ListWebhooksRequest,
+  RedeliverWebhookRequest,
+  TestWebhookRequest,
+} from '../../gen/svc/v1/webhooks_pb.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import { checkOrder } from '../list-page.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+import type { SecretBox } from '../secret-box.ts';
+import { answeredBefore } from './answered-before.ts';
+import { answeredSeqsIn } from './answered-seqs.ts';
+import { deliveriesIn } from './deliveries.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
+import { type SubscriptionRecord, secretContext, subscriptionsIn } from './subscription-record.ts';
+import { deliveryMessage, subscriptionMessage } from './webhook-message.ts';
+import { checkTarget, type TargetPolicy } from './webhook-target.ts';
+import type { WebhookWork } from './webhook-work.ts';
+
+/** Subscriptions in force of one actor: every event of its ledgers is looked at by each of them. */
+const subscriptionsMax = 1_000;
+/** Types that one subscription may name. */
+const eventTypesMax = 100;
+
+const note = 'Store this secret now: it is not shown again.';
+
+/** Webhooks (spec, Endpoints and Webhook delivery). */
+export function webhookService(
+  records: RecordStore,
+  ledgers: LedgerStore,
+  reading: LedgerReading,
+  secrets: SecretBox,
+  policy: TargetPolicy,
+  work: WebhookWork,
+) {
+  const subscriptions = subscriptionsIn(records);
+  const deliveries = deliveriesIn(records);
+  const answeredSeqs = answeredSeqsIn(records);
+
+  const owned = async (call: Call, field: string, id: string): Promise<SubscriptionRecord> => {
+    const subscription = await subscriptions.get(checkUuid(field, id));
+    if (subscription?.actorId !== callerOf(call).actorId) throw notFound('webhook subscription', field);
+    return subscription;
+  };
+
+  const inForce = async (call: Call, id: string): Promise<SubscriptionRecord> => {
+    const subscription = await owned(call, 'id', id);
+    if (subscription.endedAt === null) return subscription;
+    throw new LedgerError('not_found', 'This webhook subscription has ended: make a new one.', { field: 'id' });
+  };
+
+  const queue = async (delivery: DeliveryRecord) => {
+    await deliveries.create(delivery);
+    work.queued(delivery.subscriptionId);
+    return {
+      delivery: deliveryMessage((await deliveries.get(delivery.subscriptionId, delivery.id)) ?? delivery, null),
+    };
+  };
+
+  return {
+    createWebhook: async (request: CreateWebhookRequest, call: Call) => {
+      const { actorId } = callerOf(call);
+      const url = checkTarget('url', request.url, policy);
+      const eventTypes = checkEventTypes(request.eventTypes);
+      const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
+      if (ledgerId !== null) await readableLedger(reading, ledgerId, actorId);
+      if (await subscriptions.hasInForce(actorId, subscriptionsMax)) {
+        throw new LedgerError(
+          'invalid_argument',
+          `An actor has at most ${subscriptionsMax} subscriptions: delete one first.`,
+          { limit: subscriptionsMax },
+        );
+      }
+      const id = call.newId();
+      const secret = webhookSecret(call.randomBytes(WEBHOOK_SECRET_BYTES));
+      const answered = await answeredBefore(ledgers, work, actorId, ledgerId);
+      // Before the subscription is there for any node to find.
+      if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
+      const made = await subscriptions.create({
+        id,
+        actorId,
+        url,
+        eventTypes,
+        ledgerId,
+        createdAt: isoTime(call.now),
+        sealedSecret: secrets.seal(Buffer.from(secret), secretContext(id)),
+        endedAt: null,
+        endedBy: null,
+      });
+      if (made.endedAt === null) work.subscribed(made);
+      return { ...subscriptionMessage(made), secret, note };
+    },
+
+    listWebhooks: async (request: ListWebhooksRequest, call: Call) => {
+      const found = await subscriptions.ofActor(callerOf(call).actorId, {
+        limit: checkLimit('limit', request.limit),
+        offset: checkOffset('offset', request.offset),
+        descending: checkOrder(request.order),
+      });
+      return { count: found.length, subscriptions: found.map(subscriptionMessage) };
+    },
+
+    deleteWebhook: async (request: DeleteWebhookRequest, call: Call) => {
+      const { id } = await inForce(call, request.id);
+      await subscriptions.end(id, isoTime(call.now), 'owner');
+      work.ended(id);
+      return {};
+    },
+
+    listWebhookDeliveries: async (request: ListWebhookDeliveriesRequest, call: Call) => {
+      const subscription = await owned(call, 'id', request.id);
+      const found = await deliveries.ofSubscription(subscription.id, {
+        limit: checkLimit('limit', request.limit),
+        offset: checkOffset('offset', request.offset),
+        descending: checkOrder(request.order),
+      });
+      return {
+        subscriptionId: subscription.id,
+        count: found.length,
+        deliveries: found.map((delivery) => deliveryMessage(delivery, subscription.endedAt)),
+      };
+    },
+
+    testWebhook: async (request: TestWebhookRequest, call: Call) => {
+      const subscription = await inForce(call, request.id);
+      const eventId = call.newId();
+      return queue({
+        ...asked(call, subscription.id),
+        eventId,
+        eventType: 'PING',
+        place: null,
+        eventCreatedAt: isoTime(call.now),
+      });
+    },
+
+    redeliverWebhook: async (request: RedeliverWebhookRequest, call: Call) => {
+      const deliveryId = checkUuid('delivery_id', request.deliveryId);
+      const subscription = await inForce(call, request.id);
+      const first = await deliveries.get(subscription.id, deliveryId);
+      if (first?.subscriptionId !== subscription.id) throw notFound('delivery', 'delivery_id');
+      const { eventId, eventType, place, eventCreatedAt } = first;
+      return queue({ ...asked(call, subscription.id), eventId, eventType, place, eventCreatedAt });
+    },
+  };
+}
+
+/** What a delivery that the owner asks for has in common. */
+function asked(call: Call, subscriptionId: string) {
+  const now = isoTime(call.now);
+  return {
+    id: call.newId(),
+    subscriptionId,
+    origin: 'owner',
+    status: 'PENDING',
+    attempts: 0,
+    lastError: null,
+    lastResponseStatus: null,
+    createdAt: now,
+    nextAttemptAt: now,
+    deliveredAt: null,
+  } as const;
+}
+
+function checkEventTypes(given: readonly string[]): string[] {
+  if (given.length > eventTypesMax) throw invalidField('event_types', `at most ${eventTypesMax} event types`);
+  return [...new Set(given.map((eventType, at) => checkEventType(`event_types[${at}]`, eventType)))];
+}
+
+/** Readable, at least in part; the ledger is named in a body, so the field is told (decisions.md, section 2). */
+async function readableLedger(reading: LedgerReading, ledgerId: string, actorId: string): Promise<void> {
+  try {
+    await reading.seen(ledgerId, actorId);
+  } catch (error) {
+    if (error instanceof LedgerError && error.code === 'not_found') throw notFound('ledger', 'ledger_id');
+    throw error;
+  }
+}

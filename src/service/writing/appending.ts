@@ -1,0 +1,151 @@
+import type { Directory } from '../../actors/directory.ts';
+import type { Outcome } from '../../actors/outcome.ts';
+import type { AppendEvent, Lane } from '../../domain/command.ts';
+import { sigDigest } from '../../domain/digest.ts';
+import { checkCallerEventType, checkUuid } from '../../domain/fields.ts';
+import { type JsonNode, memberOf, parseJson, withMembers } from '../../domain/json.ts';
+import type { LedgerFacts } from '../../domain/ledger-facts.ts';
+import type { MasterFacts } from '../../domain/master-facts.ts';
+import { injectedFields } from '../../domain/service-events.ts';
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import type { Identities } from '../identity/identities.ts';
+import { checkCallSignature, demandEntitySignature } from '../identity/signing.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { appendFingerprint, checkIdempotencyKey, commandMark } from './command-mark.ts';
+import { commandMarks } from './command-marks.ts';
+import {
+  checkDeliveryChain,
+  checkPayload,
+  type Injection,
+  injectFields,
+  injectionOf,
+  parsePayload,
+} from './payload.ts';
+import type { Replays } from './replays.ts';
+
+export interface AppendFields {
+  readonly uuid: string;
+  readonly eventType: string;
+  /** JSON text. */
+  readonly payload: string;
+}
+
+/** An append that was checked and verified, and only waits to be carried out. */
+export interface PreparedAppend {
+  submit(lane: Lane | null): Promise<Outcome>;
+}
+
+/** A call whose command's mark can be set once its payload was read. */
+interface MarkedCall extends Call {
+  command: Call['command'];
+}
+
+/** Appends of callers' events, one at a time or from a stream (spec: POST /traceledger/master/{uuid}/events). */
+export class Appending {
+  readonly #identities: Identities;
+  readonly #reading: LedgerReading;
+  readonly #directory: Directory;
+  readonly #replays: Replays;
+  /** By the facts of a master, which never change and are kept by LedgerReading. */
+  readonly #injections = new WeakMap<MasterFacts, Injection>();
+
+  constructor(identities: Identities, reading: LedgerReading, directory: Directory, replays: Replays) {
+    this.#identities = identities;
+    this.#reading = reading;
+    this.#directory = directory;
+    this.#replays = replays;
+  }
+
+  /** The ledger of a master that was seen before. */
+  ledgerOf(masterId: string): string | null {
+    return this.#reading.knownMaster(masterId)?.ledgerId ?? null;
+  }
+
+  async findLedger(masterId: string): Promise<string | null> {
+    return (await this.#reading.masterFacts(masterId))?.ledgerId ?? null;
+  }
+
+  async append(call: Call, request: AppendFields): Promise<Outcome> {
+    return this.#replays.orElseSigned(
+      call,
+      () => this.findLedger(request.uuid),
+      async () => this.#replays.carryOut(this.#directory, await this.#check(call, request, call.takeJson('payload'))),
+    );
+  }
+
+  /** The first half of an append of a stream; `key` is its idempotency key. */
+  async prepare(call: MarkedCall, request: AppendFields, key: string | undefined): Promise<PreparedAppend> {
+    demandEntitySignature(call);
+    const parsed = parsePayload(request.payload);
+    if (key !== undefined) {
+      const { actorId } = callerOf(call);
+      const fingerprint = appendFingerprint(request.uuid, request.eventType, parsed.canonical);
+      call.command = commandMark(actorId, checkIdempotencyKey(key), fingerprint);
+    }
+    try {
+      const command = await this.#check(call, request, parsed);
+      return { submit: (lane) => this.#directory.submit({ ...command, lane }) };
+    } catch (error) {
+      // What may come from anybody under the entity's header is answered nothing that it wrote.
+      if (callerOf(call).mustSign) throw error;
+      const first = await this.#replays.find(call, () => this.findLedger(request.uuid));
+      if (first === null) throw error;
+      return { submit: async () => first };
+    }
+  }
+
+  #injection(ledger: LedgerFacts, master: MasterFacts): Injection {
+    let injection = this.#injections.get(master);
+    if (injection === undefined) {
+      injection = injectionOf(injectedFields(ledger, master));
+      this.#injections.set(master, injection);
+    }
+    return injection;
+  }
+
+  async #check(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<AppendEvent> {
+    const caller = callerOf(call);
+    const masterId = checkUuid('uuid', request.uuid);
+    const eventType = checkCallerEventType('event_type', request.eventType);
+    const submitted = checkPayload(parsed ?? parsePayload(request.payload));
+    const chain = call.deliveryChain === null ? null : checkDeliveryChain(call.deliveryChain);
+
+    const { facts: master, ledger } = await this.#reading.readableMaster(masterId, caller.actorId);
+    const injected = injectFields(submitted.object, this.#injection(ledger, master));
+    const asSubmitted = submitted.object.canonical;
+    // As submitted it may be signed only if it names its master, so that the signature fits no other.
+    const alsoSubmitted =
+      asSubmitted !== injected && memberOf(submitted.object, 'traceledger_master_uuid') !== undefined;
+    const signature = await checkCallSignature(this.#identities, call, 'if_keyed', {
+      eventType,
+      ledgerId: ledger.ledgerId,
+      forms: alsoSubmitted ? [injected, asSubmitted] : [injected],
+    });
+    const payload = chain === null ? injected : withChain(injected, chain);
+    const digest =
+      signature !== null && caller.via === 'entity_header'
+        ? sigDigest(eventType, ledger.ledgerId, signature.signedForm)
+        : null;
+    return {
+      kind: 'append_event',
+      ledgerId: ledger.ledgerId,
+      masterId,
+      actorId: caller.actorId,
+      actorType: caller.actorType,
+      signature,
+      signatureRule: 'if_keyed',
+      marks: commandMarks(call, digest),
+      deadline: call.deadline,
+      eventType,
+      payload,
+      causedByHash: submitted.causedByHash,
+    };
+  }
+}
+
+function withChain(payload: string, chain: string): string {
+  const object = parseJson(payload);
+  if (object.kind !== 'object') throw new Error('a payload is an object');
+  return withMembers(object, [{ name: 'delivery_chain', quoted: '"delivery_chain"', canonical: chain }]);
+}

@@ -1,0 +1,74 @@
+import type { Directory } from '../../actors/directory.ts';
+import type { OpenLedger } from '../../domain/command.ts';
+import { LedgerError } from '../../domain/errors.ts';
+import type { LedgerFacts } from '../../domain/ledger-facts.ts';
+import { genesisPayload } from '../../domain/service-events.ts';
+import type { Call } from '../call.ts';
+import { callerOf } from '../call-caller.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+
+export type OpeningFacts = OpenLedger['facts'];
+
+/** All facts absent but the type: the ground that each kind of ledger is described on. */
+export function facts(type: OpeningFacts['type'], present: Partial<OpeningFacts>): OpeningFacts {
+  return {
+    buyerActorId: null,
+    supplierActorId: null,
+    buyerOrganizationId: null,
+    supplierOrganizationId: null,
+    primaryActorId: null,
+    counterpartyActorId: null,
+    organizationId: null,
+    entityId: null,
+    purpose: null,
+    ...present,
+    type,
+  };
+}
+
+/** Opens ledgers through their own actors. */
+export class LedgerOpening {
+  readonly #directory: Directory;
+  readonly #reading: LedgerReading;
+
+  constructor(directory: Directory, reading: LedgerReading) {
+    this.#directory = directory;
+    this.#reading = reading;
+  }
+
+  /**
+   * Writes the first events of a ledger. A ledger of this id that was opened with the same facts before is success: so a call that is run
+   * again after a crash, and the second opening of a root ledger, find the first one.
+   */
+  async open(
+    call: Call,
+    ledgerId: string,
+    opening: OpeningFacts,
+    registeredPayload: string | null,
+  ): Promise<LedgerFacts> {
+    const caller = callerOf(call);
+    call.named(ledgerId);
+    try {
+      await this.#directory.submit({
+        kind: 'open_ledger',
+        ledgerId,
+        actorId: caller.actorId,
+        actorType: caller.actorType,
+        signature: null,
+        signatureRule: 'optional',
+        marks: [],
+        deadline: call.deadline,
+        facts: opening,
+        registeredPayload,
+      });
+    } catch (error) {
+      if (!(error instanceof LedgerError) || error.code !== 'already_exists') throw error;
+    }
+    const opened = await this.#reading.ledgerFacts(ledgerId);
+    if (opened === null) throw new Error(`ledger ${ledgerId} was opened but is not there`);
+    if (genesisPayload(opened) !== genesisPayload(opening)) {
+      throw new LedgerError('already_exists', 'A ledger with this id exists and is another one.');
+    }
+    return opened;
+  }
+}

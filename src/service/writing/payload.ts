@@ -1,0 +1,113 @@
+import { byCodeUnits, canonicalString } from '../../domain/canonical.ts';
+import { invalidField, LedgerError } from '../../domain/errors.ts';
+import { checkHash, checkLabel, checkUuid } from '../../domain/fields.ts';
+import {
+  type AddedMember,
+  type JsonNode,
+  type JsonObject,
+  memberOf,
+  parseJson,
+  withMembers,
+} from '../../domain/json.ts';
+
+/** A payload in canonical form, bytes (decisions.md, section 3). */
+export const payloadBytesMax = 256 * 1024;
+const deliveryChainItemsMax = 16;
+const actorTypes = new Set(['human', 'service', 'external', 'device']);
+
+/** A caller's payload, checked. */
+export interface SubmittedPayload {
+  readonly object: JsonObject;
+  readonly causedByHash: string | null;
+}
+
+/** The payload of an append as it was sent; a field that was left out is an empty text here, which is no broken JSON. */
+export function parsePayload(text: string): JsonNode {
+  if (text === '') throw invalidField('payload', 'a JSON object');
+  return parseJson(text);
+}
+
+/** Checks the payload of an append. */
+export function checkPayload(node: JsonNode): SubmittedPayload {
+  if (node.kind !== 'object') throw invalidField('payload', 'a JSON object');
+  // A UTF-16 unit takes at most three bytes of UTF-8: most payloads need no counting.
+  if (node.canonical.length * 3 > payloadBytesMax && Buffer.byteLength(node.canonical) > payloadBytesMax) {
+    throw new LedgerError('payload_too_large', `A payload has at most ${payloadBytesMax} bytes of canonical JSON.`, {
+      field: 'payload',
+      limit_bytes: payloadBytesMax,
+    });
+  }
+  if (memberOf(node, 'delivery_chain') !== undefined) {
+    throw new LedgerError(
+      'reserved_field',
+      'delivery_chain is written by the service: send it in the header X-Delivery-Chain.',
+      {
+        field: 'payload.delivery_chain',
+      },
+    );
+  }
+  const cause = memberOf(node, 'caused_by_hash');
+  const causedByHash =
+    cause === undefined || cause.kind === 'null'
+      ? null
+      : checkHash('payload.caused_by_hash', cause.kind === 'string' ? cause.value : undefined);
+  return { object: node, causedByHash };
+}
+
+/** Fields that the server puts into payloads, in canonical order. */
+export type Injection = readonly (AddedMember & { readonly value: string })[];
+
+/** Made once a master: the canonical forms are the same for all its events. */
+export function injectionOf(fields: Readonly<Record<string, string>>): Injection {
+  return Object.entries(fields)
+    .map(([name, value]) => ({
+      name,
+      quoted: canonicalString(name),
+      value,
+      canonical: canonicalString(value),
+    }))
+    .sort((left, right) => byCodeUnits(left.name, right.name));
+}
+
+/** The payload with the server's fields, canonical. A field sent with another value is `reserved_field`. */
+export function injectFields(object: JsonObject, injection: Injection): string {
+  const missing: AddedMember[] = [];
+  for (const field of injection) {
+    const sent = memberOf(object, field.name);
+    if (sent === undefined) missing.push(field);
+    else if (sent.kind !== 'string' || sent.canonical !== field.canonical) {
+      throw new LedgerError(
+        'reserved_field',
+        `payload.${field.name} is set by the service: leave it out, or send the value in details.`,
+        {
+          field: `payload.${field.name}`,
+          expected: field.value,
+        },
+      );
+    }
+  }
+  return missing.length === 0 ? object.canonical : withMembers(object, missing);
+}
+
+/** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}; its canonical form. */
+export function checkDeliveryChain(text: string): string {
+  const field = 'X-Delivery-Chain';
+  const node = parseJson(text, { maxDepth: 4 });
+  if (node.kind !== 'array' || node.items.length > deliveryChainItemsMax) {
+    throw invalidField(field, `a JSON array of at most ${deliveryChainItemsMax} items`);
+  }
+  for (const [index, item] of node.items.entries()) {
+    const name = `${field}[${index}]`;
+    if (item.kind !== 'object' || item.members.length !== 3)
+      throw invalidField(name, 'an object of actor_id, actor_type and role');
+    const member = (key: string): unknown => {
+      const value = memberOf(item, key);
+      return value?.kind === 'string' ? value.value : undefined;
+    };
+    checkUuid(`${name}.actor_id`, member('actor_id'));
+    checkLabel(`${name}.role`, member('role'));
+    if (!actorTypes.has(String(member('actor_type'))))
+      throw invalidField(`${name}.actor_type`, `one of ${[...actorTypes].join(', ')}`);
+  }
+  return node.canonical;
+}
