@@ -39,7 +39,8 @@ export class Leases implements Placement {
   /** Tokens of acquisitions that nobody answered: with them the shard may be ours already. */
   readonly #unanswered = new Map<number, string>();
   readonly #known = new Map<number, Known>();
-  /** When the newest renewal that nobody answered was sent. */
+  /** When the newest renewal was sent, and the newest that nobody answered though the node was awake before it. */
+  #renewalSentAt = Number.NEGATIVE_INFINITY;
   #askedInVainAt = Number.NEGATIVE_INFINITY;
   readonly #heirs = new Map<number, { readonly heir: NodeId; readonly until: number }>();
 
@@ -54,7 +55,7 @@ export class Leases implements Placement {
 
   /**
    * Whether this node runs a shard, as far as it knows without asking. Once its lease may have run out, as when the node slept, only if the
-   * server could not be asked since.
+   * server could not be asked since. Who has just woken up may fail to ask for that reason alone: the next failure counts.
    */
   holds(shard: number): boolean {
     const held = this.#held.get(shard);
@@ -91,8 +92,10 @@ export class Leases implements Placement {
     const leases: HeldLease[] = Array.from(asked, ([shard, { token }]) => ({ shard, token }));
     if (leases.length === 0) return new Set();
     const sentAt = monotonicMs();
+    const wasAwake = sentAt < this.#validFrom(this.#renewalSentAt);
+    this.#renewalSentAt = sentAt;
     const renewed = await server.renew(leases, timings.leaseTtlMs).catch((error) => {
-      this.#askedInVainAt = sentAt;
+      if (wasAwake) this.#askedInVainAt = sentAt;
       throw error;
     });
     for (const [shard, held] of asked) {

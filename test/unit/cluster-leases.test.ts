@@ -90,13 +90,19 @@ describe('a lease', () => {
     const a = node('a');
     await a.acquire(1);
     fail('lost');
+    const renewInVain = () => expect(a.renew([1])).rejects.toThrow('no answer');
     for (let renewals = 0; renewals < 10; renewals++) {
       pass(defaultTimings.renewEveryMs);
-      await expect(a.renew([1])).rejects.toThrow('no answer');
+      await renewInVain();
       expect(a.holds(1)).toBe(true);
     }
     pass(defaultTimings.leaseTtlMs);
     expect(a.holds(1)).toBe(false);
+    await renewInVain();
+    expect(a.holds(1)).toBe(false);
+    pass(defaultTimings.renewEveryMs);
+    await renewInVain();
+    expect(a.holds(1)).toBe(true);
   });
 
   test('whose reply was lost is not held; the same token takes it', async () => {
