@@ -1,12 +1,11 @@
 import { deliveryWaitsMs } from '../src/domain/delivery-schedule.ts';
-import { attemptTimeoutMs } from '../src/webhook/attempt.ts';
-import { recordedTogetherMax } from '../src/webhook/attempt-recording.ts';
-import { answerMaxBytes } from '../src/webhook/exchange.ts';
-import { answerHeadersMaxBytes } from '../src/webhook/http-post.ts';
-import { addressesMax } from '../src/webhook/receiver-connect.ts';
-import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhook/send-window.ts';
-import { givenApart } from '../src/webhook/slots.ts';
-import { quickMs } from '../src/webhook/standings.ts';
+import { answerMaxBytes } from '../src/webhook/posting/exchange.ts';
+import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhook/posting/http-post.ts';
+import { addressesMax } from '../src/webhook/posting/receiver-connect.ts';
+import { recordedTogetherMax } from '../src/webhook/sending/attempt-recording.ts';
+import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhook/sending/send-window.ts';
+import { givenApart } from '../src/webhook/targets/slots.ts';
+import { quickMs } from '../src/webhook/targets/standings.ts';
 import {
   apartAtSlowMs,
   apartAtUntriedMs,
@@ -16,7 +15,7 @@ import {
   attemptsMax,
   attemptsPerTargetMax,
   attemptsPerUntriedMax,
-} from '../src/webhook/targets.ts';
+} from '../src/webhook/targets/targets.ts';
 
 /** The limits of sending webhooks as the code has them: what, how much, and what it means. */
 const rows: readonly (readonly [string, number | string, string])[] = [

@@ -6,10 +6,10 @@ import type { SecretBox } from '../service/secret-box.ts';
 import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
-import { createPoster } from './http-post.ts';
-import { dnsLookup, type NameLookup } from './name-lookup.ts';
-import { receiverConnector } from './receiver-connect.ts';
-import { attemptsPerTargetMax } from './targets.ts';
+import { createPoster } from './posting/http-post.ts';
+import { dnsLookup, type NameLookup } from './posting/name-lookup.ts';
+import { receiverConnector } from './posting/receiver-connect.ts';
+import { attemptsPerTargetMax } from './targets/targets.ts';
 import { webhookMeter } from './webhook-meter.ts';
 import { Webhooks } from './webhooks.ts';
 

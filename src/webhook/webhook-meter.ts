@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { AttemptOutcome } from './attempt.ts';
+import type { AttemptOutcome } from './sending/attempt.ts';
 
 /** What webhooks tell the metrics. */
 export interface WebhookMeter {

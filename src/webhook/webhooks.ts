@@ -1,58 +1,22 @@
-import { type Clock, sleep } from '../actors/clock.ts';
 import type { Outbox } from '../actors/outbox.ts';
 import { isoTime } from '../domain/time.ts';
-import type { Log } from '../log.ts';
-import type { LedgerReading } from '../service/reading/ledger-reading.ts';
-import type { SecretBox } from '../service/secret-box.ts';
 import { answeredSeqsIn } from '../service/webhooks/answered-seqs.ts';
 import { deliveriesIn } from '../service/webhooks/deliveries.ts';
-import {
-  type SubscriptionRecord,
-  type Subscriptions,
-  subscriptionsIn,
-} from '../service/webhooks/subscription-record.ts';
+import { type SubscriptionRecord, subscriptionsIn } from '../service/webhooks/subscription-record.ts';
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
-import type { LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
-import type { RecordStore } from '../store/record-store.ts';
-import { attempt } from './attempt.ts';
-import { cursorsIn } from './cursor-record.ts';
-import { mayReadEvent } from './event-access.ts';
-import { EventBodies } from './event-bodies.ts';
-import { Follower } from './follower.ts';
-import type { Poster } from './http-post.ts';
-import { LedgerCertainty } from './ledger-certainty.ts';
-import { LedgerLook } from './ledger-look.ts';
-import { LedgerWrites } from './ledger-writes.ts';
-import { Pace, type PaceParts } from './pace.ts';
-import { Sender } from './sender.ts';
-import { Tide } from './tide.ts';
-import { Watches } from './watches.ts';
-import type { WebhookMeter } from './webhook-meter.ts';
+import type { LedgerEntry } from '../store/ledger-store.ts';
+import { cursorsIn } from './following/cursor-record.ts';
+import { Following } from './following/following.ts';
+import { Pace } from './pacing/pace.ts';
+import { persevering } from './pacing/persevere.ts';
+import { Tide } from './pacing/tide.ts';
+import { type AttemptParts, attempt } from './sending/attempt.ts';
+import { mayReadEvent } from './sending/event-access.ts';
+import { EventBodies } from './sending/event-bodies.ts';
+import { Sender } from './sending/sender.ts';
+import type { WebhookParts } from './webhook-parts.ts';
 
-const subscriptionsAtOnce = 500;
-const retryMs = 1_000;
 const keptAliveEveryMs = 1_000;
-/** Main thread: listing a page of subscriptions or of ledgers. */
-const pageCostMs = 3;
-/** Every so many looks the lists of watched ledgers are read again too. */
-const looksBetweenLists = 20;
-
-export interface WebhookParts extends PaceParts {
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-  readonly reading: LedgerReading;
-  readonly secrets: SecretBox;
-  readonly poster: Poster;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly meter: WebhookMeter;
-  /** Whether this node works for the ledger or subscription of this id; on a node that stands alone always. */
-  mine(id: string): boolean;
-  /** Has the actor of a ledger on this node make certain what stands in it: answers its newest seq (Directory). */
-  makeCertain(ledgerId: string): Promise<number>;
-  /** Tells whoever works for a subscription that something may be due for it. null: there are no other nodes. */
-  readonly tellOthers: ((subscriptionId: string) => void) | null;
-}
 
 /**
  * Webhooks of a node: follows the ledgers that are its own and sends for the subscriptions that are its own. Everything that must not be
@@ -60,188 +24,109 @@ export interface WebhookParts extends PaceParts {
  */
 export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
   readonly #parts: WebhookParts;
-  readonly #subscriptions: Subscriptions;
-  readonly #watches: Watches;
-  readonly #certainty: LedgerCertainty;
-  readonly #follower: Follower;
-  readonly #sender: Sender;
   readonly #pace: Pace;
   readonly #tide: Tide;
-  readonly #writes: LedgerWrites;
-  readonly #look: LedgerLook;
-  /** The changes of subscriptions that memory has; null: none were read. */
-  #changes: string | null = null;
-  #isListingAgain = false;
-  #looks = 0;
-  #catchingUp: Promise<void> = Promise.resolve();
+  readonly #following: Following;
+  readonly #sender: Sender;
   #stopped = false;
 
   constructor(parts: WebhookParts) {
     this.#parts = parts;
-    const { ledgers, records, clock, log, reading } = parts;
-    const mayRead = (actorId: string, ledgerId: string, masterId: string | null) =>
-      mayReadEvent(reading, actorId, ledgerId, masterId);
+    const { ledgers, records, reading, secrets, poster, clock, log, meter } = parts;
     const mine = (id: string) => parts.mine(id);
-    this.#subscriptions = subscriptionsIn(records);
+    const isStopped = () => this.#stopped;
+    const persevere = persevering(clock, log, isStopped);
+    const subscriptions = subscriptionsIn(records);
     this.#pace = new Pace(parts);
     this.#tide = new Tide({ clock, isBusy: () => this.#pace.isBusy });
     const riding = this.#tide.riding(records);
-    const deliveries = deliveriesIn(riding);
-    this.#writes = new LedgerWrites(() => clock.now());
-    this.#watches = new Watches(ledgers, (ledgerId) => this.#follower.wake(ledgerId));
-    this.#certainty = new LedgerCertainty({
-      pace: this.#pace,
-      clock,
-      log,
-      mine,
-      newestAnswered: (ledgerId) => this.#writes.newestAnswered(ledgerId),
-      makeCertain: (ledgerId) => parts.makeCertain(ledgerId),
-      certain: (ledgerId) => this.#follower.wake(ledgerId),
-    });
-    this.#follower = new Follower({
+    const shared = { deliveries: deliveriesIn(riding), pace: this.#pace, clock, log, mine };
+    this.#following = new Following({
+      ...shared,
       ledgers,
       cursors: cursorsIn(riding),
-      deliveries,
       answeredSeqs: answeredSeqsIn(records),
-      watches: this.#watches,
-      certainty: this.#certainty,
-      pace: this.#pace,
-      clock,
-      log,
-      mine,
+      subscriptions,
+      persevere,
+      isShared: parts.tellOthers !== null,
+      isStopped,
       facts: (ledgerId) => reading.ledgerFacts(ledgerId),
-      underWayFrom: (ledgerId) => this.#writes.underWayFrom(ledgerId),
-      upToDate: () => this.catchUp(),
+      makeCertain: (ledgerId) => parts.makeCertain(ledgerId),
+      // What another node told of it before it was known here was not heard.
+      added: (subscriptionId) => this.#sender.wake(subscriptionId),
+      ended: (subscriptionId) => this.ended(subscriptionId),
       queued: (subscriptionId) => this.queued(subscriptionId),
-      fannedOut: (count) => parts.meter.fannedOut(count),
+      fannedOut: (count) => meter.fannedOut(count),
     });
-    this.#look = new LedgerLook({
-      pace: this.#pace,
-      log,
-      watchedLedgers: () => this.#watches.watchedLedgers(),
-      mine,
-      look: (ledgerId) => this.#follower.look(ledgerId),
-    });
-    const bodies = new EventBodies(ledgers);
-    this.#sender = new Sender({
-      deliveries,
-      pace: this.#pace,
+    const attemptParts: AttemptParts = {
+      bodies: new EventBodies(ledgers),
+      secrets,
+      poster,
       clock,
-      log,
-      subscription: (id) => this.#watches.get(id),
       mine,
-      position: (ledgerId) => this.#follower.position(ledgerId),
-      attempt: (subscription, delivery) =>
-        attempt({ bodies, secrets: parts.secrets, poster: parts.poster, clock, mine, mayRead }, subscription, delivery),
+      mayRead: (actorId, ledgerId, masterId) => mayReadEvent(reading, actorId, ledgerId, masterId),
+    };
+    this.#sender = new Sender({
+      ...shared,
+      subscription: (id) => this.subscription(id),
+      position: (ledgerId) => this.#following.position(ledgerId),
+      attempt: (subscription, delivery) => attempt(attemptParts, subscription, delivery),
       gone: (subscriptionId) => {
         this.ended(subscriptionId);
-        return this.#again('ending a subscription', async () => {
-          await this.#subscriptions.end(subscriptionId, isoTime(clock.now()), 'receiver');
+        return persevere('ending a subscription', async () => {
+          await subscriptions.end(subscriptionId, isoTime(clock.now()), 'receiver');
         });
       },
-      attempted: (outcome) => parts.meter.attempted(outcome),
+      attempted: (outcome) => meter.attempted(outcome),
     });
   }
 
   /** Looks through all subscriptions in force: whose ledgers are watched, and what waits to be sent. Goes on in the background. */
   start(): void {
-    void this.#findSubscriptions().then(() => {
-      this.#follower.open();
-      this.#wakeSender();
-    });
+    void this.#following.start().then(() => this.#wakeSender(() => true));
   }
 
-  #findSubscriptions(): Promise<void> {
-    return this.#again('finding subscriptions', () => this.#readSubscriptions());
-  }
-
-  async #readSubscriptions(): Promise<void> {
-    const changes = await this.#subscriptions.changes();
-    const inForce = new Set<string>();
-    let after: SubscriptionRecord | null = null;
-    for (;;) {
-      await this.#pace.take(pageCostMs);
-      const page: SubscriptionRecord[] = await this.#subscriptions.inForce(subscriptionsAtOnce, after);
-      for (const subscription of page) {
-        inForce.add(subscription.id);
-        this.subscribed(subscription);
-      }
-      after = page.at(-1) ?? null;
-      if (page.length < subscriptionsAtOnce) break;
-    }
-    await this.#dropEnded(inForce);
-    this.#changes = changes;
-  }
-
-  /** What was not found in force has ended on another node, or was made here after the look. */
-  async #dropEnded(inForce: ReadonlySet<string>): Promise<void> {
-    for (const { id } of [...this.#watches.all()]) {
-      if (inForce.has(id)) continue;
-      const stored = await this.#subscriptions.get(id);
-      if (stored === null || stored.endedAt !== null) this.ended(id);
-    }
-  }
-
-  /** Reads the subscriptions again if other nodes have changed them since they were read last. One look at a time. */
+  /** Reads the subscriptions again if other nodes have changed them since they were read last. */
   catchUp(): Promise<void> {
-    if (this.#parts.tellOthers === null) return Promise.resolve();
-    this.#catchingUp = this.#catchingUp.then(() =>
-      this.#again('looking for new subscriptions', async () => {
-        if ((await this.#subscriptions.changes()) !== this.#changes) await this.#readSubscriptions();
-      }),
-    );
-    return this.#catchingUp;
+    return this.#following.catchUp();
   }
 
   writing(ledgerId: string, fromSeq: number): void {
-    this.#writes.writing(ledgerId, fromSeq);
+    this.#following.writing(ledgerId, fromSeq);
   }
 
   settled(ledgerId: string): void {
-    this.#writes.settled(ledgerId);
-    this.#follower.release(ledgerId);
+    this.#following.settled(ledgerId);
   }
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     this.#tide.committed();
     this.#pace.committed(entries.length);
-    this.#writes.committed(ledgerId, entries.at(-1)?.seq ?? 0);
-    this.#watches.learn(ledgerId, entries);
-    this.claimed(ledgerId);
+    this.#following.committed(ledgerId, entries);
   }
 
   unsettled(ledgerId: string, entries: readonly LedgerEntry[]): void {
-    // Who reads the ledger by entries that do not stand after all is let in to none of it: each event is asked for.
-    this.#watches.learn(ledgerId, entries);
-    if (this.#watches.isWatched(ledgerId)) this.#certainty.ask(ledgerId);
+    this.#following.unsettled(ledgerId, entries);
   }
 
   claimed(ledgerId: string): void {
-    if (this.#watches.isWatched(ledgerId)) this.#follower.wake(ledgerId);
+    this.#following.claimed(ledgerId);
   }
 
   newestAnswered(ledgerId: string): number | null {
-    return this.#writes.newestAnswered(ledgerId);
+    return this.#following.newestAnswered(ledgerId);
   }
 
   writtenLately(limit: number): readonly string[] {
-    return this.#writes.lately(limit);
+    return this.#following.writtenLately(limit);
   }
 
   subscribed(subscription: SubscriptionRecord): void {
-    const isKnown = this.#watches.get(subscription.id) !== undefined;
-    const isToList = this.#watches.add(subscription);
-    // What another node told of it before it was known here was not heard.
-    if (!isKnown) this.#sender.wake(subscription.id);
-    if (!isToList) return;
-    void this.#again('listing watched ledgers', () =>
-      this.#watches.list(subscription.actorId, () => this.#pace.take(pageCostMs)),
-    );
+    this.#following.subscribed(subscription);
   }
 
   ended(subscriptionId: string): void {
-    // Cursors of ledgers that nobody watches any more are removed.
-    for (const ledgerId of this.#watches.remove(subscriptionId)) this.#follower.wake(ledgerId);
+    this.#following.ended(subscriptionId);
     this.#sender.drop(subscriptionId);
   }
 
@@ -260,18 +145,12 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
    * told may not have arrived, and who wrote may not have been this node. Goes on in the background.
    */
   lookForDue(): void {
-    this.#wakeSender();
-    if (this.#parts.tellOthers === null) return;
-    void this.#look.round();
-    this.#looks += 1;
-    if (this.#looks % looksBetweenLists !== 0) return;
-    // Of a ledger that is watched already its own events say who was let in.
-    this.#watches.doubt(() => false);
-    void this.#listAgain();
+    this.#wakeSender(() => true);
+    this.#following.look();
   }
 
-  #wakeSender(): void {
-    for (const { id } of this.#watches.all()) this.#sender.wake(id);
+  #wakeSender(isDue: (subscriptionId: string) => boolean): void {
+    for (const { id } of this.#following.watches.all()) if (isDue(id)) this.#sender.wake(id);
   }
 
   /**
@@ -280,12 +159,8 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
    * without them. Whom other nodes have let into these ledgers is found afterwards: until then every owner counts as let in.
    */
   async takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void> {
-    this.#watches.doubt(isNew);
-    void this.#listAgain();
-    await this.#findSubscriptions();
-    own();
-    for (const ledgerId of this.#watches.watchedLedgers()) if (isNew(ledgerId)) this.#follower.wake(ledgerId);
-    for (const { id } of this.#watches.all()) if (isNew(id)) this.#sender.wake(id);
+    await this.#following.takeOver(isNew, own);
+    this.#wakeSender(isNew);
   }
 
   /**
@@ -293,30 +168,13 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
    * both are recording at once, each as long as the log was when it looked, some deliveries may be recorded, and sent, twice.
    */
   giveUp(isGone: (id: string) => boolean): void {
-    for (const ledgerId of this.#watches.watchedLedgers()) if (isGone(ledgerId)) this.#follower.forget(ledgerId);
-    for (const { id } of this.#watches.all()) if (isGone(id)) this.#sender.drop(id);
-  }
-
-  /** Reads the lists in doubt again, one at a time however many doubts there are. */
-  async #listAgain(): Promise<void> {
-    if (this.#isListingAgain) return;
-    this.#isListingAgain = true;
-    await this.#again('listing watched ledgers again', async () => {
-      const rest = () => this.#pace.take(pageCostMs);
-      await rest();
-      for (let actorId = this.#watches.nextDoubted(); actorId !== undefined; actorId = this.#watches.nextDoubted()) {
-        await this.#watches.list(actorId, rest);
-        await rest();
-        if (this.#stopped) break;
-      }
-      // In the same turn as the last look at what is in doubt, so that none comes up unseen in between.
-      this.#isListingAgain = false;
-    });
+    this.#following.giveUp(isGone);
+    for (const { id } of this.#following.watches.all()) if (isGone(id)) this.#sender.drop(id);
   }
 
   /** The subscription, while it is in force. */
   subscription(id: string): SubscriptionRecord | undefined {
-    return this.#watches.get(id);
+    return this.#following.watches.get(id);
   }
 
   /** Deliveries in memory. */
@@ -330,23 +188,10 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     // Clocks do not keep the process alive, and what is under way may be waiting for one.
     const alive = setInterval(() => {}, keptAliveEveryMs);
     try {
-      this.#certainty.stop();
-      await Promise.all([this.#look.stop(), this.#follower.stop(), this.#sender.stop()]);
+      await Promise.all([this.#following.stop(), this.#sender.stop()]);
       await this.#parts.poster[Symbol.asyncDispose]();
     } finally {
       clearInterval(alive);
-    }
-  }
-
-  /** Work that has to be done some time, whatever the store does now. */
-  async #again(what: string, work: () => Promise<void>): Promise<void> {
-    while (!this.#stopped) {
-      try {
-        return await work();
-      } catch (error) {
-        this.#parts.log.warn({ err: error }, `${what} failed; it is tried again`);
-        await sleep(this.#parts.clock, retryMs);
-      }
     }
   }
 }

@@ -123,11 +123,19 @@ describe('who imports whom', () => {
     expect(wrong.map(({ path }) => path)).toEqual([]);
   });
 
+  test('what follows the ledgers and what sends meet in delivery records alone', () => {
+    const sends = ['sending', 'targets', 'posting'].map((name) => `src/webhook/${name}/`);
+    const follows = 'src/webhook/following/';
+    expect(strangers(follows, (name) => !sends.some((folder) => name.startsWith(folder)))).toEqual([]);
+    for (const folder of sends) expect(strangers(folder, (name) => !name.startsWith(follows))).toEqual([]);
+    expect(under(follows).length).toBeGreaterThan(10);
+  });
+
   test('there are no cycles', () => {
     expect(cyclesOf(new Map(files.map(({ path, imports }) => [path, imports])))).toEqual([]);
   });
 
-  test.each(['src/rpc', 'src/service'])('nor between the folders of %s', (room) => {
+  test.each(['src/rpc', 'src/service', 'src/webhook'])('nor between the folders of %s', (room) => {
     const folders = new Map<string, Set<string>>();
     for (const { path, imports } of under(`${room}/`)) {
       const folder = dirname(path);

@@ -19,7 +19,8 @@ test('the page of the API is that of the descriptors', () => {
 
 test('every bound that webhooks have made known is in the list of their limits', () => {
   const folder = join(import.meta.dirname, '../../src/webhook');
-  const bounds = readdirSync(folder).flatMap((name) =>
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const bounds = files.flatMap((name) =>
     [...readFileSync(join(folder, name), 'utf8').matchAll(/^export const (\w+) = [\d_]/gm)].map(
       ([, bound = '']) => bound,
     ),

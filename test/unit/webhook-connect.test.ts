@@ -12,9 +12,9 @@ import { readConfig } from '../../src/config.ts';
 import type { TargetPolicy } from '../../src/service/webhooks/webhook-target.ts';
 import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
 import { systemClock } from '../../src/system.ts';
-import { createPoster, type PostResult } from '../../src/webhook/http-post.ts';
-import { dnsLookup, type NameLookup } from '../../src/webhook/name-lookup.ts';
-import { receiverConnector } from '../../src/webhook/receiver-connect.ts';
+import { createPoster, type PostResult } from '../../src/webhook/posting/http-post.ts';
+import { dnsLookup, type NameLookup } from '../../src/webhook/posting/name-lookup.ts';
+import { receiverConnector } from '../../src/webhook/posting/receiver-connect.ts';
 
 const production: TargetPolicy = { production: true, ownPorts: () => new Set() };
 const development: TargetPolicy = { production: false, ownPorts: () => new Set() };

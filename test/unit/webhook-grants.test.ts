@@ -3,7 +3,7 @@ import type { Command } from '../../src/domain/command.ts';
 import { formatRow, parseRow } from '../../src/domain/row.ts';
 import { isoTime } from '../../src/domain/time.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
-import { mayReadEvent } from '../../src/webhook/event-access.ts';
+import { mayReadEvent } from '../../src/webhook/sending/event-access.ts';
 import {
   append,
   buyer,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createLog } from '../../src/log.ts';
-import { LedgerLook } from '../../src/webhook/ledger-look.ts';
-import { Pace } from '../../src/webhook/pace.ts';
+import { LedgerLook } from '../../src/webhook/following/ledger-look.ts';
+import { Pace } from '../../src/webhook/pacing/pace.ts';
 import { settled } from '../support/clock.ts';
 import { rig } from '../support/world.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { OpenTurns } from '../../src/webhook/open-turns.ts';
+import { OpenTurns } from '../../src/webhook/targets/open-turns.ts';
 
 const anyone = () => true;
 

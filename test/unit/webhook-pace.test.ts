@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Pace } from '../../src/webhook/pace.ts';
+import { Pace } from '../../src/webhook/pacing/pace.ts';
 import { ManualClock } from '../support/clock.ts';
 
 /** A pace whose event loop is as busy as the test says; what it let through in a second, in milliseconds of cost. */

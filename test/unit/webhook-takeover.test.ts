@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { names } from '../../src/domain/projection.ts';
 import type { SubscriptionRecord } from '../../src/service/webhooks/subscription-record.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import { Watches } from '../../src/webhook/watches.ts';
+import { Watches } from '../../src/webhook/following/watches.ts';
 import {
   append,
   createMaster,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Took } from '../../src/webhook/standings.ts';
+import type { Took } from '../../src/webhook/targets/standings.ts';
 import { type Lane, slots } from '../support/webhook-slots.ts';
 
 describe('slots', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
-import { Tide } from '../../src/webhook/tide.ts';
+import { Tide } from '../../src/webhook/pacing/tide.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 
 function rig(isBusy: boolean) {

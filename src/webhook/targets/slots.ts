@@ -1,5 +1,5 @@
-import type { Clock } from '../actors/clock.ts';
-import { attemptTimeoutMs } from './attempt.ts';
+import type { Clock } from '../../actors/clock.ts';
+import { attemptTimeoutMs } from '../posting/http-post.ts';
 
 /** How many slots are given so far apart: as many as can be while one attempt lasts. */
 export function givenApart(apartMs: number): number {

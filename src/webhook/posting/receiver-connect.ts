@@ -1,8 +1,8 @@
 import { isIP, type Socket, connect as tcpConnect } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import type { buildConnector } from 'undici';
-import type { Clock } from '../actors/clock.ts';
-import { hostOf, mayConnect, portOf, type TargetPolicy } from '../service/webhooks/webhook-target.ts';
+import type { Clock } from '../../actors/clock.ts';
+import { hostOf, mayConnect, portOf, type TargetPolicy } from '../../service/webhooks/webhook-target.ts';
 import type { NameLookup } from './name-lookup.ts';
 
 /** Why no connection came about. What the cause says of hosts and addresses is for nobody's eyes. */

@@ -1,6 +1,6 @@
-import type { LedgerEvent } from '../domain/event.ts';
-import { type DeliveryRecord, deliveryIdOf } from '../service/webhooks/delivery-record.ts';
-import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
+import type { LedgerEvent } from '../../domain/event.ts';
+import { type DeliveryRecord, deliveryIdOf } from '../../service/webhooks/delivery-record.ts';
+import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 
 /** Whether an event is of a type that a subscription asks for. */
 export function asksFor({ eventTypes }: SubscriptionRecord, event: LedgerEvent): boolean {

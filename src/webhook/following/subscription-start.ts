@@ -1,6 +1,6 @@
-import { isoTime } from '../domain/time.ts';
-import { limits } from '../limits.ts';
-import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
+import { isoTime } from '../../domain/time.ts';
+import { limits } from '../../limits.ts';
+import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 
 /** Clocks are half a second off the store's at most (decisions.md, section 4), so those of two nodes a second. */
 const clockSlackMs = 1_000;

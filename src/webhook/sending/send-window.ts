@@ -1,5 +1,5 @@
-import { isNew } from '../service/webhooks/delivery-record.ts';
-import type { PendingDelivery } from '../service/webhooks/due-deliveries.ts';
+import { isNew } from '../../service/webhooks/delivery-record.ts';
+import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
 
 /** Deliveries of one subscription in memory: where its target answers quickly, and where it does not (yet). */
 export const windowQuick = 128;

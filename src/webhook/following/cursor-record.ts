@@ -1,4 +1,4 @@
-import type { RecordStore } from '../store/record-store.ts';
+import type { RecordStore } from '../../store/record-store.ts';
 
 /** How far the events of a ledger have been fanned out. */
 export interface Cursor {

@@ -1,5 +1,5 @@
-import type { PendingDelivery } from '../service/webhooks/due-deliveries.ts';
-import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
+import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
+import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { AttemptOutcome } from './attempt.ts';
 
 /** `outcome` null: there was no attempt after all. */

@@ -1,6 +1,6 @@
-import { timeOf } from '../service/reading/event-bounds.ts';
-import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
-import type { LedgerStore, StoredEntry } from '../store/ledger-store.ts';
+import { timeOf } from '../../service/reading/event-bounds.ts';
+import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
+import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { takesFrom } from './subscription-start.ts';
 

@@ -1,6 +1,6 @@
-import type { LedgerEvent } from '../domain/event.ts';
-import type { GrantScope } from '../domain/grant.ts';
-import { isParty, type LedgerFacts } from '../domain/ledger-facts.ts';
+import type { LedgerEvent } from '../../domain/event.ts';
+import type { GrantScope } from '../../domain/grant.ts';
+import { isParty, type LedgerFacts } from '../../domain/ledger-facts.ts';
 import {
   type GrantChange,
   grantChangesPrefix,
@@ -8,11 +8,11 @@ import {
   type Projection,
   projectionsOf,
   seqOrder,
-} from '../domain/projection.ts';
-import { mastersEverGranted } from '../service/reading/ledger-reading.ts';
-import type { LedgerStore, Line } from '../store/ledger-store.ts';
+} from '../../domain/projection.ts';
+import { mastersEverGranted } from '../../service/reading/ledger-reading.ts';
+import type { LedgerStore, Line } from '../../store/ledger-store.ts';
+import type { Pace } from '../pacing/pace.ts';
 import type { EventRange } from './event-range.ts';
-import type { Pace } from './pace.ts';
 
 /** A stretch of a ledger in which an actor could read: from a grant, that included, up to what ended it. */
 export interface ReadSpan {

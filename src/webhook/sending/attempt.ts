@@ -1,15 +1,12 @@
-import type { Clock } from '../actors/clock.ts';
-import { isoTime } from '../domain/time.ts';
-import { standardSignature, svcSignature, type WebhookKeys, webhookKeys } from '../domain/webhook-signature.ts';
-import type { SecretBox } from '../service/secret-box.ts';
-import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
-import { type SubscriptionRecord, secretContext } from '../service/webhooks/subscription-record.ts';
+import type { Clock } from '../../actors/clock.ts';
+import { isoTime } from '../../domain/time.ts';
+import { standardSignature, svcSignature, type WebhookKeys, webhookKeys } from '../../domain/webhook-signature.ts';
+import type { SecretBox } from '../../service/secret-box.ts';
+import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+import { type SubscriptionRecord, secretContext } from '../../service/webhooks/subscription-record.ts';
+import { attemptTimeoutMs, type Poster, type PostResult } from '../posting/http-post.ts';
 import { pingBody } from './delivery-body.ts';
 import type { EventBodies } from './event-bodies.ts';
-import type { Poster, PostResult } from './http-post.ts';
-
-/** decisions.md, section 7: success is a 2xx within this. */
-export const attemptTimeoutMs = 10_000;
 
 /** What an attempt came to. Nothing that a receiver or a name server said is in it but the status. */
 export interface AttemptOutcome {

@@ -1,6 +1,6 @@
-import type { Clock } from '../actors/clock.ts';
-import type { Log } from '../log.ts';
-import type { Pace } from './pace.ts';
+import type { Clock } from '../../actors/clock.ts';
+import type { Log } from '../../log.ts';
+import type { Pace } from '../pacing/pace.ts';
 
 /** Ledgers asked about at once. */
 const ledgersAtOnce = 8;

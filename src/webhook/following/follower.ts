@@ -1,13 +1,13 @@
-import type { Clock } from '../actors/clock.ts';
-import type { LedgerEvent } from '../domain/event.ts';
-import { CorruptRow, parseRow } from '../domain/row.ts';
-import type { Log } from '../log.ts';
-import type { StoredEntry } from '../store/ledger-store.ts';
+import type { Clock } from '../../actors/clock.ts';
+import type { LedgerEvent } from '../../domain/event.ts';
+import { CorruptRow, parseRow } from '../../domain/row.ts';
+import type { Log } from '../../log.ts';
+import type { StoredEntry } from '../../store/ledger-store.ts';
+import type { Pace } from '../pacing/pace.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';
 import type { LedgerCertainty } from './ledger-certainty.ts';
-import type { Pace } from './pace.ts';
 import { changesBy } from './read-spans.ts';
 import type { Watches } from './watches.ts';
 

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../actors/clock.ts';
+import { type Clock, sleep } from '../../actors/clock.ts';
 
 /** How often it is asked whether the event loop is busy. */
 const sampleMs = 100;

@@ -1,8 +1,8 @@
-import type { LedgerEvent } from '../domain/event.ts';
-import { checkChain } from '../domain/integrity.ts';
-import { CorruptRow, parseRow } from '../domain/row.ts';
-import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
-import type { LedgerStore } from '../store/ledger-store.ts';
+import type { LedgerEvent } from '../../domain/event.ts';
+import { checkChain } from '../../domain/integrity.ts';
+import { CorruptRow, parseRow } from '../../domain/row.ts';
+import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
 import { eventBody } from './delivery-body.ts';
 
 /** What is sent of one event, and the master whose reader a receiver's owner has to be (null: the ledger's own event). */

@@ -1,5 +1,5 @@
-import { LedgerError } from '../domain/errors.ts';
-import type { LedgerReading } from '../service/reading/ledger-reading.ts';
+import { LedgerError } from '../../domain/errors.ts';
+import type { LedgerReading } from '../../service/reading/ledger-reading.ts';
 
 /**
  * Whether an actor may read an event now (decisions.md, section 5): of a ledger's own events everyone who sees the ledger, of a

@@ -1,17 +1,17 @@
-import type { Clock } from '../actors/clock.ts';
-import { isoTime } from '../domain/time.ts';
-import type { Log } from '../log.ts';
-import type { Deliveries } from '../service/webhooks/deliveries.ts';
-import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
-import type { PendingDelivery } from '../service/webhooks/due-deliveries.ts';
-import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
+import type { Clock } from '../../actors/clock.ts';
+import { isoTime } from '../../domain/time.ts';
+import type { Log } from '../../log.ts';
+import type { Deliveries } from '../../service/webhooks/deliveries.ts';
+import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
+import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
+import type { Pace } from '../pacing/pace.ts';
+import type { Took } from '../targets/standings.ts';
+import { Targets } from '../targets/targets.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { AttemptRecorder } from './attempt-recording.ts';
-import type { Pace } from './pace.ts';
 import { type Lane, SendQueue } from './send-queue.ts';
 import { passedByCursor, windowOf } from './send-window.ts';
-import type { Took } from './standings.ts';
-import { Targets } from './targets.ts';
 
 /** After a failure of the store. */
 const retryMs = 1_000;

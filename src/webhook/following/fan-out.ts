@@ -1,15 +1,15 @@
-import type { LedgerEvent } from '../domain/event.ts';
-import type { LedgerFacts } from '../domain/ledger-facts.ts';
-import { isoTime } from '../domain/time.ts';
-import type { AnsweredSeqs } from '../service/webhooks/answered-seqs.ts';
-import type { Deliveries } from '../service/webhooks/deliveries.ts';
-import type { DeliveryRange } from '../service/webhooks/delivery-blocks.ts';
-import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
-import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
-import type { LedgerStore } from '../store/ledger-store.ts';
+import type { LedgerEvent } from '../../domain/event.ts';
+import type { LedgerFacts } from '../../domain/ledger-facts.ts';
+import { isoTime } from '../../domain/time.ts';
+import type { AnsweredSeqs } from '../../service/webhooks/answered-seqs.ts';
+import type { Deliveries } from '../../service/webhooks/deliveries.ts';
+import type { DeliveryRange } from '../../service/webhooks/delivery-blocks.ts';
+import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
+import type { Pace } from '../pacing/pace.ts';
 import { asksFor, newDelivery } from './event-delivery.ts';
 import { type EventRange, nextCommitDates } from './event-range.ts';
-import type { Pace } from './pace.ts';
 import { isWithin, type ReadSpan, readSpans } from './read-spans.ts';
 import { type SubscriptionStart, startOf } from './subscription-start.ts';
 

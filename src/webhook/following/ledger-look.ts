@@ -1,5 +1,5 @@
-import type { Log } from '../log.ts';
-import type { Pace } from './pace.ts';
+import type { Log } from '../../log.ts';
+import type { Pace } from '../pacing/pace.ts';
 
 /** Looked at in one round; the next one goes on behind them. */
 const ledgersARoundMax = 2_000;

@@ -1,7 +1,7 @@
-import type { LedgerEvent } from '../domain/event.ts';
-import { WebhookBodySchema } from '../gen/svc/v1/webhooks_pb.ts';
-import { restJson } from '../rpc/rest/encode.ts';
-import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
+import type { LedgerEvent } from '../../domain/event.ts';
+import { WebhookBodySchema } from '../../gen/svc/v1/webhooks_pb.ts';
+import { restJson } from '../../rpc/rest/encode.ts';
+import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 
 /** Version of the body's format (spec, Webhook delivery 2). */
 const apiVersion = '2026-04-14';

@@ -2,6 +2,9 @@ import { Agent, type buildConnector } from 'undici';
 import { exchange } from './exchange.ts';
 import { ConnectError, type ConnectFault } from './receiver-connect.ts';
 
+/** decisions.md, section 7: success is a 2xx within this. */
+export const attemptTimeoutMs = 10_000;
+
 export interface Post {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

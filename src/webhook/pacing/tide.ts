@@ -1,5 +1,5 @@
-import type { Clock } from '../actors/clock.ts';
-import type { RecordStore } from '../store/record-store.ts';
+import type { Clock } from '../../actors/clock.ts';
+import type { RecordStore } from '../../store/record-store.ts';
 
 /** How long a write waits for the commit of an append at most. */
 const waitMaxMs = 20;

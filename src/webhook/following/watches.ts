@@ -1,6 +1,6 @@
-import { type LedgerLine, names } from '../domain/projection.ts';
-import type { SubscriptionRecord } from '../service/webhooks/subscription-record.ts';
-import type { LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
+import { type LedgerLine, names } from '../../domain/projection.ts';
+import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
+import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
 
 const linesAtOnce = 500;
 const ledgersOfPrefix = names.ledgersOf('');

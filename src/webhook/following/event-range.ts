@@ -1,7 +1,7 @@
-import { batchEventsMax } from '../actors/bounds.ts';
-import type { LedgerEvent } from '../domain/event.ts';
-import { timeOf } from '../service/reading/event-bounds.ts';
-import type { LedgerStore } from '../store/ledger-store.ts';
+import { batchEventsMax } from '../../actors/bounds.ts';
+import type { LedgerEvent } from '../../domain/event.ts';
+import { timeOf } from '../../service/reading/event-bounds.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
 
 /** A range of a ledger: its events that can be read, and the seqs that it covers. */
 export interface EventRange {

@@ -1,4 +1,4 @@
-import type { Clock } from '../actors/clock.ts';
+import type { Clock } from '../../actors/clock.ts';
 import { OpenTurns } from './open-turns.ts';
 import { Slots } from './slots.ts';
 import { type Standing, Standings, type Took } from './standings.ts';

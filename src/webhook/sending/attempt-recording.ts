@@ -1,9 +1,9 @@
-import { type Clock, sleep } from '../actors/clock.ts';
-import { nextAttemptMs } from '../domain/delivery-schedule.ts';
-import type { Log } from '../log.ts';
-import type { Deliveries } from '../service/webhooks/deliveries.ts';
-import type { DeliveryRecord } from '../service/webhooks/delivery-record.ts';
-import type { HeldDelivery } from '../service/webhooks/due-deliveries.ts';
+import { type Clock, sleep } from '../../actors/clock.ts';
+import { nextAttemptMs } from '../../domain/delivery-schedule.ts';
+import type { Log } from '../../log.ts';
+import type { Deliveries } from '../../service/webhooks/deliveries.ts';
+import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+import type { HeldDelivery } from '../../service/webhooks/due-deliveries.ts';
 import { afterAttempt } from './attempt.ts';
 import type { AttemptMade, Lane, SendQueue } from './send-queue.ts';
 

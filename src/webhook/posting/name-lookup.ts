@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises';
-import { isLocalName } from '../service/webhooks/webhook-target.ts';
+import { isLocalName } from '../../service/webhooks/webhook-target.ts';
 
 /** Addresses of a host name, IPv4 first; none if it has none. */
 export type NameLookup = (host: string) => Promise<readonly string[]>;
