@@ -40,6 +40,7 @@ import { KeyEndings } from './service/identity/key-endings.ts';
 import { createSecretBox } from './service/secret-box.ts';
 import { checkSecretsKey } from './service/secrets-key-check.ts';
 import { openAuthority } from './service/signatures/authority.ts';
+import { AuthorityWatch, untrusted } from './service/signatures/authority-watch.ts';
 import { VerifyingThreads } from './service/signatures/verifying-threads.ts';
 import type { AccessLog } from './store/access-log.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
@@ -111,6 +112,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const secrets = createSecretBox(parts.keys.secrets, random);
   await checkSecretsKey(records, secrets);
   const authority = await openAuthority(records, parts.keys.authority, isoTime(now()));
+  // A node that stands alone has its store to itself: nobody else can change the key.
+  const warn = (what: string, error?: unknown) => log.warn({ err: error }, what);
+  const watch = membership === undefined ? null : new AuthorityWatch({ records, authority, clock, warn });
+  await watch?.start();
   const verifying = new VerifyingThreads();
   const identities = new Identities(records, now, verifying.verify);
   const credentials = storedCredentials(records, identities, { production, now });
@@ -202,6 +207,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       doors.push(door);
       return door;
     } catch (error) {
+      watch?.stop();
       await Promise.all(doors.map((door) => door.close(0)));
       throw listenError(variable, port, variable === 'OPS_PORT' ? config.opsHost : config.host, error);
     }
@@ -214,6 +220,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
         metrics,
         readiness: async () => {
           if (stopping) return { ready: false, reason: 'stopping' };
+          const reason = untrusted(authority);
+          if (reason !== null) return { ready: false, reason };
           return membership?.readiness() ?? { ready: true };
         },
         ...(membership === undefined
@@ -267,6 +275,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       await directory[Symbol.asyncDispose]();
       await verifying[Symbol.asyncDispose]();
       await accesses[Symbol.asyncDispose]();
+      watch?.stop();
       await membership?.close();
       await ops.close(0);
     },

@@ -1,22 +1,28 @@
-import { randomBytes } from 'node:crypto';
+import { type KeyObject, randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigError, type Environment } from '../../src/config.ts';
 import { isoTime } from '../../src/domain/time.ts';
 import { authorityKey } from '../../src/node-keys.ts';
 import {
+  type AuthorityKeyRecord,
   authorityFingerprint,
+  beginRotation,
   publicKeyOf,
   readAuthorityKeys,
   rotateAuthority,
 } from '../../src/service/signatures/authority.ts';
+import { rotationLeadMs } from '../../src/service/signatures/authority-watch.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
+import type { RecordStore } from '../../src/store/record-store.ts';
 import { systemClock } from '../../src/system.ts';
 import type { MemberBoard } from '../placement/members.ts';
 
 /**
  * `cluster rotate-authority FILE`: makes the key in FILE the authority of a cluster whose nodes are stopped; its start is signed by the
- * key in use (AUTHORITY_KEY_FILE). Run again after a crash it finishes what it began. Answers a sentence; ConfigError with one that says
- * what to do where it cannot be done.
+ * key in use (AUTHORITY_KEY_FILE). A node that runs all the same, unseen (Redis has forgotten it, or is another one), seals nothing
+ * under a key that has ended: the end is dated once none can trust the key. Run again after a crash it finishes what it
+ * began. Answers a sentence; ConfigError with one that says what to do where it cannot be done.
  */
 export async function rotateClusterAuthority(env: Environment, file: string, board: MemberBoard): Promise<string> {
   const inUse = env.AUTHORITY_KEY_FILE?.trim() ?? '';
@@ -26,7 +32,7 @@ export async function rotateClusterAuthority(env: Environment, file: string, boa
   const members = await board.list();
   if (members.length > 0)
     throw new ConfigError(
-      `Stop all nodes first (${members.map(({ id }) => id).join(', ')}): what they would seal under the old key counted no more.`,
+      `Stop all nodes first (${members.map(({ id }) => id).join(', ')}): with the old key they could seal nothing any more.`,
     );
   const settings = cassandraSettings(env);
   const now = () => systemClock.now();
@@ -34,7 +40,13 @@ export async function rotateClusterAuthority(env: Environment, file: string, boa
   const known = (await readAuthorityKeys(stores.records)).at(-1);
   if (known === undefined)
     throw new ConfigError(`Keyspace ${settings.keyspace} has no authority yet: start its nodes with the new key.`);
-  const record =
-    known.publicKey === publicKeyOf(next) ? known : await rotateAuthority(stores.records, old, next, isoTime(now()));
+  const record = known.publicKey === publicKeyOf(next) ? known : await rotate(stores.records, old, next);
   return `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on. Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
+}
+
+/** Begins the rotation for all who look at the store, and ends the old key once nobody who looked before trusts it. */
+async function rotate(records: RecordStore, old: KeyObject, next: KeyObject): Promise<AuthorityKeyRecord> {
+  await beginRotation(records, old);
+  await delay(rotationLeadMs);
+  return rotateAuthority(records, old, next, isoTime(systemClock.now()));
 }

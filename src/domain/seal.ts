@@ -19,11 +19,14 @@ export interface Place {
 export interface AuthoritySigner {
   /** `svc:authority#key-<n>` */
   readonly keyId: string;
-  /** base64 Ed25519 signature of a 32-byte digest. */
-  sign(digest: Buffer): string;
+  /**
+   * base64 Ed25519 signature of the 32-byte digest of an event of this time (ISO). LedgerError `unavailable` where it is not certain
+   * that the key is in use then.
+   */
+  sign(digest: Buffer, createdAt: string): string;
 }
 
-/** Closes a draft into an event of the chain. Events without an actor's signature get the authority's seal. */
+/** Closes a draft into an event of the chain. Events without an actor's signature get the authority's seal. LedgerError `unavailable`. */
 export function sealEvent(
   draft: Draft,
   place: Place,
@@ -55,7 +58,7 @@ export function sealEvent(
     contentHash: contentHashHex,
     prevHash: place.prevHash,
     hash,
-    authoritySig: sealed ? authority.sign(authorityDigest(hash)) : null,
+    authoritySig: sealed ? authority.sign(authorityDigest(hash), place.createdAt) : null,
     authorityKeyId: sealed ? authority.keyId : null,
     commands: draft.commands,
   };

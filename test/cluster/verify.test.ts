@@ -156,7 +156,7 @@ await describeOnCassandra('cluster verify', (address) => {
       expect({ code, types: findings.map(({ type }) => type) }).toEqual({ code: 1, types: ['invalid_authority_key'] });
       await set(stored);
     });
-  });
+  }, 40_000);
 
   test('seals are checked under a trust anchor that was kept elsewhere', async () => {
     const file = join(dataDir, 'anchor.json');

@@ -51,7 +51,7 @@ describe('golden vectors of an independent program', () => {
 
   test.each(named.filter(([, { authority_sig }]) => authority_sig !== undefined))('%s: seal', (_, golden) => {
     const authority = authorityOf(vectors.keys.authority.seed_hex);
-    expect(authority.sign(authorityDigest(golden.hash))).toBe(golden.authority_sig);
+    expect(authority.sign(authorityDigest(golden.hash), '')).toBe(golden.authority_sig);
   });
 });
 

@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { canonicalJson } from '../../domain/canonical.ts';
 import { authorityDigest } from '../../domain/content.ts';
+import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerEvent } from '../../domain/event.ts';
 import { sha256 } from '../../domain/hash.ts';
 import { fingerprint, keyObject } from '../../domain/public-key.ts';
@@ -19,6 +20,14 @@ export interface AuthorityKeyRecord {
   readonly validTo: string | null;
   /** By the key before it, over SHA-256 of the canonical JSON of kid, public_key and valid_from; null for the first key. */
   readonly startSig: string | null;
+}
+
+/** The authority's keys as a store has them. */
+export interface StoredAuthority {
+  /** Oldest first. */
+  readonly keys: readonly AuthorityKeyRecord[];
+  /** A rotation has begun: nobody is to trust the key in use any longer than until now. */
+  readonly rotating: boolean;
 }
 
 const kind = 'authority';
@@ -49,23 +58,26 @@ export function publicKeyOf(privateKey: KeyObject): string {
   return Buffer.from(x, 'base64url').toString('base64');
 }
 
-async function readKeys(records: RecordStore): Promise<{ keys: readonly AuthorityKeyRecord[]; version: string }> {
+/** What the store says of its authority, and the version of the record that says it. */
+export async function readAuthority(records: RecordStore): Promise<StoredAuthority & { readonly version: string }> {
   const record = await records.get(kind, id);
-  if (record === null) return { keys: [], version: 'absent' };
-  return { keys: (JSON.parse(record.value) as { keys: AuthorityKeyRecord[] }).keys, version: record.version };
+  if (record === null) return { keys: [], rotating: false, version: 'absent' };
+  const { keys, rotating = false } = JSON.parse(record.value) as { keys: AuthorityKeyRecord[]; rotating?: boolean };
+  return { keys, rotating, version: record.version };
 }
 
 /** All keys of the store's authority, oldest first. */
 export async function readAuthorityKeys(records: RecordStore): Promise<readonly AuthorityKeyRecord[]> {
-  return (await readKeys(records)).keys;
+  return (await readAuthority(records)).keys;
 }
 
 async function writeKeys(
   records: RecordStore,
-  keys: readonly AuthorityKeyRecord[],
+  { keys, rotating }: StoredAuthority,
   replaces: string,
 ): Promise<boolean> {
-  return (await records.put({ kind, id, replaces, value: JSON.stringify({ keys }), lookups: [] })).ok;
+  const value = JSON.stringify(rotating ? { keys, rotating } : { keys });
+  return (await records.put({ kind, id, replaces, value, lookups: [] })).ok;
 }
 
 function startDigest(kid: string, publicKey: string, validFrom: string): Buffer {
@@ -78,15 +90,30 @@ function startDigest(kid: string, publicKey: string, validFrom: string): Buffer 
  */
 export async function openAuthority(records: RecordStore, privateKey: KeyObject, nowIso: string): Promise<Authority> {
   const publicKey = publicKeyOf(privateKey);
-  let { keys, version } = await readKeys(records);
+  let { keys, version } = await readAuthority(records);
   if (keys.length === 0) {
     const first = { kid: authorityKid(1), publicKey, validFrom: nowIso, validTo: null, startSig: null };
-    if (!(await writeKeys(records, [first], version))) return openAuthority(records, privateKey, nowIso);
+    if (!(await writeKeys(records, { keys: [first], rotating: false }, version)))
+      return openAuthority(records, privateKey, nowIso);
     keys = [first];
   }
   const current = keys.at(-1);
   if (current?.publicKey !== publicKey) throw new AuthorityMismatch();
   return new Authority(keys, privateKey, current.kid);
+}
+
+/**
+ * Has every node that looks at the store stop to trust the key in use; a node that looked before goes on as long as it may
+ * (AuthorityWatch). Until the rotation is finished, by this key or another, nothing is sealed. Throws AuthorityMismatch.
+ */
+export async function beginRotation(records: RecordStore, oldKey: KeyObject): Promise<void> {
+  const { keys, version } = await readAuthority(records);
+  if (keys.at(-1)?.publicKey !== publicKeyOf(oldKey)) throw new AuthorityMismatch();
+  if (!(await writeKeys(records, { keys, rotating: true }, version))) throw changedMeanwhile();
+}
+
+function changedMeanwhile(): Error {
+  return new Error('the keys of the authority were changed meanwhile: try again');
 }
 
 /** Enrols the next key of the authority, its start signed by the one in use, which ends. Returns the new key's record. */
@@ -96,7 +123,7 @@ export async function rotateAuthority(
   newKey: KeyObject,
   nowIso: string,
 ): Promise<AuthorityKeyRecord> {
-  const { keys, version } = await readKeys(records);
+  const { keys, version } = await readAuthority(records);
   const current = keys.at(-1);
   if (current === undefined || current.publicKey !== publicKeyOf(oldKey)) throw new AuthorityMismatch();
   const publicKey = publicKeyOf(newKey);
@@ -111,26 +138,59 @@ export async function rotateAuthority(
     startSig: signDigest(startDigest(kid, publicKey, nowIso), oldKey),
   };
   const ended = keys.map((key) => (key === current ? { ...key, validTo: nowIso } : key));
-  if (!(await writeKeys(records, [...ended, next], version)))
-    throw new Error('the keys of the authority were changed meanwhile: try again');
+  if (!(await writeKeys(records, { keys: [...ended, next], rotating: false }, version))) throw changedMeanwhile();
   return next;
 }
 
+/**
+ * Where others work on the same store too (a cluster), its key is trusted for a time only, and trusted longer by each look at the store:
+ * whatever holds the process up in between, no event that is dated later is sealed.
+ */
 export class Authority implements AuthoritySigner {
   readonly keyId: string;
-  readonly keys: readonly AuthorityKeyRecord[];
   readonly #privateKey: KeyObject;
-  readonly #publicKeys: ReadonlyMap<string, KeyObject>;
+  #keys: readonly AuthorityKeyRecord[] = [];
+  #publicKeys: ReadonlyMap<string, KeyObject> = new Map();
+  #standing: 'in use' | 'rotating' | 'ended' = 'in use';
+  /** ISO; null: without end. '' is before all time. */
+  #trustedUntil: string | null = null;
 
   constructor(keys: readonly AuthorityKeyRecord[], privateKey: KeyObject, keyId: string) {
-    this.keys = keys;
     this.keyId = keyId;
     this.#privateKey = privateKey;
-    this.#publicKeys = new Map(keys.map((key) => [key.kid, keyObject(Buffer.from(key.publicKey, 'base64'))]));
+    this.#take(keys);
   }
 
-  sign(digest: Buffer): string {
+  get keys(): readonly AuthorityKeyRecord[] {
+    return this.#keys;
+  }
+
+  /** Whether the key is the one in use, a rotation has begun, or another one has taken its place. As of the last look. */
+  get standing(): 'in use' | 'rotating' | 'ended' {
+    return this.#standing;
+  }
+
+  /** What the store said at a look; `trustedUntil`: how long the key may be trusted on the strength of it, ISO. */
+  learn({ keys, rotating }: StoredAuthority, trustedUntil: string): void {
+    if (keys.length !== this.#keys.length) this.#take(keys);
+    if (keys.at(-1)?.kid !== this.keyId) this.#standing = 'ended';
+    else this.#standing = rotating ? 'rotating' : 'in use';
+    if (this.#standing === 'in use') this.#trustedUntil = trustedUntil;
+    else this.#trustedUntil ??= '';
+  }
+
+  sign(digest: Buffer, createdAt: string): string {
+    if (this.#trustedUntil !== null && createdAt > this.#trustedUntil)
+      throw new LedgerError(
+        'unavailable',
+        'This node cannot seal events, since it does not know its key to be that of the authority now. Retry.',
+      );
     return signDigest(digest, this.#privateKey);
+  }
+
+  #take(keys: readonly AuthorityKeyRecord[]): void {
+    this.#keys = keys;
+    this.#publicKeys = new Map(keys.map((key) => [key.kid, keyObject(Buffer.from(key.publicKey, 'base64'))]));
   }
 
   /** Whether the event's seal is one of this authority's over the event's hash. */

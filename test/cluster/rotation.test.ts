@@ -1,0 +1,80 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openRedisView } from '../../cluster/cli/redis-view.ts';
+import { rotateClusterAuthority } from '../../cluster/cli/rotate-authority.ts';
+import { afterMs } from '../../cluster/local/ports.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { newOrder, type Order } from '../support/parties.ts';
+import { type RestAnswer, rest } from '../support/parties-rest.ts';
+import { runCli } from '../support/scrub-cli.ts';
+import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
+import type { NodeUnderTest } from './rig/node-under-test.ts';
+
+/** Longer than verification forgives an event that is dated after the end of its key. */
+const afterTheEndMs = 2_500;
+
+await describeOnCassandra('a rotation of the authority that sees none of the nodes that run', (address) => {
+  let cluster: ClusterUnderTest;
+  let order: Order;
+  beforeAll(async () => {
+    cluster = await startCluster({ nodes: 2, cassandra: address });
+    order = await newOrder(nodeOf(0).baseUrl);
+  }, 60_000);
+  afterAll(() => cluster?.[Symbol.asyncDispose](), 30_000);
+
+  const nodeOf = (at: number): NodeUnderTest => {
+    const node = cluster.nodes[at];
+    if (node === undefined) throw new RangeError(`There is no node ${at}`);
+    return node;
+  };
+  /** A new ledger: its first event is sealed. */
+  const open = ({ baseUrl }: NodeUnderTest): Promise<RestAnswer> =>
+    rest(baseUrl, 'POST', '/v1/ledgers', {
+      headers: order.buyer.bearer,
+      body: { supplier_svc_id: order.supplier.svcId },
+    });
+  const readinessOf = async ({ internalUrl }: NodeUnderTest) => {
+    const answer = await fetch(`${internalUrl}/health/ready`);
+    return { status: answer.status, text: await answer.text() };
+  };
+
+  test('spoils no seal: those that run, and one that slept meanwhile, seal nothing beyond the end of their key', async () => {
+    const [awake, asleep] = [nodeOf(0), nodeOf(1)];
+    const keyFile = cluster.commonEnv.AUTHORITY_KEY_FILE ?? '';
+    const next = join(cluster.dir, 'next.pem');
+    writeFileSync(next, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    const statuses: number[] = [];
+    let stopped = false;
+    const opening = (async () => {
+      for (; !stopped; await afterMs(100)) statuses.push((await open(awake)).status);
+    })();
+    asleep.pause();
+    const whenAwake = [1, 2, 3].map(() => open(asleep));
+
+    const env = { ...cluster.commonEnv, CLUSTER_NAME: 'another' };
+    await using view = await openRedisView(env);
+    expect(await rotateClusterAuthority(env, next, view.board)).toMatch(/^svc:authority#key-2 /);
+    await afterMs(afterTheEndMs);
+    asleep.resume();
+    for (const answer of await Promise.all(whenAwake)) expect(answer.code).toBe('unavailable');
+    for (const node of [awake, asleep]) {
+      expect(await open(node)).toMatchObject({ status: 503, code: 'unavailable' });
+      await expect
+        .poll(() => readinessOf(node), { timeout: 10_000 })
+        .toMatchObject({ status: 503, text: expect.stringContaining('AUTHORITY_KEY_FILE') });
+    }
+    stopped = true;
+    await opening;
+    expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(5);
+    expect(new Set(statuses.filter((status) => status >= 300))).toEqual(new Set([503]));
+
+    await Promise.all([awake.terminate(), asleep.terminate()]);
+    renameSync(next, keyFile);
+    await Promise.all([awake.start(), asleep.start()]);
+    for (const node of [awake, asleep]) expect((await open(node)).status).toBeLessThan(300);
+    const verified = await runCli(cluster.cassandraEnv, ['cluster', 'verify', '--all', '--json']);
+    expect(JSON.parse(verified.out)).toMatchObject({ verdict: 'good', findings: [] });
+  }, 90_000);
+});
