@@ -10,7 +10,12 @@ export type PlantedBug =
   | 'older_projection_wins'
   /** A command loses its id on the way to another node. */
   | 'resubmitted_without_id'
-  /** The first batch of a bucket goes in without a look at the end of the one before, and on no condition. */
+  /**
+   * The first batch of a bucket goes in without a look at the end of the one before, and on no condition. These are two
+   * locks of one door: a full bucket never changes and is claimed by the fence of the next one, so a writer that goes by its own last
+   * write is stopped by the condition on that fence alone, and without the look nothing is to be found (none of 500 seeds). What the look
+   * stops is a caller that seals what it did not write, as no actor does: test/contract/cassandra-buckets.test.ts.
+   */
   | 'bucket_unchecked';
 
 export const plantedBugs: readonly PlantedBug[] = [

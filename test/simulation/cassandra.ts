@@ -21,14 +21,17 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
     }
     return request(wire, work, unavailable);
   };
-  /** What the node did itself last, by ledger: what a mistaken reader goes by. */
+  // By ledger: the head as the node read it last, and the claim and head that it goes by, which are those of its own last write.
+  const seen = new Map<unknown, Row>();
   const own = new Map<unknown, Row>();
   return {
     read: async (statement, { serial = false } = {}) => {
       const rows = await again(wires.reads, () => tables.select(statement));
       if (!statement.cql.startsWith('SELECT fence')) return rows;
       if (bug === 'foreign_projections_skipped') return rows.map((row) => ({ ...row, pending: null }));
-      if (bug === 'bucket_unchecked' && serial) return rows.map((row) => ({ ...row, ...own.get(statement.params[0]) }));
+      const [ledger] = statement.params;
+      if (bug === 'bucket_unchecked' && serial) return rows.map((row) => ({ ...row, ...own.get(ledger) }));
+      for (const { head_seq, head_hash } of rows) if (head_seq !== null) seen.set(ledger, { head_seq, head_hash });
       return rows;
     },
     write: (statements) => again(wires.writes, () => tables.write(statements)),
@@ -39,9 +42,12 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
         () => new Undecided(new TimedOut()),
       );
       const [first] = statements;
-      if (first !== undefined && isBatch(first)) {
-        const [fence, head_seq, head_hash, , , ledger] = first.params;
-        if (decision.applied) own.set(ledger, { fence, head_seq, head_hash });
+      if (first !== undefined && decision.applied) {
+        const [fence, ...others] = first.params;
+        const [head_seq, head_hash, , , batchOf] = others;
+        const [claimOf] = others;
+        if (isBatch(first)) own.set(batchOf, { fence, head_seq, head_hash });
+        else own.set(claimOf, { fence, ...seen.get(claimOf) });
       }
       return decision;
     },
