@@ -13,14 +13,14 @@ export interface ClientParts {
   readonly world: World;
   readonly wishes: Wishes;
   readonly book: HistoryBook;
-  /** No new commands from this many on. */
-  readonly commandsMax: number;
+  /** Whether new commands are wanted still. */
+  hasMore(): boolean;
 }
 
 /** Sends commands one after the other, those with a key again until it is certain what became of them. */
 export async function runClient(parts: ClientParts): Promise<void> {
-  const { world, wishes, commandsMax } = parts;
-  while (wishes.made < commandsMax) {
+  const { world, wishes } = parts;
+  while (parts.hasMore()) {
     await pause(world, world.random.between(0, 60));
     const kind = world.random.weighted({ command: 86, look: 8, lane: 6 });
     if (kind === 'look') await look(parts);

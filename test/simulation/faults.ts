@@ -21,18 +21,66 @@ const weights = {
   drain: 2,
 };
 
-/** Plans so many faults over a time; each ends by itself. Answers what was planned, in words. */
-export function planFaults(world: World, count: number, overMs: number): string[] {
-  const planned: string[] = [];
-  for (let made = 0; made < count; made++) {
-    const kind = world.random.weighted(weights);
-    const node = world.random.pick([...world.nodes.values()]);
-    const atMs = world.random.between(0, overMs);
-    const lastsMs = world.random.pick([100, 300, 800, 1_800]);
-    planned.push(`${atMs} ms: ${kind} ${node.id} for ${lastsMs} ms`);
-    world.time.after(atMs, () => begin(world, kind, node, lastsMs));
+/** Nobody may be there to be hit: all nodes are down or paused. */
+const againAfterMs = 50;
+
+/**
+ * Faults of a run, each of which ends by itself. One counts when it took effect: a process ended or slept, a request met what is wrong
+ * with its way. One that has ended without, since nobody came by, is followed by another one.
+ */
+export class Faults {
+  readonly #world: World;
+  readonly #effective: string[] = [];
+  #beganMs = 0;
+  #isOver = false;
+
+  constructor(world: World) {
+    this.#world = world;
   }
-  return planned;
+
+  /** Those that took effect, in words. */
+  get effective(): readonly string[] {
+    return this.#effective;
+  }
+
+  /** Plans so many over a time. */
+  plan(count: number, overMs: number): void {
+    const { random, time } = this.#world;
+    this.#beganMs = time.now;
+    for (let made = 0; made < count; made++) this.#later(random.between(0, overMs));
+  }
+
+  /** No new ones. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  #later(delayMs: number): void {
+    this.#world.time.after(delayMs, () => {
+      if (!this.#isOver) this.#begin();
+    });
+  }
+
+  #begin(): void {
+    const { random, time, nodes } = this.#world;
+    const running = [...nodes.values()].filter(({ life }) => life.isRunning);
+    if (running.length === 0) {
+      this.#later(againAfterMs);
+      return;
+    }
+    const kind = random.weighted(weights);
+    const node = random.pick(running);
+    const lastsMs = random.pick([100, 300, 800, 1_800]);
+    const words = `${time.now - this.#beganMs} ms: ${kind} ${node.id} for ${lastsMs} ms`;
+    let isEffective = false;
+    begin(this.#world, kind, node, lastsMs, () => {
+      if (!isEffective) this.#effective.push(words);
+      isEffective = true;
+    });
+    time.after(lastsMs, () => {
+      if (!isEffective) this.#later(0);
+    });
+  }
 }
 
 /** Everything works again. */
@@ -41,7 +89,7 @@ export function heal(world: World): void {
   for (const node of world.nodes.values()) {
     for (const wire of [...Object.values(node.wires), ...node.peers.values()])
       Object.assign(wire, healthyWire(), { faultRate: 0 });
-    node.believesAll = false;
+    node.believesAll = null;
     world.redis.order(node.id, null);
     if (node.life.isOver) node.restart();
     node.life.resume();
@@ -49,11 +97,12 @@ export function heal(world: World): void {
   }
 }
 
-function begin(world: World, kind: FaultKind, node: SimulatedNode, lastsMs: number): void {
+/** Begins a fault of a node that runs. `met` is told when it takes effect. */
+function begin(world: World, kind: FaultKind, node: SimulatedNode, lastsMs: number, met: () => void): void {
   const { random, time, redis } = world;
   const later = (run: () => void) => void time.after(lastsMs, run);
   const change = (wires: readonly WireState[], changed: Partial<WireState>) => {
-    for (const wire of wires) Object.assign(wire, changed);
+    for (const wire of wires) Object.assign(wire, { ...changed, met });
     later(() => {
       for (const wire of wires) Object.assign(wire, { ...healthyWire(), next: wire.next });
     });
@@ -71,16 +120,19 @@ function begin(world: World, kind: FaultKind, node: SimulatedNode, lastsMs: numb
       return;
     case 'next_append':
       conditional.next.push(
-        ...Array.from({ length: random.between(1, 2) }, () => random.pick<Fate>(['lost', 'unanswered', 'late'])),
+        ...Array.from({ length: random.between(1, 2) }, () => ({
+          fate: random.pick<Fate>(['lost', 'unanswered', 'late']),
+          met,
+        })),
       );
       return;
     case 'late_writes':
-      writes.next.push(...Array.from({ length: random.between(2, 10) }, () => 'late' as const));
+      writes.next.push(...Array.from({ length: random.between(2, 10) }, () => ({ fate: 'late' as const, met })));
       return;
     case 'crash': {
       const { life } = node;
-      if (life.isOver) return;
       node.crash();
+      met();
       later(() => {
         if (node.life === life) node.restart();
       });
@@ -89,6 +141,7 @@ function begin(world: World, kind: FaultKind, node: SimulatedNode, lastsMs: numb
     case 'pause': {
       const { life } = node;
       life.pause();
+      met();
       later(() => life.resume());
       return;
     }
@@ -100,24 +153,27 @@ function begin(world: World, kind: FaultKind, node: SimulatedNode, lastsMs: numb
       return;
     case 'redis_down':
       redis.isDown = true;
+      redis.missed = met;
       later(() => {
         redis.isDown = false;
       });
       return;
     case 'redis_wiped':
-      redis.wipe();
+      if (redis.wipe()) met();
       return;
     case 'clock_jumps':
       node.life.skewMs = random.between(-400, 400);
+      if (node.life.skewMs !== 0) met();
       return;
     case 'owns_all':
-      node.believesAll = true;
+      node.believesAll = met;
       later(() => {
-        node.believesAll = false;
+        node.believesAll = null;
       });
       return;
     case 'drain':
       redis.order(node.id, 'draining');
+      met();
       later(() => redis.order(node.id, null));
       return;
   }

@@ -70,8 +70,8 @@ export class SimulatedNode {
   life: Life;
   directory: Directory;
   store: LedgerStore;
-  /** Believes that it owns every shard, whatever anybody says. */
-  believesAll = false;
+  /** Believes that it owns every shard, whatever anybody says; is told when it acts on that. */
+  believesAll: (() => void) | null = null;
 
   constructor(id: NodeId, world: World) {
     this.id = id;
@@ -86,7 +86,7 @@ export class SimulatedNode {
 
   restart(): void {
     this.life = new Life(this.#world.time);
-    this.believesAll = false;
+    this.believesAll = null;
     [this.store, this.directory] = this.#start();
   }
 
@@ -114,7 +114,11 @@ export class SimulatedNode {
       acquire: (shard) => leases.acquire(shard),
       renew: (shards) => leases.renew(shards),
       release: (shard, heir) => leases.release(shard, heir),
-      locate: async (shard) => (this.believesAll ? this.id : leases.locate(shard)),
+      locate: async (shard) => {
+        if (this.believesAll === null) return leases.locate(shard);
+        this.believesAll();
+        return this.id;
+      },
     };
     const directory = new Directory({
       store,

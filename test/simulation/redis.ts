@@ -18,14 +18,19 @@ export class SimulatedRedis {
   #members = new Map<NodeId, { readonly announcement: Announcement; readonly until: number }>();
   readonly #orders = new Map<NodeId, Order>();
   isDown = false;
+  /** Is told when somebody asks while it is down. */
+  missed: () => void = () => {};
 
   constructor(time: SimulatedTime) {
     this.#time = time;
   }
 
-  wipe(): void {
+  /** Answers whether there was anything to forget. */
+  wipe(): boolean {
+    const had = this.#leases.size + this.#members.size > 0;
     this.#leases = new Map();
     this.#members = new Map();
+    return had;
   }
 
   order(id: NodeId, order: Order | null): void {
@@ -37,7 +42,7 @@ export class SimulatedRedis {
   client(wire: WireParts): LeaseServer & MemberBoard {
     const ask = <T>(work: () => T): Promise<T> =>
       request(
-        { ...wire, state: this.isDown ? { ...wire.state, cut: true } : wire.state },
+        { ...wire, state: this.isDown ? { ...wire.state, cut: true, met: this.missed } : wire.state },
         work,
         () => new Error('Redis does not answer'),
       );

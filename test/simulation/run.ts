@@ -9,7 +9,7 @@ import type { PlantedBug } from './bugs.ts';
 import { directSession } from './cassandra.ts';
 import { type ClientParts, runClient, send } from './clients.ts';
 import { firstMasters, ledgerIds, Wishes } from './commands.ts';
-import { heal, planFaults } from './faults.ts';
+import { Faults, heal } from './faults.ts';
 import { type Counts, SimulatedNode, type World } from './node.ts';
 import { SeededRandom } from './random.ts';
 import { SimulatedRedis } from './redis.ts';
@@ -29,6 +29,7 @@ const endsWithinMs = 60_000;
 export interface RunResult {
   readonly seed: number;
   readonly violations: readonly Violation[];
+  /** Those that took effect, in words. */
   readonly faults: readonly string[];
   readonly counts: Counts & {
     readonly written: number;
@@ -58,12 +59,11 @@ export async function runSeed(seed: number, bug: PlantedBug | null = null): Prom
 async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): Promise<RunResult> {
   const world = worldOf(seed, time, bug);
   const { random, counts } = world;
-  const parts: ClientParts = {
-    world,
-    wishes: new Wishes(random),
-    book: new HistoryBook(),
-    commandsMax: commandsPerSeed,
-  };
+  const faults = new Faults(world);
+  const wishes = new Wishes(random);
+  // Callers go on until so many faults have met them.
+  const hasMore = () => wishes.made < commandsPerSeed || faults.effective.length < faultsPerSeed;
+  const parts: ClientParts = { world, wishes, book: new HistoryBook(), hasMore };
   const within = async <T>(work: Promise<T>, what: string): Promise<T | Violation> => {
     let ended = false;
     const settled = work.finally(() => {
@@ -77,8 +77,9 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
     if (typeof result === 'string') violations.push(result);
   };
   noteStuck(await within(open(parts), 'opening ledgers'));
-  const faults = planFaults(world, faultsPerSeed, faultsWithinMs);
+  faults.plan(faultsPerSeed, faultsWithinMs);
   noteStuck(await within(Promise.all(Array.from({ length: clients }, () => runClient(parts))), 'the clients'));
+  faults.end();
   // What is late arrives, and what is broken is mended; then each ledger has to take one more event.
   await time.pass(time.now + 1_000, () => false);
   heal(world);
@@ -94,7 +95,7 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
   return {
     seed,
     violations,
-    faults,
+    faults: faults.effective,
     counts: {
       ...counts,
       written: count('written'),

@@ -13,11 +13,18 @@ export interface WireState {
   /** Added to each way. */
   slowMs: number;
   /** Fates of the next requests, before chance is asked. */
-  readonly next: Fate[];
+  readonly next: PlannedFate[];
+  /** Is told when a request meets what is wrong with it. */
+  met: () => void;
+}
+
+export interface PlannedFate {
+  readonly fate: Fate;
+  readonly met: () => void;
 }
 
 export function healthyWire(): WireState {
-  return { cut: false, faultRate: 0.003, slowMs: 0, next: [] };
+  return { cut: false, faultRate: 0.003, slowMs: 0, next: [], met: () => {} };
 }
 
 export interface WireParts {
@@ -61,8 +68,13 @@ export function request<T>(parts: WireParts, work: () => T | Promise<T>, timedOu
 
 function fateOf(state: WireState, random: SeededRandom): Fate {
   const next = state.next.shift();
-  if (next !== undefined) return next;
+  if (next !== undefined) {
+    next.met();
+    return next.fate;
+  }
+  const strikes = !state.cut && random.chance(state.faultRate);
+  if (state.cut || strikes || state.slowMs > 0) state.met();
   if (state.cut) return 'lost';
-  if (!random.chance(state.faultRate)) return 'answered';
+  if (!strikes) return 'answered';
   return random.pick(['lost', 'unanswered', 'unanswered', 'late'] as const);
 }
