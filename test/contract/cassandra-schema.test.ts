@@ -21,6 +21,11 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     const stores = await openCassandra({ settings, now: Date.now, random: randomBytes });
     await stores[Symbol.asyncDispose]();
   }
+  /** As another version of the service has left it. */
+  const storeVersion = (settings: CassandraSettings, version: string) =>
+    withClient(settings, (client) =>
+      client.execute("UPDATE fact SET value = ? WHERE name = 'schema-version' IF value = '1'", [version]),
+    );
   /** The one sentence that an operator reads. */
   async function refusal(work: Promise<unknown>): Promise<string> {
     const error = await work.catch((thrown: unknown) => thrown);
@@ -54,12 +59,36 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     ).toEqual([]);
   });
 
-  test('of another version is refused by a node and by the command', async () => {
+  test('of a newer version is refused by a node and by the command, which changes nothing', async () => {
     const settings = keyspace();
     await makeKeyspace(settings);
-    await withClient(settings, (client) => client.execute("UPDATE fact SET value = '2' WHERE name = 'schema-version'"));
-    expect(await refusal(open(settings))).toContain('has schema version 2');
-    expect(await refusal(makeKeyspace(settings))).toContain('schema-version 2, not 1');
+    await storeVersion(settings, '2');
+    await withClient(settings, (client) => client.execute('DROP TABLE snapshot', [], { readTimeout: 30_000 }));
+    for (const work of [() => open(settings), () => makeKeyspace(settings)])
+      expect(await refusal(work())).toMatch(/has schema version 2, .* knows 1: a newer one was here; start that one/);
+    const found = await withClient(settings, (client) =>
+      client.execute(
+        "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'snapshot'",
+        [settings.keyspace],
+      ),
+    );
+    expect(found.rows).toEqual([]);
+  });
+
+  test('of an older version is refused by a node, and moved forward by the command, which adds what is missing', async () => {
+    const settings = keyspace();
+    await makeKeyspace(settings);
+    await storeVersion(settings, '0');
+    await withClient(settings, (client) => client.execute('DROP TABLE snapshot', [], { readTimeout: 30_000 }));
+    expect(await refusal(open(settings))).toMatch(
+      /has schema version 0, .* needs 1: run its `ledger-trust schema apply`/,
+    );
+    expect(await refusal(applySchema(settings, { replication, shardCount: 8 }))).toContain('shard-count 4, not 8');
+    expect(await refusal(open(settings))).toContain('has schema version 0');
+    const told = await Promise.all([makeKeyspace(settings), makeKeyspace(settings)]);
+    for (const sentence of told) expect(sentence).toContain('schema-version 1');
+    await open(settings);
+    await withClient(settings, (client) => client.execute('SELECT * FROM snapshot'));
   });
 
   test('keeps its shard count, bucket size and replication', async () => {

@@ -4,8 +4,9 @@ import { bucketEvents } from './bucket.ts';
 import { connect } from './connect.ts';
 import { createClient, driverSession } from './driver-session.ts';
 import { ClusterFacts } from './facts.ts';
-import { schemaFact, tableStatements } from './schema.ts';
+import { schemaFact, schemaVersion, tableStatements } from './schema.ts';
 import { type ReadSchemaNodes, schemaNodesOf, untilAgreed } from './schema-agreement.ts';
+import { newerSchema, storedVersion } from './schema-version.ts';
 import { checkDataCenters, checkServers, replicasOf } from './server-checks.ts';
 import type { CassandraSettings } from './settings.ts';
 
@@ -24,8 +25,8 @@ export interface SchemaOptions {
 
 /**
  * Makes what is missing of keyspace and tables, waits until every node agrees, and stores what the cluster is: schema
- * version, shard count, events in a bucket. May be run again; changes nothing that is there. Answers what it did, in a
- * sentence. StartError with a sentence for what the operator has to mend first.
+ * version, shard count, events in a bucket. May be run again; of what is there it changes the version alone, forward. Answers what
+ * it did, in a sentence. StartError with a sentence for what the operator has to mend first.
  */
 export async function applySchema(settings: CassandraSettings, options: SchemaOptions): Promise<string> {
   const { keyspace } = settings;
@@ -35,7 +36,10 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
     await checkServers(client, settings);
     const found = await replicasOf(client, keyspace);
     checkDataCenters([...(found ?? options.replication).keys()], settings);
-    if (found !== null) checkReplication(keyspace, found, options.replication);
+    if (found !== null) {
+      checkReplication(keyspace, found, options.replication);
+      await withFacts(settings, (facts) => checkVersion(keyspace, facts));
+    }
     const nodes = schemaNodesOf(client);
     // Also before the first change: two nodes that make the same table before they agree would have two of one name.
     await untilAgreed(nodes);
@@ -47,25 +51,44 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
   return `Keyspace ${keyspace} is ready: ${await storeFacts(settings, options)}.`;
 }
 
-/** What the facts are once they are stored; StartError where others stand there. */
-async function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promise<string> {
+async function withFacts<T>(settings: CassandraSettings, work: (facts: ClusterFacts) => Promise<T>): Promise<T> {
   await using opened = driverSession(settings);
   await connect(opened.client, settings);
-  const facts = new ClusterFacts(opened.session);
-  const wanted = [
-    { name: 'shard-count', value: String(options.shardCount) },
-    { name: 'bucket-events', value: String(options.bucketEvents ?? bucketEvents) },
+  return await work(new ClusterFacts(opened.session));
+}
+
+/** Before anything is changed: what a newer version has made is not for this one to add to. */
+async function checkVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
+  const version = await storedVersion(facts);
+  if (version !== null && version > schemaVersion) throw newerSchema(keyspace, version);
+}
+
+/** What the facts are once they are stored; StartError where others stand there. */
+function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promise<string> {
+  return withFacts(settings, async (facts) => {
+    const fixed = [
+      { name: 'shard-count', value: String(options.shardCount) },
+      { name: 'bucket-events', value: String(options.bucketEvents ?? bucketEvents) },
+    ];
+    for (const { name, value } of fixed) {
+      const standing = await facts.agree(name, value);
+      if (standing !== value)
+        throw new StartError(
+          `Keyspace ${settings.keyspace} has ${name} ${standing}, not ${value}: it is fixed when the schema is first applied.`,
+        );
+    }
     // Last: who finds the version finds the rest.
-    schemaFact,
-  ];
-  for (const { name, value } of wanted) {
-    const standing = await facts.agree(name, value);
-    if (standing !== value)
-      throw new StartError(
-        `Keyspace ${settings.keyspace} has ${name} ${standing}, not ${value}: it is fixed when the schema is first applied.`,
-      );
-  }
-  return wanted.map(({ name, value }) => `${name} ${value}`).join(', ');
+    await moveVersion(settings.keyspace, facts);
+    return [...fixed, schemaFact].map(({ name, value }) => `${name} ${value}`).join(', ');
+  });
+}
+
+/** Stores the version, in the place of an older one. */
+async function moveVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
+  const { name, value } = schemaFact;
+  let standing = await facts.agree(name, value);
+  while (Number(standing) < schemaVersion) standing = await facts.move(name, standing, value);
+  if (standing !== value) throw newerSchema(keyspace, Number(standing));
 }
 
 /** StartError for a data centre that Cassandra does not have. */

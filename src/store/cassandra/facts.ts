@@ -19,15 +19,24 @@ export class ClusterFacts {
   }
 
   /** What stands under the name once this resolves: `value`, unless somebody was first. */
-  async agree(name: string, value: string): Promise<string> {
+  agree(name: string, value: string): Promise<string> {
+    return this.#set(name, null, value);
+  }
+
+  /** The same where `from` stood there: a fact that moves on, and never back. */
+  move(name: string, from: string, value: string): Promise<string> {
+    return this.#set(name, from, value);
+  }
+
+  async #set(name: string, from: string | null, value: string): Promise<string> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const { applied, row } = await this.#session.decide([{ cql: SET, params: [value, name, null] }]);
+        const { applied, row } = await this.#session.decide([{ cql: SET, params: [value, name, from] }]);
         const standing = applied ? value : textOf(row, 'value');
         if (standing === null) throw new TypeError(`The fact ${name} is neither there nor absent`);
         return standing;
       } catch (error) {
-        // The same again finds out: a fact is set once and never changed.
+        // The same again finds out: what stood there never comes back.
         if (!(error instanceof Undecided) || attempt === attemptsMax) throw asUnavailable(error);
       }
     }

@@ -8,7 +8,8 @@ import { driverSession } from './driver-session.ts';
 import { ClusterFacts } from './facts.ts';
 import { CassandraLedgerStore } from './ledger-store.ts';
 import { CassandraRecordStore } from './record-store.ts';
-import { schemaFact } from './schema.ts';
+import { schemaFact, schemaVersion } from './schema.ts';
+import { newerSchema, storedVersion } from './schema-version.ts';
 import { checkDataCenters, checkServers, replicasOf } from './server-checks.ts';
 import type { CqlSession } from './session.ts';
 import type { CassandraSettings } from './settings.ts';
@@ -67,16 +68,13 @@ export async function openCassandra({ settings, now, random, around }: Cassandra
 
 /** Events in a bucket, as stored when the schema was applied. */
 async function checkSchema(facts: ClusterFacts, { keyspace }: CassandraSettings): Promise<number> {
-  const version = await facts.get(schemaFact.name).catch((error: unknown) => {
-    if (error instanceof Error && /fact/.test(error.message) && /not exist|unconfigured/.test(error.message))
-      return null;
-    throw error;
-  });
+  const version = await storedVersion(facts);
   if (version === null)
     throw new StartError(`Keyspace ${keyspace} has no schema of this service: run \`ledger-trust schema apply\`.`);
-  if (version !== schemaFact.value)
+  if (version > schemaVersion) throw newerSchema(keyspace, version);
+  if (version < schemaVersion)
     throw new StartError(
-      `Keyspace ${keyspace} has schema version ${version}, this version of the service needs ${schemaFact.value}: start the version that fits it, or run \`ledger-trust schema apply\` of the newer one.`,
+      `Keyspace ${keyspace} has schema version ${version}, this version of the service needs ${schemaVersion}: run its \`ledger-trust schema apply\`, with the same --shards and --replication; nodes of the version before that run go on.`,
     );
   return Number(await facts.get('bucket-events'));
 }
