@@ -40,7 +40,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     this.#pace = new Pace(parts);
     this.#tide = new Tide({ clock, isBusy: () => this.#pace.isBusy });
     const riding = this.#tide.riding(records);
-    const shared = { deliveries: deliveriesIn(riding), pace: this.#pace, clock, log, mine };
+    const shared = { deliveries: deliveriesIn(riding, () => clock.now()), pace: this.#pace, clock, log, mine };
     this.#following = new Following({
       ...shared,
       ledgers,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../src/domain/time.ts';
 import { deliveriesIn } from '../../src/service/webhooks/deliveries.ts';
+import { blockKind } from '../../src/service/webhooks/delivery-block.ts';
 import { type DeliveryRecord, deliveryIdOf } from '../../src/service/webhooks/delivery-record.ts';
 import type { PendingDelivery } from '../../src/service/webhooks/due-deliveries.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
@@ -13,14 +14,14 @@ const subscriptionId = '0199aaaa-0000-7000-8000-000000000001';
 const [ledgerA, ledgerB] = ['0199bbbb-0000-7000-8000-00000000000a', '0199bbbb-0000-7000-8000-00000000000b'];
 const recordedAt = (ms: number) => isoTime(startMs + ms);
 
-/** Deliveries over a memory store that counts writes, and can hold them or answer them late. */
+/** Deliveries over a memory store that counts writes of blocks, and can hold all or answer them late. */
 function rig() {
   const memory = new MemoryRecordStore();
   const writes: RecordWrite[] = [];
   const store = { gate: null as Promise<void> | null, after: null as (() => void) | null };
   const records = recordsWith(memory, {
     put: async (write) => {
-      writes.push(write);
+      if (write.kind === blockKind) writes.push(write);
       await store.gate;
       const put = await memory.put(write);
       store.after?.();

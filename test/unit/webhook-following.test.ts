@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import type { RecordStore, RecordWrite } from '../../src/store/record-store.ts';
+import { settled } from '../support/clock.ts';
 import {
   append,
   buyer,
@@ -32,11 +33,12 @@ function beforeCursors(
     });
 }
 
-/** Records whose cursors cannot be written while it says so. */
+/** Records whose cursors cannot be written while it says so; by the time that this is known, sending has begun. */
 function failingCursors() {
   const state = {
     isFailing: false,
-    wrap: beforeCursors(() => {
+    wrap: beforeCursors(async () => {
+      for (let turn = 0; state.isFailing && turn < 5; turn++) await settled();
       if (state.isFailing) throw new Error('the disk is full');
     }),
   };

@@ -3,7 +3,7 @@ import { DeliveryBlocks, type DeliveryRange } from './delivery-blocks.ts';
 import { blockDelivery, listDeliveries } from './delivery-listing.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { type DueDeliveries, earlier, type HeldDelivery } from './due-deliveries.ts';
-import { ownKind, parseOwn, pendingOwn, putOwn } from './own-deliveries.ts';
+import { OwnDeliveries, ownKind, parseOwn } from './own-deliveries.ts';
 
 /** Delivery records, in blocks or each on its own. */
 export interface Deliveries {
@@ -20,24 +20,26 @@ export interface Deliveries {
   pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries>;
 }
 
-export function deliveriesIn(store: RecordStore): Deliveries {
-  const blocks = new DeliveryBlocks(store);
+/** `now` in milliseconds since 1970. */
+export function deliveriesIn(store: RecordStore, now: () => number = Date.now): Deliveries {
+  const blocks = new DeliveryBlocks(store, now);
+  const ofOwner = new OwnDeliveries(store, now);
   return {
     get: async (subscriptionId, id) => {
       const own = await store.get(ownKind, id);
       return own === null ? blockDelivery(store, subscriptionId, id) : parseOwn(own.value);
     },
     record: (range) => blocks.record(range),
-    create: async (delivery) => (await putOwn(store, delivery, 'absent', Date.parse(delivery.createdAt))).ok,
-    replace: async ({ delivery, block, version }, changed, now) =>
+    create: async (delivery) => (await ofOwner.put(delivery, 'absent', Date.parse(delivery.createdAt))).ok,
+    replace: async ({ delivery, block, version }, changed, nowMs) =>
       block === null
-        ? (await putOwn(store, changed, version, now)).ok
-        : blocks.change({ delivery, block, version }, changed, now),
+        ? (await ofOwner.put(changed, version, nowMs)).ok
+        : blocks.change({ delivery, block, version }, changed, nowMs),
     ofSubscription: (subscriptionId, page) => listDeliveries(store, subscriptionId, page),
-    pending: async (subscriptionId, limit, now) => {
+    pending: async (subscriptionId, limit, at) => {
       const [own, ofLog] = await Promise.all([
-        pendingOwn(store, subscriptionId, limit, now),
-        blocks.pending(subscriptionId, limit, now),
+        ofOwner.pending(subscriptionId, limit, at),
+        blocks.pending(subscriptionId, limit, at),
       ]);
       const due = [...own.due, ...ofLog.due].sort((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
       return { due: due.slice(0, limit), next: earlier(own.next, ofLog.next) };

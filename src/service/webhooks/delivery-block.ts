@@ -1,6 +1,14 @@
 import { seqOrder } from '../../domain/projection.ts';
 import type { RecordWrite } from '../../store/record-store.ts';
-import { type DeliveryRecord, finishedKeptMs, pendingKeptMs, pendingOrder } from './delivery-record.ts';
+import {
+  type DeliveryRecord,
+  finishedKeptMs,
+  isNew,
+  newOrder,
+  pendingKeptMs,
+  pendingOrder,
+} from './delivery-record.ts';
+import { pendingLookup } from './due-slots.ts';
 
 /**
  * Deliveries of neighbouring events of one ledger to one subscription, fanned out together and kept in one record: a record for each would
@@ -13,6 +21,8 @@ export interface DeliveryBlock {
   readonly fromSeq: number;
   readonly throughSeq: number;
   readonly createdAt: string;
+  /** Whether it is found, while it has any that are PENDING, in the slot of the time when it is due (DueSlots). */
+  readonly inSlot: boolean;
   /** Not empty, in the order of the ledger. */
   readonly deliveries: readonly DeliveryRecord[];
 }
@@ -52,7 +62,11 @@ type StoredDelivery = readonly [
   eventCreatedAt: string,
   ...DeliveryState,
 ];
-type StoredBlock = Omit<DeliveryBlock, 'deliveries'> & { readonly deliveries: readonly StoredDelivery[] };
+type StoredBlock = Omit<DeliveryBlock, 'deliveries' | 'inSlot'> & {
+  /** Missing in those that were written before there were slots. */
+  readonly inSlot?: boolean;
+  readonly deliveries: readonly StoredDelivery[];
+};
 
 export function parseBlock(value: string): DeliveryBlock {
   const stored = JSON.parse(value) as StoredBlock;
@@ -65,7 +79,7 @@ export function parseBlock(value: string): DeliveryBlock {
       return { ...what, status, attempts, lastError, lastResponseStatus, nextAttemptAt, deliveredAt };
     },
   );
-  return { ...stored, deliveries };
+  return { ...stored, inSlot: stored.inSlot ?? false, deliveries };
 }
 
 function formatBlock(block: DeliveryBlock): string {
@@ -75,7 +89,19 @@ function formatBlock(block: DeliveryBlock): string {
       ...([of.lastError, of.lastResponseStatus, of.nextAttemptAt, of.deliveredAt] as const),
     ],
   );
-  return JSON.stringify({ ...block, deliveries } satisfies StoredBlock);
+  return JSON.stringify({ ...block, inSlot: true, deliveries } satisfies StoredBlock);
+}
+
+/**
+ * Sorts blocks that have any PENDING, never behind the first of these; null: it has none. As long as some are new it is that of the block's first
+ * delivery: a block that moved with each attempt would leave a deleted row behind each time.
+ */
+export function blockOrder({ deliveries }: DeliveryBlock): string | null {
+  const pending = deliveries.filter(({ status }) => status === 'PENDING');
+  const [first] = deliveries;
+  if (first !== undefined && pending.some(isNew)) return newOrder(first);
+  const orders = pending.map(pendingOrder);
+  return orders.reduce<string | null>((least, order) => (least === null || order < least ? order : least), null);
 }
 
 /** How a block is put. `now` in milliseconds since 1970. */
@@ -86,14 +112,9 @@ export function blockWrite(block: DeliveryBlock, replaces: string, now: number):
     { name: 'subscription', value, order: listed },
     { name: 'last_event', value, order: deliveries.at(-1)?.eventCreatedAt ?? createdAt },
   ];
-  let first: string | null = null;
-  for (const delivery of deliveries) {
-    if (delivery.status !== 'PENDING') continue;
-    const order = pendingOrder(delivery);
-    if (first === null || order < first) first = order;
-  }
-  if (first !== null) lookups.push({ name: 'pending', value, order: first });
-  const expiresAt = first === null ? now + finishedKeptMs : Date.parse(createdAt) + pendingKeptMs;
+  const due = blockOrder(block);
+  if (due !== null) lookups.push(pendingLookup(value, due));
+  const expiresAt = due === null ? now + finishedKeptMs : Date.parse(createdAt) + pendingKeptMs;
   return { kind: blockKind, id: blockIdOf(block), replaces, value: formatBlock(block), lookups, expiresAt };
 }
 

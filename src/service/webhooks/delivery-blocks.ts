@@ -1,7 +1,16 @@
 import type { RecordStore } from '../../store/record-store.ts';
-import { blockIdOf, blockKind, blockLength, blockWrite, type DeliveryBlock, parseBlock } from './delivery-block.ts';
+import {
+  blockIdOf,
+  blockKind,
+  blockLength,
+  blockOrder,
+  blockWrite,
+  type DeliveryBlock,
+  parseBlock,
+} from './delivery-block.ts';
 import { type DeliveryRecord, dueTimeOf, isDue, pendingOrder } from './delivery-record.ts';
 import { type DueDeliveries, earlier, type PendingDelivery } from './due-deliveries.ts';
+import { DueSlots, slotOf } from './due-slots.ts';
 
 /** The deliveries of one range of a ledger to one subscription. */
 export interface DeliveryRange {
@@ -34,10 +43,13 @@ const blocksAtOnceMax = 32;
 /** Delivery blocks in a store. Changes of one block that arrive while it is being written are written together. */
 export class DeliveryBlocks {
   readonly #store: RecordStore;
+  readonly #slots: DueSlots;
   readonly #open = new Map<string, OpenBlock>();
 
-  constructor(store: RecordStore) {
+  /** `now` in milliseconds since 1970. */
+  constructor(store: RecordStore, now: () => number) {
     this.#store = store;
+    this.#slots = new DueSlots(store, blockKind, now);
   }
 
   /**
@@ -53,11 +65,13 @@ export class DeliveryBlocks {
       const throughSeq = isLast ? range.throughSeq : seqOf(deliveries.at(-1));
       const createdAt = deliveries[0]?.createdAt ?? '';
       const { subscriptionId, ledgerId } = range;
-      const block = { subscriptionId, ledgerId, fromSeq, throughSeq, createdAt, deliveries };
+      const block = { subscriptionId, ledgerId, fromSeq, throughSeq, createdAt, inSlot: true, deliveries };
       const put = await this.#store.put(blockWrite(block, 'absent', Date.parse(createdAt)));
       if (put.ok) written += deliveries.length;
       else if (put.current === null) continue;
       const stands = put.ok || put.current === null ? block : parseBlock(put.current.value);
+      // Who dies before this is done begins the range again.
+      await this.#openSlot(stands);
       fromSeq = stands.throughSeq + 1;
       rest = rest.filter((delivery) => seqOf(delivery) >= fromSeq);
     }
@@ -104,10 +118,14 @@ export class DeliveryBlocks {
     for (;;) {
       const taken = new Set<Change>();
       const block = changedBlock(open.block, changes, taken);
+      const moves = !open.block.inSlot || slotOf(blockOrder(open.block) ?? '') !== slotOf(blockOrder(block) ?? '');
+      // Nobody would begin anew here: what moves has to be found wherever this ends.
+      if (moves) await this.#openSlot(block);
       const put = await this.#store.put(blockWrite(block, open.version, changes[0]?.nowMs ?? 0));
       if (put.ok) {
-        open.block = block;
+        open.block = { ...block, inSlot: true };
         open.version = put.version;
+        if (moves) await this.#openSlot(open.block);
         return taken;
       }
       if (put.current === null) return new Set();
@@ -120,10 +138,9 @@ export class DeliveryBlocks {
   async pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
     const due: PendingDelivery[] = [];
     let next: string | null = null;
-    let after: { order: string; id: string } | undefined;
-    for (let atOnce = blocksAtFirst; ; atOnce = Math.min(blocksAtOnceMax, atOnce * 2)) {
-      const page = { limit: atOnce, ...(after === undefined ? {} : { after }) };
-      const found = await this.#store.find(blockKind, { name: 'pending', value: subscriptionId }, page);
+    let atOnce = blocksAtFirst;
+    for await (const found of this.#slots.pages(subscriptionId, () => atOnce)) {
+      atOnce = Math.min(blocksAtOnceMax, atOnce * 2);
       for (const { value, version } of found) {
         const block = parseBlock(value);
         for (const delivery of block.deliveries) {
@@ -133,11 +150,16 @@ export class DeliveryBlocks {
           else next = earlier(next, dueTimeOf(order));
         }
       }
-      const last = found.at(-1);
-      if (last === undefined || found.length < atOnce || due.length >= limit) return { due, next };
-      if (dueTimeOf(last.order) > now) return { due, next: earlier(next, dueTimeOf(last.order)) };
-      after = { order: last.order, id: last.id };
+      const last = dueTimeOf((found.at(-1) ?? found[0]).order);
+      if (last > now) return { due, next: earlier(next, last) };
+      if (due.length >= limit) break;
     }
+    return { due, next };
+  }
+
+  async #openSlot(block: DeliveryBlock): Promise<void> {
+    const order = blockOrder(block);
+    if (order !== null) await this.#slots.open(block.subscriptionId, order);
   }
 }
 

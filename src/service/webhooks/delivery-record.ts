@@ -51,7 +51,15 @@ export function isNew(delivery: DeliveryRecord): boolean {
 
 /** Sorts what is PENDING. New ones count from their event's time, so that those of one ledger come in its order. */
 export function pendingOrder(delivery: DeliveryRecord): string {
-  const due = isNew(delivery) ? delivery.eventCreatedAt : (delivery.nextAttemptAt ?? delivery.createdAt);
+  return isNew(delivery) ? newOrder(delivery) : orderAt(delivery.nextAttemptAt ?? delivery.createdAt, delivery);
+}
+
+/** The pending order that a delivery made by the log begins with. */
+export function newOrder(delivery: DeliveryRecord): string {
+  return orderAt(delivery.eventCreatedAt, delivery);
+}
+
+function orderAt(due: string, delivery: DeliveryRecord): string {
   return `${due}|${delivery.place?.ledgerId ?? ''}|${seqOrder(delivery.place?.seq ?? 0)}`;
 }
 

@@ -9,40 +9,52 @@ import {
   pendingOrder,
 } from './delivery-record.ts';
 import { type DueDeliveries, earlier, type PendingDelivery } from './due-deliveries.ts';
+import { DueSlots, pendingLookup } from './due-slots.ts';
 
 /** Deliveries that have a record of their own: those that the owner of a subscription asks for (test, redeliver). */
 export const ownKind = 'webhook_delivery';
 
-/** `replaces`: the version, or 'absent'. `now` in milliseconds since 1970. */
-export function putOwn(
-  store: RecordStore,
-  delivery: DeliveryRecord,
-  replaces: string,
-  now: number,
-): Promise<PutResult> {
-  const isPending = delivery.status === 'PENDING';
-  const { subscriptionId: value } = delivery;
-  const lookups = [{ name: 'subscription', value, order: ownListedOrder(delivery) }];
-  if (isPending) lookups.push({ name: 'pending', value, order: pendingOrder(delivery) });
-  const expiresAt = now + (isPending ? pendingKeptMs : finishedKeptMs);
-  return store.put({ kind: ownKind, id: delivery.id, replaces, value: JSON.stringify(delivery), lookups, expiresAt });
-}
+/** Deliveries of that kind in a store. */
+export class OwnDeliveries {
+  readonly #store: RecordStore;
+  readonly #slots: DueSlots;
 
-export async function pendingOwn(
-  store: RecordStore,
-  subscriptionId: string,
-  limit: number,
-  now: string,
-): Promise<DueDeliveries> {
-  const found = await store.find(ownKind, { name: 'pending', value: subscriptionId }, { limit });
-  const due: PendingDelivery[] = [];
-  let next: string | null = null;
-  for (const { value, version, order } of found) {
-    const delivery = parseOwn(value);
-    if (isDue(delivery, order, now)) due.push({ delivery, block: null, version, order });
-    else next = earlier(next, dueTimeOf(order));
+  /** `now` in milliseconds since 1970. */
+  constructor(store: RecordStore, now: () => number) {
+    this.#store = store;
+    this.#slots = new DueSlots(store, ownKind, now);
   }
-  return { due, next };
+
+  /** `replaces`: the version, or 'absent'. `now` in milliseconds since 1970. */
+  async put(delivery: DeliveryRecord, replaces: string, now: number): Promise<PutResult> {
+    const { id, subscriptionId: value } = delivery;
+    const isPending = delivery.status === 'PENDING';
+    const lookups = [{ name: 'subscription', value, order: ownListedOrder(delivery) }];
+    const expiresAt = now + (isPending ? pendingKeptMs : finishedKeptMs);
+    const write = { kind: ownKind, id, replaces, value: JSON.stringify(delivery), lookups, expiresAt };
+    if (!isPending) return this.#store.put(write);
+    const order = pendingOrder(delivery);
+    // Nobody would begin anew here: it has to be found wherever this ends.
+    await this.#slots.open(value, order);
+    const put = await this.#store.put({ ...write, lookups: [...lookups, pendingLookup(value, order)] });
+    await this.#slots.open(value, order);
+    return put;
+  }
+
+  /** What of a subscription's is to be sent at `now` (ISO), the first `limit`. */
+  async pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
+    const due: PendingDelivery[] = [];
+    let next: string | null = null;
+    for await (const found of this.#slots.pages(subscriptionId, () => limit)) {
+      for (const { value, version, order } of found) {
+        const delivery = parseOwn(value);
+        if (isDue(delivery, order, now)) due.push({ delivery, block: null, version, order });
+        else next = earlier(next, dueTimeOf(order));
+      }
+      if (due.length >= limit || next !== null) break;
+    }
+    return { due, next };
+  }
 }
 
 export function parseOwn(value: string): DeliveryRecord {

@@ -1,0 +1,101 @@
+import type cassandra from 'cassandra-driver';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { CassandraStores } from '../../src/store/cassandra/open.ts';
+import type { Statement } from '../../src/store/cassandra/session.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { type DeliveryRig, delivered, deliveriesAt, minuteMs } from '../support/webhook-deliveries.ts';
+import { dropKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+
+/** Blocks of one slot; each leaves deleted rows behind when it is done. */
+const blocksOfSlot = 12;
+const slots = 8;
+/** The one that is now, and those before it that are not closed yet. */
+const slotsOpen = 3;
+
+await describeOnCassandra('Webhook deliveries on Cassandra', (address) => {
+  const settings = newKeyspace(address);
+  let stores: CassandraStores;
+  let seen: Statement[] = [];
+  beforeAll(async () => {
+    await makeKeyspace(settings);
+    stores = await openStores(settings, Date.now, (session) => ({
+      ...session,
+      read: (statement, options) => {
+        seen.push(statement);
+        return session.read(statement, options);
+      },
+    }));
+  });
+  afterAll(async () => {
+    await stores[Symbol.asyncDispose]();
+    await dropKeyspace(settings);
+  });
+
+  /** What Cassandra itself says that it has read for what is due: rows that live, and deleted ones that it passed over. */
+  async function readByRefill(rig: DeliveryRig) {
+    seen = [];
+    const due = await rig.pending();
+    const statements = seen;
+    return withClient(settings, async (client) => {
+      const read = { live: 0, deleted: 0 };
+      for (const statement of statements) {
+        const { live, deleted } = await traced(client, statement);
+        read.live += live;
+        read.deleted += deleted;
+      }
+      return { due: due.length, statements: statements.length, ...read };
+    });
+  }
+
+  test('what is read for those that are due does not grow with those that are done', { timeout: 120_000 }, async () => {
+    const rig = deliveriesAt(undefined, stores.records);
+    const reads: Awaited<ReturnType<typeof readByRefill>>[] = [];
+    for (let slot = 0; slot < slots; slot++) {
+      for (let block = 0; block < blocksOfSlot; block++) await rig.recordNow(1);
+      await rig.sendAll(delivered);
+      await rig.recordNow(1);
+      if (slot === slotsOpen - 1 || slot === slots - 1) reads.push(await readByRefill(rig));
+      await rig.sendAll(delivered);
+      rig.clock.jump(10 * minuteMs);
+    }
+    const [early, late] = reads;
+    if (early === undefined || late === undefined) expect.unreachable();
+    expect([early.due, late.due]).toEqual([1, 1]);
+    // What is counted is what was deleted: all blocks so far.
+    expect(early.deleted).toBeGreaterThanOrEqual(slotsOpen * blocksOfSlot);
+    // And later no more of them; but each slot that was closed has left a row itself.
+    expect(late.deleted).toBeLessThanOrEqual(early.deleted + slots - slotsOpen);
+    expect(late.live).toBe(early.live);
+    expect(late.statements).toBe(early.statements);
+  });
+});
+
+async function traced(
+  client: cassandra.Client,
+  { cql, params }: Statement,
+): Promise<{ live: number; deleted: number }> {
+  const { info } = await client.execute(cql, [...params], { prepare: true, traceQuery: true });
+  const counts = { live: 0, deleted: 0 };
+  if (info.traceId === undefined) throw new Error('Cassandra has traced nothing');
+  // A trace is written while the answer is on its way.
+  for (let tries = 0; tries < 100; tries++) {
+    const trace = await new Promise<{ duration: number; events: { activity: string }[] }>((resolve, reject) =>
+      client.metadata.getTrace(info.traceId as cassandra.types.Uuid, (error, found) =>
+        error === null || error === undefined ? resolve(found as never) : reject(error),
+      ),
+    );
+    const found = trace.events.flatMap(({ activity }) => [
+      ...activity.matchAll(/^Read (\d+) live rows(?:, \d+ range tombstones,?)? and (\d+) tombstone/g),
+    ]);
+    if (found.length === 0) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      continue;
+    }
+    for (const [, live, deleted] of found) {
+      counts.live += Number(live);
+      counts.deleted += Number(deleted);
+    }
+    return counts;
+  }
+  throw new Error(`No trace tells what was read by ${cql}`);
+}
