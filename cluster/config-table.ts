@@ -66,6 +66,12 @@ export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
     default: '0',
     meaning: 'How long a starting node waits for Cassandra and its schema before it gives up.',
   },
+  {
+    name: 'STOP_DELAY_SECONDS',
+    default: '0',
+    meaning:
+      'How long a stopping node takes calls while it says that it is not ready: as long as your balancer needs to notice. At most 600.',
+  },
   { name: 'LEASE_TTL_MS', default: String(defaultTimings.leaseTtlMs), meaning: 'How long a lease of a shard lasts.' },
   { name: 'LEASE_RENEW_MS', default: String(defaultTimings.renewEveryMs), meaning: 'How often leases are renewed.' },
   {

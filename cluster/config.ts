@@ -21,9 +21,12 @@ export interface ClusterConfig {
   readonly timings: PlacementTimings;
   /** How long a starting node waits for its store; 0: it ends at once where the store cannot be used. */
   readonly startWaitMs: number;
+  /** How long a stopping node goes on to take calls at least, while it says that it is not ready. */
+  readonly stopDelayMs: number;
 }
 
 const secretCharactersMin = 16;
+const stopDelayMaxSeconds = 600;
 
 /** Reads the configuration of a clustered node. Throws ConfigError or StartError. */
 export function readClusterConfig(env: Environment): ClusterConfig {
@@ -52,6 +55,7 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     peers,
     timings: timings(env),
     startWaitMs: milliseconds(env, 'START_WAIT_MS', 0, 0),
+    stopDelayMs: seconds(env, 'STOP_DELAY_SECONDS', 0, stopDelayMaxSeconds) * 1_000,
   });
 }
 
@@ -162,6 +166,14 @@ function milliseconds(env: Environment, name: string, otherwise: number, min = 1
     throw new ConfigError(
       `Set ${name} to milliseconds, a whole number from ${min} to 9999999; it is ${JSON.stringify(value)}.`,
     );
+  return Number(value);
+}
+
+function seconds(env: Environment, name: string, otherwise: number, max: number): number {
+  const value = text(env, name);
+  if (value === null) return otherwise;
+  if (!/^\d{1,7}$/.test(value) || Number(value) > max)
+    throw new ConfigError(`Set ${name} to seconds, a whole number from 0 to ${max}; it is ${JSON.stringify(value)}.`);
   return Number(value);
 }
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Server } from '@grpc/grpc-js';
-import type { Clock } from '../src/actors/clock.ts';
+import { type Clock, sleep } from '../src/actors/clock.ts';
 import type { Directory } from '../src/actors/directory.ts';
 import { NotOwner, type Peers } from '../src/actors/peers.ts';
 import type { Placement } from '../src/actors/placement.ts';
@@ -13,7 +13,7 @@ import { peerServer } from './peers/peer-service.ts';
 import { type PeerSecurity, serverCredentials } from './peers/security.ts';
 import type { LeaseServer } from './placement/lease-server.ts';
 import { Leases } from './placement/leases.ts';
-import { type MemberBoard, memberPorts } from './placement/members.ts';
+import { type MemberBoard, memberPorts, othersServe } from './placement/members.ts';
 import { Rebalancing } from './placement/rebalancing.ts';
 import type { PlacementTimings } from './placement/timings.ts';
 import type { News } from './redis/redis-news.ts';
@@ -39,6 +39,8 @@ export interface MembershipParts {
   readonly news: News;
   readonly security: PeerSecurity;
   readonly timings: PlacementTimings;
+  /** A node that leaves keeps its doors open at least so long. */
+  readonly stopDelayMs: number;
   readonly clock: Clock;
   readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
@@ -72,6 +74,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     return { held, leaving, elsewhere: shardCount - held - leaving };
   };
   const metrics = createClusterMetrics({ shards, projectionLag: parts.projectionLag });
+  const silentMs = () => clockCheck?.silentMs ?? 0;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
   const peers = new GrpcPeers({ security, addressOf, monotonicMs, meter: metrics.peers });
   const service: Server = peerServer({
@@ -132,6 +135,10 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       const hasLooked = rebalancing !== null && rebalancing.view.lookedAt !== null;
       if (!hasLooked && monotonicMs() - joinedAt < firstLookMaxMs)
         return { ready: false, reason: 'the members of the cluster are not known yet' };
+      // Others who lost it too have said so by then: nodes that are all without a store go on to answer, with 503.
+      const hasLostStore = silentMs() >= storeLostAfterMs + timings.memberTtlMs;
+      if (hasLostStore && othersServe(rebalancing?.view.members ?? [], self.id))
+        return { ready: false, reason: 'the store does not answer this node, and other nodes have it' };
       return { ready: directory !== null };
     },
     ports: () => memberPorts(rebalancing?.view.members ?? []),
@@ -150,7 +157,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
         monotonicMs,
         meter: metrics.placement,
         leave: (shard, release) => joined.leave(shard, release),
-        hasStore: () => clockCheck === null || clockCheck.silentMs < storeLostAfterMs,
+        hasStore: () => silentMs() < storeLostAfterMs,
         failed,
       });
       rebalancing.start();
@@ -159,7 +166,10 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       void lookAtClock();
     },
     async leave() {
-      await Promise.race([rebalancing?.drain(), new Promise<void>((resolve) => void clock.after(leaveMaxMs, resolve))]);
+      // By then whoever sends calls here has seen that it is not ready, and no connection is refused.
+      const noticed = sleep(clock, parts.stopDelayMs);
+      await Promise.race([rebalancing?.drain(), sleep(clock, leaveMaxMs)]);
+      await noticed;
     },
     async close() {
       cancelClock();

@@ -8,7 +8,7 @@ import { StartError } from '../src/store/start-error.ts';
 import { type ClusterConfig, internalWords, readClusterConfig } from './config.ts';
 import { startClusterNode } from './start.ts';
 
-/** A second signal, or a stop that takes longer than this, ends the process as it is: nothing answered is lost by that. */
+/** A second signal, or a stop that takes longer than this beside its delay, ends the process as it is: nothing answered is lost by that. */
 const stopMaxMs = 19_000;
 /** Between two looks at a store that is waited for. */
 const tryAgainMs = 1_000;
@@ -25,8 +25,9 @@ export async function serveInCluster(env: Environment): Promise<number> {
     }
   });
   let node: RunningNode | null;
+  let config: ClusterConfig;
   try {
-    const config = readClusterConfig(env);
+    config = readClusterConfig(env);
     boundHeapGrowth();
     node = await startPatiently(config, createLog(config.node.logLevel), stopped);
     if (node === null) return 0;
@@ -35,7 +36,7 @@ export async function serveInCluster(env: Environment): Promise<number> {
     return refuse(error, internalWords);
   }
   await stopped;
-  setTimeout(() => process.exit(1), stopMaxMs).unref();
+  setTimeout(() => process.exit(1), config.stopDelayMs + stopMaxMs).unref();
   await node.stop();
   return 0;
 }

@@ -53,6 +53,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       news,
       security: config.peers,
       timings: config.timings,
+      stopDelayMs: config.stopDelayMs,
       clock: systemClock,
       monotonicMs: () => performance.now(),
       random,

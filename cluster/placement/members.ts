@@ -37,6 +37,11 @@ export function isLeaving(member: Member): boolean {
   return member.draining || member.order === 'draining';
 }
 
+/** Whether any node but this one is there to take calls. */
+export function othersServe(members: readonly Member[], self: NodeId): boolean {
+  return members.some((member) => member.id !== self && !isLeaving(member));
+}
+
 /** The ports of nodes: those that they tell, and the one at which others reach them. */
 export function memberPorts(members: readonly Member[]): number[] {
   return members.flatMap(({ address, ports = [] }) => {

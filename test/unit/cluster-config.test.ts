@@ -58,6 +58,8 @@ describe('the configuration of a clustered node', () => {
     ['INTERNAL_PORT', { INTERNAL_PORT: '8080' }],
     ['INTERNAL_PORT', { INTERNAL_PORT: 'x' }],
     ['START_WAIT_MS', { START_WAIT_MS: '-1' }],
+    ['STOP_DELAY_SECONDS', { STOP_DELAY_SECONDS: '601' }],
+    ['STOP_DELAY_SECONDS', { STOP_DELAY_SECONDS: '5s' }],
     ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: '/nowhere' }],
     ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET_FILE: pem }],
     ['CLUSTER_SECRET', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: pem }],
@@ -90,6 +92,11 @@ describe('the configuration of a clustered node', () => {
       renewEveryMs: 1_000,
       marginMs: 500,
     });
+  });
+
+  test('a stop is not delayed, unless so many seconds are asked for', () => {
+    expect(readClusterConfig(least).stopDelayMs).toBe(0);
+    expect(readClusterConfig({ ...least, STOP_DELAY_SECONDS: '15' }).stopDelayMs).toBe(15_000);
   });
 
   test('every variable stands in the table once', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Leases } from '../../cluster/placement/leases.ts';
-import type { Member } from '../../cluster/placement/members.ts';
+import { type Member, othersServe } from '../../cluster/placement/members.ts';
 import { Rebalancing } from '../../cluster/placement/rebalancing.ts';
 import { Assignment, desiredOwner } from '../../cluster/placement/rendezvous.ts';
 import { defaultTimings } from '../../cluster/placement/timings.ts';
@@ -11,6 +11,21 @@ import { SimulatedTime } from '../simulation/time.ts';
 import { healthyWire } from '../simulation/wire.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, at) => `node-${at}`);
+
+test('others serve where there is any who does not leave, by itself or by order', () => {
+  const from: Member = { id: 'a', address: 'a', startedAt: 't', shardCount: 4, draining: false, order: null };
+  const serve = (...members: readonly Partial<Member>[]) =>
+    othersServe(
+      members.map((member) => ({ ...from, ...member })),
+      'a',
+    );
+  expect([serve(), serve({}), serve({}, { id: 'b', draining: true }, { id: 'c', order: 'draining' })]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  expect([serve({}, { id: 'b' }), serve({ draining: true }, { id: 'b', order: 'cordoned' })]).toEqual([true, true]);
+});
 
 describe('rendezvous hashing', () => {
   const owners = (nodes: readonly string[]) => Array.from({ length: 256 }, (_, shard) => desiredOwner(shard, nodes));
