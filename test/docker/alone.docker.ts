@@ -43,11 +43,13 @@ test('it plays the whole story by itself', async () => {
   expect(story.trim().split('\n').at(-1)).toMatch(/^[1-9]\d* passed, 0 failed$/);
 });
 
-test('it stops within a second or two, cleanly', async () => {
-  const begun = performance.now();
+test('it stops in a second, cleanly', async () => {
+  const begun = Date.now();
   await docker(['stop', container]);
-  // Docker's own share in it, on a busy machine, is as large as the service's.
-  expect(performance.now() - begun).toBeLessThan(3_000);
+  // Not counted: what Docker itself has to do once the service has ended.
+  const ended = Date.parse(await docker(['inspect', '--format', '{{.State.FinishedAt}}', container]));
+  expect(ended - begun).toBeGreaterThan(0);
+  expect(ended - begun).toBeLessThan(1_000);
   expect(await docker(['inspect', '--format', '{{.State.ExitCode}}', container])).toBe('0');
 });
 
