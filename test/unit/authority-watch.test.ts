@@ -71,14 +71,15 @@ test('a node that looks at the store seals for as long as it runs', async () => 
 });
 
 test('a node that cannot look seals for a while, then nothing, and again once it can', async () => {
-  const { authority, clock, cut } = await scene();
+  const { authority, clock, cut, told } = await scene();
   cut(true);
   await clock.advance(5_000);
   expect(seals(authority, clock)).toBe(true);
   await clock.advance(rotationLeadMs);
   expect(seals(authority, clock)).toBe(false);
+  expect(told).toEqual([expect.stringContaining('failed')]);
   cut(false);
-  await clock.advance(2_500);
+  await clock.advance(500);
   expect(seals(authority, clock)).toBe(true);
 });
 

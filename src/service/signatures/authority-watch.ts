@@ -6,6 +6,8 @@ import { type Authority, readAuthority } from './authority.ts';
 /** How long after a look at the store a node seals events under its key: several looks may fail. */
 const authorityTrustMs = 10_000;
 const lookEveryMs = 2_000;
+/** After a look that failed: once the store is back the node is not to wait long. */
+const lookAgainMs = 500;
 /** Each of two clocks may be off by half a second (decisions.md, section 4). */
 const clocksDifferMs = 1_000;
 
@@ -36,7 +38,7 @@ export class AuthorityWatch {
   /** Looks for the first time, and goes on by itself. Throws where that look fails. */
   async start(): Promise<void> {
     await this.#look();
-    this.#again();
+    this.#lookIn(lookEveryMs);
   }
 
   stop(): void {
@@ -44,12 +46,17 @@ export class AuthorityWatch {
     this.#cancel();
   }
 
-  #again(): void {
+  #lookIn(delayMs: number, failedBefore = false): void {
     if (this.#stopped) return;
-    this.#cancel = this.#parts.clock.after(lookEveryMs, () => {
-      this.#look()
-        .catch((error) => this.#parts.warn('looking at the keys of the authority failed', error))
-        .finally(() => this.#again());
+    this.#cancel = this.#parts.clock.after(delayMs, () => {
+      this.#look().then(
+        () => this.#lookIn(lookEveryMs),
+        (error) => {
+          // Of looks that fail one after the other the first is told.
+          if (!failedBefore) this.#parts.warn('looking at the keys of the authority failed', error);
+          this.#lookIn(lookAgainMs, true);
+        },
+      );
     });
   }
 
