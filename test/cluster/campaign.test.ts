@@ -3,17 +3,21 @@ import { SeededRandom } from '../simulation/random.ts';
 import { demandsOf, isFull } from './campaign/aims.ts';
 import { type FaultRecord, percentile, type ReportParts, reportOf } from './campaign/report.ts';
 import { scrubOf } from './campaign/scrub.ts';
+import { moveViolations, stopViolations } from './faults/fleet-faults.ts';
 import { type FaultKind, faults, planFaults } from './faults/kinds.ts';
-import { stopViolations } from './faults/node-faults.ts';
-import { LoadHistory } from './load/load-history.ts';
+import { type LoadAttempt, LoadHistory } from './load/load-history.ts';
+import { unserved } from './load/served.ts';
 
 const kinds = Object.keys(faults) as FaultKind[];
 const plan = planFaults(220, new SeededRandom(1));
 
 /** A fault that went as it should; kills were over in `recoveryMs`. */
 function record(kind: FaultKind, recoveryMs = 900): FaultRecord {
-  const figures: Record<string, number> = kind === 'rolling_restart' ? { failed_calls: 0 } : {};
-  return { kind, beganMs: 10_000, endedMs: 40_000, outcome: { what: '', recoveryMs, figures } };
+  const measured = {
+    ...(kind === 'node_killed' ? { movedMs: 4_000 } : {}),
+    ...(kind === 'rolling_restart' ? { figures: { failed_calls: 0 }, unservedMs: [500, 1_000] } : {}),
+  };
+  return { kind, beganMs: 10_000, endedMs: 40_000, outcome: { what: '', recoveryMs, ...measured } };
 }
 
 /** The full campaign, with everything as it should be. */
@@ -108,7 +112,9 @@ describe('what the full campaign demands', () => {
       'faults of the rarest kind: 15 (at least 15)',
       'owners killed by kill -9: 100 (at least 100)',
       'ms until their ledgers take appends again, 99th percentile: 900 (below 3000)',
+      'ms until others have the shards of a killed node, 99th percentile: 4000 (below 5000)',
       'failed calls of clients that retry, in rolling restarts: 0 (0)',
+      'ms that a shard serves nobody then, 99th percentile: 1000 (below 2000)',
       'acknowledged appends: 100000 (at least 100000)',
       'percent of them within 5 s of a fault: 30 (at least 30)',
       'violations: 0 (0)',
@@ -125,20 +131,32 @@ describe('what the full campaign demands', () => {
   far.acknowledgements.push(...fullParts().history.acknowledgements.map((one) => ({ ...one, atMs: 90_000 })));
   const slowKills = plan.map((kind, at) => record(kind, kind === 'node_killed' && at % 20 === 0 ? 3_000 : 900));
   const failing = plan.map((kind): FaultRecord => {
-    const outcome = { what: '', recoveryMs: 900, figures: { failed_calls: 1 } };
+    const outcome = { what: '', recoveryMs: 900, figures: { failed_calls: 1 }, unservedMs: [1_000] };
     return kind === 'rolling_restart' ? { ...record(kind), outcome } : record(kind);
+  });
+  const slowMoves = plan.map((kind, at): FaultRecord => {
+    const { outcome, ...rest } = record(kind);
+    return { ...rest, outcome: kind === 'node_killed' && at % 20 === 0 ? { ...outcome, movedMs: 5_000 } : outcome };
+  });
+  const longAway = plan.map((kind): FaultRecord => {
+    const { outcome, ...rest } = record(kind);
+    return { ...rest, outcome: kind === 'rolling_restart' ? { ...outcome, unservedMs: [1_000, 2_000] } : outcome };
   });
   const unmeasured = plan.map((kind): FaultRecord => ({ ...record(kind), outcome: { what: 'did not end well' } }));
   const scrub = { ledgers: 24, events: 110_000, findings: 0, told: '' };
   const recovery = 'ms until their ledgers take appends again, 99th percentile';
   const restarts = 'failed calls of clients that retry, in rolling restarts';
+  const away = 'ms that a shard serves nobody then, 99th percentile';
+  const moves = 'ms until others have the shards of a killed node, 99th percentile';
 
   test.each<[string, Partial<ReportParts>, string[]]>([
     ['fewer faults', { records: plan.slice(0, 199).map((kind) => record(kind)) }, ['faults']],
     ['a kind left out', { records: without('scaled') }, ['faults of the rarest kind']],
     ['slow recoveries', { records: slowKills }, [recovery]],
     ['a failed call in a rolling restart', { records: failing }, [restarts]],
-    ['faults that broke off', { records: unmeasured }, [recovery, restarts]],
+    ['faults that broke off', { records: unmeasured }, [recovery, restarts, away]],
+    ['shards that move late', { records: slowMoves }, [moves]],
+    ['shards that serve nobody for too long', { records: longAway }, [away]],
     ['one append less', { history: few }, ['acknowledged appends']],
     ['appends far from faults', { history: far }, ['percent of them within 5 s of a fault']],
     ['no proof', { proofs: [{ kind: 'not_read', reason: '' }] }, ['ledgers read during the faults']],
@@ -165,6 +183,36 @@ describe('what the full campaign demands', () => {
         ),
       ),
     ).toBe(false);
+  });
+});
+
+describe('shards that move with the number of nodes', () => {
+  test('are about half of them, each way', () => {
+    expect(moveViolations({ growing: 42, shrinking: 61 })).toEqual([]);
+    expect(moveViolations({ growing: 33, shrinking: 67 })).toEqual([
+      '33 % of the shards moved when growing, and not about half',
+      '67 % of the shards moved when shrinking, and not about half',
+    ]);
+  });
+});
+
+describe('how long a shard served nobody', () => {
+  const call = (ledgerId: string, beganMs: number, endedMs: number, kind: string) =>
+    ({ command: { ledgerId }, beganMs, endedMs, told: { kind } }) as unknown as LoadAttempt;
+  const shardOf = (ledgerId: string) => Number(ledgerId.slice(-1));
+  const longest = (...calls: LoadAttempt[]) => Object.fromEntries(unserved(calls, shardOf, 100, 1_000));
+
+  test('is from an attempt in vain to the first certain answer to one that began no earlier', () => {
+    const vain = [call('a1', 200, 210, 'not_written'), call('a1', 300, 900, 'unknown')];
+    const late = call('a1', 1_100, 1_150, 'written');
+    expect(longest(call('a1', 150, 1_140, 'written'), ...vain, late)).toEqual({ 1: 990 });
+    expect(longest(...vain, call('b1', 400, 450, 'refused'), late)).toEqual({ 1: 250 });
+    expect(longest(...vain, call('b2', 400, 450, 'written'), late)).toEqual({ 1: 950, 2: 50 });
+  });
+
+  test('is told of attempts of the time asked for alone, and is endless where none had an answer', () => {
+    expect(longest(call('a1', 50, 9_000, 'written'), call('a1', 1_001, 9_000, 'written'))).toEqual({});
+    expect(longest(call('a1', 50, 60, 'written'), call('a1', 100, 110, 'not_written'))).toEqual({ 1: Infinity });
   });
 });
 

@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { SeededRandom } from '../simulation/random.ts';
 import { describeOn } from '../support/backends/for-tests.ts';
+import { killRecoveryMaxMs, movedMaxMs, unservedMaxMs } from './campaign/aims.ts';
 import { proveLedger } from './campaign/verified-export.ts';
+import type { Fault, FaultOutcome } from './faults/fault.ts';
+import { rollingRestart, scale } from './faults/fleet-faults.ts';
 import { type FaultKind, faults } from './faults/kinds.ts';
+import { cutOffAll, killBriefly, killForGood } from './faults/node-faults.ts';
+import { pauseCassandraBriefly, pauseCassandraForLong } from './faults/store-faults.ts';
 import { checkLoad } from './load/check.ts';
 import { Load } from './load/load.ts';
 import { type LoadWorld, makeLoadWorld } from './load/load-world.ts';
@@ -12,20 +17,35 @@ import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts
 // Processes start slowly on a busy machine; each waits for what it needs and no longer.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-/** Far above what the campaign demands at its 99th percentile: this machine does other things too. */
+/** Above it there is no excuse, however busy the machine is. */
 const recoveryMaxMs = 10_000;
 
-const facts: Readonly<Record<FaultKind, string>> = {
-  node_killed: 'ledgers of a node that was killed take appends at the others',
-  node_paused: 'a node that slept through its leases does no harm when it wakes up',
-  redis_stopped: 'appends go on without Redis, and its return brings back who owns what',
-  redis_flushed: 'shards are taken anew after Redis forgot them all',
-  cassandra_paused: 'a store that hangs is waited for, and what was under way is settled',
-  cassandra_killed: 'a store that was killed has everything that was acknowledged',
-  cut_off: 'nodes that cannot reach each other or Redis write what they are asked to, in one chain',
-  rolling_restart: 'restarting all nodes in turn fails no call',
-  scaled: 'three nodes become six and three again, in balance, and no call fails',
-};
+const facts: readonly (readonly [FaultKind, string, Fault])[] = [
+  ['node_killed', 'ledgers of a node that was killed take appends at the others', killBriefly],
+  ['node_killed', 'the shards of a node that stays away are with the others after TTL + 2 s', killForGood],
+  ['node_paused', 'a node that slept through its leases does no harm when it wakes up', faults.node_paused],
+  ['redis_stopped', 'appends go on without Redis, and its return brings back who owns what', faults.redis_stopped],
+  ['redis_flushed', 'shards are taken anew after Redis forgot them all', faults.redis_flushed],
+  ['cassandra_paused', 'a store that hangs is waited for, and what was under way is settled', pauseCassandraBriefly],
+  ['cassandra_paused', 'while a store hangs nodes come to answer 503 at once', pauseCassandraForLong],
+  ['cassandra_killed', 'while a store is gone nodes answer 503, and it has all that was told', faults.cassandra_killed],
+  ['cut_off', 'nodes that cannot reach each other or Redis write what they are asked to, in one chain', faults.cut_off],
+  ['cut_off', 'nodes none of which reaches another one write what they are asked to, in one chain', cutOffAll],
+  ['rolling_restart', 'restarting all nodes in turn fails no call, and no shard is away for 2 s', rollingRestart],
+  ['scaled', 'three nodes become six and three again, in balance, about half of the shards move, no call fails', scale],
+];
+
+/** How long what was measured took at most; 0 where nothing was. */
+function worstOf({ recoveryMs = 0, movedMs = 0, unservedMs = [] }: FaultOutcome) {
+  return { recoveryMs, movedMs, unservedMs: Math.max(0, ...unservedMs) };
+}
+
+/** Whether a fault took no longer than the campaign demands of the 99th percentile of its kind. */
+function isInTime(kind: FaultKind, outcome: FaultOutcome): boolean {
+  const { recoveryMs, movedMs, unservedMs } = worstOf(outcome);
+  const recoversMaxMs = kind === 'node_killed' ? killRecoveryMaxMs : recoveryMaxMs;
+  return recoveryMs < recoversMaxMs && movedMs < movedMaxMs && unservedMs < unservedMaxMs;
+}
 
 describeOn('a cluster of real processes under load', 'Cassandra and Redis of its own', await ownBackends(), () => {
   const random = new SeededRandom(20_261_121);
@@ -46,11 +66,22 @@ describeOn('a cluster of real processes under load', 'Cassandra and Redis of its
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  test.each(Object.entries(facts))('%s: %s', async (kind) => {
-    const before = load.history.acknowledgements.length;
-    const outcome = await faults[kind as FaultKind]({ cluster, load, world, random });
+  async function carryOut(fault: Fault): Promise<FaultOutcome> {
+    const outcome = await fault({ cluster, load, world, random });
     expect(outcome.violations ?? []).toEqual([]);
     expect(outcome.recoveryMs ?? 0).toBeLessThan(recoveryMaxMs);
+    return outcome;
+  }
+
+  test.each(facts)('%s: %s', async (kind, _, fault) => {
+    const before = load.history.acknowledgements.length;
+    // One fault on a machine that other tests keep busy says little of a 99th percentile. One that took longer than that is done again,
+    // twice, and may not take longer then: what is slow by itself is slow each time.
+    if (!isInTime(kind, await carryOut(fault)))
+      for (let again = 0; again < 2; again++) {
+        const outcome = await carryOut(fault);
+        expect(worstOf(outcome), outcome.what).toSatisfy(() => isInTime(kind, outcome));
+      }
     const { ledgers } = world;
     const [ledger] = ledgers;
     if (ledger === undefined) throw new Error('no ledger');

@@ -1,4 +1,5 @@
 import { faults as allFaults, type FaultKind } from '../faults/kinds.ts';
+import { leaseTtlMs } from '../rig/cluster-under-test.ts';
 
 /** What a campaign has to have done. */
 export interface Demands {
@@ -16,6 +17,10 @@ const fullDemands = { faults: 200, faultsOfEachKind: 15, kills: 100, acknowledge
 /** Of what was acknowledged, so much has to fall near a fault. */
 export const nearPercentMin = 30;
 export const killRecoveryMaxMs = 3_000;
+/** The shards of a killed node are with others after TTL + 2 s (cluster.md). */
+export const movedMaxMs = leaseTtlMs + 2_000;
+/** A shard serves again within this time in a rolling restart (cluster.md). */
+export const unservedMaxMs = 2_000;
 
 /** What a plan asks for: all of itself, as far as the full campaign goes. */
 export function demandsOf(plan: readonly FaultKind[], acknowledged: number): Demands {

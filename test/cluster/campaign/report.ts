@@ -2,7 +2,18 @@ import type { FaultOutcome } from '../faults/fault.ts';
 import type { FaultKind } from '../faults/kinds.ts';
 import type { CheckResult } from '../load/check.ts';
 import type { LoadHistory } from '../load/load-history.ts';
-import { type Aim, atLeast, below, type Demands, isFull, killRecoveryMaxMs, nearPercentMin, none } from './aims.ts';
+import {
+  type Aim,
+  atLeast,
+  below,
+  type Demands,
+  isFull,
+  killRecoveryMaxMs,
+  movedMaxMs,
+  nearPercentMin,
+  none,
+  unservedMaxMs,
+} from './aims.ts';
 import type { Scrub } from './scrub.ts';
 import type { Proof } from './verified-export.ts';
 
@@ -115,7 +126,9 @@ export function reportOf(parts: ReportParts): CampaignReport {
 function faultAims(records: readonly FaultRecord[], demands: Demands): Aim[] {
   const of = (wanted: FaultKind) => records.filter(({ kind }) => kind === wanted);
   const kills = of('node_killed').map(({ outcome }) => outcome.recoveryMs ?? Number.POSITIVE_INFINITY);
+  const moves = of('node_killed').flatMap(({ outcome }) => outcome.movedMs ?? []);
   const restarts = of('rolling_restart');
+  const unserved = restarts.flatMap(({ outcome }) => outcome.unservedMs ?? [Number.POSITIVE_INFINITY]);
   const failed = restarts.reduce((sum, { outcome }) => sum + (outcome.figures?.failed_calls ?? Number.NaN), 0);
   const fewest = Math.min(...demands.kinds.map((kind) => of(kind).length));
   return [
@@ -127,7 +140,17 @@ function faultAims(records: readonly FaultRecord[], demands: Demands): Aim[] {
           atLeast('owners killed by kill -9', kills.length, demands.kills),
           below('ms until their ledgers take appends again, 99th percentile', percentile(kills, 99), killRecoveryMaxMs),
         ]),
-    ...(restarts.length === 0 ? [] : [none('failed calls of clients that retry, in rolling restarts', failed)]),
+    ...(moves.length === 0
+      ? []
+      : [
+          below('ms until others have the shards of a killed node, 99th percentile', percentile(moves, 99), movedMaxMs),
+        ]),
+    ...(restarts.length === 0
+      ? []
+      : [
+          none('failed calls of clients that retry, in rolling restarts', failed),
+          below('ms that a shard serves nobody then, 99th percentile', percentile(unserved, 99), unservedMaxMs),
+        ]),
   ];
 }
 

@@ -17,6 +17,10 @@ export interface FaultOutcome {
   readonly what: string;
   /** From the fault to the first append acknowledged that was begun after it, where that was measured. */
   readonly recoveryMs?: number;
+  /** From a kill until others held all shards of the node that was killed, where that was waited for. */
+  readonly movedMs?: number;
+  /** How long each shard that was written to served nobody at most, where that was measured. */
+  readonly unservedMs?: readonly number[];
   /** What should not have been. */
   readonly violations?: readonly string[];
   /** Figures of this kind. */

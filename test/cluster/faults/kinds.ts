@@ -1,6 +1,7 @@
 import type { SeededRandom } from '../../simulation/random.ts';
 import type { Fault } from './fault.ts';
-import { cutOff, killNode, pauseNode, rollingRestart, scale } from './node-faults.ts';
+import { rollingRestart, scale } from './fleet-faults.ts';
+import { cutOff, killNode, pauseNode } from './node-faults.ts';
 import { flushRedis, killCassandra, pauseCassandra, stopRedis } from './store-faults.ts';
 
 export type FaultKind =

@@ -1,0 +1,92 @@
+import type { Load } from '../load/load.ts';
+import { unserved } from '../load/served.ts';
+import type { Stopped } from '../rig/node-under-test.ts';
+import type { Fault } from './fault.ts';
+
+/** A rolling restart or a change of size has to be over by then, a node. */
+const balancedMaxMs = 60_000;
+const stopMaxMs = 20_000;
+/** About half of the shards: those of six nodes are as chance divides them. */
+const movedPercentMin = 100 / 3;
+const movedPercentMax = 200 / 3;
+
+/** Each node in turn: SIGTERM, until it has ended as it should, and started again. No call may fail. */
+export const rollingRestart: Fault = async ({ cluster, load }) => {
+  const failures = countFailures(load);
+  const beganMs = performance.now();
+  const stops: Stopped[] = [];
+  for (const node of [...cluster.nodes]) {
+    stops.push(await node.terminate());
+    await node.start();
+  }
+  await cluster.untilBalanced(balancedMaxMs);
+  const endedMs = performance.now();
+  const failed = await failures();
+  const unservedMs = [...unserved(load.history.calls, cluster.shardOf, beganMs, endedMs).values()];
+  return {
+    what: `${cluster.nodes.length} nodes restarted one after the other`,
+    unservedMs,
+    violations: [...stopViolations(stops), ...failed.map((told) => `rolling restart: ${told}`)],
+    figures: {
+      slowest_stop_ms: Math.round(Math.max(...stops.map(({ tookMs }) => tookMs))),
+      longest_unserved_shard_ms: Math.round(Math.max(...unservedMs)),
+      failed_calls: failed.length,
+    },
+  };
+};
+
+/** 3 → 6 → 3 nodes. No call may fail, and about half of the shards move each time. */
+export const scale: Fault = async ({ cluster, load }) => {
+  const failures = countFailures(load);
+  const size = cluster.nodes.length;
+  const before = await cluster.owners();
+  await Promise.all(Array.from({ length: size }, () => cluster.grow()));
+  const grownMs = await cluster.untilBalanced(balancedMaxMs);
+  const grown = await cluster.owners();
+  const stops: Stopped[] = [];
+  for (let n = 0; n < size; n++) stops.push(await cluster.shrink());
+  const shrunkMs = await cluster.untilBalanced(balancedMaxMs);
+  const shrunk = await cluster.owners();
+  const failed = await failures();
+  const moved = { growing: movedPercent(before, grown), shrinking: movedPercent(grown, shrunk) };
+  return {
+    what: `${size} → ${2 * size} → ${size} nodes`,
+    violations: [...stopViolations(stops), ...moveViolations(moved), ...failed.map((told) => `scaling: ${told}`)],
+    figures: {
+      moved_percent: Math.round(moved.growing),
+      moved_back_percent: Math.round(moved.shrinking),
+      balanced_after_growing_ms: Math.round(grownMs),
+      balanced_after_shrinking_ms: Math.round(shrunkMs),
+      failed_calls: failed.length,
+    },
+  };
+};
+
+function movedPercent(before: ReadonlyMap<number, string>, after: ReadonlyMap<number, string>): number {
+  const moved = [...after].filter(([shard, owner]) => before.get(shard) !== owner).length;
+  return (100 * moved) / Math.max(1, after.size);
+}
+
+/** What is wrong with how many shards moved when the nodes became twice as many, and half of that again (cluster.md: about half). */
+export function moveViolations(moved: { readonly growing: number; readonly shrinking: number }): string[] {
+  return Object.entries(moved)
+    .filter(([, percent]) => percent < movedPercentMin || percent > movedPercentMax)
+    .map(([when, percent]) => `${Math.round(percent)} % of the shards moved when ${when}, and not about half`);
+}
+
+/** What is wrong with how nodes ended after SIGTERM (cluster.md: exit 0 within 20 s). */
+export function stopViolations(stops: readonly Stopped[]): string[] {
+  return stops.flatMap(({ id, code, tookMs }) => [
+    ...(code === 0 ? [] : [`${id} ended with ${code ?? 'a signal'} after SIGTERM, and not with 0`]),
+    ...(tookMs > stopMaxMs ? [`${id} took ${Math.round(tookMs)} ms to end`] : []),
+  ]);
+}
+
+/** Calls that fail from now on: answers those that had been begun when it is asked, once they have all ended. */
+function countFailures(load: Load): () => Promise<string[]> {
+  const before = load.history.failed.length;
+  return async () => {
+    await load.settled();
+    return load.history.failed.slice(before).map(({ name, last }) => `${name} failed (${last})`);
+  };
+}

@@ -1,0 +1,87 @@
+import type { NodeUnderTest } from '../rig/node-under-test.ts';
+import type { FaultContext } from './fault.ts';
+
+/** A call that was begun before its node knew: two attempts at the store, each with its deadline, and some for a busy machine. */
+const firstMaxMs = 12_000;
+/** One that is begun once it knows. */
+const quickMaxMs = 1_000;
+const callsAtOnce = 100;
+const heldMaxBytes = 100 * 1024 * 1024;
+
+interface Answer {
+  readonly status: number;
+  readonly code: string;
+  readonly tookMs: number;
+}
+
+/** What nodes did while there was no store. */
+export interface OutageOutcome {
+  readonly violations: readonly string[];
+  readonly figures: Readonly<Record<string, number>>;
+}
+
+/**
+ * Asks every node while no Cassandra answers: 503 in time at first, then at once, in bounded memory, and no write is acknowledged
+ * (cluster.md: Cassandra is down). Resolves when each node has been seen to do so.
+ */
+export async function askWithoutStore(context: FaultContext): Promise<OutageOutcome> {
+  const { cluster, load } = context;
+  const beganMs = performance.now();
+  const seen = await Promise.all(cluster.nodes.map((node) => askNode(context, node)));
+  const acknowledged = load.history.calls.filter(
+    (call) => call.beganMs > beganMs && (call.told.kind === 'written' || call.told.kind === 'done'),
+  );
+  return {
+    violations: [
+      ...seen.flatMap(({ violations }) => violations),
+      ...acknowledged.map(({ name, node }) => `without a store ${node} acknowledged ${name}`),
+    ],
+    figures: {
+      first_unavailable_ms: Math.round(Math.max(...seen.map(({ firstMs }) => firstMs))),
+      unavailable_median_ms: Math.round(Math.max(...seen.map(({ medianMs }) => medianMs))),
+    },
+  };
+}
+
+async function askNode(context: FaultContext, node: NodeUnderTest) {
+  const violations: string[] = [];
+  const ask = async () => {
+    const answer = await read(context, node);
+    if (answer.status !== 503 || answer.code !== 'unavailable')
+      violations.push(`without a store ${node.id} answered ${answer.status} ${answer.code}, and not 503 unavailable`);
+    return answer;
+  };
+  const first = await ask();
+  if (first.tookMs > firstMaxMs) violations.push(`${node.id} answered after ${Math.round(first.tookMs)} ms`);
+  const beganMs = performance.now();
+  while ((await ask()).tookMs > quickMaxMs)
+    if (performance.now() - beganMs > firstMaxMs) {
+      violations.push(`without a store ${node.id} does not come to answer within ${quickMaxMs} ms`);
+      break;
+    }
+  const heldBefore = await residentBytes(node);
+  const answers = await Promise.all(Array.from({ length: callsAtOnce }, ask));
+  const heldBytes = (await residentBytes(node)) - heldBefore;
+  const medianMs = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b)[callsAtOnce / 2] ?? 0;
+  if (medianMs > quickMaxMs)
+    violations.push(`${node.id} answered half of ${callsAtOnce} calls after ${Math.round(medianMs)} ms`);
+  if (heldBytes > heldMaxBytes) violations.push(`${node.id} took ${heldBytes} bytes for ${callsAtOnce} calls`);
+  return { violations, firstMs: first.tookMs, medianMs };
+}
+
+/** A read of a ledger, which nothing can answer from memory alone. */
+async function read({ world, random }: FaultContext, node: NodeUnderTest): Promise<Answer> {
+  const beganMs = performance.now();
+  const response = await fetch(`${node.baseUrl}/v1/ledgers/${random.pick(world.ledgers).id}/events`, {
+    headers: { authorization: `Bearer ${world.buyer.apiKey}` },
+    signal: AbortSignal.timeout(2 * firstMaxMs),
+  });
+  const { error } = (await response.json()) as { readonly error?: { readonly code?: string } };
+  return { status: response.status, code: error?.code ?? '', tookMs: performance.now() - beganMs };
+}
+
+async function residentBytes(node: NodeUnderTest): Promise<number> {
+  const [, bytes] = /^process_resident_memory_bytes (\S+)$/m.exec(await node.metrics()) ?? [];
+  if (bytes === undefined) throw new Error(`${node.id} does not tell how much memory it holds`);
+  return Number(bytes);
+}

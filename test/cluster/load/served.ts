@@ -1,0 +1,25 @@
+import { isCertain, type LoadAttempt } from './load-history.ts';
+
+/**
+ * How long each shard served nobody at most, in milliseconds, by its number: from the beginning of an attempt to write to it until one
+ * that began then or later had a certain answer. Attempts that began from `fromMs` to `toMs` are looked at, so the callers' own rest
+ * before they try again counts too. Infinity: none had one.
+ */
+export function unserved(
+  calls: readonly LoadAttempt[],
+  shardOf: (ledgerId: string) => number,
+  fromMs: number,
+  toMs: number,
+): Map<number, number> {
+  const longest = new Map<number, number>();
+  const firstEndMs = new Map<number, number>();
+  // From the last to the first, so that what is known of a shard is when those that began later ended.
+  for (const { command, told, beganMs, endedMs } of calls.toSorted((a, b) => b.beganMs - a.beganMs)) {
+    if (beganMs < fromMs) break;
+    const shard = shardOf(command.ledgerId);
+    const servedMs = Math.min(firstEndMs.get(shard) ?? Number.POSITIVE_INFINITY, isCertain(told) ? endedMs : Infinity);
+    firstEndMs.set(shard, servedMs);
+    if (beganMs <= toMs) longest.set(shard, Math.max(longest.get(shard) ?? 0, servedMs - beganMs));
+  }
+  return longest;
+}
