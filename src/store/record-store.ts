@@ -43,6 +43,13 @@ export interface FindPage {
   readonly after?: { readonly order: string; readonly id: string };
 }
 
+export interface Swept {
+  /** How many records. */
+  readonly removed: number;
+  /** When the oldest of those that are left expired, or earlier (ms since 1970). null: none is left that was there when it began. */
+  readonly oldestLeft: number | null;
+}
+
 export interface FoundRecord extends StoredRecord {
   readonly order: string;
 }
@@ -63,6 +70,6 @@ export interface RecordStore {
   remove(kind: string, id: string, version: string): Promise<boolean>;
   /** In the order of (order, id). `offset` skips records from where reading starts. */
   find(kind: string, lookup: { readonly name: string; readonly value: string }, page: FindPage): Promise<FoundRecord[]>;
-  /** Removes up to `limit` records that expired before `now` (ms since 1970). Answers how many. */
-  sweep(now: number, limit: number): Promise<number>;
+  /** Removes up to `limit` records that expired before `now` (ms since 1970), the oldest first. */
+  sweep(now: number, limit: number): Promise<Swept>;
 }

@@ -165,13 +165,37 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     for (const expiresAt of [1000, 2000, 3000])
       await store().put(write({ kind, id: `${expiresAt}`, expiresAt, lookups: [look('n', 'v', `${expiresAt}`)] }));
     await store().put(write({ kind, id: 'never', lookups: [look('n', 'v', 'z')] }));
-    expect(await store().sweep(1000, 100)).toBe(0);
-    expect(await store().sweep(2001, 1)).toBe(1);
-    expect(await store().sweep(2001, 100)).toBe(1);
-    expect(await store().sweep(2001, 100)).toBe(0);
+    expect((await store().sweep(1000, 100)).removed).toBe(0);
+    expect((await store().sweep(2001, 1)).removed).toBe(1);
+    expect((await store().sweep(2001, 100)).removed).toBe(1);
+    expect((await store().sweep(2001, 100)).removed).toBe(0);
     expect(await found(kind, { name: 'n', value: 'v' })).toEqual(['3000', 'never']);
-    expect(await store().sweep(Number.MAX_SAFE_INTEGER, 100)).toBe(1);
+    expect((await store().sweep(Number.MAX_SAFE_INTEGER, 100)).removed).toBe(1);
     expect(await found(kind, { name: 'n', value: 'v' })).toEqual(['never']);
+  });
+
+  test('a sweep tells how old what it leaves is, and goes on from there until nothing is left', async () => {
+    for (let left: number | null = 0; left !== null; )
+      left = (await store().sweep(Number.MAX_SAFE_INTEGER, 1000)).oldestLeft;
+    const kind = newKind();
+    const expiries = Array.from({ length: 150 }, (_, at) => 60_000 + at * 300);
+    await Promise.all(expiries.map((expiresAt) => store().put(write({ kind, id: `${expiresAt}`, expiresAt }))));
+    const now = 60_000 + 140 * 300;
+    let removed = 0;
+    for (const limit of [30, 5, 100]) {
+      const swept = await store().sweep(now, limit);
+      expect(swept.removed).toBe(limit);
+      removed += limit;
+      expect(swept.oldestLeft).not.toBeNull();
+      expect(swept.oldestLeft).toBeLessThanOrEqual(expiries[removed] ?? 0);
+      expect(swept.oldestLeft).toBeGreaterThanOrEqual(60_000);
+      expect(await store().get(kind, `${expiries[removed - 1]}`)).toBeNull();
+      expect(await store().get(kind, `${expiries[removed]}`)).not.toBeNull();
+    }
+    expect(await store().sweep(now, 100)).toEqual({ removed: 5, oldestLeft: null });
+    expect(await store().sweep(now, 100)).toEqual({ removed: 0, oldestLeft: null });
+    expect(await store().get(kind, `${now}`)).not.toBeNull();
+    expect(await store().sweep(Number.MAX_SAFE_INTEGER, 100)).toEqual({ removed: 10, oldestLeft: null });
   });
 
   test('an expiry that a put moved or took away no longer counts', async () => {
@@ -180,8 +204,8 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     const kept = versionOf(await store().put(write({ kind, id: 'kept', expiresAt: 1000 })));
     await store().put(write({ kind, id: 'moved', replaces: moved, expiresAt: 5000 }));
     await store().put(write({ kind, id: 'kept', replaces: kept }));
-    expect(await store().sweep(2000, 100)).toBe(0);
-    expect(await store().sweep(6000, 100)).toBe(1);
+    expect((await store().sweep(2000, 100)).removed).toBe(0);
+    expect((await store().sweep(6000, 100)).removed).toBe(1);
     expect(await store().get(kind, 'kept')).not.toBeNull();
   });
 

@@ -1,11 +1,19 @@
 import { LedgerError } from '../../domain/errors.ts';
-import type { FindPage, FoundRecord, PutResult, RecordStore, RecordWrite, StoredRecord } from '../record-store.ts';
+import type {
+  FindPage,
+  FoundRecord,
+  PutResult,
+  RecordStore,
+  RecordWrite,
+  StoredRecord,
+  Swept,
+} from '../record-store.ts';
 import { checkRecordWrite } from '../record-write.ts';
 import { recordIdMaxBytes } from '../store-text.ts';
 import { findRecords } from './record-finding.ts';
 import { addPlaces, dropPlaces, noPlaces, type Places, placesBeyond, placesFor } from './record-places.ts';
 import { putStatement, type RecordRow, readRecord, removeStatement } from './record-row.ts';
-import { sweepRecords } from './record-sweep.ts';
+import { RecordSweep } from './record-sweep.ts';
 import { type CqlSession, type Statement, textOf, Undecided } from './session.ts';
 import { Turns } from './turns.ts';
 
@@ -30,12 +38,14 @@ export class CassandraRecordStore implements RecordStore {
   readonly #session: CqlSession;
   readonly #random: (bytes: number) => Buffer;
   readonly #turns = new Turns();
+  readonly #sweep: RecordSweep;
   /** What the last turn left, for those who have waited meanwhile: it stood there after they asked. */
   readonly #left = new Map<string, RecordRow>();
 
   constructor(session: CqlSession, random: (bytes: number) => Buffer) {
     this.#session = session;
     this.#random = random;
+    this.#sweep = new RecordSweep(session, (kind, id, version) => this.remove(kind, id, version));
   }
 
   async get(kind: string, id: string): Promise<StoredRecord | null> {
@@ -105,8 +115,8 @@ export class CassandraRecordStore implements RecordStore {
     return findRecords(this.#session, kind, lookup, page);
   }
 
-  sweep(now: number, limit: number): Promise<number> {
-    return sweepRecords(this.#session, now, limit, (kind, id, version) => this.remove(kind, id, version));
+  sweep(now: number, limit: number): Promise<Swept> {
+    return this.#sweep.sweep(now, limit);
   }
 
   /** Sends a conditional write until it is certain what became of it. `version` is the one that it puts there. */

@@ -1,6 +1,14 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
-import type { FindPage, FoundRecord, PutResult, RecordStore, RecordWrite, StoredRecord } from '../record-store.ts';
+import type {
+  FindPage,
+  FoundRecord,
+  PutResult,
+  RecordStore,
+  RecordWrite,
+  StoredRecord,
+  Swept,
+} from '../record-store.ts';
 import { checkRecordWrite } from '../record-write.ts';
 import type { Commits } from './commits.ts';
 import {
@@ -85,7 +93,7 @@ export class LmdbRecordStore implements RecordStore {
     return found;
   }
 
-  async sweep(now: number, limit: number): Promise<number> {
+  async sweep(now: number, limit: number): Promise<Swept> {
     const removals: Promise<boolean>[] = [];
     for (const key of this.#tables.expiries.getKeys({ limit })) {
       if (timeOfExpiryKey(key) >= now) break;
@@ -93,7 +101,11 @@ export class LmdbRecordStore implements RecordStore {
       const stored = this.#stored(record);
       if (stored !== null) removals.push(this.#replace(record, stored, null));
     }
-    return (await Promise.all(removals)).filter((removed) => removed).length;
+    const removed = (await Promise.all(removals)).filter((gone) => gone).length;
+    this.#tables.expiries.resetReadTxn();
+    const [first] = this.#tables.expiries.getKeys({ limit: 1 });
+    const oldest = first === undefined ? now : timeOfExpiryKey(first);
+    return { removed, oldestLeft: oldest < now ? oldest : null };
   }
 
   #fresh(key: Buffer): Stored | null {

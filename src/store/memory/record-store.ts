@@ -6,6 +6,7 @@ import type {
   RecordStore,
   RecordWrite,
   StoredRecord,
+  Swept,
 } from '../record-store.ts';
 import { checkRecordWrite } from '../record-write.ts';
 import { compareText } from '../store-text.ts';
@@ -78,13 +79,16 @@ export class MemoryRecordStore implements RecordStore {
     return partOf(found, { ...page, startsAt });
   }
 
-  async sweep(now: number, limit: number): Promise<number> {
+  async sweep(now: number, limit: number): Promise<Swept> {
     await later();
-    let removed = 0;
+    const expired: { readonly at: number; remove(): void }[] = [];
     for (const records of this.#data.kinds.values())
-      for (const [id, { expiresAt }] of records)
-        if (removed < limit && expiresAt !== null && expiresAt < now && records.delete(id)) removed++;
-    return removed;
+      for (const [id, { expiresAt: at }] of records)
+        if (at !== null && at < now) expired.push({ at, remove: () => void records.delete(id) });
+    expired.sort((a, b) => a.at - b.at);
+    const gone = expired.slice(0, limit);
+    for (const one of gone) one.remove();
+    return { removed: gone.length, oldestLeft: expired[limit]?.at ?? null };
   }
 
   #kept(kind: string, id: string): KeptRecord | undefined {
