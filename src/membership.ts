@@ -25,7 +25,7 @@ export interface Membership {
   readonly shardCount: number;
   /** Ledgers that may come into memory in a second. */
   readonly activationsPerSecond: number;
-  /** Whether this node does the webhooks of the ledger or subscription of this id. */
+  /** Whether this node does the webhooks of the ledger or subscription of this id, or other work in the background of this name. */
   mine(id: string): boolean;
   /** Tells the node that sends for a subscription that something may be due. May get lost. */
   tellOthers(subscriptionId: string): void;

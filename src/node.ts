@@ -20,6 +20,7 @@ import { createMetrics } from './metrics.ts';
 import type { NodeKeys } from './node-keys.ts';
 import { ownAddress } from './own-address.ts';
 import { pages } from './pages.ts';
+import { RecordSweeping } from './record-sweeping.ts';
 import { clientAddressBehind } from './rpc/call/client-address.ts';
 import { pooledRandom } from './rpc/call/entropy.ts';
 import { endpointsOf } from './rpc/endpoints/endpoint.ts';
@@ -79,9 +80,8 @@ export interface RunningNode {
   stop(): Promise<void>;
 }
 
-/** How often records that have run out are removed, and how many at once. */
-const sweepEveryMs = 60_000;
-const sweepRecordsMax = 1_000;
+/** How often access history that is too old is removed. */
+const accessSweepEveryMs = 60_000;
 
 /** Starts a node over what `close` closes: after the node has stopped, or when it could not be made. */
 export async function startNodeOver(
@@ -252,10 +252,17 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   membership?.join(directory, webhooks, metrics.registry, { http: http.port, grpc: grpc.port, internal: ops.port });
   webhooks.start();
 
-  const sweep = setInterval(() => {
-    records.sweep(now(), sweepRecordsMax).catch((error) => log.warn({ err: error }, 'sweeping failed'));
+  const sweeping = new RecordSweeping({
+    records,
+    clock,
+    log,
+    registry: metrics.registry,
+    // One node for all: whoever has the shard of this name.
+    mine: () => membership?.mine('records that have run out') ?? true,
+  });
+  const accessSweep = setInterval(() => {
     parts.access.sweep(now() - accessKeptMs).catch((error) => log.warn({ err: error }, 'sweeping failed'));
-  }, sweepEveryMs).unref();
+  }, accessSweepEveryMs).unref();
 
   return {
     http,
@@ -263,7 +270,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     ops,
     stop: async () => {
       stopping = true;
-      clearInterval(sweep);
+      clearInterval(accessSweep);
       grpc.setServing(false);
       await membership?.leave();
       pipeline.running.endStreams(stoppingNode());
@@ -271,6 +278,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
         http.close(limits.stopGraceMs),
         grpc.close(limits.stopGraceMs),
         webhooks[Symbol.asyncDispose](),
+        sweeping[Symbol.asyncDispose](),
       ]);
       await directory[Symbol.asyncDispose]();
       await verifying[Symbol.asyncDispose]();

@@ -4,8 +4,12 @@ import type { Metric, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createClusterMetrics } from '../../cluster/metrics.ts';
 import { meterAccesses } from '../../src/access-meter.ts';
+import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
+import { RecordSweeping } from '../../src/record-sweeping.ts';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { webhookMeter } from '../../src/webhook/webhook-meter.ts';
+import { ManualClock } from '../support/clock.ts';
 
 const root = join(import.meta.dirname, '../..');
 const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
@@ -19,6 +23,8 @@ function registryOfAll(): Registry {
   const { registry } = createMetrics();
   webhookMeter(registry);
   meterAccesses(registry, { held: 0, lost: 0 });
+  const records = new MemoryRecordStore();
+  new RecordSweeping({ records, clock: new ManualClock(0), log: createLog('silent'), registry, mine: () => true });
   const standing = { shards: () => ({ held: 1, leaving: 0, elsewhere: 0 }), projectionLag: () => 0 };
   createClusterMetrics(standing).register(registry);
   return registry;

@@ -1,0 +1,86 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Clock } from './actors/clock.ts';
+import type { Log } from './log.ts';
+import type { RecordStore } from './store/record-store.ts';
+
+/** How often it is looked for records that have run out, where there were no more. */
+const everyMs = 60_000;
+/** Removed at once; then it rests as long as that took, and at least so long. */
+const recordsAtOnceMax = 250;
+const restMinMs = 50;
+
+export interface RecordSweepingParts {
+  readonly records: Pick<RecordStore, 'sweep'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly registry: Registry;
+  /** Whether this node is the one that does it. */
+  mine(): boolean;
+}
+
+/** Removes records that have run out, for as long as there are any, with half of the time left to everything else. */
+export class RecordSweeping implements AsyncDisposable {
+  readonly #parts: RecordSweepingParts;
+  /** What expired before is gone. */
+  #doneTo: number;
+  #running: Promise<void> = Promise.resolve();
+  #cancel: () => void;
+  #stopped = false;
+
+  constructor(parts: RecordSweepingParts) {
+    this.#parts = parts;
+    this.#doneTo = parts.clock.now();
+    this.#cancel = this.#after(everyMs);
+    const behindSeconds = () => this.#behindSeconds();
+    new Gauge({
+      name: 'svc_sweep_behind_seconds',
+      help: 'How long ago the oldest record that may still be there ran out, on the node that removes them; 0 on all others.',
+      registers: [parts.registry],
+      collect() {
+        this.set(behindSeconds());
+      },
+    });
+  }
+
+  #behindSeconds(): number {
+    return this.#parts.mine() ? Math.max(0, this.#parts.clock.now() - this.#doneTo) / 1_000 : 0;
+  }
+
+  #after(delayMs: number): () => void {
+    return this.#parts.clock.after(delayMs, () => {
+      this.#running = this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    const restMs = this.#parts.mine() ? await this.#sweep() : this.#leave();
+    if (!this.#stopped) this.#cancel = this.#after(restMs);
+  }
+
+  /** Answers when to go on. */
+  async #sweep(): Promise<number> {
+    const { records, clock, log } = this.#parts;
+    const begunMs = clock.now();
+    try {
+      const { removed, oldestLeft } = await records.sweep(begunMs, recordsAtOnceMax);
+      this.#doneTo = oldestLeft ?? begunMs;
+      if (oldestLeft !== null && removed > 0) return Math.max(restMinMs, clock.now() - begunMs);
+    } catch (error) {
+      log.warn({ err: error }, 'removing records that have run out failed; it is tried again');
+    }
+    return everyMs;
+  }
+
+  /** How far another node has come is not known here: it counts from when this one begins. */
+  #leave(): number {
+    this.#doneTo = this.#parts.clock.now();
+    return everyMs;
+  }
+
+  /** Begins nothing new and waits for what is under way. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped = true;
+    this.#cancel();
+    await this.#running;
+  }
+}
