@@ -10,8 +10,8 @@ import { recordsWith } from './world.ts';
 
 export const minuteMs = 60_000;
 export const subscriptionId = '0199aaaa-0000-7000-8000-000000000001';
-const ledgerId = '0199bbbb-0000-7000-8000-00000000000a';
-const startMs = Date.UTC(2026, 10, 21);
+export const ledgerId = '0199bbbb-0000-7000-8000-00000000000a';
+export const startMs = Date.UTC(2026, 10, 21);
 
 type Answer = (pending: PendingDelivery, nowMs: number) => DeliveryRecord;
 
@@ -150,14 +150,15 @@ export function deliveriesAt(
   };
 }
 
-function newDelivery(seq: number, eventMs: number, nowMs: number): DeliveryRecord {
-  const event = { id: `event-${seq}`, createdAt: isoTime(eventMs) };
+/** The delivery of the event at `seq`, which was written at `eventMs`; it is recorded at `nowMs`. */
+export function newDelivery(seq: number, eventMs: number, nowMs: number, ofLedger = ledgerId): DeliveryRecord {
+  const event = { id: `${ofLedger}-${seq}`, createdAt: isoTime(eventMs) };
   return {
     id: deliveryIdOf(subscriptionId, event),
     subscriptionId,
     eventId: event.id,
     eventType: 'STEP',
-    place: { ledgerId, seq },
+    place: { ledgerId: ofLedger, seq },
     eventCreatedAt: event.createdAt,
     origin: 'log',
     status: 'PENDING',

@@ -6,12 +6,10 @@ import { type DeliveryRecord, deliveryIdOf } from '../../src/service/webhooks/de
 import type { PendingDelivery } from '../../src/service/webhooks/due-deliveries.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import type { RecordWrite } from '../../src/store/record-store.ts';
+import { ledgerId as ledgerA, minuteMs, newDelivery, startMs, subscriptionId } from '../support/webhook-deliveries.ts';
 import { recordsWith } from '../support/world.ts';
 
-const startMs = Date.UTC(2026, 10, 21);
-const minuteMs = 60_000;
-const subscriptionId = '0199aaaa-0000-7000-8000-000000000001';
-const [ledgerA, ledgerB] = ['0199bbbb-0000-7000-8000-00000000000a', '0199bbbb-0000-7000-8000-00000000000b'];
+const ledgerB = '0199bbbb-0000-7000-8000-00000000000b';
 const recordedAt = (ms: number) => isoTime(startMs + ms);
 
 /** Deliveries over a memory store that counts writes of blocks, and can hold all or answer them late. */
@@ -34,23 +32,7 @@ function rig() {
 /** The delivery of the event at `seq`, which is `seq` times `everyMs` after the start. */
 function delivery(seq: number, over: { ledgerId?: string; everyMs?: number; createdMs?: number } = {}): DeliveryRecord {
   const { ledgerId = ledgerA, everyMs = 1, createdMs = 10_000 } = over;
-  const event = { id: `${ledgerId}-${seq}`, createdAt: recordedAt(seq * everyMs) };
-  return {
-    id: deliveryIdOf(subscriptionId, event),
-    subscriptionId,
-    eventId: event.id,
-    eventType: 'STEP',
-    place: { ledgerId, seq },
-    eventCreatedAt: event.createdAt,
-    origin: 'log',
-    status: 'PENDING',
-    attempts: 0,
-    lastError: null,
-    lastResponseStatus: null,
-    createdAt: recordedAt(createdMs),
-    nextAttemptAt: recordedAt(createdMs),
-    deliveredAt: null,
-  };
+  return newDelivery(seq, startMs + seq * everyMs, startMs + createdMs, ledgerId);
 }
 
 const range = (from: number, through: number, over: Parameters<typeof delivery>[1] = {}) => ({

@@ -7,12 +7,12 @@ import { type DeliveryRig, delivered, deliveriesAt, minuteMs } from '../support/
 import { dropKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
 
 /** Blocks of one slot; each leaves deleted rows behind when it is done. */
-const blocksOfSlot = 12;
-const slots = 8;
+const blocksOfSlot = 8;
+const slots = 6;
 /** The one that is now, and those before it that are not closed yet. */
 const slotsOpen = 3;
 
-await describeOnCassandra('Webhook deliveries on Cassandra', (address) => {
+await describeOnCassandra('Deleted rows on Cassandra', (address) => {
   const settings = newKeyspace(address);
   let stores: CassandraStores;
   let seen: Statement[] = [];
@@ -67,6 +67,28 @@ await describeOnCassandra('Webhook deliveries on Cassandra', (address) => {
     expect(late.deleted).toBeLessThanOrEqual(early.deleted + slots - slotsOpen);
     expect(late.live).toBe(early.live);
     expect(late.statements).toBe(early.statements);
+  });
+
+  test('a minute whose records have run out and are removed is left alone for an hour, then looked into once more', async () => {
+    const hourMs = 60 * minuteMs;
+    const startMs = Date.UTC(2026, 10, 22, 12);
+    const put = (id: string, expiresAt: number) =>
+      stores.records.put({ kind: 'k', id, replaces: 'absent', value: '{}', lookups: [], expiresAt });
+    const looksInto = async (nowMs: number) => {
+      seen = [];
+      await stores.records.sweep(nowMs, 1_000);
+      const minute = BigInt(startMs / minuteMs);
+      return seen.filter(({ cql, params }) => cql.includes('FROM record_expiry ') && params[0] === minute).length;
+    };
+    await Promise.all(Array.from({ length: 20 }, (_, at) => put(`${at}`, startMs + at)));
+    const afterMs = startMs + 2 * minuteMs;
+    expect([await looksInto(afterMs), await looksInto(afterMs), await looksInto(afterMs)]).toEqual([1, 1, 0]);
+    await put('late', startMs + 5);
+    expect(await looksInto(afterMs + hourMs / 2)).toBe(0);
+    expect(await looksInto(afterMs + hourMs)).toBe(1);
+    expect(await stores.records.get('k', 'late')).toBeNull();
+    expect(await looksInto(afterMs + hourMs)).toBe(1);
+    expect(await looksInto(afterMs + hourMs)).toBe(0);
   });
 });
 
