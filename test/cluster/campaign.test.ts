@@ -197,8 +197,8 @@ describe('shards that move with the number of nodes', () => {
 });
 
 describe('how long a shard served nobody', () => {
-  const call = (ledgerId: string, beganMs: number, endedMs: number, kind: string) =>
-    ({ command: { ledgerId }, beganMs, endedMs, told: { kind } }) as unknown as LoadAttempt;
+  const call = (ledgerId: string, beganMs: number, endedMs: number, kind: string, unsent = false) =>
+    ({ command: { ledgerId }, beganMs, endedMs, told: { kind }, unsent }) as unknown as LoadAttempt;
   const shardOf = (ledgerId: string) => Number(ledgerId.slice(-1));
   const longest = (...calls: LoadAttempt[]) => Object.fromEntries(unserved(calls, shardOf, 100, 1_000));
 
@@ -208,6 +208,12 @@ describe('how long a shard served nobody', () => {
     expect(longest(call('a1', 150, 1_140, 'written'), ...vain, late)).toEqual({ 1: 990 });
     expect(longest(...vain, call('b1', 400, 450, 'refused'), late)).toEqual({ 1: 250 });
     expect(longest(...vain, call('b2', 400, 450, 'written'), late)).toEqual({ 1: 950, 2: 50 });
+  });
+
+  test('is not told by a caller that asks where nobody listens', () => {
+    const refused = call('a1', 150, 151, 'not_written', true);
+    expect(longest(refused, call('a1', 900, 950, 'written'))).toEqual({ 1: 50 });
+    expect(longest(refused)).toEqual({});
   });
 
   test('is told of attempts of the time asked for alone, and is endless where none had an answer', () => {

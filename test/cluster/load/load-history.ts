@@ -13,6 +13,8 @@ export type LoadAttempt = Omit<Attempt, 'told'> & {
   readonly endedMs: number;
   /** When it was sent, in milliseconds since 1970: the clock of all nodes too, which run on one machine. */
   readonly sentAtMs: number;
+  /** No node was asked: nobody listened where it was to be sent. */
+  readonly unsent: boolean;
   /** The error's own words, for whoever looks into a violation. */
   readonly words: string | null;
 };
@@ -67,11 +69,16 @@ export const callMaxMs = 30_000;
 /** What an error tells its caller about the call. */
 export function answeredBy(error: unknown): Answered {
   if (!(error instanceof LedgerTrustError)) throw error;
-  const { code, details } = error;
-  const neverSent = code === 'not_sent' || (code === 'connection_lost' && details.sent === false);
-  if (neverSent || nothingWritten.has(code)) return { kind: 'not_written', code: 'unavailable' };
+  const { code } = error;
+  if (isUnsent(error) || nothingWritten.has(code)) return { kind: 'not_written', code: 'unavailable' };
   if (unclear.has(code)) return { kind: 'unknown', code: 'disconnected' };
   return { kind: 'refused', code: code as ErrorCode };
+}
+
+function isUnsent(error: unknown): boolean {
+  if (!(error instanceof LedgerTrustError)) return false;
+  const { code, details } = error;
+  return code === 'not_sent' || (code === 'connection_lost' && details.sent === false);
 }
 
 /** Whether a caller need not ask again. */
@@ -89,15 +96,17 @@ export async function noted(
   const [begun, beganMs, sentAtMs] = [history.tick(), performance.now(), Date.now()];
   let told: Answered;
   let words: string | null = null;
+  let unsent = false;
   try {
     told = await attempt();
   } catch (error) {
     words = String(error);
+    unsent = isUnsent(error);
     history.noteBroken(error);
     told = answeredBy(error);
   }
   const [ended, endedMs] = [history.tick(), performance.now()];
-  history.calls.push({ name, command, node: node.id, begun, ended, told, beganMs, endedMs, sentAtMs, words });
+  history.calls.push({ name, command, node: node.id, begun, ended, told, beganMs, endedMs, sentAtMs, unsent, words });
   return told;
 }
 
