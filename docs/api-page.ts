@@ -50,7 +50,9 @@ Where the contract leaves something open, this is how it is here:
 - An idempotency key is compared by what the call means: white space, the order of members and the door make no difference. A first call
   that is refused (4xx) frees its key; one that fails (5xx) keeps it, with what it was for.
 - An event's id is a UUIDv7 whose time is its \`created_at\`.
-- A grant that has run out can still be revoked; granting to an actor that holds a grant at that scope replaces it.
+- A ledger, organization or master has at most 1,000 delegates at a time; a grant that has run out is none of them. It can still be revoked,
+  and is named as replaced by a new grant, while there is room for it within that number: those that ran out first are forgotten first, and
+  to revoke them is then \`404\`. Granting to an actor that holds a grant at that scope replaces it.
 - A ledger grant of role OWNER with \`permissions.access\` \`read\` reads, and neither grants nor revokes.
 - Where an entity must sign, its bare header is answered \`signature_required\` before anything is looked up, and a retry with its
   Idempotency-Key needs a signature that verifies.

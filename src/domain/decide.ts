@@ -1,7 +1,7 @@
 import type { Command, CommandBase, GrantAccess, OpenLedger, RevokeAccess } from './command.ts';
 import { LedgerError } from './errors.ts';
 import type { ActorType, CommandMark } from './event.ts';
-import type { Grant, GrantScope } from './grant.ts';
+import { delegatesMax, type Grant, type GrantScope, holdsAt } from './grant.ts';
 import type { LedgerFacts } from './ledger-facts.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
@@ -34,9 +34,6 @@ export interface Draft {
   readonly signingKeyId: string | null;
   readonly commands: readonly CommandMark[];
 }
-
-/** How many delegates a ledger, organization or master may have at a time: they are held in memory by their ledger. */
-export const delegatesMax = 1_000;
 
 /**
  * What a command makes of a ledger: the events to append, or a LedgerError. Pure: the same state, command and time
@@ -114,7 +111,8 @@ function grant(ledger: LedgerState, master: MasterState | null, command: GrantAc
     throw new LedgerError('invalid_argument', 'Field expires_at must be a time to come.', { field: 'expires_at' });
   }
   const old = grants.get(command.delegateActorId);
-  if (old === undefined && grants.size >= delegatesMax) {
+  const others = [...grants.values()].filter((held) => held !== old && holdsAt(held, at));
+  if (others.length >= delegatesMax) {
     throw new LedgerError('invalid_argument', `At most ${delegatesMax} delegates at a time: revoke one first.`, {
       limit: delegatesMax,
     });

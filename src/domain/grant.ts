@@ -7,6 +7,12 @@ export type GrantScope = 'organization' | 'ledger' | 'master';
 
 export type Access = 'read' | 'write';
 
+/**
+ * How many delegates a ledger, organization or master may have at a time, and how many grants of each its ledger holds in memory: those in
+ * force, and of those that have run out as many as there is room for.
+ */
+export const delegatesMax = 1_000;
+
 /** A delegation in force until it is revoked or runs out. */
 export interface Grant {
   readonly linkId: string;

@@ -1,5 +1,5 @@
 import type { LedgerEvent } from './event.ts';
-import { type Grant, grantOf } from './grant.ts';
+import { delegatesMax, type Grant, grantOf, holdsAt } from './grant.ts';
 import { type LedgerFacts, ledgerFacts } from './ledger-facts.ts';
 
 /** Raised whenever folding the same events would give another state: older snapshots are then not used. */
@@ -53,10 +53,22 @@ export function applyToLedger(state: LedgerState, event: LedgerEvent): LedgerSta
   }
 }
 
-/** The grants after a *_GRANTED event; a new grant to the same delegate takes the place of the old one. */
+/**
+ * The grants after a *_GRANTED event; a new grant to the same delegate takes the place of the old one. Where that makes one too many for
+ * memory, what ran out first is forgotten: as of the event's own time, so that every fold of the same events forgets the same.
+ */
 export function granted(grants: ReadonlyMap<string, Grant>, event: LedgerEvent): ReadonlyMap<string, Grant> {
   const grant = grantOf(event);
-  return new Map(grants).set(grant.delegateActorId, grant);
+  const held = new Map(grants).set(grant.delegateActorId, grant);
+  if (held.size <= delegatesMax) return held;
+  const runOut = [...held.values()].filter((one) => !holdsAt(one, event.createdAt)).toSorted(byExpiry);
+  for (const forgotten of runOut.slice(0, held.size - delegatesMax)) held.delete(forgotten.delegateActorId);
+  return held;
+}
+
+/** Those that run out first come first; of one time, the older link. */
+function byExpiry(a: Grant, b: Grant): number {
+  return `${a.expiresAt}|${a.linkId}` < `${b.expiresAt}|${b.linkId}` ? -1 : 1;
 }
 
 /** The grants after a *_REVOKED event. */

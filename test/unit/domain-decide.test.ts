@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { decide, delegatesMax } from '../../src/domain/decide.ts';
-import type { Grant } from '../../src/domain/grant.ts';
+import { decide } from '../../src/domain/decide.ts';
+import { delegatesMax, type Grant } from '../../src/domain/grant.ts';
 import {
   append,
   closeLedger,
