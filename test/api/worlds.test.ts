@@ -60,6 +60,21 @@ test('an entity has its owner’s world; one without an owner has none', async (
   expectRefused(grant, 403, 'environment_mismatch');
 });
 
+test('a party of no world lets in no actor of another world than the other party’s', async () => {
+  const free = await newDevice(base);
+  const body = { counterparty_actor_id: two.production.actorId, purpose: 'SERVICE' };
+  const ledger_id = (await done(base, 'POST', '/v1/engagements', { headers: free.headers, body })).text('ledger_id');
+  const master = { ledger_id, business_ref: 'PO-1', scope: 'ORDER' };
+  const made = await done(base, 'POST', '/v1/traceledger/master', { headers: free.headers, body: master });
+  const grantTo = (actor_id: string) =>
+    rest(base, 'POST', `/v1/traceledger/master/${made.text('uuid')}/access`, {
+      headers: free.headers,
+      body: { actor_id, access: 'read' },
+    });
+  expectRefused(await grantTo(one.actorId), 403, 'environment_mismatch');
+  expect((await grantTo(one.production.actorId)).status).toBe(200);
+});
+
 test('a key reads and changes its own world: the other one is not there', async () => {
   const path = `/v1/ledgers/${order.ledgerId}`;
   expectRefused(await rest(base, 'GET', path, { headers: order.buyer.production.bearer }), 404, 'not_found');
