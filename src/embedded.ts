@@ -1,10 +1,13 @@
 import { localPlacement } from './actors/local-placement.ts';
 import { noPeers } from './actors/no-peers.ts';
 import type { Config } from './config.ts';
+import { ForwardClock } from './forward-clock.ts';
 import type { Log } from './log.ts';
 import { type RunningNode, startNodeOver } from './node.ts';
 import { readNodeKeys } from './node-keys.ts';
+import { subscriptionsIn } from './service/webhooks/subscription-record.ts';
 import { openLmdb } from './store/lmdb/open.ts';
+import type { RecordStore } from './store/record-store.ts';
 import { systemClock } from './system.ts';
 
 /** One millisecond later than now: on a node that stands alone a revocation counts from its very answer on. */
@@ -12,23 +15,43 @@ const revocationLeadMs = 1;
 
 /** A node with everything in DATA_DIR. `onFatal` is told when nothing can be written any more. */
 export async function startEmbedded(config: Config, log: Log, onFatal: (error: Error) => void): Promise<RunningNode> {
-  const stores = await openLmdb({ dataDir: config.dataDir, now: () => systemClock.now(), onFatal });
+  // In a cluster clocks are held together instead: a node whose clock is off is not ready.
+  const clock = new ForwardClock(systemClock, () => performance.now());
+  const stores = await openLmdb({ dataDir: config.dataDir, now: () => clock.now(), onFatal });
   const self = 'embedded';
   return startNodeOver(
     () => stores[Symbol.asyncDispose](),
-    async () => ({
-      config,
-      keys: readNodeKeys(config),
-      ledgers: stores.ledgers,
-      records: stores.records,
-      access: stores.access,
-      stores: [{ name: 'lmdb', check: async () => void (await stores.records.get('node', 'secrets-key')) }],
-      self,
-      placement: localPlacement(self),
-      peers: noPeers,
-      revocationLeadMs,
-      clock: systemClock,
-      log,
-    }),
+    async () => {
+      await startBehindSubscriptions(clock, stores.records, log);
+      return {
+        config,
+        keys: readNodeKeys(config),
+        ledgers: stores.ledgers,
+        records: stores.records,
+        access: stores.access,
+        stores: [{ name: 'lmdb', check: async () => void (await stores.records.get('node', 'secrets-key')) }],
+        self,
+        placement: localPlacement(self),
+        peers: noPeers,
+        revocationLeadMs,
+        clock,
+        log,
+      };
+    },
+  );
+}
+
+/**
+ * Nothing is dated before a webhook subscription of an earlier run any more: what is answered from now on is for it, though the machine's
+ * clock was set back in between.
+ */
+async function startBehindSubscriptions(clock: ForwardClock, records: RecordStore, log: Log): Promise<void> {
+  const newest = await subscriptionsIn(records).newestInForce();
+  if (newest === null) return;
+  const aheadMs = clock.notBefore(Date.parse(newest.createdAt));
+  if (aheadMs <= 0) return;
+  log.warn(
+    { ahead_ms: aheadMs, subscription_id: newest.id },
+    'the clock of this machine is behind the newest webhook subscription: times are told from there on, at half speed until it has caught up',
   );
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/actors/clock.ts';
+import { ForwardClock } from '../../src/forward-clock.ts';
 
 interface Timer {
   readonly at: number;
@@ -49,6 +50,27 @@ export class ManualClock implements Clock {
       await settled();
     }
     this.#nowMs = end;
+  }
+}
+
+/** The same as a node that stands alone tells it: a jump sets the machine's clock, and this one never goes back. */
+export class ManualForwardClock extends ManualClock {
+  readonly #told: ForwardClock;
+  #jumpedMs = 0;
+
+  constructor(startMs: number) {
+    super(startMs);
+    const wall = { now: () => super.now(), after: () => () => {} };
+    this.#told = new ForwardClock(wall, () => super.now() - this.#jumpedMs);
+  }
+
+  override now(): number {
+    return this.#told.now();
+  }
+
+  override jump(byMs: number): void {
+    this.#jumpedMs += byMs;
+    super.jump(byMs);
   }
 }
 

@@ -39,6 +39,8 @@ export interface Subscriptions {
   ofActor(actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
   /** Subscriptions in force, in the order of their making, behind `after`. */
   inForce(limit: number, after: SubscriptionRecord | null): Promise<SubscriptionRecord[]>;
+  /** The one in force that was made last, by its date; null: there is none. */
+  newestInForce(): Promise<SubscriptionRecord | null>;
   /** Changes with every subscription that is made or ends, before its call is answered: so one node learns what another has done. */
   changes(): Promise<string>;
   /** Whether the actor has at least so many in force. */
@@ -99,6 +101,7 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
     ofActor: (actorId, page) => find('actor', actorId, page),
     inForce: (limit, after) =>
       find('in_force', 'all', { limit, ...(after === null ? {} : { after: { order: orderOf(after), id: after.id } }) }),
+    newestInForce: async () => (await find('in_force', 'all', { limit: 1, descending: true }))[0] ?? null,
     hasInForce: async (actorId, count) =>
       (await find('in_force_of', actorId, { limit: 1, offset: count - 1 })).length > 0,
   };

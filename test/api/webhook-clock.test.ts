@@ -1,0 +1,43 @@
+import { rmSync } from 'node:fs';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { append, newMaster, newOrder } from '../support/parties.ts';
+import { rest } from '../support/parties-rest.ts';
+import { runNode, temporaryDir } from '../support/running-node.ts';
+import { minute } from '../support/webhook-order.ts';
+import { receiveWebhooks } from '../support/webhook-receiver.ts';
+
+const dataDir = temporaryDir();
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+
+const machineNow = Date.now;
+afterEach(() => void vi.restoreAllMocks());
+
+/** Sets the machine's clock: so much later than it is, or, below zero, earlier. */
+function setClock(byMs: number): void {
+  vi.spyOn(Date, 'now').mockImplementation(() => machineNow() + byMs);
+}
+
+test('a machine’s clock that is set back, and back again while the node stands still, loses no event that was answered after a subscription', async () => {
+  await using receiver = await receiveWebhooks();
+  const typesReceived = () => receiver.received.map(({ event }) => event.event_type);
+  const first = await runNode({ dataDir });
+  const order = await newOrder(first.base, { keyed: false });
+  const master = await newMaster(order);
+  setClock(60 * minute);
+  const made = await rest(first.base, 'POST', '/v1/webhooks', {
+    headers: order.buyer.bearer,
+    body: { url: receiver.url },
+  });
+  expect(made.status).toBe(200);
+  setClock(30 * minute);
+  expect((await append(master, order.buyer, 'AFTER_STEP', {})).status).toBe(200);
+  await receiver.until(1);
+  await first.stop();
+
+  setClock(0);
+  await using next = await runNode({ dataDir });
+  expect((await append({ ...master, base: next.base }, order.buyer, 'AFTER_RESTART', {})).status).toBe(200);
+  await receiver.until(2);
+  expect(typesReceived()).toEqual(['AFTER_STEP', 'AFTER_RESTART']);
+  expect(next.lines.join('\n')).toContain('the clock of this machine is');
+});
