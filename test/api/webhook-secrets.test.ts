@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { newParty } from '../support/parties.ts';
+import { done } from '../support/parties-rest.ts';
+import { runNode, temporaryDir } from '../support/running-node.ts';
+
+const dataDir = temporaryDir();
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+
+test('a webhook’s secret stands in no file, neither in the subscription nor in the answer that is kept for a retry', async () => {
+  const node = await runNode({ dataDir });
+  const by = await newParty(node.base);
+  const url = 'https://hooks.example/where-it-goes';
+  const secrets: string[] = [];
+  for (const headers of [by.bearer, { ...by.bearer, 'idempotency-key': randomUUID() }]) {
+    const made = await done(node.base, 'POST', '/v1/webhooks', { headers, body: { url } });
+    secrets.push(made.text('secret'));
+  }
+  await node.stop();
+  const files = readdirSync(dataDir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name)));
+  // What is stored is found like this.
+  expect(files.some((bytes) => bytes.includes(url))).toBe(true);
+  for (const secret of secrets) {
+    const encoded = secret.replace(/^whsec_/, '');
+    for (const form of [encoded, Buffer.from(encoded, 'base64'), Buffer.from(secret).toString('base64')])
+      expect(files.some((bytes) => bytes.includes(form))).toBe(false);
+  }
+});

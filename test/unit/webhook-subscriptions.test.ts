@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { subscriptionsIn } from '../../src/service/webhooks/subscription-record.ts';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import { buyer, supplier } from '../support/commands.ts';
+import { webhookRig } from '../support/webhook-rig.ts';
+import { recordsWith } from '../support/world.ts';
+
+test('the secret stands in no record as it is', async () => {
+  const written: string[] = [];
+  const memory = new MemoryRecordStore();
+  const records = recordsWith(memory, {
+    put: (write) => {
+      written.push(JSON.stringify(write));
+      return memory.put(write);
+    },
+  });
+  const world = webhookRig({ records });
+  const { id, secret } = await world.subscribe(supplier);
+  expect((await records.get('webhook_subscription', id))?.value).toContain('"sealedSecret":"');
+  expect(written.join('\n')).not.toContain(secret.replace(/^whsec_/, ''));
+  expect(written.join('\n')).not.toContain(Buffer.from(secret).toString('base64'));
+});
+
+test('an actor has a thousand subscriptions at most; one that has ended counts no more, and others’ do not count', async () => {
+  const world = webhookRig();
+  for (let at = 0; at < 999; at++) await world.subscribe(supplier);
+  await world.subscribe(buyer);
+  const { id } = await world.subscribe(supplier);
+  await expect(world.subscribe(supplier)).rejects.toMatchObject({
+    code: 'invalid_argument',
+    details: { limit: 1_000 },
+  });
+  await world.subscribe(buyer);
+  await world.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, world.call(supplier));
+  await world.subscribe(supplier);
+  await expect(world.subscribe(supplier)).rejects.toMatchObject({ code: 'invalid_argument' });
+});
+
+test('the newest subscription in force is the one of the latest date, whichever was written last', async () => {
+  const subscriptions = subscriptionsIn(new MemoryRecordStore());
+  expect(await subscriptions.newestInForce()).toBeNull();
+  const make = (id: string, createdAt: string) =>
+    subscriptions.create({
+      id,
+      actorId: supplier,
+      url: 'https://hooks.example/',
+      eventTypes: [],
+      ledgerId: null,
+      createdAt,
+      sealedSecret: '',
+      endedAt: null,
+      endedBy: null,
+    });
+  await make('a', '2026-11-21T03:00:00.000Z');
+  await make('b', '2026-11-21T02:00:00.000Z');
+  expect((await subscriptions.newestInForce())?.id).toBe('a');
+  await subscriptions.end('a', '2026-11-21T04:00:00.000Z', 'owner');
+  expect((await subscriptions.newestInForce())?.id).toBe('b');
+});
