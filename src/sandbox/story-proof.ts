@@ -1,5 +1,7 @@
 import type { Event } from '../client/event.ts';
 import { authorityKeysOf, keysFromResolver } from '../client/key-source.ts';
+import type { Verification } from '../client/verification.ts';
+import { authorityTypes } from '../client/verify-payload.ts';
 import { verifyEvents } from '../client/verifying.ts';
 import { check, refused, type Step } from './steps.ts';
 import type { StoryOrder } from './story-order.ts';
@@ -41,7 +43,8 @@ export function* verifying(order: StoryOrder): Iterable<Step> {
       for await (const event of buyer.client.ledgerEvents(order.ledgerId)) history.push(event);
       const authorityKeys = authorityKeysOf(await visitor.getAuthority());
       const found = await verifyEvents(history, { keys, authorityKeys, kind: 'ledger' });
-      check(found.issues.length === 0, found.issues[0]?.detail ?? '');
+      checkSigned(history, found);
+      check(history.at(-1)?.eventType === 'LEDGER_CLOSED', 'the end of the ledger is not shown');
       const { chainHashes, actorSignatures } = found.checked;
       check(chainHashes === history.length, `only ${chainHashes} of ${history.length} hashes could be recomputed`);
       return `${chainHashes} hashes recomputed, ${actorSignatures} signatures verified`;
@@ -53,8 +56,14 @@ export function* verifying(order: StoryOrder): Iterable<Step> {
       const events: Event[] = [];
       for await (const event of bank.client.masterEvents(order.invoice)) events.push(event);
       const found = await verifyEvents(events, { keys, kind: 'master' });
-      check(found.issues.length === 0, found.issues[0]?.detail ?? '');
-      return `${found.checked.contentHashes} events in an unbroken chain`;
+      checkSigned(events, found);
+      check(
+        events.some(({ eventType }) => eventType === 'INVOICE_RAISED'),
+        'the invoice is not shown',
+      );
+      const { contentHashes } = found.checked;
+      check(contentHashes === events.length, `only ${contentHashes} of ${events.length} hashes could be recomputed`);
+      return `${contentHashes} events in an unbroken chain`;
     },
   };
   for (const { title, copy } of tampered(() => history)) {
@@ -68,4 +77,16 @@ export function* verifying(order: StoryOrder): Iterable<Step> {
       },
     };
   }
+}
+
+/** Nothing is wrong, and every signature was verified: all five parties have keys, so whatever they did is signed, the closing too. */
+function checkSigned(events: readonly Event[], { issues, checked }: Verification): void {
+  check(issues.length === 0, issues[0]?.detail ?? '');
+  const signed = events.filter(
+    ({ eventType }) => eventType === 'LEDGER_CLOSED' || !authorityTypes.has(eventType),
+  ).length;
+  check(
+    checked.actorSignatures === signed,
+    `only ${checked.actorSignatures} of ${signed} signatures could be verified`,
+  );
 }

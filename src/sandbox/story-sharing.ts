@@ -100,6 +100,10 @@ export function* sharing(order: StoryOrder, now: () => number): Iterable<Step> {
         segment.events.every(({ masterId }) => masterId === null || masterId === order.invoice),
         'it sees more',
       );
+      check(
+        segment.events.some(({ eventType }) => eventType === 'INVOICE_RAISED'),
+        'of the ledger it does not see the invoice',
+      );
       return `${segment.count} events of the ledger`;
     },
   };

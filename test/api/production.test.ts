@@ -13,6 +13,7 @@ import { runToEnd } from '../support/node-process.ts';
 import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 import { runNode, temporaryDir } from '../support/running-node.ts';
+import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
 
 // Processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
@@ -89,6 +90,11 @@ describe('production mode', () => {
     expect(limited.headers.get('ratelimit')).toBeTruthy();
     expect((await rest(node.base, 'GET', '/health')).status).toBe(200);
   });
+});
+
+test('the sandbox run tells the story without the webhook in production mode, and says so', async () => {
+  await using node = await runNode({ env });
+  expectPassed(await (await fetch(`${node.base}/v1/sandbox/run`)).text(), storyWithoutWebhook);
 });
 
 test('both ports speak TLS with a certificate of one’s own', async () => {

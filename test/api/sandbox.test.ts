@@ -1,22 +1,17 @@
+import { Agent } from 'undici';
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
+import { type Step, tell } from '../../src/sandbox/steps.ts';
+import { story } from '../../src/sandbox/story.ts';
+import { skippedWebhookSteps } from '../../src/sandbox/webhook-steps.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { newParty } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
+import { expectPassed } from '../support/sandbox-story.ts';
 
 const node = await nodeForTests();
 
 const run = (headers: Record<string, string> = {}) => fetch(`${node.base}/v1/sandbox/run`, { headers });
-
-/** A run that went well: a mark on each line, and the last one counts them. */
-function expectPassed(text: string): void {
-  const lines = text.trimEnd().split('\n');
-  const steps = lines.filter((line) => !line.startsWith('…'));
-  const last = steps.pop();
-  expect(steps.filter((line) => !line.startsWith('✓ '))).toEqual([]);
-  expect(last).toBe(`${steps.length} passed, 0 failed`);
-  expect(steps.length).toBeGreaterThan(25);
-}
 
 test('a run is plain text, a line a step, and every step passes', async () => {
   const response = await run();
@@ -81,4 +76,43 @@ test('the client hands its lines out over REST and gRPC', async () => {
     for await (const line of client.runSandbox()) lines.push(line);
     expectPassed(lines.join('\n'));
   }
+});
+
+/** The lines of a run of which one step reads from a service that answers another path than was asked for. */
+async function deceived(title: string, answered: (path: string) => string): Promise<string[]> {
+  let isDeceiving = false;
+  const agent = new Agent();
+  const dispatcher = agent.compose(
+    (dispatch) => (options, handler) =>
+      dispatch(isDeceiving ? { ...options, path: answered(options.path) } : options, handler),
+  );
+  async function* watched(): AsyncIterable<Step> {
+    for await (const step of story({ baseUrl: node.base, dispatcher }, skippedWebhookSteps('none'), Date.now)) {
+      isDeceiving = step.title === title;
+      yield step;
+    }
+  }
+  const lines: string[] = [];
+  for await (const line of tell(watched())) lines.push(line);
+  await agent.close();
+  return lines;
+}
+
+const noEvents = (path: string) =>
+  path.includes('/events') ? `${path}${path.includes('?') ? '&' : '?'}event_type=NONE` : path;
+const noKeys = (path: string) => path.replace(/svc(:|%3A)actor(:|%3A)[0-9a-f]{4}/i, 'svc$1actor$20000');
+
+test.each([
+  [
+    'the bank sees the invoice, and of the shipment nothing',
+    'no events of the ledger',
+    (path: string) => (path.includes('/ledgers/') ? noEvents(path) : path),
+  ],
+  ['the buyer downloads the ledger and verifies it without trusting the server', 'no events', noEvents],
+  ['the buyer downloads the ledger and verifies it without trusting the server', 'no keys', noKeys],
+  ['the bank verifies its one master by itself', 'no events', noEvents],
+])('“%s” fails where the service answers with %s', async (title, _, answered) => {
+  const lines = await deceived(title, answered);
+  expect(lines.at(-2)).toMatch(`✗ ${title}`);
+  expect(lines.at(-1)).toMatch(/^\d+ passed, 1 failed$/);
 });
