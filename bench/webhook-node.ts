@@ -37,7 +37,7 @@ export async function openWebhookNode() {
     ledgers: stores.ledgers,
     records: stores.records,
     secrets,
-    policy: { production: false, ownPorts: () => new Set() },
+    policy: { production: false, ownPorts: () => new Set(), ownAddresses: () => [] },
     clock: systemClock,
     log: createLog('warn'),
     registry: new Registry(),

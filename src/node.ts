@@ -46,7 +46,7 @@ import { VerifyingThreads } from './service/signatures/verifying-threads.ts';
 import type { AccessLog } from './store/access-log.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 import type { RecordStore } from './store/record-store.ts';
-import { machineUtilization, saturation, threadProcessorMs } from './system.ts';
+import { interfaceAddresses, machineUtilization, saturation, threadProcessorMs } from './system.ts';
 import { openWebhooks } from './webhook/open-webhooks.ts';
 
 /** What a node is made of. An embedded node and a clustered one differ in these alone. */
@@ -131,6 +131,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const targets = {
     production,
     ownPorts: () => new Set([...listening, ...closed, ...(membership?.ports() ?? [])]),
+    ownAddresses: interfaceAddresses,
   };
   const webhooks = openWebhooks({
     ledgers,

@@ -1,4 +1,4 @@
-import { cpus } from 'node:os';
+import { cpus, networkInterfaces } from 'node:os';
 import type { Clock } from './actors/clock.ts';
 
 /** The clock of the machine. */
@@ -61,4 +61,9 @@ function processorTimes(): { readonly idleMs: number; readonly totalMs: number }
 export function threadProcessorMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
+}
+
+/** The addresses of this machine, as its network interfaces have them now. */
+export function interfaceAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((found) => (found ?? []).map(({ address }) => address));
 }

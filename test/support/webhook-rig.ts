@@ -144,7 +144,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
   });
   if (options.started !== false) webhooks.start();
   const directory = base.directory({ outbox: webhooks });
-  const policy = { production: options.production ?? false, ownPorts: () => new Set([8080]) };
+  const policy = { production: options.production ?? false, ownPorts: () => new Set([8080]), ownAddresses: () => [] };
   const api = webhookService(records, ledgers, reading, secrets, policy, webhooks);
 
   const call = (actorId: string): Call => ({

@@ -15,7 +15,7 @@ test.each([
 ])('a cluster’s Redis at %s and Cassandra at %s are no targets', (redisUrl, contactPoints, ports) => {
   const found = backendPorts({ redisUrl, cassandra: settings(contactPoints) });
   expect([...found]).toEqual(ports);
-  const policy = { production: false, ownPorts: () => found };
+  const policy = { production: false, ownPorts: () => found, ownAddresses: () => [] };
   for (const port of ports) expect(mayConnect(policy, 'http:', '127.0.0.1', port)).toBe(false);
   expect(mayConnect(policy, 'http:', '127.0.0.1', 33_333)).toBe(true);
 });

@@ -16,8 +16,8 @@ import { createPoster, type PostResult } from '../../src/webhook/posting/http-po
 import { dnsLookup, type NameLookup } from '../../src/webhook/posting/name-lookup.ts';
 import { receiverConnector } from '../../src/webhook/posting/receiver-connect.ts';
 
-const production: TargetPolicy = { production: true, ownPorts: () => new Set() };
-const development: TargetPolicy = { production: false, ownPorts: () => new Set() };
+const production: TargetPolicy = { production: true, ownPorts: () => new Set(), ownAddresses: () => [] };
+const development: TargetPolicy = { production: false, ownPorts: () => new Set(), ownAddresses: () => [] };
 const servers: { close(): unknown }[] = [];
 afterAll(() => {
   for (const server of servers) server.close();
@@ -204,7 +204,7 @@ describe('targets that are refused at connection', () => {
     const { webhookClosedPorts } = readConfig(env);
     const found = backendPorts({ redisUrl: env.REDIS_URL, cassandra: cassandraSettings(env) });
     const ownPorts = new Set([...webhookClosedPorts, ...found]);
-    await expectClosed(listener.port, { production: false, ownPorts: () => ownPorts });
+    await expectClosed(listener.port, { production: false, ownPorts: () => ownPorts, ownAddresses: () => [] });
     expect(listener.connections()).toBe(0);
   });
 
@@ -216,7 +216,7 @@ describe('targets that are refused at connection', () => {
     const listener = await countingListener();
     const node = { id: 'node-2', startedAt: '', shardCount: 4, draining: false, order: null };
     const ownPorts = () => new Set(memberPorts([{ ...node, ...told(listener.port) }]));
-    await expectClosed(listener.port, { production: false, ownPorts });
+    await expectClosed(listener.port, { production: false, ownPorts, ownAddresses: () => [] });
     expect(listener.connections()).toBe(0);
   });
 
@@ -236,7 +236,7 @@ describe('targets that are refused at connection', () => {
 
   test('the service’s own ports, in development mode too', async () => {
     const listener = await countingListener();
-    const policy = { production: false, ownPorts: () => new Set([listener.port]) };
+    const policy = { production: false, ownPorts: () => new Set([listener.port]), ownAddresses: () => [] };
     for (const host of ['127.0.0.1', 'localhost', '[::1]', '127.1']) {
       const { post } = posterFor(policy);
       expect(await post(`http://${host}:${listener.port}/`)).toEqual(refused);
@@ -274,6 +274,7 @@ describe('targets that are refused at connection', () => {
         asked += 1;
         return new Set(asked > 1 ? [port] : []);
       },
+      ownAddresses: () => [],
     };
     const { post } = posterFor(policy);
     expect(await post(`http://127.0.0.1:${port}/`)).toEqual(refused);

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { addressKind, checkTarget, mayConnect, type TargetPolicy } from '../../src/service/webhooks/webhook-target.ts';
 
-const production: TargetPolicy = { production: true, ownPorts: () => new Set() };
-const development: TargetPolicy = { production: false, ownPorts: () => new Set([8080, 50_051, 9100]) };
+const production: TargetPolicy = { production: true, ownPorts: () => new Set(), ownAddresses: () => [] };
+const development: TargetPolicy = {
+  production: false,
+  ownPorts: () => new Set([8080, 50_051, 9100]),
+  ownAddresses: () => [],
+};
 
 /** Every way to write an address that is not for webhooks, or that stands for another one. */
 const forbidden = [
@@ -80,6 +84,32 @@ describe('addresses', () => {
     },
   );
 
+  test.each(['8.8.8.8', '2606:4700:4700::1111', '127.0.0.1'])(
+    '%s: where Redis and Cassandra stand if nobody moved them is no target, whoever’s address it is',
+    (address) => {
+      for (const policy of [production, development])
+        for (const port of [6379, 6380, 16_379, 26_379, 7000, 7001, 7199, 9042, 9142])
+          expect(mayConnect(policy, 'https:', address, port)).toBe(false);
+    },
+  );
+
+  test('this service’s own ports are no target on the public addresses of its machine, and are on others’', () => {
+    const ports = {
+      ownPorts: () => new Set([443, 8080]),
+      ownAddresses: () => ['8.8.8.8', '2606:4700:4700:0::1111', 'fe80::1%eth0'],
+    };
+    for (const mode of [production, development]) {
+      const policy = { ...mode, ...ports };
+      for (const own of ['8.8.8.8', '2606:4700:4700::1111', '2606:4700:4700:0:0:0:0:1111'])
+        for (const port of [443, 8080]) expect(mayConnect(policy, 'https:', own, port)).toBe(false);
+      for (const address of ['8.8.4.4', '2606:4700:4700::1112']) {
+        expect(mayConnect(policy, 'https:', address, 443)).toBe(true);
+        expect(mayConnect(policy, 'https:', address, 8080)).toBe(true);
+      }
+      expect(mayConnect(policy, 'https:', '8.8.8.8', 8443)).toBe(true);
+    }
+  });
+
   test.each([8080, 50_051, 9100, 6379, 9042, 7000, 7199])('port %i on loopback is the service’s own', (port) => {
     expect(mayConnect(development, 'http:', '127.0.0.1', port)).toBe(false);
     expect(mayConnect(development, 'http:', '::1', port)).toBe(false);
@@ -119,6 +149,8 @@ describe('URLs at creation, in production mode', () => {
     'https://169.254.169.254/latest/meta-data/',
     'https://①②⑦.⓪.⓪.①/',
     'https://10.0.0.1:8443/',
+    'https://8.8.8.8:6379/',
+    'https://[2606:4700::1]:9042/',
     'https://user@hooks.example/',
     'https://user:secret@hooks.example/',
     'https://@hooks.example/',

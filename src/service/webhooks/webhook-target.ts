@@ -6,8 +6,10 @@ import { checkUrl } from '../../domain/fields.ts';
 export interface TargetPolicy {
   /** In production mode https on public addresses alone; in development mode loopback too, with http or https. */
   readonly production: boolean;
-  /** Ports that this node, its store and its leases listen on: no target even in development mode. */
+  /** Ports that this node, its store and its leases listen on: no target on loopback, even in development mode, nor on `ownAddresses`. */
   ownPorts(): ReadonlySet<number>;
+  /** The addresses of this machine, public ones among them. */
+  ownAddresses(): Iterable<string>;
 }
 
 /** Nobody's webhook receiver: Redis, and Cassandra's client, node and JMX ports, where they stand if nobody moved them. */
@@ -35,9 +37,9 @@ export function addressKind(literal: string): AddressKind {
 export function mayConnect(policy: TargetPolicy, protocol: string, address: string, port: number): boolean {
   switch (addressKind(address)) {
     case 'public':
-      return protocol === 'https:';
+      return protocol === 'https:' && !backendPorts.has(port) && !isOwn(policy, address, port);
     case 'loopback':
-      return !policy.production && !isOwnPort(policy, port);
+      return !policy.production && !backendPorts.has(port) && !policy.ownPorts().has(port);
     case 'forbidden':
       return false;
   }
@@ -73,11 +75,17 @@ export function isLocalName(host: string): boolean {
   return /^(?:.*\.)?localhost\.?$/i.test(host);
 }
 
-function isOwnPort(policy: TargetPolicy, port: number): boolean {
-  return backendPorts.has(port) || policy.ownPorts().has(port);
+/** Whether this service itself stands there. Elsewhere the same port is somebody else's, 443 above all. */
+function isOwn(policy: TargetPolicy, address: string, port: number): boolean {
+  if (!policy.ownPorts().has(port)) return false;
+  const told = ipaddr.parse(address).toNormalizedString();
+  for (const own of policy.ownAddresses()) {
+    if (ipaddr.isValid(own) && ipaddr.parse(own).toNormalizedString() === told) return true;
+  }
+  return false;
 }
 
 function forbidden(field: string, policy: TargetPolicy): Error {
-  const loopback = policy.production ? '' : ', or loopback on a port that is not this service’s own';
-  return invalidField(field, `an https URL on a public address${loopback}`);
+  const loopback = policy.production ? '' : ' or loopback';
+  return invalidField(field, `an https URL on a public address${loopback}, on a port that is not this service’s own`);
 }

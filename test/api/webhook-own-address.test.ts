@@ -1,0 +1,23 @@
+import { expect, test, vi } from 'vitest';
+import { newParty } from '../support/parties.ts';
+import { expectRefused, rest } from '../support/parties-rest.ts';
+import { runNode } from '../support/running-node.ts';
+
+/** A machine that stands on the internet by itself; the test's own need not. */
+const publicAddress = '8.8.8.8';
+vi.mock('node:os', async (original) => ({
+  ...(await original<typeof import('node:os')>()),
+  networkInterfaces: () => ({ lo: [{ address: '127.0.0.1' }], eth0: [{ address: publicAddress }] }),
+}));
+
+test('a node is no target at its machine’s own public address either, whichever of its ports', async () => {
+  await using node = await runNode({ env: {} });
+  const { bearer: headers } = await newParty(node.base);
+  const subscribe = (address: string, port: string) =>
+    rest(node.base, 'POST', '/v1/webhooks', { headers, body: { url: `https://${address}:${port}/` } });
+  for (const own of [node.base, node.opsBase, `http://${node.grpcAddress}`]) {
+    const { port } = new URL(own);
+    expectRefused(await subscribe(publicAddress, port), 400, 'invalid_argument');
+    expect((await subscribe('8.8.4.4', port)).status).toBe(200);
+  }
+});
