@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { verifyWebhook, type WebhookDelivery } from '../client/webhook.ts';
+import { isWebhookSecret } from '../domain/webhook-signature.ts';
 import { CliError, readInput, reasonOf, type Terminal } from './terminal.ts';
 
 interface ListenOptions {
@@ -29,7 +30,7 @@ export function addListen(program: Command, terminal: Terminal): void {
     .option('--json', 'print each delivery as a line of JSON')
     .action(async (options: ListenOptions) => {
       const secret = (await readInput(terminal, options.secret)).toString('utf8').trim();
-      if (!/^whsec_[A-Za-z0-9+/]+=*$/.test(secret)) throw new CliError(`${options.secret} holds no secret (whsec_…).`);
+      if (!isWebhookSecret(secret)) throw new CliError(`${options.secret} holds no secret (whsec_…).`);
       await listen(terminal, secret, options);
     });
 }

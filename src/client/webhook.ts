@@ -1,6 +1,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { MessageShape } from '@bufbuild/protobuf';
-import { standardSignature, svcSignature, WEBHOOK_SECRET_PREFIX, webhookKeys } from '../domain/webhook-signature.ts';
+import {
+  isWebhookSecret,
+  standardSignature,
+  svcSignature,
+  WEBHOOK_SECRET_BYTES,
+  WEBHOOK_SECRET_PREFIX,
+  webhookKeys,
+} from '../domain/webhook-signature.ts';
 import { WebhookBodySchema } from '../gen/svc/v1/webhooks_pb.ts';
 import { answerFromJson } from './answer-decoding.ts';
 import { invalidAnswer, LedgerTrustError } from './error.ts';
@@ -24,7 +31,8 @@ const toleranceDefaultMs = 5 * 60_000;
 /**
  * Checks a webhook as it came in and answers what it says (spec, Webhook delivery; Standard Webhooks). `body` is the raw body, byte by byte
  * as received: parsed and written again it has another signature. Both signatures must be good, and the attempt recent. Throws
- * LedgerTrustError `invalid_signature`, or `invalid_answer` where what was signed is no delivery.
+ * LedgerTrustError `invalid_signature`, or `invalid_answer` where what was signed is no delivery; TypeError where `secret` is none: keyed
+ * with fewer bytes, or with nothing, anybody could sign.
  */
 export function verifyWebhook(
   secret: string,
@@ -32,8 +40,10 @@ export function verifyWebhook(
   body: Uint8Array | string,
   options: VerifyWebhookOptions = {},
 ): WebhookDelivery {
-  if (!secret.startsWith(WEBHOOK_SECRET_PREFIX)) {
-    throw new TypeError(`The secret of a subscription begins with ${WEBHOOK_SECRET_PREFIX}`);
+  if (!isWebhookSecret(secret)) {
+    throw new TypeError(
+      `The secret of a subscription is ${WEBHOOK_SECRET_PREFIX} and ${WEBHOOK_SECRET_BYTES} bytes in base64`,
+    );
   }
   const keys = webhookKeys(secret);
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
@@ -44,7 +54,7 @@ export function verifyWebhook(
   if (!/^\d{1,12}$/.test(timestamp)) throw refused('webhook-timestamp is no time.');
   const timestampS = Number(timestamp);
   const expected = standardSignature(keys, id, timestampS, bytes);
-  // Several are separated by spaces while a secret is being changed.
+  // Standard Webhooks allows several, separated by spaces; one of them must be that of this secret, as X-SVC-Signature must.
   if (
     !header(headers, 'webhook-signature')
       .split(' ')

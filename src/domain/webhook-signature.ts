@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { decodeBase64 } from './base64.ts';
 
 /** What a subscription's secret begins with; base64 follows. */
 export const WEBHOOK_SECRET_PREFIX = 'whsec_';
@@ -8,6 +9,12 @@ export const WEBHOOK_SECRET_BYTES = 32;
 export function webhookSecret(random: Uint8Array): string {
   if (random.length !== WEBHOOK_SECRET_BYTES) throw new RangeError(`A secret takes ${WEBHOOK_SECRET_BYTES} bytes`);
   return `${WEBHOOK_SECRET_PREFIX}${Buffer.from(random).toString('base64')}`;
+}
+
+/** Whether a text is the secret of a subscription: the prefix, and 32 bytes in base64 that re-encodes to itself. */
+export function isWebhookSecret(text: string): boolean {
+  const encoded = text.slice(WEBHOOK_SECRET_PREFIX.length);
+  return text.startsWith(WEBHOOK_SECRET_PREFIX) && decodeBase64(encoded, WEBHOOK_SECRET_BYTES) !== null;
 }
 
 /** What a secret's two signatures are keyed with. Made once where many are signed: making them costs more than a signature. */

@@ -93,11 +93,14 @@ test.each([
   expect(heard.stderr).toContain(sentence);
 });
 
-test('listen takes no file that holds something else', async () => {
-  const file = join(folder, 'wrong');
-  writeFileSync(file, 'svc_sk_test_not_a_webhook_secret');
-  const { heard, ended } = listening(['--secret', file]);
-  await ended;
-  expect([heard.code, heard.stderr]).toEqual([1, expect.stringContaining('holds no secret')]);
-  expect(heard.stderr).not.toContain('svc_sk_test');
-});
+test.each(['svc_sk_test_not_a_webhook_secret', 'whsec_=', 'whsec_A', `whsec_${Buffer.alloc(31).toString('base64')}`])(
+  'listen takes no file that holds %s',
+  async (text) => {
+    const file = join(folder, 'wrong');
+    writeFileSync(file, text);
+    const { heard, ended } = listening(['--secret', file]);
+    await ended;
+    expect([heard.code, heard.stderr]).toEqual([1, expect.stringContaining('holds no secret')]);
+    expect(heard.stderr).not.toContain(text);
+  },
+);
