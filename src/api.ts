@@ -83,7 +83,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const opening = new LedgerOpening(directory, reading);
   const seals = new SealCheck(authority, identities);
   const appending = new Appending(identities, reading, directory, replays);
-  const delegations = new Delegations(ledgers, records, identities, reading, directory, replays);
+  const delegations = new Delegations(records, identities, reading, directory, replays);
   return [
     implement(HealthService, healthService(parts.stores)),
     implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
@@ -97,7 +97,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
       MasterService,
       {
         ...masterService(ledgers, identities, reading, directory, appending, seals, replays),
-        ...masterAccess(delegations, reading, now),
+        ...masterAccess(ledgers, delegations, reading, now),
         appendEvents: appendStream(appending, named, now),
       },
       masterNames(named),

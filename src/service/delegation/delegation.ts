@@ -26,7 +26,8 @@ import { readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
 import { integrityMessage } from '../reading/integrity-message.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
-import { type Delegations, endedLink, heldAt, type Link, madeGrant } from './delegations.ts';
+import { type Delegations, endedLink, madeGrant } from './delegations.ts';
+import { everyLink, heldAt, heldLinks, type Link } from './links.ts';
 
 /** Links that a snapshot shows where no limit is asked for: all that can hold at a time. */
 const snapshotLinksMax = 1_000;
@@ -41,14 +42,17 @@ interface ListFields {
 /** Delegation (spec, Endpoints). */
 export function delegationService(store: LedgerStore, delegations: Delegations, seals: SealCheck, now: () => number) {
   const list = async (scope: GrantScope, id: string, request: ListFields, call: Call) => {
-    const limit = checkLimit('limit', request.limit);
-    const offset = checkOffset('offset', request.offset);
-    const descending = checkOrder(request.order);
+    const page = {
+      limit: checkLimit('limit', request.limit),
+      offset: checkOffset('offset', request.offset),
+      descending: checkOrder(request.order),
+    };
     const object = await delegations.readable(scope, id, callerOf(call).actorId);
     const at = isoTime(now());
-    const links = await delegations.links(object, (link) => request.includeRevoked === true || heldAt(link, at));
-    const page = (descending ? links.reverse() : links).slice(offset, offset + limit);
-    return { count: page.length, members: page.map((link) => linkMessage(link, heldAt(link, at))) };
+    const links = await (request.includeRevoked === true
+      ? everyLink(store, object, page)
+      : heldLinks(store, object, at, page));
+    return { count: links.length, members: links.map((link) => linkMessage(link, heldAt(link, at))) };
   };
 
   return {
@@ -99,15 +103,14 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       const offset = checkOffset('offset', request.offset);
       const descending = checkOrder(request.order);
       const object = await delegations.readable(scope, id, callerOf(call).actorId);
-      const links = await delegations.links(object, (link) => heldAt(link, at));
-      const page = (descending ? links.reverse() : links).slice(offset, offset + limit);
+      const links = await heldLinks(store, object, at, { limit, offset, descending });
       return {
         scope: name,
         scopeId: id,
         snapshotAt: at,
-        count: page.length,
+        count: links.length,
         // Told as of then: it held, and nothing had ended it.
-        delegations: page.map(({ grant }) => linkMessage({ grant, endedAt: null }, true)),
+        delegations: links.map(({ grant }) => linkMessage({ grant, endedAt: null }, true)),
       };
     },
 

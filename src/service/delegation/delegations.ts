@@ -6,7 +6,6 @@ import { checkLabel, checkTime, checkUuid } from '../../domain/fields.ts';
 import { type Grant, type GrantScope, grantOf } from '../../domain/grant.ts';
 import { type JsonNode, memberOf, parseJson, toValue } from '../../domain/json.ts';
 import { parties } from '../../domain/ledger-facts.ts';
-import { names } from '../../domain/projection.ts';
 import {
   accessSignedForms,
   grantedType,
@@ -16,7 +15,6 @@ import {
   revokeSignedForms,
 } from '../../domain/service-events.ts';
 import { isoTime } from '../../domain/time.ts';
-import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
@@ -28,23 +26,11 @@ import { commandMarks } from '../writing/command-marks.ts';
 import type { Replays } from '../writing/replays.ts';
 import { type DelegationObject, type DelegationObjects, delegationObjects } from './delegation-object.ts';
 
-/** A link as it stands, or stood at some time. */
-export interface Link {
-  readonly grant: Grant;
-  /** ISO; null while it was not revoked or replaced. */
-  readonly endedAt: string | null;
-}
-
-/** Links read at once. */
-const linksChunk = 500;
-/** Links of one object that are looked through for one list. */
-const linksMax = 100_000;
 /** Role of what POST …/access grants. */
 const accessRole = 'ACCESS';
 
 /** Delegation at all three scopes (spec: Delegation and audit; decisions.md, sections 4 and 5). */
 export class Delegations {
-  readonly #store: LedgerStore;
   readonly #objects: DelegationObjects;
   readonly #identities: Identities;
   readonly #reading: LedgerReading;
@@ -52,14 +38,12 @@ export class Delegations {
   readonly #replays: Replays;
 
   constructor(
-    store: LedgerStore,
     records: RecordStore,
     identities: Identities,
     reading: LedgerReading,
     directory: Directory,
     replays: Replays,
   ) {
-    this.#store = store;
     this.#objects = delegationObjects(records, reading);
     this.#identities = identities;
     this.#reading = reading;
@@ -171,24 +155,6 @@ export class Delegations {
     }));
   }
 
-  /** All links of an object that `wanted` asks for, in the order of their granting. */
-  async links(object: DelegationObject, wanted: (link: Link) => boolean): Promise<Link[]> {
-    const found: Link[] = [];
-    for (let offset = 0; offset < linksMax; offset += linksChunk) {
-      const lines = await this.#store.lines(names.links(object.scope, object.id), { limit: linksChunk, offset });
-      const links = await Promise.all(
-        lines.map(async (line): Promise<Link> => {
-          const grant = JSON.parse(line.value) as Grant;
-          const ended = await this.#store.cell(names.linkEnded(grant.linkId));
-          return { grant, endedAt: ended === null ? null : (JSON.parse(ended.value) as string) };
-        }),
-      );
-      found.push(...links.filter(wanted));
-      if (lines.length < linksChunk) break;
-    }
-    return found;
-  }
-
   /** The delegate must exist, and must not be of another world than the ledger: that is the world of those parties that have one. */
   async #checkDelegate(call: Call, object: DelegationObject, field: string, actorId: string): Promise<void> {
     const delegate = await this.#identities.recent(actorId);
@@ -229,12 +195,6 @@ export class Delegations {
 type GrantPart = Omit<GrantAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
 type RevokePart = Omit<RevokeAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
 type DelegationCommand = GrantPart | RevokePart;
-
-/** Whether a link held at a time (ISO): granted, not ended, not run out. */
-export function heldAt({ grant, endedAt }: Link, at: string): boolean {
-  if (grant.grantedAt > at || (endedAt !== null && endedAt <= at)) return false;
-  return grant.expiresAt === null || at < grant.expiresAt;
-}
 
 /** `access`, where it is given, says read or write; a misspelt one must not become a grant. Other keys are kept and grant nothing. */
 function checkPermissions(text: string, parsed: JsonNode | null): JsonNode {

@@ -7,14 +7,16 @@ import type {
   ListMasterAccessRequest,
   RevokeMasterAccessRequest,
 } from '../../gen/svc/v1/masters_pb.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import { checkOrder } from '../list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { type Delegations, heldAt, madeGrant } from './delegations.ts';
+import { type Delegations, madeGrant } from './delegations.ts';
+import { heldLinks } from './links.ts';
 
 /** Access to one master, with an end (spec: POST /traceledger/master/{uuid}/access). */
-export function masterAccess(delegations: Delegations, reading: LedgerReading, now: () => number) {
+export function masterAccess(store: LedgerStore, delegations: Delegations, reading: LedgerReading, now: () => number) {
   return {
     grantMasterAccess: async (request: GrantMasterAccessRequest, call: Call) => {
       const masterId = checkUuid('uuid', request.uuid);
@@ -34,12 +36,9 @@ export function masterAccess(delegations: Delegations, reading: LedgerReading, n
       const ownOnly = standing === 'none' || standing === 'expired';
       const at = isoTime(now());
       const object = { scope: 'master', id: masterId, ledgerId: ledger.ledgerId } as const;
-      const links = await delegations.links(
-        object,
-        (link) => heldAt(link, at) && (!ownOnly || link.grant.delegateActorId === actorId),
-      );
-      const page = (descending ? links.reverse() : links).slice(offset, offset + limit);
-      return { count: page.length, access: page.map(({ grant }) => accessMessage(masterId, grant)) };
+      const shown = (grant: Grant) => !ownOnly || grant.delegateActorId === actorId;
+      const links = await heldLinks(store, object, at, { limit, offset, descending }, shown);
+      return { count: links.length, access: links.map(({ grant }) => accessMessage(masterId, grant)) };
     },
 
     revokeMasterAccess: async (request: RevokeMasterAccessRequest, call: Call) => {
