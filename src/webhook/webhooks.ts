@@ -63,7 +63,7 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
       secrets,
       poster,
       clock,
-      mine,
+      mayStillSend: (subscriptionId) => mine(subscriptionId) && this.subscription(subscriptionId) !== undefined,
       mayRead: (actorId, ledgerId, masterId) => mayReadEvent(reading, actorId, ledgerId, masterId),
     };
     this.#sender = new Sender({

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { append, supplier } from '../support/commands.ts';
-import { hour, onlyDelivery, subscribedOrder } from '../support/webhook-order.ts';
+import { hour, onlyDelivery, second, subscribedOrder } from '../support/webhook-order.ts';
 import { answer, heldReceiver } from '../support/webhook-rig.ts';
+import { storeWith } from '../support/world.ts';
 
 describe('ends', () => {
   test('410 ends the subscription, and nothing more is sent', async () => {
@@ -39,6 +40,36 @@ describe('ends', () => {
       nextAttemptAt: undefined,
       lastError: 'The subscription has ended.',
     });
+  });
+
+  test('a subscription that is deleted while its event is being read is sent nothing', async () => {
+    const { world, id } = await subscribedOrder(() => answer(500));
+    await world.run(append());
+    await world.quiet();
+    world.kill();
+    let gate: Promise<void> | null = null;
+    let reads = 0;
+    const ledgers = storeWith(world.rig.memory, {
+      read: async (...given) => {
+        reads += 1;
+        await gate;
+        return world.rig.memory.read(...given);
+      },
+    });
+    const next = world.restarted({ ledgers });
+    next.webhooks.start();
+    await next.quiet();
+    const held = Promise.withResolvers<void>();
+    gate = held.promise;
+    reads = 0;
+    await next.clock.advance(30 * second);
+    await next.quiet();
+    expect([reads > 0, next.posts]).toEqual([true, []]);
+    await next.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, next.call(supplier));
+    held.resolve();
+    await next.quiet();
+    expect(next.posts).toEqual([]);
+    expect(await onlyDelivery(next, id)).toMatchObject({ status: 'FAILED', lastError: 'The subscription has ended.' });
   });
 
   test('stopping waits for what is under way, records it, and begins nothing more', async () => {

@@ -24,14 +24,14 @@ export interface AttemptParts {
   readonly secrets: SecretBox;
   readonly poster: Pick<Poster, 'post'>;
   readonly clock: Clock;
-  /** Whether this node sends for the subscription. */
-  mine(subscriptionId: string): boolean;
+  /** Whether the subscription is in force, and this node sends for it. */
+  mayStillSend(subscriptionId: string): boolean;
   mayRead(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean>;
 }
 
 /**
- * One attempt at a delivery: whether the owner may still read the event, then a signed POST. null where it is another node that sends for
- * the subscription by then. Throws where the service itself could not do it (the store is out of reach). Both were no attempt.
+ * One attempt at a delivery: whether the owner may still read the event, then a signed POST. null where the subscription has
+ * ended by then, or another node sends for it. Throws where the service itself could not do it (the store is out of reach). Both were no attempt.
  */
 export async function attempt(
   parts: AttemptParts,
@@ -49,8 +49,8 @@ export async function attempt(
       return dropped('The owner of the subscription may not read this event any more.');
     body = ready.bytes;
   }
-  // Asked last: a node that slept must not send what another one has sent meanwhile.
-  if (!parts.mine(subscription.id)) return null;
+  // Asked last: a node that slept must not send what another one has sent meanwhile, nor what was ended while the event was read.
+  if (!parts.mayStillSend(subscription.id)) return null;
   const startedMs = parts.clock.now();
   const late = new AbortController();
   const cancel = parts.clock.after(attemptTimeoutMs, () => late.abort());
