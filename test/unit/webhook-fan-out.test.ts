@@ -124,13 +124,18 @@ describe('which events a subscription gets', () => {
     await world.run(grant({ access: 'read', expiresAt: isoTime(world.clock.now() + 5_000) }));
     const { receiver, waiting } = heldReceiver();
     world.receivers.set('https://hooks.example/a', receiver);
-    await world.subscribe(delegate);
+    const { id } = await world.subscribe(delegate);
     await world.run(append({ eventType: 'FIRST' }), append({ eventType: 'SECOND' }));
     await world.quiet();
     await world.clock.advance(6_000);
     for (const go of waiting) go();
     await world.quiet();
     expect(typesSent(world)).toEqual(['FIRST']);
+    const { deliveries } = await world.deliveries(delegate, id);
+    expect(deliveries.map(({ status, lastError }) => [status, lastError ?? null])).toEqual([
+      ['DELIVERED', null],
+      ['FAILED', 'The owner of the subscription may not read this event any more.'],
+    ]);
   });
 
   test('a thousand events reach two subscriptions in the order of the ledger, each once', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { append, buyer, delegate, grant, revoke, supplier, uuid } from '../support/commands.ts';
 import { onlyDelivery, subscribedOrder, webhookOrder } from '../support/webhook-order.ts';
-import { answer, type WebhookRig } from '../support/webhook-rig.ts';
+import { answer, heldReceiver, type WebhookRig } from '../support/webhook-rig.ts';
 
 describe('redelivery', () => {
   const redeliver = (world: WebhookRig, id: string, deliveryId: string, actorId = supplier) =>
@@ -19,6 +19,26 @@ describe('redelivery', () => {
     expect(world.posts.map(({ event }) => event.id)).toEqual([first?.eventId, first?.eventId]);
     const { deliveries } = await world.deliveries(supplier, id);
     expect(deliveries.map(({ status }) => status)).toEqual(['DELIVERED', 'DELIVERED']);
+  });
+
+  test('comes behind what waited when it was asked for, whatever the age of its event', async () => {
+    const { receiver, waiting } = heldReceiver();
+    const { world, id } = await subscribedOrder(receiver);
+    await world.run(append());
+    await world.quiet();
+    for (const go of waiting.splice(0)) go();
+    await world.quiet();
+    const first = await onlyDelivery(world, id);
+    await world.clock.advance(1_000);
+    await world.run(append(), append());
+    await world.quiet();
+    await world.clock.advance(1_000);
+    await redeliver(world, id, first?.id ?? '');
+    world.kill();
+    const next = world.restarted();
+    next.webhooks.start();
+    await next.quiet();
+    expect(next.posts.map(({ event }) => event.seq)).toEqual([4, 5, 3]);
   });
 
   test('asks again whether the owner may read the event', async () => {
