@@ -53,6 +53,11 @@ Where the contract leaves something open, this is how it is here:
 - A ledger, organization or master has at most 1,000 delegates at a time; a grant that has run out is none of them. It can still be revoked,
   and is named as replaced by a new grant, while there is room for it within that number: those that ran out first are forgotten first, and
   to revoke them is then \`404\`. Granting to an actor that holds a grant at that scope replaces it.
+- How far lists look: those of the grants that hold, and snapshots, look through the newest 101,000 grants ever made at that
+  scope; where that is not enough to be sure that none is left out, they are refused (\`invalid_argument\`) and the proof shows all of them, page
+  by page. A page of \`GET /v1/ledgers\` for which more than 20,000 ledgers would have to be looked through is refused alike. A delegate of
+  masters alone sees, in the lists and segment of a ledger, those among the newest 10,000 masters of that ledger that it ever had a grant of;
+  older ones it reads by their own ids, and a ledger where all that it still holds are older is \`404\` to it.
 - A ledger grant of role OWNER with \`permissions.access\` \`read\` reads, and neither grants nor revokes.
 - Where an entity must sign, its bare header is answered \`signature_required\` before anything is looked up, and a retry with its
   Idempotency-Key needs a signature that verifies.

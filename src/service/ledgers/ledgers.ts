@@ -29,7 +29,7 @@ import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 /** Lines read at once while a filtered list of ledgers is made. */
 const listChunk = 200;
 /** Lines looked through for one page at most. */
-const examinedMax = 20_000;
+export const examinedMax = 20_000;
 
 const ledgerTypes = ['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT'];
 const statuses = ['OPEN', 'CLOSED'];
@@ -102,7 +102,8 @@ export function ledgerService(
       const descending = checkOrder(request.order);
       const ledgers: { id: string; ledgerType: string; status: string }[] = [];
       const seen = new Set<string>();
-      for (let at = 0; at < examinedMax && ledgers.length < offset + limit; at += listChunk) {
+      for (let at = 0; ledgers.length < offset + limit; at += listChunk) {
+        if (at >= examinedMax) throw tooManyLedgers();
         const lines = await store.lines(names.ledgersOf(actorId), { limit: listChunk, offset: at, descending });
         for (const line of lines) {
           const entry = JSON.parse(line.value) as LedgerLine;
@@ -167,6 +168,15 @@ export function ledgerService(
       return closeLedger(identities, directory, call, ledger, 'if_keyed');
     },
   };
+}
+
+/** A page cut short would read as the end of the list. */
+function tooManyLedgers(): LedgerError {
+  return new LedgerError(
+    'invalid_argument',
+    `More than ${examinedMax} ledgers would have to be looked through for this page: ask for fewer, nearer to the beginning, or with order from the other end.`,
+    { field: 'offset', limit: examinedMax },
+  );
 }
 
 /** Buyer and supplier of a new ledger: the caller is one of them, and the other one is named (decisions.md, section 3). */

@@ -11,7 +11,7 @@ import type { LedgerStore } from '../../store/ledger-store.ts';
 /** Facts of ledgers and masters never change, so they are kept; half a KB each. */
 const factsCachedMax = 50_000;
 
-/** Masters of one ledger that one delegate may hold grants of and still see in the ledger's lists. */
+/** Masters of one ledger that are looked through for one delegate: of more that it ever had grants of, the newest. */
 const masterLinksMax = 10_000;
 /** Looked through at once: a millisecond of the main thread, where the store answers from memory. */
 const masterLinksChunk = 100;
@@ -100,7 +100,7 @@ export class LedgerReading {
     return false;
   }
 
-  /** The masters of a ledger that an actor reads by grants of their own. */
+  /** The masters of a ledger that an actor reads by grants of their own, in the order of their creation. */
   async #masterLinks(ledgerId: string, actorId: string): Promise<{ masters: readonly string[]; standing: Standing }> {
     const masters: string[] = [];
     let standing: Standing = 'none';
@@ -108,7 +108,7 @@ export class LedgerReading {
       standing = strongerStanding(standing, granted.standing);
       if (isReading(granted.standing)) masters.push(granted.masterId);
     }
-    return { masters, standing };
+    return { masters: masters.reverse(), standing };
   }
 
   async *#mastersGranted(
@@ -172,8 +172,8 @@ export class LedgerReading {
 }
 
 /**
- * The masters of a ledger that an actor ever had a grant of: as many as reads look at, `atOnce` from the store, and everything else that is
- * ready has its turn before the next of them.
+ * The masters of a ledger that an actor ever had a grant of, the newest first: as many as reads look at, `atOnce` from the store, and
+ * everything else that is ready has its turn before the next of them.
  */
 export async function* mastersEverGranted(
   store: Pick<LedgerStore, 'lines'>,
@@ -183,7 +183,7 @@ export async function* mastersEverGranted(
 ): AsyncIterable<string> {
   let from: string | undefined;
   for (let count = 0; count < masterLinksMax; count += atOnce) {
-    const page = { limit: atOnce, ...(from === undefined ? {} : { from, offset: 1 }) };
+    const page = { limit: atOnce, descending: true, ...(from === undefined ? {} : { from, offset: 1 }) };
     const lines = await store.lines(names.masterLinksOf(ledgerId, actorId), page);
     for (const { value } of lines) yield (JSON.parse(value) as MasterLine).masterId;
     from = lines.at(-1)?.order;

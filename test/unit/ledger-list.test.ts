@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import type { Call } from '../../src/service/call.ts';
+import { examinedMax, ledgerService } from '../../src/service/ledgers/ledgers.ts';
+import type { LedgerStore, Page } from '../../src/store/ledger-store.ts';
+
+/** The list of an actor that is a party of so many ledgers, named by their numbers. */
+function listOf(count: number) {
+  const store: Pick<LedgerStore, 'lines'> = {
+    lines: async (_, { limit, offset = 0, descending = false }: Page) =>
+      Array.from({ length: Math.max(0, Math.min(limit, count - offset)) }, (_, at) => {
+        const ledgerId = String(descending ? count - 1 - offset - at : offset + at);
+        return { order: ledgerId, value: JSON.stringify({ ledgerId, role: 'buyer' }) };
+      }),
+  };
+  const reading = {
+    ledgerFacts: async () => ({ type: 'ORDER' }),
+    ledgerStatus: async (id: string) => (id === String(count - 1) ? 'CLOSED' : 'OPEN'),
+  };
+  const caller = { actorId: 'an actor' };
+  const parts = [store, {}, {}, reading, {}, {}, {}] as unknown as Parameters<typeof ledgerService>;
+  const { listLedgers } = ledgerService(...parts);
+  return async (query: object) => {
+    const { ledgers } = await listLedgers(query as Parameters<typeof listLedgers>[0], { caller } as unknown as Call);
+    return ledgers.map(({ id }) => Number(id));
+  };
+}
+
+const refused = { code: 'invalid_argument', details: { field: 'offset', limit: examinedMax } };
+
+test('a page that more ledgers stand before than are looked through is refused, and not shown empty', async () => {
+  const list = listOf(examinedMax + 10);
+  expect(await list({ offset: examinedMax - 2, limit: 2 })).toEqual([examinedMax - 2, examinedMax - 1]);
+  await expect(list({ offset: examinedMax - 1, limit: 2 })).rejects.toMatchObject(refused);
+  await expect(list({ offset: 100_000 })).rejects.toMatchObject(refused);
+  expect(await list({ limit: 1, order: 'desc' })).toEqual([examinedMax + 9]);
+});
+
+test('a filter that nothing fits among as many is refused too, and from the other end it finds', async () => {
+  const list = listOf(examinedMax + 10);
+  await expect(list({ status: 'CLOSED' })).rejects.toMatchObject(refused);
+  await expect(list({ status: 'CLOSED', order: 'desc', limit: 2 })).rejects.toMatchObject(refused);
+  expect(await list({ status: 'CLOSED', order: 'desc', limit: 1 })).toEqual([examinedMax + 9]);
+});
+
+test('the end of a list is one where no more are there', async () => {
+  expect(await listOf(examinedMax - 1)({ offset: 100_000 })).toEqual([]);
+  expect(await listOf(3)({ status: 'CLOSED' })).toEqual([2]);
+});
