@@ -44,6 +44,28 @@ async function slowOrder(at: 'before' | 'written') {
 }
 
 describe.each(kinds)('a subscription to $of', ({ to: url, asks }) => {
+  test('looks through nothing of the many events that were answered just before it', async () => {
+    let entriesRead = 0;
+    const wrapLedgers = (memory: LedgerStore) =>
+      storeWith(memory, {
+        read: async (ledger, fromSeq, limit) => {
+          const entries = await memory.read(ledger, fromSeq, limit);
+          entriesRead += entries.length;
+          return entries;
+        },
+      });
+    const world = webhookRig({ wrapLedgers });
+    await world.run(openLedger(), createMaster());
+    for (let round = 0; round < 10; round++)
+      await world.run(...Array.from({ length: 50 }, () => append({ eventType: 'BEFORE' })));
+    entriesRead = 0;
+    await world.subscribe(supplier, { url, ...asks });
+    await world.run(append({ eventType: 'AFTER' }));
+    await world.quiet();
+    expect(typesSent(world, url)).toEqual(['AFTER']);
+    expect(entriesRead).toBeLessThan(50);
+  });
+
   test.each([0.3, 5, limits.callTimeoutMs / 1_000])(
     'gets what was answered after it, dated %d s before it',
     async (s) => {

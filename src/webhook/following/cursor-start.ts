@@ -1,4 +1,5 @@
 import { timeOf } from '../../service/reading/event-bounds.ts';
+import type { AnsweredSeqs } from '../../service/webhooks/answered-seqs.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
@@ -15,13 +16,18 @@ export interface CursorStart {
   readonly isStored: boolean;
 }
 
+export interface CursorStartParts {
+  readonly ledgers: LedgerStore;
+  readonly cursors: Cursors;
+  readonly answeredSeqs: Pick<AnsweredSeqs, 'of'>;
+}
+
 /**
- * Where a ledger that is not in memory is to be followed from. Without a cursor it is the first event that is not dated before the oldest of
- * its subscriptions. Of what stands behind a stored cursor as many as `rangeEventsMax` events may have been recorded.
+ * Where a ledger that is not in memory is to be followed from. Without a cursor it is the first event that may have been answered after the
+ * oldest of its subscriptions. Of what stands behind a stored cursor as many as `rangeEventsMax` events may have been recorded.
  */
 export async function cursorToStartAt(
-  ledgers: LedgerStore,
-  cursors: Cursors,
+  { ledgers, cursors, answeredSeqs }: CursorStartParts,
   ledgerId: string,
   subscriptions: readonly SubscriptionRecord[],
   rangeEventsMax: number,
@@ -34,13 +40,29 @@ export async function cursorToStartAt(
   if (from === undefined) return nowhere;
   // What was recorded begins at the stored cursor, and is found from there alone: nothing begins in the middle of it.
   const low = stored === null ? 0 : stored.nextSeq + rangeEventsMax;
-  const found = await firstSeqFrom(ledgers, ledgerId, low, head.seq, from);
+  const dated = await firstSeqFrom(ledgers, ledgerId, low, head.seq, from);
+  const found =
+    dated > head.seq ? dated : Math.max(dated, await firstUnanswered(answeredSeqs, ledgerId, subscriptions));
   const first = stored !== null && found === low ? stored.nextSeq : found;
   if (stored === null && first > head.seq) return nowhere;
   return { cursor: { version: stored?.version ?? 'absent', nextSeq: first }, isStored: first === stored?.nextSeq };
 }
 
 const nowhere: CursorStart = { cursor: null, isStored: false };
+
+/** The first seq that was not answered before each of the subscriptions; 0 where that is not known of one. */
+async function firstUnanswered(
+  answeredSeqs: Pick<AnsweredSeqs, 'of'>,
+  ledgerId: string,
+  subscriptions: readonly SubscriptionRecord[],
+): Promise<number> {
+  let first = Number.POSITIVE_INFINITY;
+  for (const { id } of subscriptions) {
+    first = Math.min(first, ((await answeredSeqs.of(id))[ledgerId] ?? -1) + 1);
+    if (first === 0) break;
+  }
+  return first;
+}
 
 /** The first seq from `low` on whose event is not dated before `from`; `high` + 1 if none is. created_at never goes back within a ledger. */
 async function firstSeqFrom(

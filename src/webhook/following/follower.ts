@@ -199,8 +199,7 @@ export class Follower {
   }
 
   #start(ledgerId: string): Promise<CursorStart> {
-    const { ledgers, cursors, watches } = this.#parts;
-    return cursorToStartAt(ledgers, cursors, ledgerId, watches.of(ledgerId), rangeEventsMax);
+    return cursorToStartAt(this.#parts, ledgerId, this.#parts.watches.of(ledgerId), rangeEventsMax);
   }
 
   /** A node that wrote in the place of this one has told nobody here whom it has let in: the events themselves say so. */
