@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isolationRun } from '../../bench/webhook-isolation.ts';
 
-/** A thirtieth of what `node bench/webhooks.ts` sends. */
+/** A thirtieth of what `npm run bench:webhooks` sends. */
 const events = 300;
 const slowdownMax = 2;
 /** 17 windows of 128 deliveries that answer quickly, and 3 of 32 that do not, while the next window is being read. */

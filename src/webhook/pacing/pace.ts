@@ -6,7 +6,7 @@ const sampleMs = 100;
 const busyUtilization = 0.85;
 const busyEventsPerSecond = 500;
 /** What fanning out and sending may take of the processor time that this thread gets while it is busy. */
-const busyShare = 0.03;
+const busyShare = 0.015;
 /** What may be saved up: a burst longer than this would be felt by appends. */
 const savedMaxMs = 5;
 
@@ -22,7 +22,7 @@ export interface PaceParts {
 
 /**
  * Fanning out and sending are background work on the processors that appends need. While appends alone could fill these (the event loop or
- * the machine was busy more than 85 % of the last tenth of a second, and many events are being written), background work gets 3 % of the
+ * the machine was busy more than 85 % of the last tenth of a second, and many events are being written), background work gets 1.5 % of the
  * time that this thread gets, and the log keeps what waits; otherwise it goes as fast as its own limits allow. Where little is appended it may well be busy: then
  * with deliveries. What a piece of work costs cannot be measured while it waits for sockets and disks, so callers say what it costs as
  * measured on a quiet machine.
