@@ -1,7 +1,7 @@
 import type { Outcome } from '../../actors/outcome.ts';
 import { invalidField } from '../../domain/errors.ts';
 import { checkLimit, checkOffset, checkTime, checkUuid } from '../../domain/fields.ts';
-import type { GrantScope } from '../../domain/grant.ts';
+import { delegatesMax, type GrantScope } from '../../domain/grant.ts';
 import { names } from '../../domain/projection.ts';
 import { isoTime } from '../../domain/time.ts';
 import type {
@@ -28,9 +28,6 @@ import { integrityMessage } from '../reading/integrity-message.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { type Delegations, endedLink, madeGrant } from './delegations.ts';
 import { everyLink, heldAt, heldLinks, type Link } from './links.ts';
-
-/** Links that a snapshot shows where no limit is asked for: all that can hold at a time. */
-const snapshotLinksMax = 1_000;
 
 interface ListFields {
   readonly includeRevoked?: boolean | undefined;
@@ -99,7 +96,8 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
     getDelegationSnapshot: async (request: GetDelegationSnapshotRequest, call: Call) => {
       const { scope, name, id } = oneScope(request);
       const at = isoTime(request.at === undefined ? now() : checkTime('at', request.at));
-      const limit = request.limit === undefined ? snapshotLinksMax : checkLimit('limit', request.limit);
+      // Where no limit is asked for: all that can hold at a time.
+      const limit = request.limit === undefined ? delegatesMax : checkLimit('limit', request.limit);
       const offset = checkOffset('offset', request.offset);
       const descending = checkOrder(request.order);
       const object = await delegations.readable(scope, id, callerOf(call).actorId);

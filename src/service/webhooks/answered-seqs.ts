@@ -7,8 +7,8 @@ import type { RecordStore } from '../../store/record-store.ts';
 export type SeqsByLedger = Readonly<Record<string, number>>;
 
 export interface AnsweredSeqs {
-  /** Empty where there are none, or none any more. */
-  of(subscriptionId: string): Promise<SeqsByLedger>;
+  /** Of one ledger; -1 where it is not known, or not any more. */
+  of(subscriptionId: string, ledgerId: string): Promise<number>;
   /** Keeps those of a subscription that is about to be made; what an earlier run of the same call has kept stays. `now`: ms since 1970. */
   keep(subscriptionId: string, seqs: SeqsByLedger, now: number): Promise<void>;
 }
@@ -20,9 +20,9 @@ const keptMs = 60 * 60_000;
 /** A record of their own: there may be a thousand of a subscription, which stays long after they are of use. */
 export function answeredSeqsIn(store: RecordStore): AnsweredSeqs {
   return {
-    of: async (subscriptionId) => {
+    of: async (subscriptionId, ledgerId) => {
       const record = await store.get(kind, subscriptionId);
-      return record === null ? {} : (JSON.parse(record.value) as SeqsByLedger);
+      return record === null ? -1 : ((JSON.parse(record.value) as SeqsByLedger)[ledgerId] ?? -1);
     },
     keep: async (subscriptionId, seqs, now) => {
       const value = JSON.stringify(seqs);

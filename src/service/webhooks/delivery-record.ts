@@ -25,6 +25,19 @@ export interface DeliveryRecord {
   readonly deliveredAt: string | null;
 }
 
+/** What a delivery begins with that is made now (ISO) and due at once. */
+export function dueAtOnce(now: string) {
+  return {
+    status: 'PENDING',
+    attempts: 0,
+    lastError: null,
+    lastResponseStatus: null,
+    createdAt: now,
+    nextAttemptAt: now,
+    deliveredAt: null,
+  } as const;
+}
+
 const TIME_CHARS = 24;
 const dayMs = 24 * 60 * 60_000;
 /** How long a finished delivery is listed. */

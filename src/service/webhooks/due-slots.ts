@@ -72,41 +72,39 @@ export class DueSlots {
     pageLength: () => number,
   ): AsyncGenerator<readonly [FoundRecord, ...FoundRecord[]]> {
     if (!this.#moved.has(subscriptionId)) {
-      if (yield* this.#pagesOf(subscriptionId, pageLength)) this.#moved.add(subscriptionId);
+      if (yield* this.#pending(subscriptionId, pageLength)) this.#moved.add(subscriptionId);
     }
     for await (const slot of this.#open(subscriptionId)) {
-      const isEmpty = yield* this.#pagesOf(slot.id, pageLength);
+      const isEmpty = yield* this.#pending(slot.id, pageLength);
       if (isEmpty && slotEndMs(slot.order) + settledMs < this.#now())
         await this.#store.remove(this.#openKind, slot.id, slot.version);
     }
   }
 
   /** Answers whether there was nothing. */
-  async *#pagesOf(
-    value: string,
-    pageLength: () => number,
-  ): AsyncGenerator<readonly [FoundRecord, ...FoundRecord[]], boolean> {
-    const lookup = { name: 'pending', value };
-    let after: FoundRecord | undefined;
-    for (;;) {
-      const limit = pageLength();
-      const found = await this.#store.find(this.#kind, lookup, { limit, ...(after === undefined ? {} : { after }) });
-      const [first, ...rest] = found;
-      if (first === undefined) return after === undefined;
-      yield [first, ...rest];
-      if (found.length < limit) return false;
-      after = found.at(-1);
-    }
+  #pending(value: string, pageLength: () => number) {
+    return this.#found(this.#kind, { name: 'pending', value }, pageLength);
   }
 
   async *#open(subscriptionId: string): AsyncGenerator<FoundRecord> {
     const lookup = { name: 'subscription', value: subscriptionId };
+    for await (const page of this.#found(this.#openKind, lookup, () => slotsAtOnce)) yield* page;
+  }
+
+  /** What a look-up finds, in pages that are never empty. Answers whether there was nothing. */
+  async *#found(
+    kind: string,
+    lookup: { readonly name: string; readonly value: string },
+    pageLength: () => number,
+  ): AsyncGenerator<readonly [FoundRecord, ...FoundRecord[]], boolean> {
     let after: FoundRecord | undefined;
     for (;;) {
-      const page = { limit: slotsAtOnce, ...(after === undefined ? {} : { after }) };
-      const found = await this.#store.find(this.#openKind, lookup, page);
-      yield* found;
-      if (found.length < slotsAtOnce) return;
+      const limit = pageLength();
+      const found = await this.#store.find(kind, lookup, { limit, ...(after === undefined ? {} : { after }) });
+      const [first, ...rest] = found;
+      if (first === undefined) return after === undefined;
+      yield [first, ...rest];
+      if (found.length < limit) return false;
       after = found.at(-1);
     }
   }

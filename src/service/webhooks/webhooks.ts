@@ -20,7 +20,7 @@ import type { SecretBox } from '../secret-box.ts';
 import { answeredBefore } from './answered-before.ts';
 import { answeredSeqsIn } from './answered-seqs.ts';
 import { deliveriesIn } from './deliveries.ts';
-import type { DeliveryRecord } from './delivery-record.ts';
+import { type DeliveryRecord, dueAtOnce } from './delivery-record.ts';
 import { type SubscriptionRecord, secretContext, subscriptionsIn } from './subscription-record.ts';
 import { deliveryMessage, subscriptionMessage } from './webhook-message.ts';
 import { checkTarget, type TargetPolicy } from './webhook-target.ts';
@@ -155,19 +155,7 @@ export function webhookService(
 
 /** What a delivery that the owner asks for has in common. */
 function asked(call: Call, subscriptionId: string) {
-  const now = isoTime(call.now);
-  return {
-    id: call.newId(),
-    subscriptionId,
-    origin: 'owner',
-    status: 'PENDING',
-    attempts: 0,
-    lastError: null,
-    lastResponseStatus: null,
-    createdAt: now,
-    nextAttemptAt: now,
-    deliveredAt: null,
-  } as const;
+  return { id: call.newId(), subscriptionId, origin: 'owner', ...dueAtOnce(isoTime(call.now)) } as const;
 }
 
 function checkEventTypes(given: readonly string[]): string[] {

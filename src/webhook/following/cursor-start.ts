@@ -58,7 +58,7 @@ async function firstUnanswered(
 ): Promise<number> {
   let first = Number.POSITIVE_INFINITY;
   for (const { id } of subscriptions) {
-    first = Math.min(first, ((await answeredSeqs.of(id))[ledgerId] ?? -1) + 1);
+    first = Math.min(first, (await answeredSeqs.of(id, ledgerId)) + 1);
     if (first === 0) break;
   }
   return first;

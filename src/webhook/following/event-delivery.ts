@@ -1,5 +1,5 @@
 import type { LedgerEvent } from '../../domain/event.ts';
-import { type DeliveryRecord, deliveryIdOf } from '../../service/webhooks/delivery-record.ts';
+import { type DeliveryRecord, deliveryIdOf, dueAtOnce } from '../../service/webhooks/delivery-record.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 
 /** Whether an event is of a type that a subscription asks for. */
@@ -17,12 +17,6 @@ export function newDelivery(subscription: SubscriptionRecord, event: LedgerEvent
     place: { ledgerId: event.ledgerId, seq: event.seq },
     eventCreatedAt: event.createdAt,
     origin: 'log',
-    status: 'PENDING',
-    attempts: 0,
-    lastError: null,
-    lastResponseStatus: null,
-    createdAt: now,
-    nextAttemptAt: now,
-    deliveredAt: null,
+    ...dueAtOnce(now),
   };
 }

@@ -86,7 +86,7 @@ function beginningOf(
   const nextCommitDate = nextCommitDates(ledgers, range);
   const answered = new Map<string, number>();
   const answeredSeq = async (subscriptionId: string) => {
-    const seq = answered.get(subscriptionId) ?? (await answeredSeqs.of(subscriptionId))[range.ledgerId] ?? -1;
+    const seq = answered.get(subscriptionId) ?? (await answeredSeqs.of(subscriptionId, range.ledgerId));
     answered.set(subscriptionId, seq);
     return seq;
   };
