@@ -1,5 +1,6 @@
 import type { Lane } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
+import { RecentMap } from '../domain/recent-map.ts';
 
 /** Lanes that one ledger remembers; a forgotten one is refused and starts anew. */
 const lanesMax = 1_024;
@@ -10,7 +11,7 @@ const notBroken = Number.POSITIVE_INFINITY;
  * one was dropped. An actor that was made anew knows no lane, so that what was sent to its forerunner is not overtaken.
  */
 export class Lanes {
-  readonly #lanes = new Map<string, { last: number; brokenFrom: number }>();
+  readonly #lanes = new RecentMap<string, { last: number; brokenFrom: number }>(lanesMax);
 
   /** null: the command may enter. */
   enter(lane: Lane | null | undefined): LedgerError | null {
@@ -43,10 +44,6 @@ export class Lanes {
   }
 
   #remember(lane: Lane): void {
-    this.#lanes.delete(lane.id);
     this.#lanes.set(lane.id, { last: lane.index, brokenFrom: notBroken });
-    if (this.#lanes.size <= lanesMax) return;
-    const oldest = this.#lanes.keys().next();
-    if (!oldest.done) this.#lanes.delete(oldest.value);
   }
 }

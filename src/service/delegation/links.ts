@@ -2,6 +2,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { delegatesMax, type Grant, holdsAt } from '../../domain/grant.ts';
 import { names } from '../../domain/projection.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
+import { linePages } from '../../store/line-pages.ts';
 import type { DelegationObject } from './delegation-object.ts';
 
 /** A link as it stands, or stood at some time. */
@@ -63,10 +64,8 @@ async function readLinks(
   wanted: (link: Link) => boolean,
 ): Promise<{ readonly found: Link[]; readonly isWhole: boolean }> {
   const found: Link[] = [];
-  let from: string | undefined;
-  for (let examined = 0; examined < linksMax; examined += linksChunk) {
-    const next = from === undefined ? {} : { from, offset: 1 };
-    const lines = await store.lines(names.links(scope, id), { limit: linksChunk, descending, ...next });
+  let examined = 0;
+  for await (const lines of linePages(store, names.links(scope, id), linksChunk, descending)) {
     const links = await Promise.all(
       lines.map(async (line): Promise<Link> => {
         const grant = JSON.parse(line.value) as Grant;
@@ -77,7 +76,8 @@ async function readLinks(
     found.push(...links.filter(wanted));
     if (found.length >= countMax) return { found: found.slice(0, countMax), isWhole: true };
     if (lines.length < linksChunk) return { found, isWhole: true };
-    from = lines.at(-1)?.order;
+    examined += linksChunk;
+    if (examined >= linksMax) break;
   }
   return { found, isWhole: false };
 }

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../actors/signing-keys.ts';
 import { keyObject } from '../../domain/public-key.ts';
+import { RecentMap } from '../../domain/recent-map.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Collection } from '../collection.ts';
 import { type VerifySignature, verifySignature } from '../signatures/signature-verifier.ts';
@@ -25,7 +26,7 @@ export class Identities implements SigningKeys {
   readonly #actors: Collection<ActorRecord>;
   readonly #now: () => number;
   readonly #verify: VerifySignature;
-  readonly #cache = new Map<string, Cached>();
+  readonly #cache = new RecentMap<string, Cached>(cachedMax);
   readonly #refreshing = new Map<string, { readonly begunAt: number; readonly read: Promise<ActorRecord | null> }>();
   readonly #keyObjects = new Map<string, KeyObject>();
 
@@ -125,11 +126,6 @@ export class Identities implements SigningKeys {
     const known = this.#cache.get(actor.actorId);
     // A slow read must not undo what a later one, or a change made here, has brought.
     if (known !== undefined && known.readAt > readAt) return;
-    this.#cache.delete(actor.actorId);
-    if (this.#cache.size >= cachedMax) {
-      const oldest = this.#cache.keys().next();
-      if (!oldest.done) this.#cache.delete(oldest.value);
-    }
     this.#cache.set(actor.actorId, { actor, keys: keysOf(actor), readAt });
   }
 }

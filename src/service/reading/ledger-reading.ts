@@ -7,6 +7,7 @@ import { demand, grantStanding, type Standing, strongerStanding } from '../../do
 import { type GrantCell, type LedgerLine, type MasterLine, names } from '../../domain/projection.ts';
 import { isoTime } from '../../domain/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
+import { linePages } from '../../store/line-pages.ts';
 
 /** Facts of ledgers and masters never change, so they are kept; half a KB each. */
 const factsCachedMax = 50_000;
@@ -181,13 +182,11 @@ export async function* mastersEverGranted(
   actorId: string,
   atOnce: number,
 ): AsyncIterable<string> {
-  let from: string | undefined;
-  for (let count = 0; count < masterLinksMax; count += atOnce) {
-    const page = { limit: atOnce, descending: true, ...(from === undefined ? {} : { from, offset: 1 }) };
-    const lines = await store.lines(names.masterLinksOf(ledgerId, actorId), page);
+  let count = 0;
+  for await (const lines of linePages(store, names.masterLinksOf(ledgerId, actorId), atOnce, true)) {
     for (const { value } of lines) yield (JSON.parse(value) as MasterLine).masterId;
-    from = lines.at(-1)?.order;
-    if (lines.length < atOnce) return;
+    count += atOnce;
+    if (lines.length < atOnce || count >= masterLinksMax) return;
     await new Promise((resolve) => void setImmediate(resolve));
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../actors/clock.ts';
 import type { LedgerEvent } from '../../domain/event.ts';
+import { RecentMap } from '../../domain/recent-map.ts';
 import { CorruptRow, parseRow } from '../../domain/row.ts';
 import type { Log } from '../../log.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
@@ -49,7 +50,7 @@ export class Follower {
   readonly #running = new Set<string>();
   /** Ledgers that have events which the log shows and nobody has answered yet. */
   readonly #heldBack = new Set<string>();
-  readonly #cursors = new Map<string, Cursor>();
+  readonly #cursors = new RecentMap<string, Cursor>(cursorsMax);
   #isOpen = false;
   #stopped = false;
   #idle = Promise.withResolvers<void>();
@@ -156,7 +157,7 @@ export class Follower {
     const isCertain = last === undefined || certainty.reaches(ledgerId, last.seq);
     if (!isCertain) certainty.ask(ledgerId);
     if (last === undefined || !isCertain) {
-      this.#keep(ledgerId, cursor);
+      this.#cursors.set(ledgerId, cursor);
       return false;
     }
     // Asked after the reading: whoever subscribed, on whichever node, before one of these events was answered is among them.
@@ -169,11 +170,11 @@ export class Follower {
     if (woken === null) return false;
     const nextSeq = last.seq + 1;
     // The records are durable, so sending need not wait until the cursor is: after a crash they are found to be there.
-    this.#keep(ledgerId, { version: cursor.version, nextSeq });
+    this.#cursors.set(ledgerId, { version: cursor.version, nextSeq });
     for (const subscriptionId of woken) this.#parts.queued(subscriptionId);
     const moved = await cursors.move(ledgerId, cursor, nextSeq);
     if (moved === null) this.#cursors.delete(ledgerId);
-    else this.#keep(ledgerId, moved);
+    else this.#cursors.set(ledgerId, moved);
     return true;
   }
 
@@ -225,14 +226,5 @@ export class Follower {
       );
       return null;
     }
-  }
-
-  #keep(ledgerId: string, cursor: Cursor): void {
-    this.#cursors.delete(ledgerId);
-    if (this.#cursors.size >= cursorsMax) {
-      const oldest = this.#cursors.keys().next();
-      if (!oldest.done) this.#cursors.delete(oldest.value);
-    }
-    this.#cursors.set(ledgerId, cursor);
   }
 }

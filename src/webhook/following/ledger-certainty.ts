@@ -1,4 +1,5 @@
 import type { Clock } from '../../actors/clock.ts';
+import { RecentMap } from '../../domain/recent-map.ts';
 import type { Log } from '../../log.ts';
 import type { Pace } from '../pacing/pace.ts';
 
@@ -33,7 +34,7 @@ export interface LedgerCertaintyParts {
  */
 export class LedgerCertainty {
   readonly #parts: LedgerCertaintyParts;
-  readonly #certain = new Map<string, number>();
+  readonly #certain = new RecentMap<string, number>(ledgersMax);
   readonly #waiting = new Set<string>();
   readonly #asking = new Set<string>();
   #stopped = false;
@@ -73,7 +74,7 @@ export class LedgerCertainty {
     try {
       await pace.take(claimCostMs);
       if (mine(ledgerId) && !this.#stopped) {
-        this.#note(ledgerId, await makeCertain(ledgerId));
+        this.#certain.set(ledgerId, await makeCertain(ledgerId));
         certain(ledgerId);
       }
     } catch (error) {
@@ -82,12 +83,5 @@ export class LedgerCertainty {
     }
     this.#asking.delete(ledgerId);
     this.#askNext();
-  }
-
-  #note(ledgerId: string, seq: number): void {
-    this.#certain.delete(ledgerId);
-    this.#certain.set(ledgerId, seq);
-    const [oldest] = this.#certain.size > ledgersMax ? this.#certain.keys() : [];
-    if (oldest !== undefined) this.#certain.delete(oldest);
   }
 }

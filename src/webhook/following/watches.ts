@@ -1,6 +1,7 @@
 import { type LedgerLine, names } from '../../domain/projection.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
+import { linePages } from '../../store/line-pages.ts';
 
 const linesAtOnce = 500;
 const ledgersOfPrefix = names.ledgersOf('');
@@ -124,14 +125,12 @@ export class Watches {
   async list(actorId: string, rest: () => Promise<void>): Promise<void> {
     const actor = this.#actors.get(actorId);
     const doubt = this.#doubted.get(actorId);
-    let from: string | undefined;
+    if (actor === undefined) return;
     // An actor that was taken out, and maybe in again, meanwhile is none of this list's business any more.
-    while (actor !== undefined && this.#actors.get(actorId) === actor) {
-      const page = { limit: linesAtOnce, ...(from === undefined ? {} : { from, offset: 1 }) };
-      const lines = await this.#ledgers.lines(names.ledgersOf(actorId), page);
-      if (this.#actors.get(actorId) !== actor) return;
+    const isListed = () => this.#actors.get(actorId) === actor;
+    for await (const lines of linePages(this.#ledgers, names.ledgersOf(actorId), linesAtOnce)) {
+      if (!isListed()) return;
       for (const line of lines) this.#note(actorId, (JSON.parse(line.value) as LedgerLine).ledgerId);
-      from = lines.at(-1)?.order;
       if (lines.length < linesAtOnce) {
         this.#unlisted.delete(actorId);
         // A doubt that came up while the list was read stays.
@@ -139,6 +138,7 @@ export class Watches {
         return;
       }
       await rest();
+      if (!isListed()) return;
     }
   }
 

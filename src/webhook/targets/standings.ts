@@ -1,3 +1,5 @@
+import { RecentMap } from '../../domain/recent-map.ts';
+
 /** An answer within this is a quick one. */
 export const quickMs = 1_000;
 /** Targets that are remembered. */
@@ -11,7 +13,7 @@ export type Standing = 'quick' | 'untried' | 'slow';
 
 /** What is remembered of targets, which are origins. The ones that were heard of longest ago are forgotten. */
 export class Standings {
-  readonly #known = new Map<string, 'quick' | 'slow'>();
+  readonly #known = new RecentMap<string, 'quick' | 'slow'>(rememberedMax);
 
   of(origin: string): Standing {
     return this.#known.get(origin) ?? 'untried';
@@ -20,9 +22,6 @@ export class Standings {
   /** What an attempt came to. */
   note(origin: string, took: Took): void {
     if (took === 'not_asked') return;
-    this.#known.delete(origin);
     this.#known.set(origin, took !== 'no_answer' && took <= quickMs ? 'quick' : 'slow');
-    const [oldest] = this.#known.size > rememberedMax ? this.#known.keys() : [];
-    if (oldest !== undefined) this.#known.delete(oldest);
   }
 }
