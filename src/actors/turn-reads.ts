@@ -1,4 +1,5 @@
 import { type Command, commandMaster } from '../domain/command.ts';
+import type { CommandMark } from '../domain/event.ts';
 import type { FoundCommand, LedgerStore } from '../store/ledger-store.ts';
 import { keysReadAgeMaxMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
@@ -34,12 +35,12 @@ export async function readForTurn(
   const { store, clock, keys } = sources;
   const signers: Signers = new Map();
   const masterIds = new Set<string>();
-  const marks: string[] = [];
+  const marks: CommandMark[] = [];
   for (const { command } of letters) {
     if (asksForKeys(command)) noteSigner(signers, command);
     const masterId = commandMaster(command);
     if (masterId !== null) masterIds.add(masterId);
-    for (const mark of command.marks) marks.push(mark.id);
+    marks.push(...command.marks);
   }
   const masters = new Map<string, MasterActor>();
   const loadMaster = async (masterId: string) => void masters.set(masterId, await sources.masters.get(masterId));

@@ -120,7 +120,7 @@ export class ProjectionScrub {
     const { ledgers, ledgerId, nowMs } = this.#parts;
     this.#marks.add(markText({ ...mark, seq: event.seq }));
     if (!mark.permanent && Date.parse(event.createdAt) < nowMs - markSureMs) return;
-    const stored = (await ledgers.findCommands(ledgerId, [mark.id])).get(mark.id);
+    const stored = (await ledgers.findCommands(ledgerId, [mark])).get(mark.id);
     if (stored === undefined) this.#missing(event.seq, `the mark of command ${mark.id} is missing`);
     else if (stored.seq < event.seq || (stored.seq === event.seq && stored.fingerprint !== mark.fingerprint))
       this.#wrong('projection_wrong', event.seq, `the mark of command ${mark.id} is another one`);

@@ -1,3 +1,4 @@
+import type { CommandMark } from '../domain/event.ts';
 import type { Projection } from '../domain/projection.ts';
 
 export type { Projection };
@@ -60,6 +61,9 @@ export interface Snapshot {
   /** JSON text. */
   readonly state: string;
 }
+
+/** By what a command mark is looked for. */
+export type MarkName = Pick<CommandMark, 'id' | 'permanent'>;
 
 export interface FoundCommand {
   readonly seq: number;
@@ -142,8 +146,11 @@ export interface LedgerStore {
    */
   readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries>;
 
-  /** Found commands by id, the newest event of each; those older than 24 hours, unless permanent, may be missing. */
-  findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>>;
+  /**
+   * Found commands by id, the newest event of each; those older than 24 hours, unless permanent, may be missing. A mark is looked for
+   * as it was made: a permanent one is not found where one for 24 hours is asked for, nor the other way round.
+   */
+  findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>>;
 
   cell(key: string): Promise<Cell | null>;
   /** Lines of a list, in the order of reading. `offset` skips lines from where reading starts. */

@@ -107,8 +107,8 @@ describe('the memory store', () => {
     const command = { id: 'c', fingerprint: 'f', permanent: false };
     await store.append(claim, entriesFor(claim, 1, { projections: () => [{ kind: 'command', command }] }));
     nowMs += 24 * 60 * 60 * 1000;
-    expect((await store.findCommands('ledger', ['c'])).size).toBe(1);
+    expect((await store.findCommands('ledger', [command])).size).toBe(1);
     nowMs += 1;
-    expect((await store.findCommands('ledger', ['c'])).size).toBe(0);
+    expect((await store.findCommands('ledger', [command])).size).toBe(0);
   });
 });

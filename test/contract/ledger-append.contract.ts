@@ -111,7 +111,8 @@ export function appendContract(stores: () => OpenStores, factory: StoreFactory):
     });
     await refused(store(), older, entries);
     expect(await store().readScope(ledgerId, name, { limit: 9 })).toEqual({ entries: [], missing: [] });
-    expect(await store().findCommands(ledgerId, [`${name} 0`, `${name} 1`])).toEqual(new Map());
+    const marks = [0, 1].map((seq) => ({ id: `${name} ${seq}`, permanent: seq === 1 }));
+    expect(await store().findCommands(ledgerId, marks)).toEqual(new Map());
     expect(await store().cell(name)).toBeNull();
     expect(await store().lines(name, { limit: 9 })).toEqual([]);
   });

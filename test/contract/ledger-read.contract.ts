@@ -90,10 +90,14 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
   test('commands are found in their ledger with fingerprint and seq, as soon as the append is answered', async () => {
     const ids = ['k', hashOf('k'), hashOf('k').toUpperCase(), ...oddTexts];
     const { ledgerId } = await ledgerOf(ids.length, (seq) => [commandOf(ids[seq] ?? '', seq % 2 === 0)]);
-    const found = await store().findCommands(ledgerId, [...ids, 'unknown']);
+    const marks = ids.map((id, seq) => ({ id, permanent: seq % 2 === 0 }));
+    const unknown = [true, false].map((permanent) => ({ id: 'unknown', permanent }));
+    const found = await store().findCommands(ledgerId, [...marks, ...unknown]);
     expect(found.size).toBe(ids.length);
     for (const [seq, id] of ids.entries()) expect(found.get(id)).toEqual({ seq, fingerprint: `f ${id}` });
-    expect(await store().findCommands(newLedgerId(), ids)).toEqual(new Map());
+    const otherwise = marks.map(({ id, permanent }) => ({ id, permanent: !permanent }));
+    expect(await store().findCommands(ledgerId, otherwise)).toEqual(new Map());
+    expect(await store().findCommands(newLedgerId(), marks)).toEqual(new Map());
     expect(await store().findCommands(ledgerId, [])).toEqual(new Map());
   });
 
@@ -102,11 +106,19 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     clock.nowMs += 23 * HOUR_MS;
     await store().append(claim, entriesAfter(headOf(entries), 1, { projections: () => [commandOf('later', false)] }));
     const again = (await factory.reopen()).ledgers;
-    expect([...(await again.findCommands(ledgerId, ['c0', 'c1', 'later'])).keys()]).toEqual(['c0', 'c1', 'later']);
+    const early = await again.findCommands(ledgerId, [
+      { id: 'c0', permanent: false },
+      { id: 'c1', permanent: true },
+      { id: 'later', permanent: false },
+    ]);
+    expect([...early.keys()].sort()).toEqual(['c0', 'c1', 'later']);
     clock.nowMs += 365 * 24 * HOUR_MS;
     const newer = await again.claim(ledgerId);
     await again.append(newer, entriesFor(newer, 1, { projections: () => [commandOf('c9', false)] }));
-    const found = await again.findCommands(ledgerId, ['c1', 'c9']);
+    const found = await again.findCommands(ledgerId, [
+      { id: 'c1', permanent: true },
+      { id: 'c9', permanent: false },
+    ]);
     expect(found.get('c1')).toEqual({ seq: 1, fingerprint: 'f c1' });
     expect(found.get('c9')?.seq).toBe(3);
   });

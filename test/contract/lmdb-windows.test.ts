@@ -33,6 +33,7 @@ async function mark(ledgers: LedgerStore, id: string): Promise<void> {
   await ledgers.append(claim, entriesFor(claim, 1, { projections }));
 }
 
+const named = (id: string) => ({ id, permanent: false });
 const ids = (count: number) => Array.from({ length: count }, (_, at) => `c${at}`);
 
 describe('windows of command marks', () => {
@@ -43,7 +44,7 @@ describe('windows of command marks', () => {
       const everyMs = 5 * HOUR_MS;
       const run = async (ledgers: LedgerStore, at: number) => {
         await mark(ledgers, `c${at}`);
-        const found = await ledgers.findCommands('ledger', ids(at + 1));
+        const found = await ledgers.findCommands('ledger', ids(at + 1).map(named));
         for (let age = 0; age <= at; age++)
           if (age * everyMs <= 24 * HOUR_MS) expect(found.has(`c${at - age}`)).toBe(true);
           else if (age * everyMs >= 48 * HOUR_MS) expect(found.has(`c${at - age}`)).toBe(false);
@@ -71,7 +72,7 @@ describe('windows of command marks', () => {
     store.clock.nowMs += 24 * HOUR_MS;
     const found = await store.using(async (ledgers) => {
       await mark(ledgers, 'newer');
-      return ledgers.findCommands('ledger', ['old', 'older', 'new', 'newer']);
+      return ledgers.findCommands('ledger', ['old', 'older', 'new', 'newer'].map(named));
     });
     expect([...found.keys()]).toEqual(['new', 'newer']);
   });
@@ -85,7 +86,9 @@ describe('windows of command marks', () => {
       store.clock.nowMs += 73 * HOUR_MS;
       await mark(ledgers, 'after');
     });
-    const found = await store.using((ledgers) => ledgers.findCommands('ledger', ['before', 'back', 'after']));
+    const found = await store.using((ledgers) =>
+      ledgers.findCommands('ledger', ['before', 'back', 'after'].map(named)),
+    );
     expect([...found.keys()]).toEqual(['before', 'back', 'after']);
   });
 });

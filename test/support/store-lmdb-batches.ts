@@ -41,7 +41,7 @@ export async function countBatches(store: LedgerStore, ledgerId: string): Promis
   const cell = await store.cell(`last ${ledgerId}`);
   const commands = await store.findCommands(
     ledgerId,
-    log.map(({ seq }) => `${ledgerId} ${seq}`),
+    log.map(({ seq }) => ({ id: `${ledgerId} ${seq}`, permanent: false })),
   );
   const faults = [
     !Number.isInteger(batches) && 'half a batch',

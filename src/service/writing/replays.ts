@@ -50,7 +50,7 @@ export class Replays {
   }
 
   async #written(ledgerId: string, mark: CommandMark): Promise<Outcome | null> {
-    const found = (await this.#store.findCommands(ledgerId, [mark.id])).get(mark.id);
+    const found = (await this.#store.findCommands(ledgerId, [mark])).get(mark.id);
     if (found === undefined || found.fingerprint !== mark.fingerprint) return null;
     const [entry] = await this.#store.read(ledgerId, found.seq, 1);
     return entry?.seq === found.seq ? { event: parseRow(entry.row), replayed: true } : null;

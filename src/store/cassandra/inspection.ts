@@ -1,6 +1,6 @@
 import type { ScopeEntry, StoredCell, StoredLine, StoredMark, StoreInspection, Walked } from '../store-inspection.ts';
 import { readBucketState } from './bucket.ts';
-import { commandSlots, keyText, permanentSlots } from './keys.ts';
+import { commandWindows, keyText, permanentSlots } from './keys.ts';
 import { findLogEnd } from './log-end.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
 
@@ -94,8 +94,8 @@ export class CassandraInspection implements StoreInspection {
   }
 
   async *commandMarks(ledgerId: string): AsyncIterable<StoredMark> {
-    const slots = new Set(commandSlots([], this.#now()));
-    for (let slot = 1; slot <= permanentSlots; slot++) slots.add(-slot);
+    const slots = commandWindows(this.#now());
+    for (let slot = 1; slot <= permanentSlots; slot++) slots.push(-slot);
     for (const slot of slots)
       for (let behind = ''; ; ) {
         const rows = await this.#session.read({ cql: MARKS, params: [keyText(ledgerId), slot, behind, pageRows] });

@@ -36,15 +36,16 @@ export function commandSlot(id: string, permanent: boolean, nowMs: number): numb
   return permanent ? permanentSlot(id) : Math.floor(nowMs / commandWindowMs);
 }
 
-/** All slots in which marks of these commands may be that still count. */
-export function commandSlots(ids: readonly string[], nowMs: number): number[] {
-  const slots = new Set(ids.map(permanentSlot));
+/** All windows in which marks may be that still count. */
+export function commandWindows(nowMs: number): number[] {
+  const windows: number[] = [];
   const last = Math.floor((nowMs + clockSkewMs) / commandWindowMs);
   const first = Math.floor((nowMs - commandTtlSeconds * 1000 - clockSkewMs) / commandWindowMs);
-  for (let slot = Math.max(first, 0); slot <= last; slot++) slots.add(slot);
-  return [...slots];
+  for (let window = Math.max(first, 0); window <= last; window++) windows.push(window);
+  return windows;
 }
 
-function permanentSlot(id: string): number {
+/** The slot, below 0, of a mark that counts for ever. */
+export function permanentSlot(id: string): number {
   return -1 - (Number.parseInt(sha256Hex(id).slice(0, 2), 16) % permanentSlots);
 }

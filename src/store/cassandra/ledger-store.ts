@@ -7,6 +7,7 @@ import {
   type LedgerEntry,
   type LedgerStore,
   type Line,
+  type MarkName,
   OutcomeUnknown,
   type Page,
   type ScopeEntries,
@@ -18,7 +19,7 @@ import { type Batch, batchOf, planBatch, writeBatch } from './appending.ts';
 import { type BatchProjections, parsePending } from './batch-projections.ts';
 import { bucketEvents as bucketEventsByDefault, isSameHead, readBucketState } from './bucket.ts';
 import { takeClaim } from './claiming.ts';
-import { commandSlots, keyText } from './keys.ts';
+import { commandWindows, keyText, permanentSlot } from './keys.ts';
 import { KnownLedgers, knownAfter, unknownProjections } from './known-ledgers.ts';
 import { readLines } from './lines.ts';
 import { bucketOfNext, findLogEnd } from './log-end.ts';
@@ -165,21 +166,37 @@ export class CassandraLedgerStore implements LedgerStore {
     return readScopePage(this.#session, ledgerId, scope, this.#bucketEvents, page);
   }
 
-  async findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>> {
+  /** Looks in each partition just for what may be there: Cassandra takes 2 µs of CPU for each id in each, found or not. */
+  async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
     const found = new Map<string, FoundCommand>();
-    if (ids.length === 0) return found;
-    const byKey = new Map(ids.map((id) => [keyText(id), id]));
-    const params = [keyText(ledgerId), commandSlots(ids, this.#now()), [...byKey.keys()]];
-    const newest = new Map<string, FoundCommand>();
-    for (const row of await this.#session.read({ cql: COMMANDS, params })) {
-      const [key, seq] = [textOf(row, 'id') ?? '', numberOf(row, 'seq') ?? 0];
-      if (seq >= (newest.get(key)?.seq ?? 0)) newest.set(key, { seq, fingerprint: textOf(row, 'fingerprint') ?? '' });
-    }
-    for (const [key, id] of byKey) {
-      const command = newest.get(key);
-      if (command !== undefined) found.set(id, command);
-    }
+    const bySlot = Map.groupBy(marks, ({ id, permanent }) => (permanent ? permanentSlot(id) : null));
+    await Promise.all(
+      Array.from(bySlot, ([slot, those]) => {
+        const slots = slot === null ? commandWindows(this.#now()) : [slot];
+        return this.#findInSlots(
+          ledgerId,
+          slots,
+          those.map(({ id }) => id),
+          found,
+        );
+      }),
+    );
     return found;
+  }
+
+  async #findInSlots(
+    ledgerId: string,
+    slots: readonly number[],
+    ids: readonly string[],
+    found: Map<string, FoundCommand>,
+  ): Promise<void> {
+    const byKey = new Map(ids.map((id) => [keyText(id), id]));
+    const params = [keyText(ledgerId), slots, [...byKey.keys()]];
+    for (const row of await this.#session.read({ cql: COMMANDS, params })) {
+      const [id, seq] = [byKey.get(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? 0];
+      if (id === undefined || seq < (found.get(id)?.seq ?? 0)) continue;
+      found.set(id, { seq, fingerprint: textOf(row, 'fingerprint') ?? '' });
+    }
   }
 
   async cell(key: string): Promise<Cell | null> {

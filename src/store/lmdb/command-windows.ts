@@ -1,5 +1,3 @@
-import type { FoundCommand } from '../ledger-store.ts';
-import { parseMark } from './command-mark.ts';
 import type { Commits } from './commits.ts';
 import type { BytesTable, Tables } from './tables.ts';
 
@@ -36,16 +34,15 @@ export class CommandWindows {
     return this.#table(Math.max(window, entered));
   }
 
-  /** The newest mark under a key of keys.ts: of this window, of the one before, or permanent. */
-  find(key: Uint8Array): FoundCommand | null {
+  /** The newest mark under a key of keys.ts, of this window or of the one before. */
+  find(key: Uint8Array): Uint8Array | undefined {
     const entered = Math.max(...this.#held);
     for (const window of [entered, entered - 1]) {
       if (window < 0 || this.#held[window % this.#held.length] !== window) continue;
       const mark = this.#table(window).get(key);
-      if (mark !== undefined) return parseMark(mark);
+      if (mark !== undefined) return mark;
     }
-    const mark = this.#tables.permanentCommands.get(key);
-    return mark === undefined ? null : parseMark(mark);
+    return undefined;
   }
 
   #table(window: number): BytesTable {

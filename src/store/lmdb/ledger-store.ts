@@ -9,6 +9,7 @@ import {
   type LedgerEntry,
   type LedgerStore,
   type Line,
+  type MarkName,
   OutcomeUnknown,
   type Page,
   type ScopeEntries,
@@ -17,6 +18,7 @@ import {
   type StoredEntry,
 } from '../ledger-store.ts';
 import { putEntries } from './append-block.ts';
+import { parseMark } from './command-mark.ts';
 import { CommandWindows } from './command-windows.ts';
 import type { Commits } from './commits.ts';
 import { claimedVersion, expectedVersion, fenceOf, formatHead, parseHead } from './fence.ts';
@@ -139,13 +141,14 @@ export class LmdbLedgerStore implements LedgerStore {
     return { entries, missing };
   }
 
-  async findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>> {
+  async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
     this.#commits.checkReadable();
     const ledger = ledgerKey(ledgerId);
     const found = new Map<string, FoundCommand>();
-    for (const id of ids) {
-      const mark = this.#windows.find(commandKey(ledger, id));
-      if (mark !== null) found.set(id, mark);
+    for (const { id, permanent } of marks) {
+      const key = commandKey(ledger, id);
+      const mark = permanent ? this.#tables.permanentCommands.get(key) : this.#windows.find(key);
+      if (mark !== undefined) found.set(id, parseMark(mark));
     }
     return found;
   }

@@ -47,10 +47,8 @@ function applyProjection(
       return;
     case 'command': {
       const { id, fingerprint, permanent } = projection.command;
-      const kept = ledger.commands.get(id);
-      // As in stores that keep both apart: a mark that counts for ever outlives one that does not.
-      const at = permanent || kept?.at === null ? null : now;
-      ledger.commands.set(id, { seq, fingerprint, at });
+      if (permanent) ledger.permanentCommands.set(id, { seq, fingerprint });
+      else ledger.commands.set(id, { seq, fingerprint, at: now });
       return;
     }
     case 'cell': {

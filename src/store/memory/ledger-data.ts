@@ -10,11 +10,12 @@ export interface MemoryLedger {
   /** Seqs under each scope, ascending. */
   readonly scopes: Map<string, Set<number>>;
   readonly commands: Map<string, KeptCommand>;
+  readonly permanentCommands: Map<string, FoundCommand>;
 }
 
 export interface KeptCommand extends FoundCommand {
-  /** When it was appended, milliseconds since 1970; null where it counts for ever. */
-  readonly at: number | null;
+  /** When it was appended, milliseconds since 1970. */
+  readonly at: number;
 }
 
 /**
@@ -42,6 +43,7 @@ export function ledgerIn(data: MemoryLedgerData, ledgerId: string): MemoryLedger
       entries: new Map(),
       scopes: new Map(),
       commands: new Map(),
+      permanentCommands: new Map(),
     };
     data.ledgers.set(ledgerId, ledger);
   }

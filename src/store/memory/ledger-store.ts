@@ -8,6 +8,7 @@ import {
   type LedgerEntry,
   type LedgerStore,
   type Line,
+  type MarkName,
   type Page,
   type ScopeEntries,
   type ScopePage,
@@ -16,7 +17,7 @@ import {
 } from '../ledger-store.ts';
 import { compareText } from '../store-text.ts';
 import { applyEntries, checkProjections } from './append.ts';
-import { emptyLedgerData, ledgerIn, type MemoryLedgerData } from './ledger-data.ts';
+import { emptyLedgerData, type KeptCommand, ledgerIn, type MemoryLedgerData } from './ledger-data.ts';
 import { partOf } from './pages.ts';
 
 /** What is appended is forgotten at this age exactly; real stores take longer. */
@@ -99,17 +100,19 @@ export class MemoryLedgerStore implements LedgerStore {
     return { entries, missing };
   }
 
-  async findCommands(ledgerId: string, ids: readonly string[]): Promise<Map<string, FoundCommand>> {
+  async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
     await later();
-    const kept = this.#data.ledgers.get(ledgerId)?.commands;
+    const ledger = this.#data.ledgers.get(ledgerId);
     const found = new Map<string, FoundCommand>();
-    for (const id of ids) {
-      const command = kept?.get(id);
-      if (command === undefined) continue;
-      if (command.at !== null && this.#now() - command.at > COMMAND_KEPT_MS) continue;
-      found.set(id, { seq: command.seq, fingerprint: command.fingerprint });
+    for (const { id, permanent } of marks) {
+      const command = permanent ? ledger?.permanentCommands.get(id) : this.#commandOf(ledger?.commands.get(id));
+      if (command !== undefined) found.set(id, { seq: command.seq, fingerprint: command.fingerprint });
     }
     return found;
+  }
+
+  #commandOf(kept: KeptCommand | undefined): FoundCommand | undefined {
+    return kept !== undefined && this.#now() - kept.at <= COMMAND_KEPT_MS ? kept : undefined;
   }
 
   async cell(key: string): Promise<Cell | null> {

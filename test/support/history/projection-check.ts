@@ -1,7 +1,7 @@
 import type { LedgerEvent } from '../../../src/domain/event.ts';
 import { type LedgerFacts, ledgerFacts } from '../../../src/domain/ledger-facts.ts';
 import { projectionsOf } from '../../../src/domain/projection.ts';
-import type { LedgerStore } from '../../../src/store/ledger-store.ts';
+import type { LedgerStore, MarkName } from '../../../src/store/ledger-store.ts';
 import type { Violation } from './history-check.ts';
 
 const pageItems = 1_000;
@@ -18,7 +18,7 @@ export async function checkProjected(
   const scopes = new Map<string, number[]>();
   const cells = new Map<string, { readonly version: number; readonly value: string }>();
   const lists = new Map<string, Map<string, string>>();
-  const commands = new Map<string, number>();
+  const commands = new Map<string, { readonly seq: number; readonly mark: MarkName }>();
   for (const event of log)
     for (const projection of projectionsOf(event, event.seq === 0 ? null : facts))
       switch (projection.kind) {
@@ -33,7 +33,7 @@ export async function checkProjected(
           lists.set(projection.list, (lists.get(projection.list) ?? new Map()).set(projection.order, projection.value));
           break;
         case 'command':
-          commands.set(projection.command.id, event.seq);
+          commands.set(projection.command.id, { seq: event.seq, mark: projection.command });
           break;
       }
   const found: Violation[] = [];
@@ -53,12 +53,15 @@ export async function checkProjected(
     for (const [order, value] of lines)
       if (there.get(order) !== value) found.push(`projection: ${list} lacks ${order}`);
   }
-  const ids = [...commands.keys()];
-  for (let from = 0; from < ids.length; from += commandsAtOnce) {
-    const asked = ids.slice(from, from + commandsAtOnce);
-    const known = await store.findCommands(ledgerId, asked);
-    for (const id of asked)
-      if (known.get(id)?.seq !== commands.get(id)) found.push(`projection: command ${id} is not known`);
+  const marks = [...commands.values()];
+  for (let from = 0; from < marks.length; from += commandsAtOnce) {
+    const asked = marks.slice(from, from + commandsAtOnce);
+    const known = await store.findCommands(
+      ledgerId,
+      asked.map(({ mark }) => mark),
+    );
+    for (const { seq, mark } of asked)
+      if (known.get(mark.id)?.seq !== seq) found.push(`projection: command ${mark.id} is not known`);
   }
   return found;
 }
