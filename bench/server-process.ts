@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { nodeArguments } from '../src/node-arguments.ts';
 
 /** The server under test, a process of its own. */
 export interface ServerProcess {
@@ -17,7 +18,7 @@ const startMaxMs = 20_000;
 export async function startServer(dataDir: string, profileDir: string | null): Promise<ServerProcess> {
   const main = new URL('../src/main.ts', import.meta.url).pathname;
   const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
-  const child = spawn(process.execPath, [...profile, main], {
+  const child = spawn(process.execPath, [...nodeArguments, ...profile, main], {
     env: {
       ...process.env,
       HOST: '127.0.0.1',

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { nodeArguments } from '../../src/node-arguments.ts';
 import { StartError } from '../../src/store/start-error.ts';
 import type { BalancedNode } from './balancer.ts';
 import { type ServerProcess, startServerProcess } from './child-process.ts';
@@ -42,7 +43,7 @@ export async function startLocalNode({ id, dir, env, ports, signal }: LocalNodeO
     ports === undefined ? await freePorts(3) : [ports.port, ports.grpcPort, ports.internalPort];
   const host = '127.0.0.1';
   const logFile = join(dir, `${id}.log`);
-  const process = await startServerProcess(globalThis.process.execPath, [main], logFile, {
+  const process = await startServerProcess(globalThis.process.execPath, [...nodeArguments, main], logFile, {
     termGraceMs: stopGraceMs,
     env: {
       ...env,

@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { nodeArguments } from '../../src/node-arguments.ts';
+
+const textOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+describe('what Node is started with', () => {
+  const { scripts } = JSON.parse(textOf('package.json'));
+
+  test.each([
+    ['npm start', scripts.start, ['src/main.ts']],
+    ['npm run start:cluster', scripts['start:cluster'], ['cluster/main.ts']],
+  ])('%s', (_, script, mains) => {
+    expect(script).toBe(['exec node', ...nodeArguments, ...mains].join(' '));
+  });
+
+  test.each([
+    ['Dockerfile', 'src/main.ts'],
+    ['docker-compose.yml', 'cluster/main.ts'],
+  ])('%s', (path, main) => {
+    const command = ['node', ...nodeArguments, main].map((word) => JSON.stringify(word)).join(', ');
+    expect(textOf(path)).toContain(`[${command}]`);
+  });
+});
