@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** `npm run test:docker`: what needs a container engine, and the contract suite on the backends that it runs. */
 export default defineConfig({
   test: {
-    include: ['test/docker/*.docker.ts', 'test/contract/cassandra-*.test.ts', 'test/unit/cluster-redis.test.ts'],
+    include: ['test/docker/*.docker.ts', 'test/contract/cassandra-*.test.ts', 'test/contract/redis-leases.test.ts'],
     globalSetup: ['test/support/backends/global-setup.ts'],
     // Here nothing is skipped.
     env: { REQUIRE_BACKENDS: '1' },
