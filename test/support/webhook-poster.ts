@@ -1,0 +1,59 @@
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { afterAll } from 'vitest';
+import type { TargetPolicy } from '../../src/service/webhooks/webhook-target.ts';
+import { systemClock } from '../../src/system.ts';
+import { createPoster, type PostResult } from '../../src/webhook/posting/http-post.ts';
+import { dnsLookup, type NameLookup } from '../../src/webhook/posting/name-lookup.ts';
+import { receiverConnector } from '../../src/webhook/posting/receiver-connect.ts';
+
+export const production: TargetPolicy = { production: true, ownPorts: () => new Set(), ownAddresses: () => [] };
+export const development: TargetPolicy = { production: false, ownPorts: () => new Set(), ownAddresses: () => [] };
+export const servers: { close(): unknown }[] = [];
+afterAll(() => {
+  for (const server of servers) server.close();
+});
+
+/** A listener on every address of this machine that counts the connections it gets. */
+export async function countingListener(host = '::', at = 0): Promise<{ port: number; connections: () => number }> {
+  let count = 0;
+  const sockets = new Set<Socket>();
+  const server: Server = createTcpServer((socket) => {
+    count += 1;
+    sockets.add(socket);
+    socket.on('error', () => {}).end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+  });
+  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(at, host, resolve));
+  servers.push({ close: () => server.close() });
+  return { port: (server.address() as AddressInfo).port, connections: () => count };
+}
+
+export async function receiver(
+  handle: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void,
+): Promise<{ url: string; port: number; sockets: () => number }> {
+  let sockets = 0;
+  const server = createHttpServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk) => chunks.push(chunk)).on('end', () => handle(request, response, Buffer.concat(chunks)));
+  });
+  server.on('connection', () => {
+    sockets += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  servers.push({
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/hook?a=1`, port, sockets: () => sockets };
+}
+
+export function posterFor(policy: TargetPolicy, lookup: NameLookup = dnsLookup()) {
+  const poster = createPoster(receiverConnector({ policy, lookup, clock: systemClock }), 4);
+  servers.push({ close: () => poster[Symbol.asyncDispose]() });
+  const post = (url: string, signal: AbortSignal = AbortSignal.timeout(5_000)): Promise<PostResult> =>
+    poster.post({ url, headers: { 'content-type': 'application/json' }, body: Buffer.from('{}'), signal });
+  return { post };
+}
