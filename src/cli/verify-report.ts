@@ -26,7 +26,8 @@ export function reportText(result: Verification, origin: KeyOrigin): string {
   const more = result.issues.length - ISSUES_SHOWN_MAX;
   if (more > 0) lines.push(`  ✗ and ${more} more: see --json`);
   for (const reason of result.incomplete) {
-    lines.push(`  ? ${reason.type}  ${reason.count} of the events: ${reason.detail}`);
+    const which = reason.count === 0 ? '' : `${reason.count} of the events: `;
+    lines.push(`  ? ${reason.type}  ${which}${reason.detail}`);
   }
   if (origin.sameFile) {
     lines.push(

@@ -14,7 +14,8 @@ export interface VerificationIssue {
 
 /**
  * What could not be checked with what is at hand:
- * `start_unknown`: what stands before the first event is not known, so nothing ties it to the start of its ledger or master.
+ * `start_unknown`: what stands before the first event is not known, so nothing ties it to the start of its ledger or master; or there
+ * is no event at all.
  * `end_unknown`: more events follow what is at hand.
  * `content_unchecked`: the event before in the same master is not there, so the event's content hash cannot be recomputed.
  * `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
@@ -32,6 +33,7 @@ export interface IncompleteReason {
   readonly type: IncompleteType;
   /** Of the first event that it holds for. */
   readonly detail: string;
+  /** Empty where it holds for none of those at hand: what is missing stands before or behind them. */
   readonly eventId: string;
   /** How many events it holds for. */
   readonly count: number;

@@ -3,6 +3,7 @@ import { type Event, eventContent, type ReadEvent, readEvent } from './event.ts'
 import type { AuthorityKeys, KeySource } from './key-source.ts';
 import type { JsonObject } from './shapes.ts';
 import {
+  type IncompleteReason,
   type IncompleteType,
   malformed,
   type Verification,
@@ -85,7 +86,10 @@ class Verifier {
     for (const hash of this.#wanted) {
       issues.push({ eventId: last?.id ?? '', type: 'missing_event', detail: `no event has the hash ${hash}` });
     }
-    const incomplete = [...this.#incomplete].map(([type, reason]) => ({ type, ...reason }));
+    const incomplete: IncompleteReason[] = [...this.#incomplete].map(([type, reason]) => ({ type, ...reason }));
+    // Whoever holds back everything must not pass for whole.
+    if (this.#checked.events === 0)
+      incomplete.push({ type: 'start_unknown', detail: 'there is no event', eventId: '', count: 0 });
     const verdict = issues.length > 0 ? 'invalid' : incomplete.length > 0 ? 'incomplete' : 'valid';
     return {
       verdict,

@@ -274,6 +274,15 @@ describe('verify', () => {
     expect(out).toContain('? authority_keys_unknown  3 of the events');
   });
 
+  it.each([
+    ['an answer', () => file('nothing.json', { ...answer, count: 0, events: [] })],
+    ['a list', () => file('nothing.list.json', [])],
+    ['an export', () => file('nothing.jsonl', exported([]))],
+  ])('ends with 2 where %s holds no event', async (_, path) => {
+    const { code, out } = await run(['verify', path(), ...offline]);
+    expect({ code, told: out.includes('? start_unknown  there is no event\n') }).toEqual({ code: 2, told: true });
+  });
+
   it('ends with 2 where more events follow', async () => {
     const { code, out } = await run(['verify', file('page.json', { ...answer, next_cursor: 'x' }), ...offline]);
     expect(code).toBe(2);

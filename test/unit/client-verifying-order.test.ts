@@ -60,8 +60,14 @@ describe('the order of events', () => {
     expect((await verify(moved)).issues.map(({ type }) => type)).toContain('broken_link');
   });
 
-  it('nothing at all is valid and says so by its counts', async () => {
-    expect(await verify([])).toMatchObject({ verdict: 'valid', checked: { events: 0 }, head: null });
+  it.each(['ledger', 'master', 'segment'] as const)('nothing at all of a %s is not whole', async (kind) => {
+    const found = await verify([], { kind });
+    expect(found).toMatchObject({ verdict: 'incomplete', verified: false, checked: { events: 0 }, head: null });
+    expect(found.incomplete.map(({ type }) => type)).toEqual(['start_unknown']);
+  });
+
+  it('nothing at all is wrong where a hash is known from before', async () => {
+    expect((await verify([], { mustContain: [at(2).hash] })).verdict).toBe('invalid');
   });
 });
 

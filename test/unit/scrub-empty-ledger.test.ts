@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { scrubLedger } from '../../src/scrub/scrub-ledger.ts';
+import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
+import { ledgerId } from '../support/commands.ts';
+
+test('a claim that never came to write leaves nothing to check, and nothing unchecked', async () => {
+  const ledgers = new MemoryLedgerStore(() => 0);
+  await ledgers.claim(ledgerId);
+  const nothing = async function* () {};
+  const scrub = await scrubLedger(
+    {
+      ledgers,
+      inspection: {
+        ledgerIds: nothing,
+        projectedSeq: async () => -1,
+        scopeEntries: async () => [],
+        commandMarks: nothing,
+        cells: nothing,
+        lines: nothing,
+      },
+      keys: { document: () => null },
+      authorityKeys: null,
+      now: () => 0,
+      finish: false,
+      expectations: null,
+    },
+    ledgerId,
+  );
+  expect(scrub).toMatchObject({ events: 0, findings: [], unchecked: [], outstanding: 0 });
+});
