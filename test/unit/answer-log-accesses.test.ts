@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { create, type Message } from '@bufbuild/protobuf';
 import { describe, expect, test } from 'vitest';
 import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
@@ -13,6 +11,7 @@ import { createAnswerLog } from '../../src/rpc/pipeline/answer-log.ts';
 import type { AccessEntry } from '../../src/service/audit/access-history.ts';
 import { type AccessRecord, accessPathMaxChars } from '../../src/service/audit/access-record.ts';
 import type { Call, Caller } from '../../src/service/call.ts';
+import { heldBytes } from '../support/held-bytes.ts';
 
 const ledgerId = '0199dddd-0000-7000-8000-000000000001';
 const otherLedgerId = '0199dddd-0000-7000-8000-000000000002';
@@ -179,17 +178,6 @@ describe('what an answer leaves in its caller’s history', () => {
   });
 
   test('a record that waits keeps nothing of its request', async () => {
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
-    const heldBytes = async () => {
-      // What was freed in one turn is given back in a later one.
-      for (let turn = 0; turn < 3; turn += 1) {
-        collect();
-        await new Promise(setImmediate);
-      }
-      const { heapUsed, external } = process.memoryUsage();
-      return heapUsed + external;
-    };
     const sizeBytes = 1024 * 1024;
     const before = await heldBytes();
     const held: AccessRecord[] = [];

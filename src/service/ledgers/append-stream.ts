@@ -1,6 +1,6 @@
 import { commandTimeoutMs } from '../../actors/bounds.ts';
 import type { Outcome } from '../../actors/outcome.ts';
-import { LedgerError } from '../../domain/errors.ts';
+import { LedgerError, notFound } from '../../domain/errors.ts';
 import type { CommandMark } from '../../domain/event.ts';
 import type { JsonNode } from '../../domain/json.ts';
 import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
@@ -9,10 +9,12 @@ import type { Call, Caller, CallSignature } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Appending, PreparedAppend } from '../writing/appending.ts';
 import { appendedMessage } from './masters.ts';
+import { type LedgerLane, LedgerLanes, type Promised } from './stream-lanes.ts';
 
 /** Events of a stream that were taken and whose outcome was not handed out yet. */
 const openEventsMax = 512;
-const openBytesMax = 8 * 1024 * 1024;
+/** In characters, which is in bytes where there is nothing but ASCII. */
+const openLengthMax = 8 * 1024 * 1024;
 
 /** Codes after which the same event may be sent again. */
 const retryable = new Set(['unavailable', 'overloaded', 'outcome_unknown', 'idempotency_in_progress', 'rate_limited']);
@@ -77,28 +79,6 @@ class StreamedCall implements Call {
   named(): void {}
 }
 
-/** The events of one ledger on this stream: sent to its actor in the order of the stream, answered in that order. */
-interface LedgerLane {
-  readonly id: string;
-  readonly waiting: Promised[];
-  sending: boolean;
-  /** Sent, and not answered yet. One queue for the whole life of the lane: nothing is answered before what was sent earlier. */
-  readonly outcomes: { readonly promised: Promised; readonly outcome: Promise<Outcome> }[];
-  answering: boolean;
-  lastSent: number | null;
-  open: number;
-  /** An event failed in a way that a retry may mend: nothing more of this ledger is taken. */
-  failed: boolean;
-  /** The first event, in the order of the stream, that failed in such a way. Known once all before it are answered. */
-  resumeFrom: bigint | null;
-}
-
-interface Promised {
-  readonly clientIndex: bigint;
-  readonly bytes: number;
-  readonly prepared: Promise<PreparedAppend>;
-}
-
 /**
  * AppendEvents (architecture.md, Doors): events are verified side by side and sent to their ledgers in the order of the stream; outcomes
  * come back in that order for each ledger, interleaved between ledgers. A refused event does not end the stream.
@@ -118,10 +98,10 @@ class AppendStream {
   readonly #call: Call;
   readonly #caller: Caller;
   readonly #now: () => number;
-  readonly #lanes = new Map<string, LedgerLane>();
-  readonly #ready: { answer: Answer; bytes: number }[] = [];
+  readonly #lanes: LedgerLanes;
+  readonly #ready: { answer: Answer; length: number }[] = [];
   #open = 0;
-  #openBytes = 0;
+  #openLength = 0;
   #sent = 0;
   #ended = false;
   #failure: unknown = null;
@@ -132,6 +112,7 @@ class AppendStream {
     this.#appending = appending;
     this.#naming = naming;
     this.#call = call;
+    this.#lanes = new LedgerLanes(call.requestId);
     this.#caller = callerOf(call);
     this.#now = now;
   }
@@ -141,8 +122,8 @@ class AppendStream {
       for await (const request of requests) {
         // The lane is that of the ledger, so the ledger has to be known before anything behind this event is looked at.
         const ledgerId = this.#appending.ledgerOf(request.uuid) ?? (await this.#appending.findLedger(request.uuid));
-        this.#begin(request, ledgerId ?? request.uuid);
-        while (this.#open >= openEventsMax || this.#openBytes >= openBytesMax) {
+        this.#begin(request, ledgerId);
+        while (this.#open >= openEventsMax || this.#openLength >= openLengthMax) {
           await new Promise<void>((resolve) => {
             this.#wakeReader = resolve;
           });
@@ -163,7 +144,7 @@ class AppendStream {
         if (next === undefined) continue;
         yield next.answer;
         this.#open -= 1;
-        this.#openBytes -= next.bytes;
+        this.#openLength -= next.length;
       }
       this.#ready.length = 0;
       this.#wakeReader?.();
@@ -179,16 +160,16 @@ class AppendStream {
     }
   }
 
-  #begin(request: AppendEventsRequest, laneName: string): void {
+  #begin(request: AppendEventsRequest, ledgerId: string | null): void {
+    const lane = this.#lanes.of(ledgerId);
     const { clientIndex } = request;
-    const bytes = request.payload.length;
+    const length = lengthOf(request);
     this.#open += 1;
-    this.#openBytes += bytes;
+    this.#openLength += length;
     const call = new StreamedCall(this.#call, this.#caller, request, this.#now());
     const prepared = this.#named(request.uuid, this.#appending.prepare(call, request, request.idempotencyKey));
     prepared.catch(() => {});
-    const lane = this.#lane(laneName);
-    lane.waiting.push({ clientIndex, bytes, prepared });
+    lane.waiting.push({ clientIndex, length, prepared });
     if (!lane.sending) void this.#send(lane);
   }
 
@@ -204,26 +185,6 @@ class AppendStream {
       if (!this.#caller.mustSign) await this.#naming.master(this.#call, masterId, true);
       throw error;
     }
-  }
-
-  #lane(name: string): LedgerLane {
-    let lane = this.#lanes.get(name);
-    if (lane === undefined) {
-      const id = `${this.#call.requestId}|${name}`;
-      lane = {
-        id,
-        waiting: [],
-        sending: false,
-        outcomes: [],
-        answering: false,
-        lastSent: null,
-        open: 0,
-        failed: false,
-        resumeFrom: null,
-      };
-      this.#lanes.set(name, lane);
-    }
-    return lane;
   }
 
   /** Sends a lane's events one after the other, each once it is verified, and waits for no outcome. */
@@ -255,6 +216,8 @@ class AppendStream {
   }
 
   #submit(lane: LedgerLane, prepared: PreparedAppend): Promise<Outcome> {
+    // The master came after its event: nothing would keep that behind what the ledger's own lane sends.
+    if (lane.id === null) return Promise.reject(notFound('master'));
     const index = this.#sent++;
     const previous = lane.open > 0 ? lane.lastSent : null;
     lane.lastSent = index;
@@ -282,7 +245,7 @@ class AppendStream {
     } catch (error) {
       answer = this.#refusal(lane, promised.clientIndex, error);
     }
-    this.#ready.push({ answer, bytes: promised.bytes });
+    this.#ready.push({ answer, length: promised.length });
     this.#wake();
   }
 
@@ -301,6 +264,17 @@ class AppendStream {
   #wake(): void {
     this.#wakeWriter?.();
   }
+}
+
+/** Of all that a caller may make long, in characters. */
+function lengthOf(request: AppendEventsRequest): number {
+  const { uuid, eventType, payload, signingKeyId, actorSig, idempotencyKey, deliveryChain } = request;
+  const optional =
+    (signingKeyId?.length ?? 0) +
+    (actorSig?.length ?? 0) +
+    (idempotencyKey?.length ?? 0) +
+    (deliveryChain?.length ?? 0);
+  return uuid.length + eventType.length + payload.length + optional;
 }
 
 /** What nobody foresaw may be gone the next time. */

@@ -7,6 +7,7 @@ import { type JsonNode, memberOf, parseJson, withMembers } from '../../domain/js
 import type { LedgerFacts } from '../../domain/ledger-facts.ts';
 import type { MasterFacts } from '../../domain/master-facts.ts';
 import { injectedFields } from '../../domain/service-events.ts';
+import { isUuid } from '../../domain/uuid.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
@@ -62,7 +63,9 @@ export class Appending {
     return this.#reading.knownMaster(masterId)?.ledgerId ?? null;
   }
 
+  /** What is no id is not looked for. */
   async findLedger(masterId: string): Promise<string | null> {
+    if (!isUuid(masterId)) return null;
     return (await this.#reading.masterFacts(masterId))?.ledgerId ?? null;
   }
 
