@@ -151,7 +151,7 @@ export class Directory {
 
   /**
    * Carries a command out that another node may have carried out, or may be at. What is refused here may yet be written there, once
-   * that node claims the ledger again and its state has changed: only that a key was used twice holds everywhere.
+   * that node claims the ledger again and its state has changed: only that the log has its key with another call holds everywhere.
    */
   async #runAgain(shard: number, command: Command): Promise<Outcome> {
     try {

@@ -14,14 +14,19 @@ export class Twins {
   /** By the id of a mark. */
   readonly #slots = new Map<string, number>();
 
-  /** What a command gets whose mark is running already: the twin's outcome if it was sent before, else a refusal. null: it has no twin. */
+  /**
+   * What a command gets whose mark is running already: the twin's outcome if it was sent before and is the same, else a refusal. null: it
+   * has no twin. That its key was used for another call is told only to one that stands nowhere yet: what was sent before may be in the
+   * log already, and the other call under its key, which only waits here, be the one that is refused.
+   */
   find(command: Command): Promise<Outcome> | LedgerError | null {
     for (const mark of command.marks) {
       const slot = this.#slots.get(mark.id);
       const twin = slot === undefined ? undefined : this.#running.get(slot);
       if (twin === undefined) continue;
-      if (twin.fingerprint !== mark.fingerprint) return keyReused();
-      return command.resubmitted === true ? twin.outcome : inProgress();
+      const isSame = twin.fingerprint === mark.fingerprint;
+      if (command.resubmitted !== true) return isSame ? inProgress() : keyReused();
+      return isSame ? twin.outcome : inProgress();
     }
     return null;
   }

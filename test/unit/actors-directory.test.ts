@@ -185,6 +185,24 @@ describe('a peer that does not carry it out', () => {
     expect(await codeOf(directory.submit(append({ marks: [mark('k', 'other')] })))).toBe('idempotency_key_reused');
   });
 
+  test('may stand with it in the log, whatever another call under its key does here meanwhile', async () => {
+    const world = await node();
+    const here = append({ marks: [mark('k', 'another call')] });
+    const elsewhere = append({ marks: [mark('k')] });
+    const carried: Promise<unknown>[] = [];
+    const remote = peers(async (_, command) => {
+      const isHeard = command.marks[0]?.fingerprint === elsewhere.marks[0]?.fingerprint;
+      if (isHeard) carried.push(world.home.submit(command).catch(() => {}));
+      throw new PeerUnreachable(new Error('reset'), isHeard);
+    });
+    const directory = world.owning(remote, 'node-b');
+    const codes = [here, elsewhere].map((command) => codeOf(directory.submit(command)));
+    for (let step = 0; step < 40; step++) await world.clock.advance(50);
+    expect((await Promise.all(codes))[1]).toBe('outcome_unknown');
+    await Promise.all(carried);
+    expect(await world.log()).toHaveLength(4);
+  });
+
   test('was certainly never reached: what is told here is certain', async () => {
     const world = await node();
     const remote = peers(async () => {
