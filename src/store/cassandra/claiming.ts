@@ -1,6 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { Claim } from '../ledger-store.ts';
-import { claimStatement } from './bucket.ts';
+import { claimStatement, readBucketState } from './bucket.ts';
 import { findLogEnd, type LogEnd } from './log-end.ts';
 import { type CqlSession, Undecided } from './session.ts';
 
@@ -19,7 +19,8 @@ export interface TakenClaim {
  * whatever was under way under the fence before has landed by then, and is seen, or never will.
  *
  * Where the log's last bucket is full the claim is made on the next one. Nobody can append to either without it: the
- * full one never changes, and the first batch of the next one finds a fence that is not its own.
+ * full one never changes, and the first batch of the next one finds a fence that is not its own. But a claim
+ * there settles nothing in the full one, whose last batch one replica alone may hold as yet: that is done by a serial read.
  *
  * `from`: a bucket known to hold events. LedgerError `unavailable` where the outcome is unknown.
  */
@@ -35,7 +36,10 @@ export async function takeClaim(
     const fence = newFence();
     try {
       const { applied } = await session.decide([claimStatement(ledgerId, end.nextBucket, end.next, fence)]);
-      if (applied) return { claim: Object.freeze({ ledgerId, fence, head: end.head }), end };
+      if (applied) {
+        if (end.nextBucket !== end.bucket) await readBucketState(session, ledgerId, end.bucket, true);
+        return { claim: Object.freeze({ ledgerId, fence, head: end.head }), end };
+      }
     } catch (error) {
       if (!(error instanceof Undecided)) throw error;
       throw new LedgerError('unavailable', 'The store did not say whether the ledger was taken over.', {}, error);
