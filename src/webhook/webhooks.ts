@@ -130,6 +130,10 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     this.#sender.drop(subscriptionId);
   }
 
+  mayHaveEnded(subscriptionId: string): void {
+    this.#following.mayHaveEnded(subscriptionId);
+  }
+
   queued(subscriptionId: string): void {
     if (this.#parts.mine(subscriptionId)) this.#sender.wake(subscriptionId);
     else this.#parts.tellOthers?.(subscriptionId);

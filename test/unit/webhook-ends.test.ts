@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { isoTime } from '../../src/domain/time.ts';
+import { subscriptionsIn } from '../../src/service/webhooks/subscription-record.ts';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { append, supplier } from '../support/commands.ts';
-import { hour, onlyDelivery, second, subscribedOrder } from '../support/webhook-order.ts';
-import { answer, heldReceiver } from '../support/webhook-rig.ts';
+import { faultyRecordStore, type StoreFault } from '../support/store-faults.ts';
+import { hour, onlyDelivery, second, subscribedOrder, webhookOrder } from '../support/webhook-order.ts';
+import { answer, heldReceiver, type WebhookRig } from '../support/webhook-rig.ts';
 import { storeWith } from '../support/world.ts';
 
 describe('ends', () => {
@@ -88,5 +92,61 @@ describe('ends', () => {
     expect(world.posts).toHaveLength(1);
     const { deliveries } = await world.deliveries(supplier, id);
     expect(deliveries.map(({ status }) => status)).toEqual(['DELIVERED', 'PENDING']);
+  });
+});
+
+describe('a DELETE whose writes fail', () => {
+  /** A subscription whose DELETE was answered `unavailable`, because its write of this number failed so. */
+  async function failedDelete(write: number, fault: StoreFault) {
+    let left = Number.POSITIVE_INFINITY;
+    const records = faultyRecordStore(new MemoryRecordStore(), (operation) => {
+      if (operation !== 'record-write') return null;
+      left -= 1;
+      return left === 0 ? fault : null;
+    });
+    const world = await webhookOrder({ records });
+    const { id } = await world.subscribe(supplier);
+    await world.run(append());
+    await world.quiet();
+    expect(world.posts).toHaveLength(1);
+    left = write;
+    await expect(deleted(world, id)).rejects.toMatchObject({ code: 'unavailable' });
+    await world.quiet();
+    return { world, id };
+  }
+  const deleted = (world: WebhookRig, id: string) =>
+    world.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, world.call(supplier));
+  const sentNow = async (world: WebhookRig) => {
+    const before = world.posts.length;
+    await world.run(append());
+    await world.quiet();
+    return world.posts.length - before;
+  };
+
+  test('and did not land: the subscription stays in force, and a retry ends it', async () => {
+    const { world, id } = await failedDelete(1, 'unavailable');
+    expect(await sentNow(world)).toBe(1);
+    await deleted(world, id);
+    expect(await sentNow(world)).toBe(0);
+  });
+
+  test.each([
+    ['its record landed', 1, 'applied'],
+    ['the change was not noted', 2, 'unavailable'],
+    ['the change was noted', 2, 'applied'],
+  ] as const)('though %s: nothing more is sent, and a retry answers that it has ended', async (_what, write, fault) => {
+    const { world, id } = await failedDelete(write, fault);
+    expect(await sentNow(world)).toBe(0);
+    await expect(deleted(world, id)).rejects.toMatchObject({ code: 'not_found', details: { field: 'id' } });
+    expect(await sentNow(world)).toBe(0);
+  });
+
+  test('a retry takes a subscription out of memory of which only the store knows that it has ended', async () => {
+    const world = await webhookOrder();
+    const { id } = await world.subscribe(supplier);
+    expect(await sentNow(world)).toBe(1);
+    await subscriptionsIn(world.records).end(id, isoTime(world.clock.now()), 'owner');
+    await expect(deleted(world, id)).rejects.toMatchObject({ code: 'not_found' });
+    expect(await sentNow(world)).toBe(0);
   });
 });

@@ -34,8 +34,11 @@ export interface Subscriptions {
   get(id: string): Promise<SubscriptionRecord | null>;
   /** The record that stands under the id now: this one, or what an earlier run of the same call has made. */
   create(subscription: SubscriptionRecord): Promise<SubscriptionRecord>;
-  /** The subscription as ended; null if it was not in force. */
-  end(id: string, at: string, by: 'owner' | 'receiver'): Promise<SubscriptionRecord | null>;
+  /**
+   * Ends a subscription and notes the change. False if it had ended before, or there is none: the change is noted then too, since whoever
+   * ended it may have failed before that. When this throws it may have ended all the same.
+   */
+  end(id: string, at: string, by: 'owner' | 'receiver'): Promise<boolean>;
   ofActor(actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
   /** Subscriptions in force, in the order of their making, behind `after`. */
   inForce(limit: number, after: SubscriptionRecord | null): Promise<SubscriptionRecord[]>;
@@ -43,6 +46,8 @@ export interface Subscriptions {
   newestInForce(): Promise<SubscriptionRecord | null>;
   /** Changes with every subscription that is made or ends, before its call is answered: so one node learns what another has done. */
   changes(): Promise<string>;
+  /** Has other nodes read the subscriptions again. */
+  noteChange(): Promise<void>;
   /** Whether the actor has at least so many in force. */
   hasInForce(actorId: string, count: number): Promise<boolean>;
 }
@@ -90,13 +95,16 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
       for (;;) {
         const record = await store.get(kind, id);
         const subscription = record === null ? null : parse(record.value);
-        if (record === null || subscription === null || subscription.endedAt !== null) return null;
-        const ended = { ...subscription, endedAt: at, endedBy: by };
-        if (!(await write(ended, record.version)).ok) continue;
+        const isInForce = subscription?.endedAt === null;
+        if (record !== null && isInForce) {
+          const put = await write({ ...subscription, endedAt: at, endedBy: by }, record.version);
+          if (!put.ok) continue;
+        }
         await noteChange();
-        return ended;
+        return isInForce;
       }
     },
+    noteChange,
     changes: async () => (await store.get(changesKind, changesId))?.value ?? '0',
     ofActor: (actorId, page) => find('actor', actorId, page),
     inForce: (limit, after) =>

@@ -55,7 +55,7 @@ export function webhookService(
   const inForce = async (call: Call, id: string): Promise<SubscriptionRecord> => {
     const subscription = await owned(call, 'id', id);
     if (subscription.endedAt === null) return subscription;
-    throw new LedgerError('not_found', 'This webhook subscription has ended: make a new one.', { field: 'id' });
+    throw hasEnded();
   };
 
   const queue = async (delivery: DeliveryRecord) => {
@@ -110,9 +110,17 @@ export function webhookService(
     },
 
     deleteWebhook: async (request: DeleteWebhookRequest, call: Call) => {
-      const { id } = await inForce(call, request.id);
-      await subscriptions.end(id, isoTime(call.now), 'owner');
+      const { id } = await owned(call, 'id', request.id);
+      let wasInForce: boolean;
+      try {
+        wasInForce = await subscriptions.end(id, isoTime(call.now), 'owner');
+      } catch (error) {
+        work.mayHaveEnded(id);
+        throw error;
+      }
+      // Also where it had ended before: who ended it may have failed before it said so here.
       work.ended(id);
+      if (!wasInForce) throw hasEnded();
       return {};
     },
 
@@ -151,6 +159,10 @@ export function webhookService(
       return queue({ ...asked(call, subscription.id), eventId, eventType, place, eventCreatedAt });
     },
   };
+}
+
+function hasEnded(): LedgerError {
+  return new LedgerError('not_found', 'This webhook subscription has ended: make a new one.', { field: 'id' });
 }
 
 /** What a delivery that the owner asks for has in common. */

@@ -112,6 +112,11 @@ export class Following implements Outbox {
     for (const ledgerId of this.watches.remove(subscriptionId)) this.#follower.wake(ledgerId);
   }
 
+  /** See WebhookWork. */
+  mayHaveEnded(subscriptionId: string): void {
+    this.#subscriptions.mayHaveEnded(subscriptionId);
+  }
+
   /** The first seq of a ledger that may lack delivery records. */
   position(ledgerId: string): Promise<number> {
     return this.#follower.position(ledgerId);

@@ -60,6 +60,14 @@ export class KnownSubscriptions {
     void persevere('listing watched ledgers', () => watches.list(subscription.actorId, () => pace.take(pageCostMs)));
   }
 
+  /** Finds out whether it has ended; if so, whoever ended it may have failed before any node was told. */
+  mayHaveEnded(subscriptionId: string): void {
+    const { subscriptions, persevere } = this.#parts;
+    void persevere('looking whether a subscription has ended', async () => {
+      if (await this.#dropIfEnded(subscriptionId)) await subscriptions.noteChange();
+    });
+  }
+
   /** Reads the lists in doubt again in the background, one at a time however many doubts there are. */
   listAgain(): void {
     if (this.#isListingAgain) return;
@@ -88,12 +96,14 @@ export class KnownSubscriptions {
 
   /** What was not found in force has ended on another node, or was made here after the look. */
   async #dropEnded(inForce: ReadonlySet<string>): Promise<void> {
-    const { subscriptions, watches, ended } = this.#parts;
-    for (const { id } of [...watches.all()]) {
-      if (inForce.has(id)) continue;
-      const stored = await subscriptions.get(id);
-      if (stored === null || stored.endedAt !== null) ended(id);
-    }
+    for (const { id } of [...this.#parts.watches.all()]) if (!inForce.has(id)) await this.#dropIfEnded(id);
+  }
+
+  async #dropIfEnded(subscriptionId: string): Promise<boolean> {
+    const stored = await this.#parts.subscriptions.get(subscriptionId);
+    const hasEnded = stored === null || stored.endedAt !== null;
+    if (hasEnded) this.#parts.ended(subscriptionId);
+    return hasEnded;
   }
 
   async #listDoubted(): Promise<void> {
