@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
+import { LedgerError } from '../../src/domain/errors.ts';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import type { RecordStore } from '../../src/store/record-store.ts';
 import { append, createMaster, ledgerId, openLedger, supplier } from '../support/commands.ts';
 import { heldReceiver, type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
+import { recordsWith } from '../support/world.ts';
 
 const url = 'https://hooks.example/a';
 
@@ -14,8 +18,19 @@ interface TwoNodes {
   readonly told: string[];
 }
 
-/** Two nodes on one store that share no memory. What they tell each other is heard at once, if `hears`. */
-async function twoNodes({ hears }: { readonly hears: boolean }): Promise<TwoNodes> {
+/**
+ * Two nodes on one store that share no memory. What they tell each other is heard at once, if `hears`. `wrapSecond`: what the second node's
+ * webhooks see of the store.
+ */
+async function twoNodes({
+  hears,
+  records = new MemoryRecordStore(),
+  wrapSecond = (inner) => inner,
+}: {
+  readonly hears: boolean;
+  readonly records?: RecordStore;
+  readonly wrapSecond?: (inner: RecordStore) => RecordStore;
+}): Promise<TwoNodes> {
   const own = { first: new Set<string>(), second: new Set([ledgerId]) };
   const told: string[] = [];
   const nodes: WebhookRig[] = [];
@@ -23,8 +38,8 @@ async function twoNodes({ hears }: { readonly hears: boolean }): Promise<TwoNode
     told.push(id);
     if (hears) for (const { webhooks } of nodes) webhooks.heard(id);
   };
-  const first = webhookRig({ mine: (id) => own.first.has(id), tellOthers });
-  const second = first.restarted({ mine: (id) => own.second.has(id), tellOthers });
+  const first = webhookRig({ mine: (id) => own.first.has(id), tellOthers, records });
+  const second = first.restarted({ mine: (id) => own.second.has(id), tellOthers, wrapRecords: wrapSecond });
   nodes.push(first, second);
   second.webhooks.start();
   await second.run(openLedger(), createMaster());
@@ -80,6 +95,37 @@ test('what was heard for a subscription that was not known yet is sent as soon a
   expect(first.posts.map(({ event }) => event.seq)).toEqual([3]);
 });
 
+test('the last of a burst is sent without a look, however late the cursor’s write lands', async () => {
+  let held: PromiseWithResolvers<void> | null = null;
+  const nodes = await twoNodes({
+    hears: true,
+    wrapSecond: (inner) =>
+      recordsWith(inner, {
+        put: async (write) => {
+          if (write.kind === 'webhook_cursor') await held?.promise;
+          return inner.put(write);
+        },
+      }),
+  });
+  const { first, second, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  const ofSecond = await second.subscribe(supplier, { url: 'https://hooks.example/b', ledgerId });
+  own.second.add(ofSecond.id);
+  await second.webhooks.catchUp();
+  await second.run(append());
+  await quiet(nodes);
+  expect(first.posts.map(({ event }) => event.seq)).toEqual([3]);
+  held = Promise.withResolvers<void>();
+  await second.run(append());
+  await quiet(nodes);
+  // Who follows the ledger knows where its cursor is about to stand; others read it.
+  expect([first.posts.length, second.posts.length]).toEqual([1, 2]);
+  held.resolve();
+  await quiet(nodes);
+  expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4]);
+});
+
 test('what was told and never heard is found by looking', async () => {
   const nodes = await twoNodes({ hears: false });
   const { first, second, own } = nodes;
@@ -109,6 +155,32 @@ test('a subscription that ended on another node is sent nothing from the next lo
   await quiet(nodes);
   expect(second.posts).toHaveLength(1);
   expect(second.webhooks.subscription(id)).toBeUndefined();
+});
+
+test('so it is where the DELETE failed before it could say so to other nodes', async () => {
+  const memory = new MemoryRecordStore();
+  let isFailing = false;
+  const records = recordsWith(memory, {
+    put: async (write) => {
+      if (!isFailing || write.kind !== 'webhook_changes') return memory.put(write);
+      isFailing = false;
+      throw new LedgerError('unavailable', 'The store does not answer.');
+    },
+  });
+  const nodes = await twoNodes({ hears: true, records });
+  const { first, second, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.second.add(id);
+  await second.webhooks.catchUp();
+  isFailing = true;
+  const request = { $typeName: 'svc.v1.DeleteWebhookRequest', id } as const;
+  await expect(first.api.deleteWebhook(request, first.call(supplier))).rejects.toMatchObject({ code: 'unavailable' });
+  await first.quiet();
+  await second.webhooks.catchUp();
+  await second.run(append());
+  await quiet(nodes);
+  expect(second.webhooks.subscription(id)).toBeUndefined();
+  expect(second.posts).toEqual([]);
 });
 
 test('a node that is no longer the one that sends begins no further attempt, though nobody has told it to give up', async () => {

@@ -30,6 +30,8 @@ export interface FollowerParts extends Omit<FanOutParts, 'now'> {
   readonly pace: Pace;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whether this node works for the ledger or subscription of this id. */
+  mine(id: string): boolean;
   /** The first seq of the ledger that this node is writing and has not answered; null: there is none. */
   underWayFrom(ledgerId: string): number | null;
   /** Resolves when memory holds every subscription whose making was answered before. */
@@ -141,7 +143,7 @@ export class Follower {
 
   /** Fans out one batch. True if there may be more. */
   async #advance(ledgerId: string): Promise<boolean> {
-    const { ledgers, watches, certainty, pace, cursors } = this.#parts;
+    const { ledgers, watches, certainty, pace, cursors, mine, queued } = this.#parts;
     await pace.take(rangeEventsMax * eventCostMs);
     if (!watches.isWatched(ledgerId)) {
       this.#cursors.delete(ledgerId);
@@ -169,12 +171,18 @@ export class Follower {
     const woken = await fanOut(this.#fanOutParts, range, subscriptions);
     if (woken === null) return false;
     const nextSeq = last.seq + 1;
-    // The records are durable, so sending need not wait until the cursor is: after a crash they are found to be there.
+    // The records are durable, so sending here need not wait until the cursor is: after a crash they are found to be there.
     this.#cursors.set(ledgerId, { version: cursor.version, nextSeq });
-    for (const subscriptionId of woken) this.#parts.queued(subscriptionId);
+    const elsewhere: string[] = [];
+    for (const subscriptionId of woken) {
+      if (mine(subscriptionId)) queued(subscriptionId);
+      else elsewhere.push(subscriptionId);
+    }
     const moved = await cursors.move(ledgerId, cursor, nextSeq);
     if (moved === null) this.#cursors.delete(ledgerId);
     else this.#cursors.set(ledgerId, moved);
+    // Other nodes read the cursor: told any earlier they would pass over what it has not passed, and nobody would tell them again.
+    for (const subscriptionId of elsewhere) queued(subscriptionId);
     return true;
   }
 
