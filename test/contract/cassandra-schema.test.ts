@@ -111,6 +111,15 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     expect(await refusal(applySchema(settings, { replication: elsewhere, shardCount: 4 }))).toContain('elsewhere');
   });
 
+  test('is not applied with more replicas than there are nodes: nothing is made, and fewer can be asked for at once', async () => {
+    const settings = keyspace();
+    const nine = new Map([[address.localDataCenter, 9]]);
+    expect(await refusal(applySchema(settings, { replication: nine, shardCount: 4 }))).toContain(
+      `--replication ${address.localDataCenter}:`,
+    );
+    expect(await makeKeyspace(settings)).toContain('shard-count 4');
+  });
+
   test('is applied by the command line with what the environment says', async () => {
     const settings = keyspace();
     const env = {

@@ -7,7 +7,7 @@ import { ClusterFacts } from './facts.ts';
 import { schemaFact, schemaVersion, tableStatements } from './schema.ts';
 import { type ReadSchemaNodes, schemaNodesOf, untilAgreed } from './schema-agreement.ts';
 import { newerSchema, storedVersion } from './schema-version.ts';
-import { checkDataCenters, checkServers, replicasOf } from './server-checks.ts';
+import { checkDataCenters, checkReplicas, checkServers, replicasOf } from './server-checks.ts';
 import type { CassandraSettings } from './settings.ts';
 
 /** One try of a statement, at a node that may have just started. */
@@ -36,14 +36,17 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
     await checkServers(client, settings);
     const found = await replicasOf(client, keyspace);
     checkDataCenters([...(found ?? options.replication).keys()], settings);
-    if (found !== null) {
+    if (found === null) {
+      const dataCenters = client.hosts.values().map(({ datacenter }) => datacenter);
+      checkReplicas(dataCenters, options.replication);
+    } else {
       checkReplication(keyspace, found, options.replication);
       await withFacts(settings, (facts) => checkVersion(keyspace, facts));
     }
     const nodes = schemaNodesOf(client);
     // Also before the first change: two nodes that make the same table before they agree would have two of one name.
     await untilAgreed(nodes);
-    const makeKeyspace = found === null ? [keyspaceStatement(client, keyspace, options.replication)] : [];
+    const makeKeyspace = found === null ? [keyspaceStatement(keyspace, options.replication)] : [];
     for (const statement of [...makeKeyspace, ...tableStatements(keyspace)]) await change(client, nodes, statement);
   } finally {
     await client.shutdown();
@@ -91,18 +94,8 @@ async function moveVersion(keyspace: string, facts: ClusterFacts): Promise<void>
   if (standing !== value) throw newerSchema(keyspace, Number(standing));
 }
 
-/** StartError for a data centre that Cassandra does not have. */
-function keyspaceStatement(
-  client: cassandra.Client,
-  keyspace: string,
-  replication: ReadonlyMap<string, number>,
-): string {
-  const known = new Set(client.hosts.values().map(({ datacenter }) => datacenter));
-  const replicas = [...replication].map(([name, count]) => {
-    if (!known.has(name))
-      throw new StartError(`Cassandra has no data centre ${name}; it has ${[...known].join(', ')}.`);
-    return `'${name}': ${count}`;
-  });
+function keyspaceStatement(keyspace: string, replication: ReadonlyMap<string, number>): string {
+  const replicas = [...replication].map(([name, count]) => `'${name}': ${count}`);
   return `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', ${replicas.join(', ')}} AND durable_writes = true`;
 }
 

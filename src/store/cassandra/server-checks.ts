@@ -61,6 +61,24 @@ export function checkDataCenters(
     );
 }
 
+/**
+ * StartError where a data centre has fewer nodes of Cassandra than it is to have replicas, or is not there at all: a keyspace so replicated
+ * could be made, and nothing be written to it. `nodes`: the data centre of each node of Cassandra, those that are down among them.
+ */
+export function checkReplicas(nodes: readonly string[], replication: ReadonlyMap<string, number>): void {
+  for (const [name, replicas] of replication) {
+    const count = nodes.filter((dataCenter) => dataCenter === name).length;
+    if (count === 0)
+      throw new StartError(
+        `Cassandra has no data centre ${name}: name those that it has (${[...new Set(nodes)].join(', ')}) in --replication.`,
+      );
+    if (count < replicas)
+      throw new StartError(
+        `Data centre ${name} has ${count} of the ${replicas} nodes of Cassandra that ${replicas} replicas need: add nodes first, or ask for fewer replicas by --replication ${name}:${count}.`,
+      );
+  }
+}
+
 /** Replicas by data centre, or null where there is no such keyspace. StartError for a replication that names none. */
 export async function replicasOf(client: cassandra.Client, keyspace: string): Promise<Map<string, number> | null> {
   const { rows } = await client.execute('SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?', [
