@@ -49,6 +49,7 @@ import type { TargetPolicy } from './service/webhooks/webhook-target.ts';
 import type { WebhookWork } from './service/webhooks/webhook-work.ts';
 import { webhookService } from './service/webhooks/webhooks.ts';
 import { Appending } from './service/writing/appending.ts';
+import { ledgerClosing } from './service/writing/ledger-closing.ts';
 import { LedgerOpening } from './service/writing/ledger-opening.ts';
 import { Replays } from './service/writing/replays.ts';
 import type { AccessLog } from './store/access-log.ts';
@@ -81,6 +82,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const named = new LedgerNaming(reading, records);
   const replays = new Replays(ledgers);
   const opening = new LedgerOpening(directory, reading);
+  const close = ledgerClosing(identities, directory, replays);
   const seals = new SealCheck(authority, identities);
   const appending = new Appending(identities, reading, directory, replays);
   const delegations = new Delegations(records, identities, reading, directory, replays);
@@ -90,9 +92,9 @@ export function apiOf(parts: ApiParts): Implementation[] {
     implement(ActorService, actorService(identities, parts.endings, clock, { leadMs: parts.revocationLeadMs })),
     implement(ResolverService, resolverService(identities, authority, parts.production)),
     implement(OrganizationService, organizationService(records, opening, reading), organizationNames(named)),
-    implement(EntityService, entityService(records, identities, opening, reading, directory), entityNames()),
-    implement(EngagementService, engagementService(records, identities, opening, reading, directory)),
-    implement(LedgerService, ledgerService(ledgers, records, identities, reading, opening, directory, seals)),
+    implement(EntityService, entityService(records, identities, opening, reading, close), entityNames()),
+    implement(EngagementService, engagementService(records, identities, opening, reading, close)),
+    implement(LedgerService, ledgerService(ledgers, records, identities, reading, opening, close, seals)),
     implement(
       MasterService,
       {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { append, newMaster, newOrder, newParty, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';
+import { untilKnownElsewhere } from '../support/several-nodes.ts';
 
 const { base, order, master } = await nodeWithMaster();
 
@@ -117,8 +118,11 @@ test('a replay gives the first answer after the key, the grant, the master and t
     });
   const closed = await close();
   expectReplay(await close(), closed);
-  const revoke = { headers: here.buyer.bearer, body: { reason: 'over' } };
-  await done(base, 'PATCH', `/v1/actors/${here.buyer.actorId}/keys/key-1/revoke`, revoke);
+  for (const party of [here.buyer, here.supplier]) {
+    const revoke = { headers: party.bearer, body: { reason: 'over' } };
+    await done(base, 'PATCH', `/v1/actors/${party.actorId}/keys/key-1/revoke`, revoke);
+  }
+  expectReplay(await close(), closed);
   expectReplay(await byBuyer(), two);
   expectReplay(await create(), made);
   expectRefused(await append(own, here.buyer, 'NOTED', { n: 4 }, keyed('newer')), 401, 'signing_key_revoked');
@@ -126,7 +130,32 @@ test('a replay gives the first answer after the key, the grant, the master and t
   // But not without a credential that is good.
   const gone = await done(base, 'DELETE', `/v1/developer/keys/${here.buyer.keyId}`, { headers: here.buyer.bearer });
   expect(gone.status).toBe(204);
+  await untilKnownElsewhere('a revoked API key');
   expectRefused(await byBuyer(), 401, 'invalid_api_key');
+});
+
+test('a signed closing of an engagement is replayed after its key was revoked, and with another key is refused', async () => {
+  const [primary, counterparty] = [await newParty(base), await newParty(base)];
+  const opened = await done(base, 'POST', '/v1/engagements', {
+    headers: primary.bearer,
+    body: { counterparty_actor_id: counterparty.actorId, purpose: 'AUDIT' },
+  });
+  const ledgerId = opened.text('ledger_id');
+  const form = {
+    ledger_id: ledgerId,
+    ledger_type: 'ENGAGEMENT',
+    requested_by_actor_id: primary.actorId,
+    status: 'CLOSED',
+  };
+  const close = (key: string) =>
+    rest(base, 'PATCH', `/v1/engagements/${ledgerId}/close`, {
+      headers: { ...signedBy(primary, 'LEDGER_CLOSED', ledgerId, form), 'idempotency-key': key },
+    });
+  const closed = await close('first');
+  const revoke = { headers: primary.bearer, body: { reason: 'over' } };
+  await done(base, 'PATCH', `/v1/actors/${primary.actorId}/keys/key-1/revoke`, revoke);
+  expectReplay(await close('first'), closed);
+  expectRefused(await close('second'), 401, 'signing_key_revoked');
 });
 
 test('other calls are replayed byte for byte, secrets included, to their own caller alone', async () => {

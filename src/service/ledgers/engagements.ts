@@ -1,4 +1,3 @@
-import type { Directory } from '../../actors/directory.ts';
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { checkLabel, checkUuid } from '../../domain/fields.ts';
 import type { LedgerFacts } from '../../domain/ledger-facts.ts';
@@ -15,7 +14,8 @@ import { rootLedgerId } from '../parties/entities.ts';
 import { entityCollection } from '../parties/entity-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { refuseOtherWorld } from '../worlds.ts';
-import { closeLedger } from '../writing/ledger-closing.ts';
+import type { LedgerClosing } from '../writing/ledger-closing.ts';
+import { laterStep } from '../later-step.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 
 /** Engagements: ledgers between a primary actor and a counterparty (spec, Endpoints). */
@@ -24,7 +24,7 @@ export function engagementService(
   identities: Identities,
   opening: LedgerOpening,
   reading: LedgerReading,
-  directory: Directory,
+  close: LedgerClosing,
 ) {
   const entities = entityCollection(records);
 
@@ -65,7 +65,7 @@ export function engagementService(
         }),
         null,
       );
-      return message(opened);
+      return laterStep(message(opened));
     },
 
     getEngagement: async (request: GetEngagementRequest, call: Call) => {
@@ -76,7 +76,7 @@ export function engagementService(
     closeEngagement: async (request: CloseEngagementRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const { facts: ledger } = await reading.readable(ledgerId, callerOf(call).actorId, 'ENGAGEMENT');
-      return closeLedger(identities, directory, call, ledger, 'optional');
+      return close(call, ledger, 'optional');
     },
   };
 }

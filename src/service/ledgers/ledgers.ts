@@ -1,4 +1,3 @@
-import type { Directory } from '../../actors/directory.ts';
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { checkActorUri, checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
 import { type LedgerLine, names } from '../../domain/projection.ts';
@@ -23,7 +22,7 @@ import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { refuseOtherWorld } from '../worlds.ts';
-import { closeLedger } from '../writing/ledger-closing.ts';
+import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 
 /** Lines read at once while a filtered list of ledgers is made. */
@@ -42,7 +41,7 @@ export function ledgerService(
   identities: Identities,
   reading: LedgerReading,
   opening: LedgerOpening,
-  directory: Directory,
+  close: LedgerClosing,
   seals: SealCheck,
 ) {
   const organizations = organizationCollection(records);
@@ -165,7 +164,7 @@ export function ledgerService(
         checkUuid('ledger_id', request.ledgerId),
         callerOf(call).actorId,
       );
-      return closeLedger(identities, directory, call, ledger, 'if_keyed');
+      return close(call, ledger, 'if_keyed');
     },
   };
 }

@@ -1,4 +1,3 @@
-import type { Directory } from '../../actors/directory.ts';
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/fields.ts';
 import { parseJson } from '../../domain/json.ts';
@@ -21,7 +20,8 @@ import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
 import { checkOrder } from '../list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { closeLedger } from '../writing/ledger-closing.ts';
+import type { LedgerClosing } from '../writing/ledger-closing.ts';
+import { laterStep } from '../later-step.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import {
   type EntityRecord,
@@ -48,7 +48,7 @@ export function entityService(
   identities: Identities,
   opening: LedgerOpening,
   reading: LedgerReading,
-  directory: Directory,
+  close: LedgerClosing,
 ) {
   const entities = entityCollection(records);
   const fingerprints = fingerprintCollection(records);
@@ -117,9 +117,9 @@ export function entityService(
       const publicKey = request.publicKey ?? null;
       if (publicKey !== null) checkEnrolment(entity, publicKey);
       await fingerprints.create({ fingerprint, entity, publicKey });
-      const claim = await fingerprints.get(fingerprint);
+      const claim = await laterStep(fingerprints.get(fingerprint));
       if (claim === null) throw new Error('the fingerprint that was claimed is not there');
-      const { entityId, actorId, actorType, trustLevel, ...made } = await finish(claim.value);
+      const { entityId, actorId, actorType, trustLevel, ...made } = await laterStep(finish(claim.value));
       return {
         entityId,
         actorId,
@@ -173,7 +173,7 @@ export function entityService(
         ledgerId: opened.ledgerId,
         entityActorId: actorId,
         ledgerType: opened.type,
-        status: await reading.ledgerStatus(opened.ledgerId),
+        status: await laterStep(reading.ledgerStatus(opened.ledgerId)),
         genesisHash: opened.genesisHash,
       };
     },
@@ -190,7 +190,7 @@ export function entityService(
 
     closeRootLedger: async (request: CloseRootLedgerRequest, call: Call) => {
       const root = await rootOf(call, request.actorId);
-      return closeLedger(identities, directory, call, root, 'optional');
+      return close(call, root, 'optional');
     },
 
     setArlGate: async (request: SetArlGateRequest, call: Call) => {

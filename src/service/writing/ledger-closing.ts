@@ -6,37 +6,43 @@ import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
 import { checkCallSignature } from '../identity/signing.ts';
 import { commandMarks } from './command-marks.ts';
+import type { Replays } from './replays.ts';
 
 /**
  * Closes a ledger that the caller may see. `rule` 'optional': a signature is not asked for, and is checked where it is sent; an entity that
  * calls by its header has signed the request as a whole, so that there is nothing to check here.
  */
-export async function closeLedger(
-  identities: Identities,
-  directory: Directory,
+export type LedgerClosing = (
   call: Call,
   ledger: LedgerFacts,
   rule: 'if_keyed' | 'optional',
-): Promise<{ ledgerId: string; status: string }> {
-  const caller = callerOf(call);
-  const requestSigned = rule === 'optional' && caller.via === 'entity_header';
-  const signature = requestSigned
-    ? null
-    : await checkCallSignature(identities, call, rule, {
-        eventType: 'LEDGER_CLOSED',
-        ledgerId: ledger.ledgerId,
-        forms: ledgerClosedSignedForms(ledger, caller.actorId),
+) => Promise<{ ledgerId: string; status: string }>;
+
+/** The one way in which ledgers of all types are closed (spec, Endpoints). */
+export function ledgerClosing(identities: Identities, directory: Directory, replays: Replays): LedgerClosing {
+  return async (call, ledger, rule) => {
+    const { ledgerId } = ledger;
+    const { actorId, actorType, via } = callerOf(call);
+    const requestSigned = rule === 'optional' && via === 'entity_header';
+    const close = async () => {
+      const eventType = 'LEDGER_CLOSED';
+      const forms = ledgerClosedSignedForms(ledger, actorId);
+      const signature = requestSigned
+        ? null
+        : await checkCallSignature(identities, call, rule, { eventType, ledgerId, forms });
+      return replays.carryOut(directory, {
+        kind: 'close_ledger',
+        ledgerId,
+        actorId,
+        actorType,
+        signature,
+        signatureRule: rule,
+        marks: commandMarks(call, null),
+        deadline: call.deadline,
       });
-  const outcome = await directory.submit({
-    kind: 'close_ledger',
-    ledgerId: ledger.ledgerId,
-    actorId: caller.actorId,
-    actorType: caller.actorType,
-    signature,
-    signatureRule: rule,
-    marks: commandMarks(call, null),
-    deadline: call.deadline,
-  });
-  if (outcome.replayed) call.markReplayed();
-  return { ledgerId: ledger.ledgerId, status: 'CLOSED' };
+    };
+    const outcome = await (requestSigned ? close() : replays.orElseSigned(call, async () => ledgerId, close));
+    if (outcome.replayed) call.markReplayed();
+    return { ledgerId, status: 'CLOSED' };
+  };
 }
