@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { readFile, rename, rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { actorDocumentToJson, authorityDocumentToJson, eventToJson } from '../client/answer-encoding.ts';
@@ -51,19 +51,12 @@ export function addExport(program: Command, terminal: Terminal): void {
 }
 
 async function readApiKey(terminal: Terminal, file: string | undefined): Promise<string> {
-  const key = file === undefined ? terminal.env.LEDGER_TRUST_API_KEY : await readFileText(file);
+  const key =
+    file === undefined ? terminal.env.LEDGER_TRUST_API_KEY : (await readInput(terminal, file)).toString('utf8');
   if (key === undefined || key.trim() === '') {
     throw new CliError('An API key is needed: give --api-key-file, or set LEDGER_TRUST_API_KEY.');
   }
   return key.trim();
-}
-
-async function readFileText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new CliError(`${file} cannot be read: ${reasonOf(error)}.`);
-  }
 }
 
 type Write = (line: string) => Promise<void>;

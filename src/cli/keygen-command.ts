@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { publicKeyBase64 } from '../client/signing.ts';
 import { readPrivateKey } from './private-key.ts';
-import { CliError, reasonOf, type Terminal } from './terminal.ts';
+import { CliError, reasonOf, type Terminal, usageError } from './terminal.ts';
 
 interface KeygenOptions {
   readonly out?: string;
@@ -19,7 +19,7 @@ export function addKeygen(program: Command, terminal: Terminal): void {
     .option('--from <file>', 'make no key: show the public key of the one in this file')
     .action(async (options: KeygenOptions) => {
       if (options.from !== undefined) {
-        if (options.out !== undefined) throw new CliError('Give either --from or --out.');
+        if (options.out !== undefined) throw usageError('Give either --from or --out.');
         return terminal.print(`${publicKeyBase64(await readPrivateKey(terminal, options.from))}\n`);
       }
       const { privateKey } = generateKeyPairSync('ed25519');

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { verifyWebhook, type WebhookDelivery } from '../client/webhook.ts';
 import { isWebhookSecret } from '../domain/webhook-signature.ts';
-import { CliError, readInput, reasonOf, type Terminal } from './terminal.ts';
+import { CliError, inputError, readInput, reasonOf, type Terminal, usageError } from './terminal.ts';
 
 interface ListenOptions {
   readonly secret: string;
@@ -30,7 +30,7 @@ export function addListen(program: Command, terminal: Terminal): void {
     .option('--json', 'print each delivery as a line of JSON')
     .action(async (options: ListenOptions) => {
       const secret = (await readInput(terminal, options.secret)).toString('utf8').trim();
-      if (!isWebhookSecret(secret)) throw new CliError(`${options.secret} holds no secret (whsec_…).`);
+      if (!isWebhookSecret(secret)) throw inputError(`${options.secret} holds no secret (whsec_…).`);
       await listen(terminal, secret, options);
     });
 }
@@ -113,6 +113,6 @@ function lineOf({ event }: WebhookDelivery): string {
 
 function wholeNumber(option: string, value: string): number {
   if (!/^\d{1,9}$/.test(value) || (option === '--port' && Number(value) > 65_535))
-    throw new CliError(`Option ${option} takes a whole number; it is ${JSON.stringify(value)}.`);
+    throw usageError(`Option ${option} takes a whole number; it is ${JSON.stringify(value)}.`);
   return Number(value);
 }

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { ed25519Key } from '../client/signing.ts';
-import { CliError, readInput, type Terminal } from './terminal.ts';
+import { inputError, readInput, type Terminal } from './terminal.ts';
 
 /** The Ed25519 private key in a PEM file (PKCS#8), or on stdin for `-`. */
 export async function readPrivateKey(terminal: Terminal, path: string): Promise<KeyObject> {
@@ -8,6 +8,6 @@ export async function readPrivateKey(terminal: Terminal, path: string): Promise<
   try {
     return ed25519Key(pem.toString('utf8'));
   } catch {
-    throw new CliError(`${path} holds no Ed25519 private key in PEM form (PKCS#8): make one with ledger-trust keygen.`);
+    throw inputError(`${path} holds no Ed25519 private key in PEM form (PKCS#8): make one with ledger-trust keygen.`);
   }
 }

@@ -1,21 +1,19 @@
 import { Command, CommanderError } from 'commander';
+import { exitCodes } from './exit-codes.ts';
 import { addExport } from './export-command.ts';
 import { addKeygen } from './keygen-command.ts';
 import { addListen } from './listen.ts';
 import { addServerCommands } from './server-commands.ts';
 import { addSign } from './sign-command.ts';
-import type { Terminal } from './terminal.ts';
+import { CliError, type Terminal } from './terminal.ts';
 import { addVerify } from './verify-command.ts';
-
-const FAILED = 1;
-const USAGE = 2;
 
 /** Adds commands to the program. */
 export type AddCommands = (program: Command, terminal: Terminal) => void;
 
 /**
- * Runs the command line. Whatever goes wrong is one sentence on stderr and an exit code: 1, or 2 for a wrong usage. `addMore` brings
- * commands that only a larger program has.
+ * Runs the command line. Whatever goes wrong is one sentence on stderr and one of the exit codes. `addMore` brings commands that only a
+ * larger program has.
  */
 export async function runProgram(
   terminal: Terminal,
@@ -26,6 +24,15 @@ export async function runProgram(
   const program = new Command('ledger-trust')
     .description('The Ledger Trust Service: keys, signatures, verification, and the server.')
     .version(version)
+    .addHelpText(
+      'after',
+      `
+Exit codes:
+  0   done
+  ${exitCodes.failed}   it failed (verify: what is in verify --help)
+  ${exitCodes.usage}  the command line is wrong
+  ${exitCodes.input}  a file is not there, or does not hold what it should`,
+    )
     .exitOverride()
     .configureOutput({ writeErr: (text) => terminal.tell(text), writeOut: (text) => void terminal.print(text) });
   // In this order, since commands take over what the program was told before.
@@ -41,10 +48,10 @@ export async function runProgram(
   } catch (error) {
     if (error instanceof CommanderError) {
       // The library has told what was wrong; help and version are no errors.
-      terminal.exitWith(error.exitCode === 0 ? 0 : USAGE);
+      terminal.exitWith(error.exitCode === 0 ? 0 : exitCodes.usage);
       return;
     }
     terminal.tell(`ledger-trust: ${error instanceof Error ? error.message : String(error)}\n`);
-    terminal.exitWith(FAILED);
+    terminal.exitWith(error instanceof CliError ? error.exitCode : exitCodes.failed);
   }
 }

@@ -1,8 +1,11 @@
 import { type Command, Option } from 'commander';
 import { digestOf, entityRequestInput, type SigningInput, signerFromPrivateKey } from '../client/signing.ts';
-import { parseJsonBytes } from '../domain/json.ts';
+import { LedgerError } from '../domain/errors.ts';
+import { checkEventType, checkTime, checkUuid } from '../domain/fields.ts';
+import { parseKid } from '../domain/signature.ts';
+import { nameOf, readJson } from './file-content.ts';
 import { readPrivateKey } from './private-key.ts';
-import { CliError, readInput, type Terminal } from './terminal.ts';
+import { inputError, readInput, type Terminal, usageError } from './terminal.ts';
 
 interface SignOptions {
   readonly key: string;
@@ -50,24 +53,28 @@ interface Signed extends SigningInput {
 }
 
 async function eventInput(terminal: Terminal, options: SignOptions): Promise<Signed> {
-  const eventType = needed(options.eventType, '--event-type');
-  const ledgerId = needed(options.ledgerId, '--ledger-id');
+  const eventType = formed(options.eventType, '--event-type', checkEventType);
+  const ledgerId = formed(options.ledgerId, '--ledger-id', checkUuid);
   const payload = needed(options.payload, '--payload');
-  const node = parseJsonBytes(await readInput(terminal, payload));
-  if (node.kind !== 'object') throw new CliError('The payload must be a JSON object.');
+  const node = await readJson(terminal, payload, 'payload');
+  if (node.kind !== 'object') throw inputError(`${nameOf(payload)} holds no payload: it must be a JSON object.`);
   return { eventType, ledgerId, canonical: node.canonical, timestamp: null };
 }
 
 async function requestInput(terminal: Terminal, options: SignOptions): Promise<Signed> {
-  const actorId = needed(options.actorId, '--actor-id');
+  const actorId = formed(options.actorId, '--actor-id', checkUuid);
   const httpMethod = needed(options.method, '--method');
   const path = needed(options.path, '--path');
   const body = options.body === undefined ? new Uint8Array(0) : await readInput(terminal, options.body);
   const timestamp = options.timestamp ?? new Date(terminal.now()).toISOString();
+  formed(timestamp, '--timestamp', checkTime);
   return { ...entityRequestInput(actorId, { httpMethod, path, body }, timestamp), timestamp };
 }
 
 async function show(terminal: Terminal, options: SignOptions, input: Signed): Promise<void> {
+  if (options.keyId !== undefined && parseKid(options.keyId) === null) {
+    throw usageError('Option --key-id must be svc:actor:<uuid>#key-<n>.');
+  }
   const signer = signerFromPrivateKey(await readPrivateKey(terminal, options.key));
   const digest = digestOf(input);
   const signature = await signer.sign(digest);
@@ -93,6 +100,17 @@ async function show(terminal: Terminal, options: SignOptions, input: Signed): Pr
 }
 
 function needed(value: string | undefined, option: string): string {
-  if (value === undefined || value === '') throw new CliError(`Option ${option} is needed here.`);
+  if (value === undefined || value === '') throw usageError(`Option ${option} is needed here.`);
   return value;
+}
+
+/** The value of an option in its form: what no server would take is not signed. */
+function formed<T>(value: string | undefined, option: string, check: (field: string, value: string) => T): T {
+  const given = needed(value, option);
+  try {
+    return check(option, given);
+  } catch (error) {
+    if (!(error instanceof LedgerError)) throw error;
+    throw usageError(`Option ${option} must be ${String(error.details.expected)}.`);
+  }
 }

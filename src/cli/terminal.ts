@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { exitCodes } from './exit-codes.ts';
 
 /** What commands see of the process they run in. */
 export interface Terminal {
@@ -16,12 +17,25 @@ export interface Terminal {
   exitWith(code: number): void;
 }
 
-/** A mistake of the user or of what was given: shown as one sentence, exit code 1. */
+/** A mistake of the user or of what was given: shown as one sentence, and the process ends with its exit code. */
 export class CliError extends Error {
-  constructor(message: string) {
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = exitCodes.failed) {
     super(message);
     this.name = 'CliError';
+    this.exitCode = exitCode;
   }
+}
+
+/** The command line is wrong. */
+export function usageError(message: string): CliError {
+  return new CliError(message, exitCodes.usage);
+}
+
+/** A file is not there, or does not hold what it should. */
+export function inputError(message: string): CliError {
+  return new CliError(message, exitCodes.input);
 }
 
 /** A file's bytes, or those of stdin for `-`. */
@@ -30,7 +44,7 @@ export async function readInput(terminal: Terminal, path: string): Promise<Buffe
   try {
     return await readFile(path);
   } catch (error) {
-    throw new CliError(`${path} cannot be read: ${reasonOf(error)}.`);
+    throw inputError(`${path} cannot be read: ${reasonOf(error)}.`);
   }
 }
 

@@ -8,7 +8,8 @@ import {
 } from '../client/key-source.ts';
 import type { Verification } from '../client/verification.ts';
 import { verifyEvents } from '../client/verifying.ts';
-import { CliError, readInput, type Terminal } from './terminal.ts';
+import { exitCodes } from './exit-codes.ts';
+import { CliError, readInput, type Terminal, usageError } from './terminal.ts';
 import { readActorDocuments, readAuthorityDocument, readVerifyInput, type VerifyInput } from './verify-input.ts';
 import { type KeyOrigin, reportJson, reportText } from './verify-report.ts';
 
@@ -22,15 +23,17 @@ interface VerifyCommandOptions {
   readonly json?: boolean;
 }
 
-const exitCodes: { readonly [verdict in Verification['verdict']]: number } = { valid: 0, invalid: 1, incomplete: 2 };
+const verdictCodes: { readonly [verdict in Verification['verdict']]: number } = {
+  valid: 0,
+  invalid: exitCodes.failed,
+  incomplete: exitCodes.incomplete,
+};
 
 /** `ledger-trust verify`: events against the rules, without trusting the service that they are from. */
 export function addVerify(program: Command, terminal: Terminal): void {
   program
     .command('verify')
-    .description(
-      'Verify exported events. Exit code: 0 valid, 1 invalid, 2 nothing wrong found but not everything checked.',
-    )
+    .description('Verify exported events; the exit code is the verdict.')
     .argument('<file>', 'an export, or a saved answer of GET …/events; - for stdin')
     .option('--keys <file...>', 'resolver documents of the signers (offline)')
     .option('--authority <file>', 'trust anchor document (offline)')
@@ -45,19 +48,48 @@ export function addVerify(program: Command, terminal: Terminal): void {
     )
     .option('--head <hash...>', 'hashes known from before, which the events must hold')
     .option('--json', 'show the result as JSON')
+    .addHelpText(
+      'after',
+      `
+Exit codes:
+  0   valid
+  ${exitCodes.failed}   invalid
+  ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked; also where there is no event at all
+  ${exitCodes.usage}  no verdict: the command line is wrong
+  ${exitCodes.input}  no verdict: a file is not there, or does not hold what it should; also an export cut short
+  ${exitCodes.unavailable}  no verdict: it broke off, as where the resolver does not answer`,
+    )
     .action(async (file: string, options: VerifyCommandOptions) => {
-      const input = await readVerifyInput(terminal, file);
-      await using trust = await trustOf(terminal, input, options);
-      const found = await verifyEvents(input.events(), {
-        keys: trust.keys,
-        authorityKeys: trust.authorityKeys,
-        kind: options.kind ?? input.kind,
-        ...(options.head === undefined ? {} : { mustContain: options.head }),
-      });
-      const result = input.goesOn ? goingOn(found) : found;
-      await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
-      terminal.exitWith(exitCodes[result.verdict]);
+      try {
+        const verdict = await verify(terminal, file, options);
+        terminal.exitWith(verdictCodes[verdict]);
+      } catch (error) {
+        if (error instanceof CliError) throw error;
+        throw new CliError(error instanceof Error ? error.message : String(error), exitCodes.unavailable);
+      }
     });
+}
+
+/** Verifies and reports. CliError where what was given is wrong, anything else where it broke off. */
+async function verify(
+  terminal: Terminal,
+  file: string,
+  options: VerifyCommandOptions,
+): Promise<Verification['verdict']> {
+  if (options.resolver !== undefined && (options.keys !== undefined || options.authority !== undefined)) {
+    throw usageError('Give either --resolver or --keys and --authority.');
+  }
+  const input = await readVerifyInput(terminal, file);
+  await using trust = await trustOf(terminal, input, options);
+  const found = await verifyEvents(input.events(), {
+    keys: trust.keys,
+    authorityKeys: trust.authorityKeys,
+    kind: options.kind ?? input.kind,
+    ...(options.head === undefined ? {} : { mustContain: options.head }),
+  });
+  const result = input.goesOn ? goingOn(found) : found;
+  await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
+  return result.verdict;
 }
 
 interface Trust extends AsyncDisposable {
@@ -69,9 +101,6 @@ interface Trust extends AsyncDisposable {
 /** Keys from the resolver if one is named, else from the files named, else from the export itself. */
 async function trustOf(terminal: Terminal, input: VerifyInput, options: VerifyCommandOptions): Promise<Trust> {
   if (options.resolver !== undefined) {
-    if (options.keys !== undefined || options.authority !== undefined) {
-      throw new CliError('Give either --resolver or --keys and --authority.');
-    }
     const ca = options.ca === undefined ? {} : { ca: (await readInput(terminal, options.ca)).toString() };
     // Loaded here, since what works offline need not wait for it.
     const { createClient } = await import('../client/client.ts');

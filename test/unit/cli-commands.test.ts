@@ -218,8 +218,32 @@ describe('sign', () => {
       ['sign', '--event-type', 'A', '--ledger-id', ledgerId, '--payload', '-', '--key', key],
       payload,
     );
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
+    expect({ code, out }).toEqual({ code: 66, out: '' });
+    expect(err).toMatch(/^ledger-trust: stdin holds no payload: [^\n]+\n$/);
+  });
+
+  it.each([
+    ['a ledger id that is none', ['--event-type', 'A', '--ledger-id', 'nope'], '--ledger-id must be a UUID'],
+    [
+      'an event type that is none',
+      ['--event-type', 'bad type', '--ledger-id', ledgerId],
+      '--event-type must be a letter',
+    ],
+    ['no ledger id', ['--event-type', 'A'], '--ledger-id is needed'],
+    [
+      'a key id that is none',
+      ['--event-type', 'A', '--ledger-id', ledgerId, '--key-id', 'key-1'],
+      '--key-id must be svc:',
+    ],
+    ['an actor id that is none', ['--entity-request', '--actor-id', 'nope'], '--actor-id must be a UUID'],
+    [
+      'a time that is none',
+      ['--entity-request', '--actor-id', actorId, '--method', 'GET', '--path', '/v1', '--timestamp', 'now'],
+      '--timestamp must be an RFC 3339 time',
+    ],
+  ])('does not sign with %s, which could never verify', async (_, args, sentence) => {
+    const { code, out, err } = await run(['sign', '--key', key, '--payload', '-', ...args], '{}');
+    expect({ code, out, err }).toEqual({ code: 64, out: '', err: expect.stringContaining(`Option ${sentence}`) });
   });
 
   it('refuses a file that holds no private key, and does not show what it holds', async () => {
@@ -228,7 +252,7 @@ describe('sign', () => {
       ['sign', '--event-type', 'A', '--ledger-id', ledgerId, '--payload', '-', '--key', secret],
       '{}',
     );
-    expect(code).toBe(1);
+    expect(code).toBe(66);
     expect(err).not.toContain('hunter2');
   });
 });
@@ -320,9 +344,36 @@ describe('verify', () => {
     ['an export whose count is another', () => file('count.jsonl', exported(events, 8))],
   ];
   it.each(unreadable)('refuses %s with one sentence', async (_, path) => {
-    const { code, out, err } = await run(['verify', path()]);
-    expect({ code, out }).toEqual({ code: 1, out: '' });
+    const file = path();
+    const { code, out, err } = await run(['verify', file]);
+    expect({ code, out }).toEqual({ code: 66, out: '' });
     expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
+    expect(err).toContain(file);
+  });
+
+  it.each(['--keys', '--authority'])('refuses documents of %s that are none, and names their file', async (option) => {
+    for (const content of ['no JSON', '{"keys":7}']) {
+      const documents = file('documents.json', content);
+      const { code, out, err } = await run(['verify', file('bare.json', events), option, documents]);
+      expect({ code, out }).toEqual({ code: 66, out: '' });
+      expect(err).toContain(`${documents} holds no `);
+    }
+  });
+
+  it('is no verdict where the resolver does not answer', async () => {
+    const { code, out, err } = await run([
+      'verify',
+      file('good.jsonl', exported()),
+      '--resolver',
+      'http://127.0.0.1:1',
+    ]);
+    expect({ code, out }).toEqual({ code: 69, out: '' });
+    expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
+  });
+
+  it('names each exit code in its help', async () => {
+    const { out } = await run(['verify', '--help']);
+    for (const code of [0, 1, 2, 64, 66, 69]) expect(out).toMatch(new RegExp(`^  ${code} +\\w`, 'm'));
   });
 });
 
@@ -332,13 +383,15 @@ describe('the command line', () => {
     ['verify', 'x', '--kind', 'other'],
     ['nonsense'],
     ['keygen', '--nonsense'],
+    ['verify', 'x', '--resolver', 'http://127.0.0.1:1', '--keys', 'x'],
     ['sign'],
+    ['keygen', '--out', 'x', '--from', 'x'],
     ['export', 'x'],
     [],
   ];
   it.each(wrong.map((args) => [args.join(' '), args] as const))('"%s" is a wrong usage', async (_, args) => {
     const { code, err } = await run(args);
-    expect(code).toBe(2);
+    expect(code).toBe(64);
     expect(err).not.toBe('');
   });
 

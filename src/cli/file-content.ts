@@ -1,0 +1,30 @@
+import { LedgerTrustError } from '../client/error.ts';
+import { LedgerError } from '../domain/errors.ts';
+import { type JsonLimits, type JsonNode, parseJsonBytes } from '../domain/json.ts';
+import { inputError, readInput, type Terminal } from './terminal.ts';
+
+/** A file as errors name it. */
+export function nameOf(path: string): string {
+  return path === '-' ? 'stdin' : path;
+}
+
+/** Runs what reads the content of a file as `what`; where that is refused, the error names the file (exit code 66). */
+export function contentOf<T>(path: string, what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof LedgerError || error instanceof LedgerTrustError)) throw error;
+    throw inputError(`${nameOf(path)} holds no ${what}: ${error.message}`);
+  }
+}
+
+/** The JSON of a file, or of stdin for `-`, that should hold `what`; read strictly (RFC 7493). */
+export async function readJson(
+  terminal: Terminal,
+  path: string,
+  what: string,
+  limits: JsonLimits = {},
+): Promise<JsonNode> {
+  const bytes = await readInput(terminal, path);
+  return contentOf(path, what, () => parseJsonBytes(bytes, limits));
+}
