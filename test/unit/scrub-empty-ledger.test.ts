@@ -7,17 +7,19 @@ test('a claim that never came to write leaves nothing to check, and nothing unch
   const ledgers = new MemoryLedgerStore(() => 0);
   await ledgers.claim(ledgerId);
   const nothing = async function* () {};
+  const inspection = {
+    ledgerIds: nothing,
+    projectedSeq: async () => -1,
+    scopeEntries: async () => [],
+    commandMarks: nothing,
+    strayBuckets: nothing,
+    cells: nothing,
+    lines: nothing,
+  };
   const scrub = await scrubLedger(
     {
       ledgers,
-      inspection: {
-        ledgerIds: nothing,
-        projectedSeq: async () => -1,
-        scopeEntries: async () => [],
-        commandMarks: nothing,
-        cells: nothing,
-        lines: nothing,
-      },
+      inspection,
       keys: { document: () => null },
       authorityKeys: null,
       now: () => 0,
