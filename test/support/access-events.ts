@@ -2,9 +2,11 @@ import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
 import type { Party } from './parties.ts';
 import { done, type Fields, type RestAnswer, rest } from './parties-rest.ts';
+import { untilKnownElsewhere } from './several-nodes.ts';
 
 /** An actor's whole access history, newest first. */
 export async function historyOf(base: string, party: Pick<Party, 'bearer'>, query = ''): Promise<Fields[]> {
+  await untilKnownElsewhere('access history');
   const answer = await done(base, 'GET', `/v1/audit/access?limit=1000${query}`, { headers: party.bearer });
   return answer.rows('access_events');
 }
