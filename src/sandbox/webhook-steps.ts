@@ -23,24 +23,28 @@ const triesMax = 64;
  */
 export function webhookSteps(sentHere: (subscriptionId: string) => boolean): WebhookSteps {
   let receiver: Receiver | null = null;
-  let owner: Party | null = null;
-  let subscriptionId = '';
+  /** The subscription that stands. */
+  let standing: { readonly id: string; readonly owner: Party } | null = null;
+
+  const end = async (): Promise<void> => {
+    await standing?.owner.client.deleteWebhook({ id: standing.id });
+    standing = null;
+  };
+
   return {
-    *subscribe(party, ledgerId) {
+    *subscribe(owner, ledgerId) {
       yield {
-        title: `the ${party.name} subscribes a webhook to SHIPMENT_DISPATCHED`,
+        title: `the ${owner.name} subscribes a webhook to SHIPMENT_DISPATCHED`,
         run: async () => {
-          owner = party;
           receiver = await openReceiver();
           const subscription = { url: receiver.url, eventTypes: ['SHIPMENT_DISPATCHED'], ledgerId: ledgerId() };
-          let made = await party.client.createWebhook(subscription);
-          for (let tries = 1; !sentHere(made.id) && tries < triesMax; tries += 1) {
-            await party.client.deleteWebhook({ id: made.id });
-            made = await party.client.createWebhook(subscription);
+          for (let tries = 1; ; tries += 1) {
+            const { id, secret } = await owner.client.createWebhook(subscription);
+            standing = { id, owner };
+            receiver.useSecret(secret);
+            if (sentHere(id) || tries === triesMax) return receiver.url;
+            await end();
           }
-          subscriptionId = made.id;
-          receiver.useSecret(made.secret);
-          return receiver.url;
         },
       };
     },
@@ -48,17 +52,21 @@ export function webhookSteps(sentHere: (subscriptionId: string) => boolean): Web
       yield {
         title: 'the webhook of the shipment came, and its HMAC is right',
         run: async () => {
-          check(receiver !== null && owner !== null, 'nobody subscribed');
+          check(receiver !== null && standing !== null, 'nobody subscribed');
           const { event } = await receiver.delivery(
             ({ event }) => event.eventType === 'SHIPMENT_DISPATCHED',
             deliveryTimeoutMs,
           );
-          await owner.client.deleteWebhook({ id: subscriptionId });
+          await end();
           return `event ${event.id}`;
         },
       };
     },
-    close: async () => receiver?.close(),
+    close: async () => {
+      // Whatever became of the run: what stood would be read again at every start of a node.
+      await end().catch(() => {});
+      await receiver?.close();
+    },
   };
 }
 

@@ -1,12 +1,13 @@
 import { Agent } from 'undici';
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
+import type { Party } from '../../src/sandbox/party.ts';
 import { type Step, tell } from '../../src/sandbox/steps.ts';
 import { story } from '../../src/sandbox/story.ts';
-import { skippedWebhookSteps } from '../../src/sandbox/webhook-steps.ts';
+import { skippedWebhookSteps, webhookSteps } from '../../src/sandbox/webhook-steps.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { newParty } from '../support/parties.ts';
-import { done } from '../support/parties-rest.ts';
+import { done, type Fields } from '../support/parties-rest.ts';
 import { expectPassed } from '../support/sandbox-story.ts';
 
 const node = await nodeForTests();
@@ -56,6 +57,29 @@ test('whoever hangs up leaves no run behind that others wait for', async () => {
   await new Promise((resolve) => setTimeout(resolve, 300));
   const texts = await Promise.all(Array.from({ length: 4 }, async () => (await run()).text()));
   for (const text of texts) expectPassed(text);
+});
+
+test('a run that is broken off after its webhook was made leaves no subscription in force', async () => {
+  const steps = webhookSteps(() => true);
+  let owner: Party | null = null;
+  const hooks = {
+    ...steps,
+    subscribe(party: Party, ledgerId: () => string) {
+      owner = party;
+      return steps.subscribe(party, ledgerId);
+    },
+  };
+  const inForce = async () => {
+    const headers = { authorization: `Bearer ${owner?.apiKey}` };
+    const { body } = await done(node.base, 'GET', '/v1/webhooks', { headers });
+    return (body.subscriptions as Fields[]).map((subscription) => subscription.active);
+  };
+  for await (const line of tell(story({ baseUrl: node.base }, hooks, Date.now))) {
+    if (!line.includes('subscribes a webhook')) continue;
+    expect(await inForce()).toEqual([true]);
+    break;
+  }
+  expect(await inForce()).toEqual([false]);
 });
 
 test('it works in the sandbox world: production sees none of its actors', async () => {
