@@ -70,6 +70,11 @@ Where the contract leaves something open, this is how it is here:
   that does not unpack, and a \`grpc-timeout\` that is none (INTERNAL). Of the refused message nothing was written. On AppendEvents it ends the
   stream: events sent before it may have been written, and are sent again with their idempotency keys. DEADLINE_EXCEEDED without ErrorInfo
   says that the caller's own time ran out: the outcome is unknown.
+- With an API key, \`X-ACTOR-TYPE\` (\`human\`, \`service\`, \`external\` or \`device\`; \`service\` if left out) is the \`actor_type\` of the event
+  that a call writes: of masters made, events appended, masters closed, grants and revocations. Openings and closings of ledgers are the
+  service's own events, of type \`service\` whoever asked.
+- A \`Connect-Timeout-Ms\` that is not 1 to 10 digits, and a \`grpc-timeout\` over gRPC-Web that is not 1 to 8 digits and a unit, is
+  \`invalid_argument\`, in the envelope as over REST.
 - In development mode the authority's key is not published, so that its seals cannot be verified from outside.
 `;
 

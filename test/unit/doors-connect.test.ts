@@ -153,6 +153,29 @@ describe('raw requests to Connect', () => {
     expect(code((await ask('{}', { 'content-type': 'text/plain' })).text)).toBe('unsupported_media_type');
   });
 
+  it.each([
+    ['Connect', { 'connect-timeout-ms': 'abc' }, 'Connect-Timeout-Ms'],
+    ['Connect', { 'connect-timeout-ms': '12345678901' }, 'Connect-Timeout-Ms'],
+    ['gRPC-Web', { 'content-type': 'application/grpc-web+proto', 'grpc-timeout': 'abc' }, 'grpc-timeout'],
+    ['gRPC-Web', { 'content-type': 'application/grpc-web+proto', 'grpc-timeout': '5' }, 'grpc-timeout'],
+  ])('a timeout of %s that is none gets the envelope: %o', async (_protocol, headers, header) => {
+    seen = null;
+    const body = '{"uuid":"a","eventType":"A","payload":"{}"}';
+    const { status, text, response } = await ask(body, { ...headers, 'x-request-id': 'r-7' });
+    expect([status, response.headers.get('x-request-id')]).toEqual([400, 'r-7']);
+    expect(JSON.parse(text)).toMatchObject({
+      error: { code: 'invalid_argument', request_id: 'r-7', details: { header } },
+    });
+    expect(seen).toBeNull();
+  });
+
+  it('a timeout in the form of the protocol is kept', async () => {
+    const body = '{"uuid":"a","eventType":"A","payload":"{}"}';
+    expect((await ask(body, { 'connect-timeout-ms': '5000' })).status).toBe(200);
+    // The header of the other protocol says nothing here.
+    expect((await ask(body, { 'grpc-timeout': 'abc' })).status).toBe(200);
+  });
+
   it('pages of an allowed origin may call', async () => {
     const { response } = await ask('{"uuid":"a","eventType":"A","payload":"{}"}', {
       origin: 'https://app.example.com',

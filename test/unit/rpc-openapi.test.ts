@@ -213,6 +213,26 @@ describe('the OpenAPI document', () => {
     expect(headersOf('GET /v1/ledgers')).toEqual(expect.not.arrayContaining(['Idempotency-Key', 'X-Actor-Sig']));
   });
 
+  it('names X-ACTOR-TYPE on the calls that write an event of the caller’s type, and on no other', () => {
+    const named = operations.filter(({ operation }) =>
+      operation.parameters.some((parameter) => resolved(parameter).name === 'X-ACTOR-TYPE'),
+    );
+    // Openings and closings of ledgers are events of type `service` whatever the caller says.
+    expect(named.map(({ name }) => name).sort()).toEqual([
+      'DELETE /v1/traceledger/master/{uuid}/access/{link_id}',
+      'PATCH /v1/delegation/ledger',
+      'PATCH /v1/delegation/master',
+      'PATCH /v1/delegation/organization',
+      'PATCH /v1/traceledger/master/{uuid}/close',
+      'POST /v1/delegation/ledger',
+      'POST /v1/delegation/master',
+      'POST /v1/delegation/organization',
+      'POST /v1/traceledger/master',
+      'POST /v1/traceledger/master/{uuid}/access',
+      'POST /v1/traceledger/master/{uuid}/events',
+    ]);
+  });
+
   it('does not show a secret, a previous hash or an IP address in any answer but those that make a secret', () => {
     const named = new Map<string, string[]>();
     for (const [name, schema] of Object.entries(at('#/components/schemas') as Record<string, Json>)) {

@@ -11,18 +11,38 @@ export interface ConnectFormat {
   readonly framed: boolean;
   /** Name of the header that says how the message is compressed. */
   readonly encodingHeader: string;
+  readonly timeout: TimeoutHeader;
 }
 
+/** Where a protocol has the time that a caller will wait, and its form there. */
+export interface TimeoutHeader {
+  readonly header: string;
+  readonly form: RegExp;
+  readonly expected: string;
+}
+
+const connectTimeout: TimeoutHeader = {
+  header: 'Connect-Timeout-Ms',
+  form: /^\d{1,10}$/,
+  expected: 'milliseconds in at most 10 digits',
+};
+const grpcTimeout: TimeoutHeader = {
+  header: 'grpc-timeout',
+  form: /^\d{1,8}[HMSmun]$/,
+  expected: 'at most 8 digits and a unit: H, M, S, m, u or n',
+};
+
+const connectUnary = { framed: false, encodingHeader: 'content-encoding', timeout: connectTimeout };
+const connectStream = { framed: true, encodingHeader: 'connect-content-encoding', timeout: connectTimeout };
+const grpcWeb = { framed: true, encodingHeader: 'grpc-encoding', timeout: grpcTimeout };
+
 const formats: readonly [RegExp, ConnectFormat][] = [
-  [
-    /^application\/json\s*(;\s*charset=("?)utf-8\2\s*)?$/i,
-    { json: true, framed: false, encodingHeader: 'content-encoding' },
-  ],
-  [/^application\/proto$/i, { json: false, framed: false, encodingHeader: 'content-encoding' }],
-  [/^application\/connect\+json$/i, { json: true, framed: true, encodingHeader: 'connect-content-encoding' }],
-  [/^application\/connect\+proto$/i, { json: false, framed: true, encodingHeader: 'connect-content-encoding' }],
-  [/^application\/grpc-web(\+proto)?$/i, { json: false, framed: true, encodingHeader: 'grpc-encoding' }],
-  [/^application\/grpc-web\+json$/i, { json: true, framed: true, encodingHeader: 'grpc-encoding' }],
+  [/^application\/json\s*(;\s*charset=("?)utf-8\2\s*)?$/i, { ...connectUnary, json: true }],
+  [/^application\/proto$/i, { ...connectUnary, json: false }],
+  [/^application\/connect\+json$/i, { ...connectStream, json: true }],
+  [/^application\/connect\+proto$/i, { ...connectStream, json: false }],
+  [/^application\/grpc-web(\+proto)?$/i, { ...grpcWeb, json: false }],
+  [/^application\/grpc-web\+json$/i, { ...grpcWeb, json: true }],
 ];
 
 /** The format of a media type; null for one of neither protocol. */

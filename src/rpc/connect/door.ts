@@ -16,7 +16,7 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
 import { type HttpDoor, type HttpDoorParts, watchHangUp } from '../http/door-parts.ts';
 import { answerOptions, refuseRequest } from '../http/no-call.ts';
 import { checkHead } from '../http/server.ts';
-import { connectFormat } from './body.ts';
+import { type ConnectFormat, connectFormat } from './body.ts';
 import { ConnectExchange } from './exchange.ts';
 
 /** The request behind a call of connect-es. */
@@ -71,10 +71,22 @@ export function createConnectDoor(parts: HttpDoorParts): HttpDoor {
         }),
       );
     }
+    const late = checkTimeout(format, request);
+    if (late !== null) return refuse(late);
     const cors = parts.cors.answer(request.headers.origin);
     for (let at = 0; at < cors.length; at += 2) response.setHeader(cors[at] ?? '', cors[at + 1] ?? '');
     void run(parts, handler, request, response);
   };
+}
+
+/** The library would refuse these in words of its own, without code and request id (decisions.md, section 2). */
+function checkTimeout({ timeout }: ConnectFormat, request: IncomingMessage): LedgerError | null {
+  const given = request.headers[timeout.header.toLowerCase()];
+  if (given === undefined || (typeof given === 'string' && timeout.form.test(given))) return null;
+  return new LedgerError('invalid_argument', `${timeout.header} must be ${timeout.expected}.`, {
+    header: timeout.header,
+    expected: timeout.expected,
+  });
 }
 
 async function run(

@@ -1,3 +1,7 @@
+import type { DescMethod } from '@bufbuild/protobuf';
+import { EngagementService } from '../../gen/svc/v1/engagements_pb.ts';
+import { EntityService } from '../../gen/svc/v1/entities_pb.ts';
+import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import { MasterService } from '../../gen/svc/v1/masters_pb.ts';
 import { Auth } from '../../gen/svc/v1/options_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
@@ -79,6 +83,13 @@ function header(name: string, description: string, schema: JsonObject): JsonObje
   return { name, in: 'header', required: false, description, schema: { type: 'string', ...schema } };
 }
 
+/** What these write is the service's own event, whose `actor_type` is `service` whoever asked. */
+const sealedAlone: ReadonlySet<DescMethod> = new Set([
+  LedgerService.method.closeLedger,
+  EngagementService.method.closeEngagement,
+  EntityService.method.closeRootLedger,
+]);
+
 /** References to the request headers that a route reads. */
 export function headersOf(route: RestRoute): JsonObject[] {
   const { rule, method, httpMethod } = route;
@@ -88,7 +99,7 @@ export function headersOf(route: RestRoute): JsonObject[] {
   if (rule.auth !== Auth.NONE && (httpMethod === 'POST' || httpMethod === 'PATCH')) names.push('IdempotencyKey');
   if (signable) names.push('SigningKeyId', 'ActorSig');
   if (entityToo) names.push('Timestamp');
-  if (rule.writesLedger && rule.auth === Auth.BEARER) names.push('ActorType');
+  if (rule.writesLedger && !sealedAlone.has(method)) names.push('ActorType');
   if (method === MasterService.method.appendEvent) names.push('DeliveryChain');
   if (method.parent === ResolverService) names.push('IfNoneMatch');
   return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
