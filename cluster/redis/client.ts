@@ -13,6 +13,8 @@ export function createRedis(url: string, failed: (error: Error) => void): Redis 
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
+    // Whoever listens subscribes on each new connection; nobody would hear how ioredis's own try ended, and Node ends a process for that.
+    autoResubscribe: false,
     maxRetriesPerRequest: 0,
     commandTimeout: commandTimeoutMs,
     connectTimeout: connectMaxMs,
