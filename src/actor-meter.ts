@@ -1,8 +1,12 @@
 import type { ActorMeter } from './actors/ledger-actor.ts';
 import type { Metrics } from './metrics.ts';
 
+const resolutions: readonly Parameters<ActorMeter['unknownOutcome']>[0][] = ['written', 'not_written', 'unsettled'];
+
 /** What the actors tell, as metrics. */
 export function actorMeter(metrics: Metrics): ActorMeter {
+  // Series that are there from the beginning, so that the first one counts as a rise.
+  for (const resolution of resolutions) metrics.unknownOutcomes.inc({ resolution }, 0);
   return {
     committed: (events, _bytes, seconds) => {
       metrics.commitBatchEvents.observe(events);
