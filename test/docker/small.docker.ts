@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Doors, newClientOrder } from '../support/client-order.ts';
+import { type ComposeProject, composeUp } from './compose.ts';
+
+let project: ComposeProject;
+let doors: Doors;
+
+beforeAll(async () => {
+  project = await composeUp(`ledger-trust-small-${process.pid}`, 'small');
+  doors = {
+    base: `http://${await project.published('balancer', 8080)}`,
+    grpcAddress: await project.published('balancer', 50051),
+  };
+});
+
+afterAll(() => project?.[Symbol.asyncDispose]());
+
+test('with one Cassandra it comes up ready, and an event is appended and verified', { timeout: 120_000 }, async () => {
+  const services = (await project.compose('ps', '--services')).split('\n');
+  expect(services).toContain('cassandra-1');
+  expect(services.filter((name) => /^cassandra-[23]$/.test(name))).toEqual([]);
+  expect(await project.compose('logs', 'schema-small')).toContain('Keyspace ledger_trust is ready');
+  await using order = await newClientOrder(doors);
+  const before = await order.verified(doors);
+  await order.at(doors, 'rest').appendEvent({ uuid: order.masterId, eventType: 'NOTED', payload: {} });
+  expect(await order.verified(doors)).toEqual({ events: before.events + 1, signatures: before.signatures + 1 });
+});
