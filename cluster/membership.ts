@@ -13,7 +13,8 @@ import { peerServer } from './peers/peer-service.ts';
 import { type PeerSecurity, serverCredentials } from './peers/security.ts';
 import type { LeaseServer } from './placement/lease-server.ts';
 import { Leases } from './placement/leases.ts';
-import { type MemberBoard, memberPorts, othersServe } from './placement/members.ts';
+import { type MemberBoard, memberPorts, othersServe, type Run } from './placement/members.ts';
+import { idIsTaken } from './placement/namesakes.ts';
 import { Rebalancing } from './placement/rebalancing.ts';
 import type { PlacementTimings } from './placement/timings.ts';
 import type { News } from './redis/redis-news.ts';
@@ -30,7 +31,7 @@ const leaveMaxMs = 5_000;
 const firstLookMaxMs = 3_000;
 
 export interface MembershipParts {
-  readonly self: { readonly id: string; readonly startedAt: string };
+  readonly self: Pick<Run, 'id' | 'startedAt'>;
   readonly shardCount: number;
   /** Where other nodes reach this internal port. */
   readonly addressAt: (internalPort: number) => string;
@@ -50,6 +51,8 @@ export interface MembershipParts {
   readonly projectionLag: () => number;
   /** Is told what failed; the node goes on. */
   readonly failed: (what: string, error: unknown) => void;
+  /** Is told in a sentence what an operator has to mend. */
+  readonly alarmed: (sentence: string) => void;
 }
 
 /** What a clustered node is made of, beside its stores. */
@@ -60,8 +63,8 @@ export interface ClusterMembership extends Membership {
 
 /** Makes this process one node of several: leases, members, rebalancing and the way to the others. */
 export function clusterMembership(parts: MembershipParts): ClusterMembership {
-  const { self, shardCount, server, board, news, security, timings, clock, monotonicMs, random, clockCheck, failed } =
-    parts;
+  const { self, shardCount, server, board, news, security, timings, clock, monotonicMs, random, clockCheck } = parts;
+  const { failed, alarmed } = parts;
   const leases = new Leases({ self: self.id, server, timings, monotonicMs, random });
   const webhookShards = new WebhookShards({ leases, shardCount, clock, failed });
   let directory: Directory | null = null;
@@ -135,6 +138,8 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       const hasLooked = rebalancing !== null && rebalancing.view.lookedAt !== null;
       if (!hasLooked && monotonicMs() - joinedAt < firstLookMaxMs)
         return { ready: false, reason: 'the members of the cluster are not known yet' };
+      const namesake = rebalancing?.view.namesake ?? null;
+      if (namesake !== null) return { ready: false, reason: idIsTaken(namesake) };
       // Others who lost it too have said so by then: nodes that are all without a store go on to answer, with 503.
       const hasLostStore = silentMs() >= storeLostAfterMs + timings.memberTtlMs;
       if (hasLostStore && othersServe(rebalancing?.view.members ?? [], self.id))
@@ -159,6 +164,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
         leave: (shard, release) => joined.leave(shard, release),
         hasStore: () => silentMs() < storeLostAfterMs,
         failed,
+        alarmed,
       });
       rebalancing.start();
       webhookShards.start(webhooks);

@@ -75,6 +75,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
             ),
       projectionLag: () => stores.projectionLag(),
       failed: (what, error) => log.warn({ err: error }, `${what} failed`),
+      alarmed: (sentence) => log.error({}, sentence),
     });
     return {
       config: config.node,

@@ -15,6 +15,13 @@ export interface Announcement {
   readonly draining: boolean;
 }
 
+/** One run of a node. A node that starts again under its id is another run, and so is another node that was given the same id by mistake. */
+export type Run = Pick<Announcement, 'id' | 'address' | 'startedAt'>;
+
+export function isSameRun(one: Run, other: Run): boolean {
+  return one.id === other.id && one.startedAt === other.startedAt && one.address === other.address;
+}
+
 /** What an operator wants of a node: `cordoned` takes no more shards, `draining` gives away those it has too. */
 export type Order = 'cordoned' | 'draining';
 
@@ -24,9 +31,13 @@ export interface Member extends Announcement {
 
 /** Where nodes announce themselves. Any method may fail. */
 export interface MemberBoard {
-  /** Seen by all for `ttlMs`. */
+  /**
+   * Seen by all for `ttlMs`. While another run is seen under the id it has no effect: two nodes under one id would otherwise look to all
+   * others like one that starts anew every second.
+   */
   announce(announcement: Announcement, ttlMs: number): Promise<void>;
-  withdraw(id: NodeId): Promise<void>;
+  /** This run alone: another one under its id stays. */
+  withdraw(run: Run): Promise<void>;
   /** The nodes that were heard of, sorted by id. */
   list(): Promise<readonly Member[]>;
   /** null takes an order back. It stands for the id, whether or not there is such a node now. */

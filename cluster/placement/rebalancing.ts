@@ -2,7 +2,8 @@ import type { Clock } from '../../src/actors/clock.ts';
 import type { NodeId } from '../../src/actors/placement.ts';
 import type { LeaseServer } from './lease-server.ts';
 import type { Leases } from './leases.ts';
-import type { Announcement, Member, MemberBoard } from './members.ts';
+import type { Announcement, Member, MemberBoard, Run } from './members.ts';
+import { NamesakeWatch } from './namesakes.ts';
 import { Assignment, signatureOf } from './rendezvous.ts';
 import type { PlacementTimings } from './timings.ts';
 
@@ -10,12 +11,13 @@ import type { PlacementTimings } from './timings.ts';
 export interface PlacementMeter {
   moved(reason: 'acquired' | 'handed_over' | 'lost'): void;
   handedOver(seconds: number): void;
-  renewed(seconds: number): void;
+  /** Leases were to be renewed, and the server has answered that or not. */
+  renewed(seconds: number, isAnswered: boolean): void;
   lost(cause: 'missing_at_renewal'): void;
 }
 
 export interface RebalancingParts {
-  readonly self: Pick<Announcement, 'id' | 'address' | 'ports' | 'startedAt'>;
+  readonly self: Run & Pick<Announcement, 'ports'>;
   readonly board: MemberBoard;
   readonly server: LeaseServer;
   readonly leases: Leases;
@@ -30,6 +32,8 @@ export interface RebalancingParts {
   readonly hasStore: () => boolean;
   /** Is told what failed; placement goes on. */
   readonly failed: (what: string, error: unknown) => void;
+  /** Is told in a sentence what an operator has to mend. */
+  readonly alarmed: (sentence: string) => void;
 }
 
 /**
@@ -37,9 +41,11 @@ export interface RebalancingParts {
  * same members and shards and comes to the same result.
  *
  * While members or leases cannot be read nothing moves. Where no node has the store nobody wants a shard, so nothing moves either.
+ * A node whose id another one has takes no shards, and gives up those that it had.
  */
 export class Rebalancing {
   readonly #parts: RebalancingParts;
+  readonly #namesakes: NamesakeWatch;
   #cancels: (() => void)[] = [];
   #stopped = false;
   #draining = false;
@@ -53,15 +59,22 @@ export class Rebalancing {
 
   constructor(parts: RebalancingParts) {
     this.#parts = parts;
+    this.#namesakes = new NamesakeWatch(parts.self, parts.timings.memberTtlMs, parts.alarmed);
   }
 
-  /** Members as last read, and shards that are being handed over. */
+  /** Members as last read, who among them has this node's id, and shards that are being handed over. */
   get view(): {
     readonly members: readonly Member[];
+    readonly namesake: Run | null;
     readonly movingAway: readonly number[];
     readonly lookedAt: number | null;
   } {
-    return { members: this.#members, movingAway: [...this.#movingAway], lookedAt: this.#lookedAt };
+    return {
+      members: this.#members,
+      namesake: this.#namesakes.standing,
+      movingAway: [...this.#movingAway],
+      lookedAt: this.#lookedAt,
+    };
   }
 
   start(): void {
@@ -88,13 +101,14 @@ export class Rebalancing {
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const cancel of this.#cancels) cancel();
-    await this.#parts.board.withdraw(this.#parts.self.id).catch(() => {});
+    await this.#parts.board.withdraw(this.#parts.self).catch(() => {});
     if (this.#draining) await this.#passOn();
   }
 
   /** Gives away what others have handed to this node since, because they had not read yet that it leaves. */
   async #passOn(): Promise<void> {
     const { server, leases, self, shardCount, failed } = this.#parts;
+    if (this.#namesakes.standing !== null) return;
     try {
       const owners = await server.owners(shardCount);
       const kept = [...owners].filter(([, owner]) => owner === self.id).map(([shard]) => shard);
@@ -127,7 +141,13 @@ export class Rebalancing {
     leases.note(owners, shardCount, readAt);
     this.#members = members;
     this.#lookedAt = readAt;
+    this.#namesakes.look(members, readAt);
     if (this.#draining) return;
+    if (this.#namesakes.standing !== null) {
+      this.#assignment = new Assignment([], shardCount);
+      this.#handingOver = this.#handOverAll(leases.held);
+      return;
+    }
     if (this.#assignment?.signature !== signatureOf(members)) {
       this.#assignment = new Assignment(members, shardCount);
       this.#changedAt = readAt;
@@ -162,8 +182,12 @@ export class Rebalancing {
     const shards = leases.held;
     if (shards.length === 0) return;
     const began = monotonicMs();
-    const renewed = await leases.renew(shards);
-    meter.renewed((monotonicMs() - began) / 1_000);
+    const tell = (isAnswered: boolean) => meter.renewed((monotonicMs() - began) / 1_000, isAnswered);
+    const renewed = await leases.renew(shards).catch((error) => {
+      tell(false);
+      throw error;
+    });
+    tell(true);
     const heldNow = new Set(leases.held);
     for (const shard of shards) if (!renewed.has(shard) && !heldNow.has(shard)) this.#lost(shard);
   }
@@ -190,7 +214,8 @@ export class Rebalancing {
     const { leases, leave, meter, monotonicMs, self, failed } = this.#parts;
     if (this.#movingAway.has(shard)) return;
     const heir: NodeId | null = this.#assignment?.of(shard, null) ?? null;
-    if (heir === self.id || (heir === null && !this.#draining)) return;
+    const isGivenUp = this.#draining || this.#namesakes.standing !== null;
+    if (heir === self.id || (heir === null && !isGivenUp)) return;
     this.#movingAway.add(shard);
     const began = monotonicMs();
     try {

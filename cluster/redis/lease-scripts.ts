@@ -39,11 +39,26 @@ local owners = {}
 for at, key in ipairs(KEYS) do owners[at] = redis.call('HGET', key, 'owner') or '' end
 return owners`;
 
-/** KEYS: the members. ARGV: id, ttl, announcement. */
-export const announceMember = `
+/** Whether what stands under an id is of another run than that of ARGV[2] (its start) and ARGV[3] (its address). What is no announcement is of none. */
+const isOfAnother = `
+local function isOfAnother(standing)
+  local isRead, run = pcall(cjson.decode, string.sub(standing, string.find(standing, '|', 1, true) + 1))
+  return isRead and (run.startedAt ~= ARGV[2] or run.address ~= ARGV[3])
+end`;
+
+/** KEYS: the members. ARGV: id, start, address, ttl, announcement. Changes nothing while another run is seen under the id. */
+export const announceMember = `${isOfAnother}
 local time = redis.call('TIME')
-local till = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]
-return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', till) .. '|' .. ARGV[3])`;
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local standing = redis.call('HGET', KEYS[1], ARGV[1])
+if standing and tonumber(string.match(standing, '^%d+')) > now and isOfAnother(standing) then return 0 end
+return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now + ARGV[4]) .. '|' .. ARGV[5])`;
+
+/** KEYS: the members. ARGV: id, start, address. */
+export const withdrawMember = `${isOfAnother}
+local standing = redis.call('HGET', KEYS[1], ARGV[1])
+if not standing or isOfAnother(standing) then return 0 end
+return redis.call('HDEL', KEYS[1], ARGV[1])`;
 
 /** KEYS: members, orders. Forgets who was not heard of. Answers id, announcement and order of each, one after the other. */
 export const listMembers = `

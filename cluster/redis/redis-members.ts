@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Announcement, Member, MemberBoard } from '../placement/members.ts';
-import { announceMember, listMembers } from './lease-scripts.ts';
+import { announceMember, listMembers, withdrawMember } from './lease-scripts.ts';
 import { runScript } from './script.ts';
 
 /** Members in Redis: hashes `members:{placement}` (with the time until which each counts, by the clock of Redis) and `orders:{placement}`. */
@@ -9,10 +9,11 @@ export function redisMembers(redis: Redis, placement: string): MemberBoard {
   const orders = `orders:{${placement}}`;
   return {
     async announce(announcement, ttlMs) {
-      await runScript(redis, announceMember, [members], [announcement.id, ttlMs, JSON.stringify(announcement)]);
+      const { id, startedAt, address } = announcement;
+      await runScript(redis, announceMember, [members], [id, startedAt, address, ttlMs, JSON.stringify(announcement)]);
     },
-    async withdraw(id) {
-      await redis.hdel(members, id);
+    async withdraw({ id, startedAt, address }) {
+      await runScript(redis, withdrawMember, [members], [id, startedAt, address]);
     },
     async list() {
       const listed = (await runScript(redis, listMembers, [members, orders], [])).map(String);

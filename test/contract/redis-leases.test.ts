@@ -92,14 +92,40 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     ]);
     await wait(120);
     await members.order('node-a', null);
-    await members.withdraw('node-b');
+    await members.withdraw({ id: 'node-b', address: 'node-b:1', startedAt: 't' });
     expect((await members.list()).map(({ id, order }) => [id, order])).toEqual([['node-a', null]]);
+  });
+
+  test('of two runs under one id the one that is seen stays, until it is withdrawn or not heard of', async () => {
+    const { members } = await newCluster();
+    const run = (address: string, startedAt: string) => ({ id: 'node-a', address, startedAt });
+    const [first, second, third] = [run('a:1', 't1'), run('a:1', 't2'), run('b:1', 't1')];
+    const announce = (one: typeof first, ttlMs = 5_000, draining = false) =>
+      members.announce({ ...one, shardCount: 8, draining }, ttlMs);
+    const seen = async () =>
+      (await members.list()).map(({ address, startedAt, draining }) => [address, startedAt, draining]);
+    await announce(first);
+    await announce(second);
+    await announce(third);
+    await members.withdraw(second);
+    expect(await seen()).toEqual([['a:1', 't1', false]]);
+    await announce(first, 80, true);
+    expect(await seen()).toEqual([['a:1', 't1', true]]);
+    await wait(120);
+    await announce(second);
+    await announce(first);
+    expect(await seen()).toEqual([['a:1', 't2', false]]);
+    await members.withdraw(second);
+    await announce(third);
+    expect(await seen()).toEqual([['b:1', 't1', false]]);
   });
 
   test('what is no announcement is no member', async () => {
     const { members, name } = await newCluster();
     await redis.hset(`members:{${name}}`, 'odd', '9999999999999|not json', 'half', '9999999999999|{"id":"half"}');
     expect(await members.list()).toEqual([]);
+    await members.announce({ id: 'odd', address: 'odd:1', startedAt: 't', shardCount: 8, draining: false }, 5_000);
+    expect((await members.list()).map(({ id }) => id)).toEqual(['odd']);
   });
 
   test('scripts that Redis forgot are brought again', async () => {

@@ -146,6 +146,7 @@ export class SimulatedNode {
       leave: (shard, release) => directory.leave(shard, release),
       hasStore: () => true,
       failed: () => {},
+      alarmed: () => {},
     });
     rebalancing.start();
     return [store, directory];

@@ -1,5 +1,5 @@
 import type { LeaseServer } from '../../cluster/placement/lease-server.ts';
-import type { Announcement, MemberBoard, Order } from '../../cluster/placement/members.ts';
+import { type Announcement, isSameRun, type MemberBoard, type Order } from '../../cluster/placement/members.ts';
 import type { Acquired, NodeId } from '../../src/actors/placement.ts';
 import type { SimulatedTime } from './time.ts';
 import { request, type WireParts } from './wire.ts';
@@ -76,8 +76,17 @@ export class SimulatedRedis {
           return owners;
         }),
       announce: (announcement, ttlMs) =>
-        ask(() => void this.#members.set(announcement.id, { announcement, until: this.#time.now + ttlMs })),
-      withdraw: (id) => ask(() => void this.#members.delete(id)),
+        ask(() => {
+          const standing = this.#members.get(announcement.id);
+          const isTaken = standing !== undefined && standing.until > this.#time.now;
+          if (isTaken && !isSameRun(standing.announcement, announcement)) return;
+          this.#members.set(announcement.id, { announcement, until: this.#time.now + ttlMs });
+        }),
+      withdraw: (run) =>
+        ask(() => {
+          const standing = this.#members.get(run.id);
+          if (standing !== undefined && isSameRun(standing.announcement, run)) this.#members.delete(run.id);
+        }),
       list: () =>
         ask(() =>
           [...this.#members.values()]

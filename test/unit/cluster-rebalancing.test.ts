@@ -1,16 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { Leases } from '../../cluster/placement/leases.ts';
 import { type Member, othersServe } from '../../cluster/placement/members.ts';
-import { Rebalancing } from '../../cluster/placement/rebalancing.ts';
 import { Assignment, desiredOwner } from '../../cluster/placement/rendezvous.ts';
 import { defaultTimings } from '../../cluster/placement/timings.ts';
-import { Life } from '../simulation/life.ts';
-import { SeededRandom } from '../simulation/random.ts';
-import { SimulatedRedis } from '../simulation/redis.ts';
-import { SimulatedTime } from '../simulation/time.ts';
-import { healthyWire } from '../simulation/wire.ts';
-
-const ids = (count: number) => Array.from({ length: count }, (_, at) => `node-${at}`);
+import { cluster, ids, located } from '../support/placement-rig.ts';
 
 test('others serve where there is any who does not leave, by itself or by order', () => {
   const from: Member = { id: 'a', address: 'a', startedAt: 't', shardCount: 4, draining: false, order: null };
@@ -72,55 +64,6 @@ describe('rendezvous hashing', () => {
   });
 });
 
-/** Nodes over one simulated Redis; shards are handed over as fast as `leave` says. */
-function cluster(shardCount = 32) {
-  const time = new SimulatedTime(0);
-  const random = new SeededRandom(1);
-  const redis = new SimulatedRedis(time);
-  const leaving = { now: 0, most: 0, lastMs: 5 };
-  const start = (id: string) => {
-    const life = new Life(time);
-    const state = { ...healthyWire(), faultRate: 0 };
-    const server = redis.client({ time, random, state, life, timeoutMs: 100 });
-    const monotonicMs = () => time.now;
-    const leases = new Leases({
-      self: id,
-      server,
-      timings: defaultTimings,
-      monotonicMs,
-      random: (n) => random.bytes(n),
-    });
-    const store = { answers: true };
-    const moves: string[] = [];
-    const dropped: number[] = [];
-    const rebalancing = new Rebalancing({
-      self: { id, address: id, startedAt: 't' },
-      board: server,
-      server,
-      leases,
-      shardCount,
-      timings: defaultTimings,
-      clock: life.clock,
-      monotonicMs,
-      meter: { moved: (reason) => void moves.push(reason), handedOver: () => {}, renewed: () => {}, lost: () => {} },
-      leave: async (shard, release) => {
-        leaving.now++;
-        leaving.most = Math.max(leaving.most, leaving.now);
-        dropped.push(shard);
-        await new Promise<void>((resolve) => void life.clock.after(leaving.lastMs, resolve));
-        await release().finally(() => leaving.now--);
-      },
-      hasStore: () => store.answers,
-      failed: () => {},
-    });
-    rebalancing.start();
-    const owners = () => server.owners(shardCount);
-    return { id, life, leases, rebalancing, state, store, moves, dropped, owners };
-  };
-  const pass = async (ms: number) => void (await time.pass(time.now + ms, () => false));
-  return { start, pass, redis, leaving, time };
-}
-
 describe('rebalancing', () => {
   test('one node takes every shard at once; a second one gets its own after the quiet', async () => {
     const { start, pass, leaving } = cluster();
@@ -176,6 +119,19 @@ describe('rebalancing', () => {
     redis.isDown = false;
     await pass(30_000);
     expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+  });
+
+  test('each renewal is told with the time it took, and whether Redis answered it', async () => {
+    const { start, pass, redis } = cluster();
+    const { renewals } = start('node-0');
+    await pass(3 * defaultTimings.renewEveryMs);
+    expect(renewals.length).toBeGreaterThan(1);
+    expect(renewals.every(({ isAnswered }) => isAnswered)).toBe(true);
+    redis.isDown = true;
+    renewals.length = 0;
+    await pass(3 * defaultTimings.renewEveryMs);
+    expect(renewals.length).toBeGreaterThan(1);
+    expect(renewals.every(({ isAnswered, seconds }) => !isAnswered && seconds > 0)).toBe(true);
   });
 
   test('when Redis loses all keys, shards are acquired anew and their ledgers leave memory', async () => {
@@ -294,12 +250,3 @@ describe('rebalancing', () => {
     expect(nodes[0]?.leases.held.length).toBeGreaterThan(5);
   });
 });
-
-async function located(leases: Leases, shard: number, pass: (ms: number) => Promise<void>): Promise<string | null> {
-  let owner: string | null = 'nobody answered';
-  void leases.locate(shard).then((found) => {
-    owner = found;
-  });
-  await pass(200);
-  return owner;
-}

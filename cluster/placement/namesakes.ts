@@ -1,0 +1,48 @@
+import type { Member, Run } from './members.ts';
+import { isSameRun } from './members.ts';
+
+/** What an operator does about two nodes under one id. */
+export function idIsTaken({ id, address, startedAt }: Run): string {
+  return `NODE_ID ${id} is in use at ${address} by a process started ${startedAt}: give every node a NODE_ID of its own; after a crash it is free within seconds`;
+}
+
+/**
+ * Looks whether another run has this node's id: where it died, as before a restart, only until it was not heard of for `memberTtlMs`;
+ * beyond that it lives, which is told once.
+ */
+export class NamesakeWatch {
+  readonly #self: Run;
+  readonly #memberTtlMs: number;
+  readonly #alarmed: (sentence: string) => void;
+  #standing: Run | null = null;
+  /** Monotonic, of the first look that found it. */
+  #since: number | null = null;
+  #told = false;
+
+  constructor(self: Run, memberTtlMs: number, alarmed: (sentence: string) => void) {
+    this.#self = self;
+    this.#memberTtlMs = memberTtlMs;
+    this.#alarmed = alarmed;
+  }
+
+  /** Who has the id instead of this node, as last read. */
+  get standing(): Run | null {
+    return this.#standing;
+  }
+
+  /** `readAt`: monotonic, from before the members were read. */
+  look(members: readonly Member[], readAt: number): void {
+    const standing = members.find(({ id }) => id === this.#self.id);
+    if (standing === undefined || isSameRun(standing, this.#self)) {
+      this.#standing = null;
+      this.#since = null;
+      this.#told = false;
+      return;
+    }
+    this.#standing = standing;
+    this.#since ??= readAt;
+    if (this.#told || readAt - this.#since < this.#memberTtlMs) return;
+    this.#told = true;
+    this.#alarmed(idIsTaken(standing));
+  }
+}
