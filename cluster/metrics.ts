@@ -43,8 +43,13 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
   });
   const renew = new Histogram({
     name: 'svc_lease_renew_seconds',
-    help: 'Renewing all leases of this node.',
+    help: 'Renewing all leases of this node, whether Redis answered or not.',
     buckets: secondsBuckets,
+    registers: [],
+  });
+  const renewalsFailed = new Counter({
+    name: 'svc_lease_renewals_failed_total',
+    help: 'Renewals of leases that Redis did not answer.',
     registers: [],
   });
   const lost = new Counter({
@@ -93,7 +98,10 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
         moves.inc({ reason });
       },
       handedOver: (seconds) => handOver.observe(seconds),
-      renewed: (seconds) => renew.observe(seconds),
+      renewed: (seconds, isAnswered) => {
+        renew.observe(seconds);
+        if (!isAnswered) renewalsFailed.inc();
+      },
       lost: (cause) => lost.inc({ cause }),
     },
     peers: { forwarded: (result) => forwarded.inc({ result }) },
@@ -103,6 +111,7 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
       registry.registerMetric(moves);
       registry.registerMetric(handOver);
       registry.registerMetric(renew);
+      registry.registerMetric(renewalsFailed);
       registry.registerMetric(lost);
       registry.registerMetric(forwarded);
       registry.registerMetric(notOwner);
