@@ -58,6 +58,33 @@ export function webhookService(
     throw hasEnded();
   };
 
+  /** The checks of a creation, and what it makes; up to where its ledgers have answered is kept already. */
+  const newSubscription = async (
+    request: CreateWebhookRequest,
+    call: Call,
+    id: string,
+    secret: string,
+  ): Promise<SubscriptionRecord> => {
+    const { actorId } = callerOf(call);
+    const url = checkTarget('url', request.url, policy);
+    const eventTypes = checkEventTypes(request.eventTypes);
+    const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
+    if (ledgerId !== null) await readableLedger(reading, ledgerId, actorId);
+    if (await subscriptions.hasInForce(actorId, subscriptionsMax)) {
+      throw new LedgerError(
+        'invalid_argument',
+        `An actor has at most ${subscriptionsMax} subscriptions: delete one first.`,
+        { limit: subscriptionsMax },
+      );
+    }
+    const answered = await answeredBefore(ledgers, work, actorId, ledgerId);
+    // Before the subscription is there for any node to find.
+    if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
+    const sealedSecret = secrets.seal(Buffer.from(secret), secretContext(id));
+    const target = { url, eventTypes, ledgerId };
+    return { id, actorId, ...target, createdAt: isoTime(call.now), sealedSecret, endedAt: null, endedBy: null };
+  };
+
   const queue = async (delivery: DeliveryRecord) => {
     await deliveries.create(delivery);
     work.queued(delivery.subscriptionId);
@@ -68,34 +95,11 @@ export function webhookService(
 
   return {
     createWebhook: async (request: CreateWebhookRequest, call: Call) => {
-      const { actorId } = callerOf(call);
-      const url = checkTarget('url', request.url, policy);
-      const eventTypes = checkEventTypes(request.eventTypes);
-      const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
-      if (ledgerId !== null) await readableLedger(reading, ledgerId, actorId);
-      if (await subscriptions.hasInForce(actorId, subscriptionsMax)) {
-        throw new LedgerError(
-          'invalid_argument',
-          `An actor has at most ${subscriptionsMax} subscriptions: delete one first.`,
-          { limit: subscriptionsMax },
-        );
-      }
       const id = call.newId();
       const secret = webhookSecret(call.randomBytes(WEBHOOK_SECRET_BYTES));
-      const answered = await answeredBefore(ledgers, work, actorId, ledgerId);
-      // Before the subscription is there for any node to find.
-      if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
-      const made = await subscriptions.create({
-        id,
-        actorId,
-        url,
-        eventTypes,
-        ledgerId,
-        createdAt: isoTime(call.now),
-        sealedSecret: secrets.seal(Buffer.from(secret), secretContext(id)),
-        endedAt: null,
-        endedBy: null,
-      });
+      // What an earlier run of this call has made stands, whatever would refuse it now; and nothing but the answer tells its secret.
+      const earlier = await subscriptions.get(id);
+      const made = await subscriptions.create(earlier ?? (await newSubscription(request, call, id, secret)));
       if (made.endedAt === null) work.subscribed(made);
       return { ...subscriptionMessage(made), secret, note };
     },
