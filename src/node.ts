@@ -9,6 +9,7 @@ import { Directory } from './actors/directory.ts';
 import type { Peers } from './actors/peers.ts';
 import type { NodeId, Placement } from './actors/placement.ts';
 import { apiOf } from './api.ts';
+import { watchClock } from './clock-watch.ts';
 import { type Config, ConfigError } from './config.ts';
 import { LedgerError } from './domain/errors.ts';
 import { isoTime } from './domain/time.ts';
@@ -46,7 +47,7 @@ import { VerifyingThreads } from './service/signatures/verifying-threads.ts';
 import type { AccessLog } from './store/access-log.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 import type { RecordStore } from './store/record-store.ts';
-import { interfaceAddresses, machineUtilization, saturation, threadProcessorMs } from './system.ts';
+import { interfaceAddresses, machineUtilization, saturation, systemClock, threadProcessorMs } from './system.ts';
 import { openWebhooks } from './webhook/open-webhooks.ts';
 
 /** What a node is made of. An embedded node and a clustered one differ in these alone. */
@@ -261,6 +262,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     // One node for all: whoever has the shard of this name.
     mine: () => membership?.mine('records that have run out') ?? true,
   });
+  const unwatchClock = watchClock({ clock, machine: systemClock, log, registry: metrics.registry });
   const accessSweep = setInterval(() => {
     parts.access.sweep(now() - accessKeptMs).catch((error) => log.warn({ err: error }, 'sweeping failed'));
   }, accessSweepEveryMs).unref();
@@ -272,6 +274,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     stop: async () => {
       stopping = true;
       clearInterval(accessSweep);
+      unwatchClock();
       grpc.setServing(false);
       await membership?.leave();
       pipeline.running.endStreams(stoppingNode());

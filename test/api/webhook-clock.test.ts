@@ -47,3 +47,15 @@ test('a machine’s clock that is set back, and back again while the node stands
   expect(typesReceived()).toEqual(['AFTER_STEP', 'AFTER_RESTART']);
   expect(next.lines.join('\n')).toContain('the clock of this machine is');
 });
+
+test('operators are told how far a node is ahead of its machine’s clock', async () => {
+  await using node = await runNode();
+  const told = async () => {
+    const metrics = await (await fetch(`${node.opsBase}/metrics`)).text();
+    return Number(/^svc_clock_ahead_seconds (\S+)$/m.exec(metrics)?.[1]);
+  };
+  setClock(60 * minute);
+  expect(await told()).toBe(0);
+  setClock(0);
+  expect(await told()).toBeGreaterThan(3_500);
+});

@@ -4,6 +4,7 @@ import type { Metric, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createClusterMetrics } from '../../cluster/metrics.ts';
 import { meterAccesses } from '../../src/access-meter.ts';
+import { watchClock } from '../../src/clock-watch.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { RecordSweeping } from '../../src/record-sweeping.ts';
@@ -24,7 +25,9 @@ function registryOfAll(): Registry {
   webhookMeter(registry);
   meterAccesses(registry, { held: 0, lost: 0 });
   const records = new MemoryRecordStore();
-  new RecordSweeping({ records, clock: new ManualClock(0), log: createLog('silent'), registry, mine: () => true });
+  const [clock, log] = [new ManualClock(0), createLog('silent')];
+  new RecordSweeping({ records, clock, log, registry, mine: () => true });
+  watchClock({ clock, machine: clock, log, registry });
   const standing = { shards: () => ({ held: 1, leaving: 0, elsewhere: 0 }), projectionLag: () => 0 };
   createClusterMetrics(standing).register(registry);
   return registry;

@@ -1,0 +1,46 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Clock } from './actors/clock.ts';
+import type { Log } from './log.ts';
+
+const lookEveryMs = 10_000;
+/** Less than this is set right by the machine's time service again and again, and harms nothing. */
+const aheadToldMs = 5_000;
+
+export interface ClockWatchParts {
+  /** What the node tells the time by. */
+  readonly clock: Clock;
+  readonly machine: Pick<Clock, 'now'>;
+  readonly log: Log;
+  readonly registry: Registry;
+}
+
+/**
+ * Tells operators that this node is ahead of its machine, whose clock was set back (forward-clock.ts): by a metric, and by one line in the log
+ * each time that it comes to be more than 5 s. Answers what ends it.
+ */
+export function watchClock({ clock, machine, log, registry }: ClockWatchParts): () => void {
+  const aheadMs = () => Math.max(0, clock.now() - machine.now());
+  new Gauge({
+    name: 'svc_clock_ahead_seconds',
+    help: 'How far this node tells times ahead of the clock of its machine, because that was set back.',
+    registers: [registry],
+    collect() {
+      this.set(aheadMs() / 1_000);
+    },
+  });
+
+  let isTold = false;
+  let cancel = () => {};
+  const look = (): void => {
+    const ahead = aheadMs();
+    if (ahead > aheadToldMs && !isTold)
+      log.warn(
+        { ahead_ms: ahead },
+        'this node tells times ahead of the clock of its machine, which was set back: it goes on more slowly until the machine has caught up',
+      );
+    isTold = ahead > aheadToldMs;
+    cancel = clock.after(lookEveryMs, look);
+  };
+  cancel = clock.after(lookEveryMs, look);
+  return () => cancel();
+}
