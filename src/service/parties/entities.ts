@@ -21,7 +21,6 @@ import { enrolKey } from '../identity/signing-keys.ts';
 import { checkOrder } from '../list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
-import { laterStep } from '../later-step.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import {
   type EntityRecord,
@@ -117,9 +116,9 @@ export function entityService(
       const publicKey = request.publicKey ?? null;
       if (publicKey !== null) checkEnrolment(entity, publicKey);
       await fingerprints.create({ fingerprint, entity, publicKey });
-      const claim = await laterStep(fingerprints.get(fingerprint));
+      const claim = await fingerprints.get(fingerprint);
       if (claim === null) throw new Error('the fingerprint that was claimed is not there');
-      const { entityId, actorId, actorType, trustLevel, ...made } = await laterStep(finish(claim.value));
+      const { entityId, actorId, actorType, trustLevel, ...made } = await finish(claim.value);
       return {
         entityId,
         actorId,
@@ -173,7 +172,7 @@ export function entityService(
         ledgerId: opened.ledgerId,
         entityActorId: actorId,
         ledgerType: opened.type,
-        status: await laterStep(reading.ledgerStatus(opened.ledgerId)),
+        status: await reading.ledgerStatus(opened.ledgerId),
         genesisHash: opened.genesisHash,
       };
     },
