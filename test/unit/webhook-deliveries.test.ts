@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../src/domain/time.ts';
-import { deliveriesIn } from '../../src/service/webhooks/deliveries.ts';
+import { type Deliveries, deliveriesIn } from '../../src/service/webhooks/deliveries.ts';
 import { blockKind } from '../../src/service/webhooks/delivery-block.ts';
 import { type DeliveryRecord, deliveryIdOf } from '../../src/service/webhooks/delivery-record.ts';
 import type { PendingDelivery } from '../../src/service/webhooks/due-deliveries.ts';
@@ -246,5 +246,65 @@ describe('reading', () => {
     expect(await deliveries.get(subscriptionId, delivery(301).id)).toBeNull();
     expect(await deliveries.get(ledgerA, delivery(0).id)).toBeNull();
     expect(await deliveries.get(subscriptionId, 'c7f0e7a2-0000-4000-8000-000000000000')).toBeNull();
+  });
+
+  describe('of many records', () => {
+    const many = 300;
+    const unknown = deliveryIdOf(subscriptionId, { id: 'nowhere', createdAt: recordedAt(0) });
+
+    /** Deliveries in a record each, and what everything else that is ready had of turns when each page of them was read. */
+    async function manyBlocks() {
+      const memory = new MemoryRecordStore();
+      const turns: number[] = [];
+      let turn = 0;
+      let onFind = () => {};
+      const store = recordsWith(memory, {
+        find: (kind, lookup, page) => {
+          if (kind === blockKind) turns.push(turn);
+          onFind();
+          return memory.find(kind, lookup, page);
+        },
+      });
+      const deliveries = deliveriesIn(store);
+      for (let at = 0; at < many; at++) await deliveries.record(range(at, at, { createdMs: 10_000 + at }));
+      const count = () => {
+        turn += 1;
+        immediate = setImmediate(count);
+      };
+      let immediate = setImmediate(count);
+      return {
+        deliveries,
+        turns,
+        beforeFind: (happens: () => void) => {
+          onFind = happens;
+        },
+        [Symbol.dispose]: () => {
+          clearImmediate(immediate);
+        },
+      };
+    }
+
+    test.each([
+      ['a list from far on', (of: Deliveries) => of.ofSubscription(subscriptionId, { limit: 1, offset: many - 1 })],
+      ['an id that is not there', (of: Deliveries) => of.get(subscriptionId, unknown)],
+    ])('%s takes few pages, and gives everything else a turn between two of them', async (_what, read) => {
+      using rig = await manyBlocks();
+      const found = await read(rig.deliveries);
+      expect(found).toEqual(found === null ? null : [expect.objectContaining({ id: delivery(many - 1).id })]);
+      expect(rig.turns.length).toBeLessThan(9);
+      expect(rig.turns.length).toBeGreaterThan(4);
+      expect(new Set(rig.turns).size).toBe(rig.turns.length);
+    });
+
+    test.each([
+      ['a list', (of: Deliveries, signal: AbortSignal) => of.ofSubscription(subscriptionId, { limit: 1_000 }, signal)],
+      ['a look for an id', (of: Deliveries, signal: AbortSignal) => of.get(subscriptionId, unknown, signal)],
+    ])('%s ends with its call', async (_what, read) => {
+      using rig = await manyBlocks();
+      const call = new AbortController();
+      rig.beforeFind(() => call.abort());
+      await expect(read(rig.deliveries, call.signal)).rejects.toMatchObject({ code: 'unavailable' });
+      expect(rig.turns).toHaveLength(1);
+    });
   });
 });

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { append, buyer, delegate, grant, revoke, supplier, uuid } from '../support/commands.ts';
+import { LedgerNaming } from '../../src/service/audit/ledger-naming.ts';
+import { webhookNames } from '../../src/service/audit/named-ledgers.ts';
+import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
+import { deliveryIdOf } from '../../src/service/webhooks/delivery-record.ts';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import { append, buyer, delegate, grant, ledgerId, revoke, supplier, uuid } from '../support/commands.ts';
 import { onlyDelivery, subscribedOrder, webhookOrder } from '../support/webhook-order.ts';
 import { answer, heldReceiver, type WebhookRig } from '../support/webhook-rig.ts';
+import { recordsWith } from '../support/world.ts';
 
 describe('redelivery', () => {
   const redeliver = (world: WebhookRig, id: string, deliveryId: string, actorId = supplier) =>
@@ -54,6 +60,40 @@ describe('redelivery', () => {
     expect(world.posts).toHaveLength(1);
     const { deliveries } = await world.deliveries(delegate, id);
     expect(deliveries.map(({ status }) => status).sort()).toEqual(['DELIVERED', 'FAILED']);
+  });
+
+  test('names the ledger of the event, which its subscription to all ledgers does not tell; what is refused looks for it once', async () => {
+    const finds: string[] = [];
+    const memory = new MemoryRecordStore();
+    const records = recordsWith(memory, {
+      find: (kind, lookup, page) => {
+        finds.push(lookup.name);
+        return memory.find(kind, lookup, page);
+      },
+    });
+    const world = await webhookOrder({ records });
+    const { id } = await world.subscribe(supplier);
+    await world.run(append());
+    await world.quiet();
+    const first = await onlyDelivery(world, id);
+    const named: (string | null)[] = [];
+    const naming = webhookNames(
+      new LedgerNaming(new LedgerReading(world.rig.memory, () => world.clock.now()), records),
+    );
+    const redelivered = async (deliveryId: string) => {
+      const call = { ...world.call(supplier), named: (ledger: string | null) => void named.push(ledger) };
+      const request = { $typeName: 'svc.v1.RedeliverWebhookRequest', id, deliveryId } as const;
+      const answered = await world.api.redeliverWebhook(request, call).catch((error: unknown) => error);
+      await naming.redeliverWebhook(request, call);
+      return answered;
+    };
+    await redelivered(first?.id ?? '');
+    expect(named).toEqual([ledgerId]);
+    finds.length = 0;
+    expect(await redelivered(deliveryIdOf(id, { id: 'nowhere', createdAt: first?.createdAt ?? '' }))).toMatchObject({
+      code: 'not_found',
+    });
+    expect([named, finds.filter((name) => name === 'last_event')]).toEqual([[ledgerId], ['last_event']]);
   });
 
   test('is for deliveries of one’s own subscription', async () => {

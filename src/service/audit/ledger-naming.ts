@@ -6,7 +6,6 @@ import { callerOf } from '../call-caller.ts';
 import { rootLedgerId } from '../parties/entities.ts';
 import { firstOrganizationOf, organizationCollection } from '../parties/organization-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { deliveriesIn } from '../webhooks/deliveries.ts';
 import { subscriptionsIn } from '../webhooks/subscription-record.ts';
 
 /**
@@ -30,13 +29,11 @@ export class LedgerNaming {
   readonly #reading: LedgerReading;
   readonly #organizations;
   readonly #subscriptions;
-  readonly #deliveries;
 
   constructor(reading: LedgerReading, records: RecordStore) {
     this.#reading = reading;
     this.#organizations = organizationCollection(records);
     this.#subscriptions = subscriptionsIn(records);
-    this.#deliveries = deliveriesIn(records);
   }
 
   /** `refused`: it is not certain yet that the caller may see the master. What is no id names nothing. */
@@ -53,14 +50,12 @@ export class LedgerNaming {
     return isUuid(id) ? this.#note(call, () => this.#ledgerOfOrganization(call, id)) : undefined;
   }
 
-  /** The ledger that a caller's own subscription is for, and that of a delivery which is sent again; a subscription may be for all. */
-  async subscription(call: Call, id: string, deliveryId: string | null): Promise<void> {
+  /** The ledger that a caller's own subscription is for; it may be for all. */
+  async subscription(call: Call, id: string): Promise<void> {
     try {
       const subscription = isUuid(id) ? await this.#subscriptions.get(id) : null;
       if (subscription?.actorId !== callerOf(call).actorId) return;
       if (subscription.ledgerId !== null) call.named(subscription.ledgerId);
-      const delivery = deliveryId !== null && isUuid(deliveryId) ? await this.#deliveries.get(id, deliveryId) : null;
-      if (delivery?.subscriptionId === id && delivery.place !== null) call.named(delivery.place.ledgerId);
     } catch {
       // The call itself has met the same store.
     }

@@ -4,7 +4,8 @@ import { type LedgerNaming, nameRootLedger } from './ledger-naming.ts';
 
 /**
  * Which methods name a ledger otherwise than by a `ledger_id` of their request, which is noted for all alike (decisions.md, section 5: audit).
- * Those that open one name it when they do (ledger-opening.ts), AppendEvents names those of its events (append-stream.ts).
+ * Those that open one name it when they do (ledger-opening.ts), RedeliverWebhook when it has found the event's (webhooks.ts), AppendEvents names
+ * those of its events (append-stream.ts).
  */
 
 export function masterNames(naming: LedgerNaming) {
@@ -59,13 +60,12 @@ export function delegationNames(naming: LedgerNaming) {
 }
 
 export function webhookNames(naming: LedgerNaming) {
-  const byId = (request: { readonly id: string }, call: Call) => naming.subscription(call, request.id, null);
+  const byId = (request: { readonly id: string }, call: Call) => naming.subscription(call, request.id);
   return {
     deleteWebhook: byId,
     listWebhookDeliveries: byId,
     testWebhook: byId,
-    redeliverWebhook: (request: { readonly id: string; readonly deliveryId: string }, call: Call) =>
-      naming.subscription(call, request.id, request.deliveryId),
+    redeliverWebhook: byId,
   };
 }
 

@@ -1,3 +1,4 @@
+import { LedgerError } from '../../domain/errors.ts';
 import { isoTime } from '../../domain/time.ts';
 import { uuidV7Time } from '../../domain/uuid.ts';
 import type { FindPage, FoundRecord, RecordStore } from '../../store/record-store.ts';
@@ -5,8 +6,9 @@ import { blockKind, blockLengthOf, blockSpanMs, parseBlock } from './delivery-bl
 import type { DeliveryRecord } from './delivery-record.ts';
 import { ownKind, parseOwn } from './own-deliveries.ts';
 
-const blocksAtOnce = 8;
-const ownAtOnce = 100;
+/** Records of a first page, which is enough for most, and of those behind it. LMDB reads a page in one go: 3 ms where blocks are full. */
+const recordsAtFirst = 8;
+const recordsAtOnceMax = 64;
 
 /** What stands in one record of a subscription's list: a block of deliveries, or one that the owner asked for. */
 interface Listed {
@@ -16,17 +18,21 @@ interface Listed {
   deliveries(): readonly DeliveryRecord[];
 }
 
-/** A subscription's deliveries by the time when they were recorded. What lies before `offset` is counted, not parsed. */
+/**
+ * A subscription's deliveries by the time when they were recorded. What lies before `offset` is counted, not parsed. Throws `unavailable`
+ * where the signal ends before they are found.
+ */
 export async function listDeliveries(
   store: RecordStore,
   subscriptionId: string,
   { limit, offset = 0, descending = false }: Omit<FindPage, 'after'>,
+  signal?: AbortSignal,
 ): Promise<DeliveryRecord[]> {
   const found: DeliveryRecord[] = [];
   let skip = offset;
   for await (const listed of merged(
-    recordsOf(store, blockKind, subscriptionId, descending, blocksAtOnce),
-    recordsOf(store, ownKind, subscriptionId, descending, ownAtOnce),
+    recordsOf(store, blockKind, subscriptionId, descending, signal),
+    recordsOf(store, ownKind, subscriptionId, descending, signal),
     descending,
   )) {
     if (skip >= listed.length) {
@@ -41,29 +47,29 @@ export async function listDeliveries(
   return found;
 }
 
-/** A delivery that the log has made, by its id; null if the subscription has none of this id. */
+/**
+ * A delivery that the log has made, by its id; null if the subscription has none of this id. Throws `unavailable` where the signal ends before
+ * it is found.
+ */
 export async function blockDelivery(
   store: RecordStore,
   subscriptionId: string,
   id: string,
+  signal?: AbortSignal,
 ): Promise<DeliveryRecord | null> {
   const timeMs = uuidV7Time(id);
   if (timeMs === null) return null;
   // Its event's time is in the id, and its block's last event is that one or lies a span behind it at most.
   const latest = isoTime(timeMs + blockSpanMs);
-  let after = { order: isoTime(Math.max(0, timeMs - 1)), id };
-  for (;;) {
-    const lookup = { name: 'last_event', value: subscriptionId };
-    const found = await store.find(blockKind, lookup, { limit: blocksAtOnce, after });
-    for (const { order, value } of found) {
-      if (order > latest) return null;
-      const delivery = parseBlock(value).deliveries.find((one) => one.id === id);
-      if (delivery !== undefined) return delivery;
-    }
-    const last = found.at(-1);
-    if (last === undefined || found.length < blocksAtOnce) return null;
-    after = { order: last.order, id: last.id };
+  const after = { order: isoTime(Math.max(0, timeMs - 1)), id };
+  const lookup = { name: 'last_event', value: subscriptionId };
+  for await (const { order, value } of walk(store, blockKind, lookup, { after }, signal)) {
+    if (order > latest) return null;
+    if (!value.includes(id)) continue;
+    const delivery = parseBlock(value).deliveries.find((one) => one.id === id);
+    if (delivery !== undefined) return delivery;
   }
+  return null;
 }
 
 async function* recordsOf(
@@ -71,16 +77,33 @@ async function* recordsOf(
   kind: string,
   subscriptionId: string,
   descending: boolean,
-  limit: number,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<Listed> {
-  let after: { order: string; id: string } | undefined;
-  for (;;) {
-    const page = { limit, descending, ...(after === undefined ? {} : { after }) };
-    const found = await store.find(kind, { name: 'subscription', value: subscriptionId }, page);
-    for (const record of found) yield listedOf(kind, record);
+  const lookup = { name: 'subscription', value: subscriptionId };
+  for await (const record of walk(store, kind, lookup, { descending }, signal)) yield listedOf(kind, record);
+}
+
+/** All that a look-up finds, page by page; everything else that is ready has its turn before the next page. */
+async function* walk(
+  store: RecordStore,
+  kind: string,
+  lookup: { readonly name: string; readonly value: string },
+  from: Pick<FindPage, 'after' | 'descending'>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<FoundRecord> {
+  let behind = from;
+  for (let limit = recordsAtFirst; ; limit = Math.min(recordsAtOnceMax, 2 * limit)) {
+    const found = await store.find(kind, lookup, { ...behind, limit });
+    yield* found;
     const last = found.at(-1);
     if (last === undefined || found.length < limit) return;
-    after = { order: last.order, id: last.id };
+    behind = { ...from, after: last };
+    await new Promise((resolve) => void setImmediate(resolve));
+    if (signal?.aborted === true)
+      throw new LedgerError(
+        'unavailable',
+        'The call ended before its deliveries were read: retry; a long list can be read from its other end (order).',
+      );
   }
 }
 

@@ -130,11 +130,12 @@ export function webhookService(
 
     listWebhookDeliveries: async (request: ListWebhookDeliveriesRequest, call: Call) => {
       const subscription = await owned(call, 'id', request.id);
-      const found = await deliveries.ofSubscription(subscription.id, {
+      const page = {
         limit: checkLimit('limit', request.limit),
         offset: checkOffset('offset', request.offset),
         descending: checkOrder(request.order),
-      });
+      };
+      const found = await deliveries.ofSubscription(subscription.id, page, call.signal);
       return {
         subscriptionId: subscription.id,
         count: found.length,
@@ -157,9 +158,10 @@ export function webhookService(
     redeliverWebhook: async (request: RedeliverWebhookRequest, call: Call) => {
       const deliveryId = checkUuid('delivery_id', request.deliveryId);
       const subscription = await inForce(call, request.id);
-      const first = await deliveries.get(subscription.id, deliveryId);
+      const first = await deliveries.get(subscription.id, deliveryId, call.signal);
       if (first?.subscriptionId !== subscription.id) throw notFound('delivery', 'delivery_id');
       const { eventId, eventType, place, eventCreatedAt } = first;
+      if (place !== null) call.named(place.ledgerId);
       return queue({ ...asked(call, subscription.id), eventId, eventType, place, eventCreatedAt });
     },
   };
