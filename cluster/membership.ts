@@ -22,7 +22,8 @@ import { WebhookShards } from './webhook-shards.ts';
 
 /** So that the ledgers of a lost node do not all load at once. */
 const activationsPerSecond = 200;
-const clockLookEveryMs = 2_000;
+/** How often it is looked what the clock of the store says, and which nodes are gone. */
+const lookEveryMs = 2_000;
 /** A node whom the store has not answered for so long has lost it: several looks that failed, so that a slow store is not taken for one. */
 const storeLostAfterMs = 10_000;
 /** What giving all shards away may take: the doors close after it, within the 20 s of a stop. */
@@ -70,7 +71,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   let directory: Directory | null = null;
   let rebalancing: Rebalancing | null = null;
   let joinedAt = Number.POSITIVE_INFINITY;
-  let cancelClock = () => {};
+  let cancelLook = () => {};
   const shards = () => {
     const leaving = rebalancing?.view.movingAway.length ?? 0;
     const held = leases.held.length - leaving;
@@ -95,9 +96,10 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   });
   const injector = service.createConnectionInjector(serverCredentials(security));
 
-  const lookAtClock = async () => {
+  const lookAround = async () => {
+    peers.forgetGone();
     await clockCheck?.look();
-    cancelClock = clock.after(clockLookEveryMs, () => void lookAtClock());
+    cancelLook = clock.after(lookEveryMs, () => void lookAround());
   };
 
   return {
@@ -169,7 +171,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       rebalancing.start();
       webhookShards.start(webhooks);
       news.listen((subscriptionId) => webhookShards.heard(subscriptionId));
-      void lookAtClock();
+      void lookAround();
     },
     async leave() {
       // By then whoever sends calls here has seen that it is not ready, and no connection is refused.
@@ -178,7 +180,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       await noticed;
     },
     async close() {
-      cancelClock();
+      cancelLook();
       webhookShards.stop();
       news.close();
       await rebalancing?.stop();

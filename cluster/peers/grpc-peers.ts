@@ -37,6 +37,7 @@ export interface GrpcPeersParts {
 }
 
 interface Line {
+  readonly node: NodeId;
   readonly client: Client;
   stream: PeerStream | null;
   /** Monotonic. */
@@ -71,14 +72,14 @@ export class GrpcPeers implements Peers {
   #streamTo(node: NodeId): PeerStream | null {
     const address = this.#parts.addressOf(node);
     if (address === null) return null;
-    const line = this.#lines.get(address) ?? this.#open(address);
+    const line = this.#lines.get(address) ?? this.#open(node, address);
     if (line.stream !== null && !line.stream.isOver) return line.stream;
     if (this.#parts.monotonicMs() < line.restsUntil) return null;
     line.stream = this.#begin(line);
     return line.stream;
   }
 
-  #open(address: string): Line {
+  #open(node: NodeId, address: string): Line {
     const client = new Client(address, channelCredentials(this.#parts.security), {
       'grpc.max_receive_message_length': messageReceiveMaxBytes,
       'grpc.max_send_message_length': messageReceiveMaxBytes,
@@ -92,7 +93,7 @@ export class GrpcPeers implements Peers {
       'grpc.use_local_subchannel_pool': 1,
       'grpc.enable_channelz': 0,
     });
-    const line: Line = { client, stream: null, restsUntil: Number.NEGATIVE_INFINITY };
+    const line: Line = { node, client, stream: null, restsUntil: Number.NEGATIVE_INFINITY };
     this.#lines.set(address, line);
     return line;
   }
@@ -114,12 +115,23 @@ export class GrpcPeers implements Peers {
     });
   }
 
+  /** Closes lines to nodes that are gone, or are elsewhere by now, once nothing waits on them. */
+  forgetGone(): void {
+    for (const [address, { node, stream }] of this.#lines) {
+      const isWaitedFor = stream !== null && stream.waiting > 0;
+      if (this.#parts.addressOf(node) !== address && !isWaitedFor) this.#close(address, new Error('the node is gone'));
+    }
+  }
+
+  #close(address: string, why: Error): void {
+    const line = this.#lines.get(address);
+    this.#lines.delete(address);
+    line?.stream?.fail(why);
+    line?.client.close();
+  }
+
   /** Ends all streams; what waits is told that nobody knows. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { client, stream } of this.#lines.values()) {
-      stream?.fail(new Error('this node is stopping'));
-      client.close();
-    }
-    this.#lines.clear();
+    for (const address of this.#lines.keys()) this.#close(address, new Error('this node is stopping'));
   }
 }

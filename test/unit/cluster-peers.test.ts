@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -26,11 +26,17 @@ afterEach(async () => {
 async function port(carryOut: (command: Command) => Promise<Outcome>, security = secret) {
   const server = peerServer({ self: 'node-a', security, carryOut });
   const injector = server.createConnectionInjector(serverCredentials(security));
+  /** Of other nodes, open now. */
+  const connections = new Set<Socket>();
   const door = await openOpsDoor(
     {
       metrics: createMetrics(),
       readiness: async () => ({ ready: true }),
-      takeConnection: (socket) => injector.injectConnection(socket),
+      takeConnection: (socket) => {
+        connections.add(socket);
+        socket.on('close', () => connections.delete(socket));
+        injector.injectConnection(socket);
+      },
     },
     '127.0.0.1',
     0,
@@ -40,7 +46,7 @@ async function port(carryOut: (command: Command) => Promise<Outcome>, security =
     await door.close(0);
   };
   cleanups.push(close);
-  return { port: door.port, close };
+  return { port: door.port, close, connections };
 }
 
 function peersTo(portNumber: number, security = secret, budgetMs = 1_000, patienceMs = 10_000) {
@@ -275,6 +281,59 @@ describe('a node that has much to do', () => {
     await askingOthers(ask, outcome);
     expect(await outcome).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: true });
     expect(results.filter((result) => result === 'unreachable')).toHaveLength(1);
+  });
+});
+
+describe('a node that is gone', () => {
+  /** Peers with one node, which is at a port, or at none. */
+  function peersAt(where: { port: number | null }): GrpcPeers {
+    const peers = new GrpcPeers({
+      security: secret,
+      addressOf: () => (where.port === null ? null : `127.0.0.1:${where.port}`),
+      monotonicMs: () => performance.now(),
+      meter: { forwarded: () => {} },
+    });
+    cleanups.push(() => peers[Symbol.asyncDispose]());
+    return peers;
+  }
+
+  test('is hung up on, and so is where it was before; one that is there is not', async () => {
+    const { directory } = await ledger();
+    const [old, now] = [await port((one) => directory.carryOut(one)), await port((one) => directory.carryOut(one))];
+    const where: { port: number | null } = { port: old.port };
+    const peers = peersAt(where);
+    await peers.ask('node-a', 0, append());
+    peers.forgetGone();
+    await peers.ask('node-a', 0, append());
+    expect(old.connections.size).toBe(1);
+    where.port = now.port;
+    await peers.ask('node-a', 0, append());
+    peers.forgetGone();
+    await expect.poll(() => [old.connections.size, now.connections.size]).toEqual([0, 1]);
+    where.port = null;
+    peers.forgetGone();
+    await expect.poll(() => now.connections.size).toBe(0);
+    where.port = old.port;
+    expect((await peers.ask('node-a', 0, append())).event.seq).toBe(6);
+  });
+
+  test('is not hung up on while a command waits for it', async () => {
+    const { directory } = await ledger();
+    const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+    const far = await port(async (command) => {
+      await held;
+      return directory.carryOut(command);
+    });
+    const where: { port: number | null } = { port: far.port };
+    const peers = peersAt(where);
+    const outcome = peers.ask('node-a', 0, append());
+    await expect.poll(() => far.connections.size).toBe(1);
+    where.port = null;
+    peers.forgetGone();
+    letGo();
+    expect((await outcome).event.seq).toBe(3);
+    peers.forgetGone();
+    await expect.poll(() => far.connections.size).toBe(0);
   });
 });
 
