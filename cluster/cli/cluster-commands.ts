@@ -99,8 +99,11 @@ async function whoOwns({ board, leases }: ClusterView, ledgerId: string): Promis
 async function giveOrder({ board }: ClusterView, node: string, order: Order | null): Promise<string> {
   const isKnown = (await board.list()).some(({ id }) => id === node);
   if (!isKnown && order !== null) throw new ConfigError(`There is no node ${node}: see \`cluster status\`.`);
-  await board.order(node, order);
-  return order === null ? `${node} takes shards again` : `${node} is ${order}`;
+  const hadOrder = await board.order(node, order);
+  if (order !== null) return `${node} is ${order}`;
+  if (!hadOrder)
+    throw new ConfigError(`Nothing was taken back, for no order stands for ${node}: see \`cluster status\`.`);
+  return `${node} takes shards again`;
 }
 
 function countOf(members: readonly Member[]): number {

@@ -40,8 +40,8 @@ export interface MemberBoard {
   withdraw(run: Run): Promise<void>;
   /** The nodes that were heard of, sorted by id. */
   list(): Promise<readonly Member[]>;
-  /** null takes an order back. It stands for the id, whether or not there is such a node now. */
-  order(id: NodeId, order: Order | null): Promise<void>;
+  /** null takes an order back. It stands for the id, whether or not there is such a node now. Answers whether one stood there before. */
+  order(id: NodeId, order: Order | null): Promise<boolean>;
 }
 
 export function isLeaving(member: Member): boolean {

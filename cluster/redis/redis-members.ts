@@ -27,8 +27,8 @@ export function redisMembers(redis: Redis, placement: string): MemberBoard {
       return found.sort((a, b) => (a.id < b.id ? -1 : 1));
     },
     async order(id, order) {
-      if (order === null) await redis.hdel(orders, id);
-      else await redis.hset(orders, id, order);
+      if (order === null) return (await redis.hdel(orders, id)) === 1;
+      return (await redis.hset(orders, id, order)) === 0;
     },
   };
 }

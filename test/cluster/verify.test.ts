@@ -129,7 +129,12 @@ await describeOnCassandra('cluster verify', (address) => {
     writeFileSync(file, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
     const keys = { ...env, AUTHORITY_KEY_FILE: join(dataDir, 'authority.pem') };
     const boardOf = (members: readonly Member[]): MemberBoard => {
-      return { announce: async () => {}, withdraw: async () => {}, order: async () => {}, list: async () => members };
+      return {
+        announce: async () => {},
+        withdraw: async () => {},
+        order: async () => false,
+        list: async () => members,
+      };
     };
     const serving = { id: 'node-1', address: 'a:1', startedAt: '', shardCount: 4, draining: false, order: null };
     await expect(rotateClusterAuthority(keys, file, boardOf([serving]))).rejects.toThrow(

@@ -84,7 +84,10 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     const announce = (id: string, ttlMs: number, draining = false) =>
       members.announce({ id, address: `${id}:1`, startedAt: 't', shardCount: 8, draining }, ttlMs);
     await Promise.all([announce('node-b', 5_000, true), announce('node-a', 5_000), announce('node-c', 80)]);
-    await members.order('node-a', 'cordoned');
+    const orders = ['cordoned', 'draining', null, null, 'cordoned'] as const;
+    const had: boolean[] = [];
+    for (const order of orders) had.push(await members.order('node-a', order));
+    expect(had).toEqual([false, true, true, false, false]);
     expect((await members.list()).map(({ id, draining, order }) => [id, draining, order])).toEqual([
       ['node-a', false, 'cordoned'],
       ['node-b', true, null],

@@ -33,9 +33,10 @@ export class SimulatedRedis {
     return had;
   }
 
-  order(id: NodeId, order: Order | null): void {
-    if (order === null) this.#orders.delete(id);
-    else this.#orders.set(id, order);
+  order(id: NodeId, order: Order | null): boolean {
+    const hadOrder = this.#orders.delete(id);
+    if (order !== null) this.#orders.set(id, order);
+    return hadOrder;
   }
 
   /** As one node reaches it. */

@@ -140,7 +140,10 @@ describe('the commands of operators', () => {
       announce: async () => {},
       withdraw: async () => {},
       list: async () => members,
-      order: async (id, order) => void orders.push([id, order]),
+      order: async (id, order) => {
+        orders.push([id, order]);
+        return id !== 'node-free';
+      },
     };
     const owners = new Map([
       [0, 'node-a'],
@@ -183,7 +186,13 @@ describe('the commands of operators', () => {
   test('drain, cordon and uncordon', async () => {
     expect((await run(['drain', 'node-a'])).orders).toEqual([['node-a', 'draining']]);
     expect((await run(['cordon', 'node-a'])).orders).toEqual([['node-a', 'cordoned']]);
-    expect((await run(['uncordon', 'node-gone'])).orders).toEqual([['node-gone', null]]);
+    const { said, orders } = await run(['uncordon', 'node-gone']);
+    expect([said, orders]).toEqual(['node-gone takes shards again\n', [['node-gone', null]]]);
+  });
+
+  test('uncordon of an id that no order stands for is told so', async () => {
+    await expect(run(['uncordon', 'node-free'])).rejects.toThrow('no order stands for node-free');
+    await expect(run(['uncordon', 'node-free'])).rejects.toBeInstanceOf(ConfigError);
   });
 
   test('a node that is not there is not drained, and a cluster without nodes is told', async () => {

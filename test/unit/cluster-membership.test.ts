@@ -28,7 +28,7 @@ async function joined(board: { members: readonly Announcement[] }) {
       announce: async () => {},
       withdraw: async () => {},
       list: async () => board.members.map((member) => ({ ...member, order: null })),
-      order: async () => {},
+      order: async () => false,
     },
     news: { tell: () => {}, listen: () => {}, close: () => {} },
     security: { tls: null, secret: 'a secret of all the nodes' },
