@@ -15,7 +15,6 @@ import { entityCollection } from '../parties/entity-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { refuseOtherWorld } from '../worlds.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
-import { laterStep } from '../later-step.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 
 /** Engagements: ledgers between a primary actor and a counterparty (spec, Endpoints). */
@@ -65,7 +64,7 @@ export function engagementService(
         }),
         null,
       );
-      return laterStep(message(opened));
+      return message(opened);
     },
 
     getEngagement: async (request: GetEngagementRequest, call: Call) => {
