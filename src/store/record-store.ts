@@ -59,9 +59,10 @@ export interface FoundRecord extends StoredRecord {
  * subscriptions, deliveries, cursors. Each record stands alone; there is no transaction over several.
  *
  * A put that resolved is durable and found by `get` and by every look-up at once, on every node. An unknown outcome is
- * settled inside: put resolves or throws LedgerError `unavailable`, and after that throw the write may have landed
- * (put again with the same replaced version to find out). An id or order beyond its limit is a mistake of the caller's
- * on a write (RangeError), and simply not found on a read.
+ * settled inside, if that can be had: otherwise put and remove throw LedgerError `outcome_unknown`, and the write may have
+ * landed or may land yet (put again with the same replaced version to find out). Thrown as `unavailable` or `overloaded`
+ * nothing was written. An id or order beyond its limit is a mistake of the caller's on a write (RangeError), and simply
+ * not found on a read.
  */
 export interface RecordStore {
   get(kind: string, id: string): Promise<StoredRecord | null>;

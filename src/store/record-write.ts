@@ -1,3 +1,4 @@
+import { LedgerError } from '../domain/errors.ts';
 import type { RecordWrite } from './record-store.ts';
 import { checkOrder, checkRecordId } from './store-text.ts';
 
@@ -14,4 +15,14 @@ export function checkRecordWrite(write: RecordWrite): void {
   const { expiresAt } = write;
   if (expiresAt !== undefined && (!Number.isSafeInteger(expiresAt) || expiresAt < 0))
     throw new TypeError('expiresAt is a whole number of milliseconds');
+}
+
+/** What a put or removal throws whose outcome the store does not say (decisions.md, section 2). */
+export function unsettled(cause?: unknown): LedgerError {
+  return new LedgerError(
+    'outcome_unknown',
+    'The store did not say whether this was written: retry with the same Idempotency-Key to learn which.',
+    {},
+    cause,
+  );
 }

@@ -2,10 +2,10 @@ import { LedgerError } from '../../src/domain/errors.ts';
 import { type CqlSession, type Decision, type Statement, Undecided } from '../../src/store/cassandra/session.ts';
 
 /**
- * How a conditional write goes wrong between a store and Cassandra. `lost`: never arrives. `applied`: is carried out and
- * the answer is lost. `late`: is carried out when `arrive` is called.
+ * How a conditional write goes wrong between a store and Cassandra. `unsent`: it is refused before it is sent. `lost`: never
+ * arrives. `applied`: is carried out and the answer is lost. `late`: is carried out when `arrive` is called.
  */
-export type DecideFault = 'lost' | 'applied' | 'late';
+export type DecideFault = 'unsent' | 'lost' | 'applied' | 'late';
 
 /** A session that fails when told to. */
 export interface FaultySession {
@@ -62,6 +62,7 @@ export function faultySession(): FaultySession {
         note(statements);
         const fault = decisions.shift() ?? null;
         if (fault === null) return session.decide(statements);
+        if (fault === 'unsent') throw unavailable();
         if (fault === 'applied') await session.decide(statements);
         if (fault === 'late') kept.push(() => session.decide(statements));
         throw new Undecided(new Error(`injected: ${fault}`));

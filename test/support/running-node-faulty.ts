@@ -4,11 +4,13 @@ import { noPeers } from '../../src/actors/no-peers.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { startNode } from '../../src/node.ts';
+import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import { MemoryAccessLog } from '../../src/store/memory/access-log.ts';
 import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import type { RecordStore } from '../../src/store/record-store.ts';
 import { systemClock } from '../../src/system.ts';
-import { faultyLedgerStore, faultyRecordStore, scriptedFaults } from './store-faults.ts';
+import { type ChooseFault, faultyLedgerStore, faultyRecordStore, scriptedFaults } from './store-faults.ts';
 
 /** A whole node whose stores fail when told to. */
 export interface FaultyNode extends AsyncDisposable {
@@ -17,13 +19,22 @@ export interface FaultyNode extends AsyncDisposable {
   readonly fail: ReturnType<typeof scriptedFaults>['fail'];
 }
 
-export async function runFaultyNode(): Promise<FaultyNode> {
-  const { choose, fail } = scriptedFaults();
+/** What is below the faults, and what chooses them in place of the script; empty stores if not given. */
+export interface BelowFaults {
+  readonly ledgers?: LedgerStore;
+  readonly records?: RecordStore;
+  readonly choose?: ChooseFault;
+}
+
+export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode> {
+  const { fail, choose: scripted } = scriptedFaults();
+  const { ledgers = new MemoryLedgerStore(() => systemClock.now()), records = new MemoryRecordStore() } = below;
+  const { choose = scripted } = below;
   const node = await startNode({
     config: readConfig({ HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0' }),
     keys: { authority: generateKeyPairSync('ed25519').privateKey, secrets: randomBytes(32) },
-    ledgers: faultyLedgerStore(new MemoryLedgerStore(() => systemClock.now()), choose),
-    records: faultyRecordStore(new MemoryRecordStore(), choose),
+    ledgers: faultyLedgerStore(ledgers, choose),
+    records: faultyRecordStore(records, choose),
     access: new MemoryAccessLog(),
     stores: [{ name: 'memory', check: async () => {} }],
     self: 'faulty',

@@ -7,13 +7,14 @@ import {
   OutcomeUnknown,
 } from '../../src/store/ledger-store.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
+import { unsettled } from '../../src/store/record-write.ts';
 
 /** What can be made to fail: an append, a claim, a write or removal of a record, any read, or saving a snapshot. */
 export type StoreOperation = 'append' | 'claim' | 'read' | 'snapshot' | 'record-write' | 'record-read';
 
 /**
  * How an operation fails. `unavailable`: nothing was done. `lost`: nothing was done and nobody says so (an append tells
- * OutcomeUnknown, others `unavailable`). `applied`: done, told in the same way. The last two are for appends alone, and
+ * OutcomeUnknown, a write of a record `outcome_unknown`, others `unavailable`). `applied`: done, told in the same way. The last two are for appends alone, and
  * tell OutcomeUnknown at once: `late` lands after the next claim, where it must be fenced; `late-before-claim` lands as
  * that claim begins, where it counts.
  */
@@ -118,7 +119,7 @@ export function faultyLedgerStore(inner: LedgerStore, choose: ChooseFault): Faul
   };
 }
 
-/** A record store that fails when told to: an `applied` write is there and yet answered with `unavailable`. */
+/** A record store that fails when told to: an `applied` write is there and yet answered with `outcome_unknown`. */
 export function faultyRecordStore(inner: RecordStore, choose: ChooseFault): RecordStore {
   const reading = async <T>(read: () => Promise<T>): Promise<T> => {
     if (choose('record-read') !== null) throw unavailable();
@@ -127,8 +128,9 @@ export function faultyRecordStore(inner: RecordStore, choose: ChooseFault): Reco
   const writing = async <T>(write: () => Promise<T>): Promise<T> => {
     const fault = choose('record-write');
     if (fault === null) return write();
+    if (fault === 'unavailable') throw unavailable();
     if (fault === 'applied') await write();
-    throw unavailable();
+    throw unsettled();
   };
   return {
     get: (kind, id) => reading(() => inner.get(kind, id)),

@@ -5,6 +5,7 @@ import { limits } from '../../limits.ts';
 import type { Caller, CallSignature } from '../../service/call.ts';
 import type { Credentials, EntityRequest } from '../../service/credentials/credentials.ts';
 import type { RecordStore } from '../../store/record-store.ts';
+import { putBeforeCall } from './before-call.ts';
 
 const KIND = 'entity_request';
 
@@ -57,7 +58,7 @@ export async function useEntityRequest(
   nowMs: number,
 ): Promise<void> {
   const id = sha256Hex(JSON.stringify([actorId, request.method, request.path, request.bodyHash, request.timestamp]));
-  const put = await records.put({
+  const put = await putBeforeCall(records, {
     kind: KIND,
     id,
     replaces: 'absent',

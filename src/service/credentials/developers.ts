@@ -15,6 +15,7 @@ import { callerOf } from '../call-caller.ts';
 import type { ActorRecord } from '../identity/actor-record.ts';
 import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
+import { laterStep } from '../later-step.ts';
 import { apiKeyCollection } from './api-key-record.ts';
 import { mintApiKey } from './api-keys.ts';
 import type { KeyCache } from './entity-credentials.ts';
@@ -30,7 +31,7 @@ export function developerService(records: RecordStore, identities: Identities, c
   const register = async (call: Call, actor: ActorRecord, environment: World, region: Region | null) => {
     await identities.create(actor);
     const { secret, record } = mintApiKey(call, { actorId: actor.actorId, environment, region, name: 'default' });
-    await keys.create(record);
+    await laterStep(keys.create(record));
     return { actorId: actor.actorId, svcId: actorUri(actor.actorId), environment, keyId: record.keyId, apiKey: secret };
   };
 
@@ -50,7 +51,7 @@ export function developerService(records: RecordStore, identities: Identities, c
       const bare = fresh('sandbox');
       const actor = request.publicKey === undefined ? bare : enrolKey(bare, request.publicKey, call.now);
       const sandbox = await register(call, actor, 'sandbox', null);
-      const production = await register(call, fresh('production'), 'production', region);
+      const production = await laterStep(register(call, fresh('production'), 'production', region));
       const [key] = actor.keys;
       return {
         sandbox: key === undefined ? sandbox : { ...sandbox, signingKey: { kid: key.kid, algorithm: 'Ed25519' } },

@@ -10,6 +10,7 @@ import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
+import { laterStep } from '../later-step.ts';
 import { rootLedgerId } from '../parties/entities.ts';
 import { entityCollection } from '../parties/entity-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
@@ -64,7 +65,7 @@ export function engagementService(
         }),
         null,
       );
-      return message(opened);
+      return laterStep(message(opened));
     },
 
     getEngagement: async (request: GetEngagementRequest, call: Call) => {

@@ -18,6 +18,7 @@ import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
 import { checkCallSignature } from '../identity/signing.ts';
+import { laterStep } from '../later-step.ts';
 import { checkOrder } from '../list-page.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { readEventPage } from '../reading/event-page.ts';
@@ -70,7 +71,7 @@ export function masterService(
       );
       if (outcome.replayed) call.markReplayed();
       const made = masterFacts(outcome.event);
-      const ledger = await reading.ledgerFacts(ledgerId);
+      const ledger = await laterStep(reading.ledgerFacts(ledgerId));
       return {
         uuid: made.masterId,
         ledgerId,

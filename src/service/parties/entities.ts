@@ -18,6 +18,7 @@ import { callerOf } from '../call-caller.ts';
 import type { ActorRecord } from '../identity/actor-record.ts';
 import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
+import { laterStep } from '../later-step.ts';
 import { checkOrder } from '../list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
@@ -116,9 +117,9 @@ export function entityService(
       const publicKey = request.publicKey ?? null;
       if (publicKey !== null) checkEnrolment(entity, publicKey);
       await fingerprints.create({ fingerprint, entity, publicKey });
-      const claim = await fingerprints.get(fingerprint);
+      const claim = await laterStep(fingerprints.get(fingerprint));
       if (claim === null) throw new Error('the fingerprint that was claimed is not there');
-      const { entityId, actorId, actorType, trustLevel, ...made } = await finish(claim.value);
+      const { entityId, actorId, actorType, trustLevel, ...made } = await laterStep(finish(claim.value));
       return {
         entityId,
         actorId,
@@ -172,7 +173,7 @@ export function entityService(
         ledgerId: opened.ledgerId,
         entityActorId: actorId,
         ledgerType: opened.type,
-        status: await reading.ledgerStatus(opened.ledgerId),
+        status: await laterStep(reading.ledgerStatus(opened.ledgerId)),
         genesisHash: opened.genesisHash,
       };
     },

@@ -20,6 +20,7 @@ import type {
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
+import { laterStep } from '../later-step.ts';
 import { checkOrder } from '../list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
@@ -80,7 +81,7 @@ export function organizationService(records: RecordStore, opening: LedgerOpening
         organizationRegisteredPayload(organizationId, requestId, { ...onboarding }),
       );
       // The record makes the organization visible, so it comes last.
-      await organizations.create(record);
+      await laterStep(organizations.create(record));
       return { requestId, organizationId, frlLedgerId, status: 'APPROVED' };
     },
 

@@ -1,5 +1,6 @@
 import { seqOrder } from '../../domain/projection.ts';
 import type { PutResult, RecordStore } from '../../store/record-store.ts';
+import { laterStep } from '../later-step.ts';
 import {
   type DeliveryRecord,
   dueTimeOf,
@@ -37,7 +38,7 @@ export class OwnDeliveries {
     // Nobody would begin anew here: it has to be found wherever this ends.
     await this.#slots.open(value, order);
     const put = await this.#store.put({ ...write, lookups: [...lookups, pendingLookup(value, order)] });
-    await this.#slots.open(value, order);
+    await laterStep(this.#slots.open(value, order));
     return put;
   }
 

@@ -1,4 +1,5 @@
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
+import { laterStep } from '../later-step.ts';
 
 /** A webhook subscription as it is kept. Times are ISO. */
 export interface SubscriptionRecord {
@@ -88,7 +89,7 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
     create: async (subscription) => {
       const put = await write(subscription, 'absent');
       // Also where an earlier run of this call has written it: that may have died before it noted the change.
-      await noteChange();
+      await laterStep(noteChange());
       return put.ok || put.current === null ? subscription : parse(put.current.value);
     },
     end: async (id, at, by) => {
@@ -100,7 +101,7 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
           const put = await write({ ...subscription, endedAt: at, endedBy: by }, record.version);
           if (!put.ok) continue;
         }
-        await noteChange();
+        await laterStep(noteChange());
         return isInForce;
       }
     },

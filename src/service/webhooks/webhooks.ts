@@ -14,6 +14,7 @@ import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
+import { laterStep } from '../later-step.ts';
 import { checkOrder } from '../list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SecretBox } from '../secret-box.ts';
@@ -88,9 +89,8 @@ export function webhookService(
   const queue = async (delivery: DeliveryRecord) => {
     await deliveries.create(delivery);
     work.queued(delivery.subscriptionId);
-    return {
-      delivery: deliveryMessage((await deliveries.get(delivery.subscriptionId, delivery.id)) ?? delivery, null),
-    };
+    const stands = await laterStep(deliveries.get(delivery.subscriptionId, delivery.id));
+    return { delivery: deliveryMessage(stands ?? delivery, null) };
   };
 
   return {

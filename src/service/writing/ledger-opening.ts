@@ -5,6 +5,7 @@ import type { LedgerFacts } from '../../domain/ledger-facts.ts';
 import { genesisPayload } from '../../domain/service-events.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
+import { laterStep } from '../later-step.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 
 export type OpeningFacts = OpenLedger['facts'];
@@ -64,7 +65,7 @@ export class LedgerOpening {
     } catch (error) {
       if (!(error instanceof LedgerError) || error.code !== 'already_exists') throw error;
     }
-    const opened = await this.#reading.ledgerFacts(ledgerId);
+    const opened = await laterStep(this.#reading.ledgerFacts(ledgerId));
     if (opened === null) throw new Error(`ledger ${ledgerId} was opened but is not there`);
     if (genesisPayload(opened) !== genesisPayload(opening)) {
       throw new LedgerError('already_exists', 'A ledger with this id exists and is another one.');

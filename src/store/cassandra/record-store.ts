@@ -8,7 +8,7 @@ import type {
   StoredRecord,
   Swept,
 } from '../record-store.ts';
-import { checkRecordWrite } from '../record-write.ts';
+import { checkRecordWrite, unsettled } from '../record-write.ts';
 import { recordIdMaxBytes } from '../store-text.ts';
 import { findRecords } from './record-finding.ts';
 import { addPlaces, dropPlaces, noPlaces, type Places, placesBeyond, placesFor } from './record-places.ts';
@@ -20,11 +20,21 @@ import { Turns } from './turns.ts';
 const VERSION_BYTES = 16;
 /** Attempts to settle a conditional write whose outcome is unknown; each is bounded itself. */
 const settlingPausesMs: readonly number[] = [50, 250];
+/** Puts that were not sent and whose index rows are to be removed; those of further ones stay. */
+const unsentMax = 1_024;
+const unsentAtOnce = 16;
 
 /** What a turn answers, and what it left there. */
 interface Turned<T> {
   readonly result: T;
   readonly after: RecordRow;
+}
+
+/** What a put that was not sent has left in the index. */
+interface Unsent {
+  readonly kind: string;
+  readonly id: string;
+  readonly places: Places;
 }
 
 /** `unsure`: another version stands there now, and whether ours stood there before it nobody can tell. */
@@ -41,6 +51,7 @@ export class CassandraRecordStore implements RecordStore {
   readonly #sweep: RecordSweep;
   /** What the last turn left, for those who have waited meanwhile: it stood there after they asked. */
   readonly #left = new Map<string, RecordRow>();
+  readonly #unsent: Unsent[] = [];
 
   constructor(session: CqlSession, random: (bytes: number) => Buffer) {
     this.#session = session;
@@ -80,16 +91,30 @@ export class CassandraRecordStore implements RecordStore {
     const version = this.#newVersion();
     const places = placesFor(lookups, expiresAt ?? null, before.places, version);
     const added = placesBeyond(places, before.places);
-    await addPlaces(this.#session, kind, id, added);
-    const outcome = await this.#settle(putStatement(kind, id, { version, value, places }, before.version), version);
+    const outcome = await this.#putPlaced(kind, id, added, () =>
+      this.#settle(putStatement(kind, id, { version, value, places }, before.version), version),
+    );
     if (outcome === 'unsure') throw unsettled();
     if (outcome === 'refused') {
       await this.#tidy(kind, id, added);
       const after = await readRecord(this.#session, kind, id);
       return { result: { ok: false, current: after.shown }, after };
     }
+    this.#tidyUnsent();
     await this.#tidy(kind, id, placesBeyond(before.places, places));
     return { result: { ok: true, version }, after: { version, shown: { kind, id, version, value }, places } };
+  }
+
+  /** Index rows first, then the record. Where that was certainly not sent, the rows will never count. */
+  async #putPlaced(kind: string, id: string, places: Places, put: () => Promise<Outcome>): Promise<Outcome> {
+    try {
+      await addPlaces(this.#session, kind, id, places);
+      return await put();
+    } catch (error) {
+      const isUnsent = error instanceof LedgerError && error.code !== 'outcome_unknown';
+      if (isUnsent && this.#unsent.length < unsentMax) this.#unsent.push({ kind, id, places });
+      throw error;
+    }
   }
 
   async remove(kind: string, id: string, version: string): Promise<boolean> {
@@ -145,6 +170,11 @@ export class CassandraRecordStore implements RecordStore {
     });
   }
 
+  /** The store has just written: what could not be removed while it was away can be now. Nobody waits for it. */
+  #tidyUnsent(): void {
+    for (const { kind, id, places } of this.#unsent.splice(0, unsentAtOnce)) void this.#tidy(kind, id, places);
+  }
+
   #newVersion(): string {
     return this.#random(VERSION_BYTES).toString('hex');
   }
@@ -152,8 +182,4 @@ export class CassandraRecordStore implements RecordStore {
 
 function isId(id: string): boolean {
   return id !== '' && Buffer.byteLength(id) <= recordIdMaxBytes;
-}
-
-function unsettled(cause?: unknown): LedgerError {
-  return new LedgerError('unavailable', 'The store did not say whether the record was written.', {}, cause);
 }

@@ -1,4 +1,3 @@
-import { LedgerError } from '../../domain/errors.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
 import type {
   FindPage,
@@ -9,7 +8,7 @@ import type {
   StoredRecord,
   Swept,
 } from '../record-store.ts';
-import { checkRecordWrite } from '../record-write.ts';
+import { checkRecordWrite, unsettled } from '../record-write.ts';
 import type { Commits } from './commits.ts';
 import {
   expiryKey,
@@ -133,7 +132,7 @@ export class LmdbRecordStore implements RecordStore {
       );
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
-      throw new LedgerError('unavailable', 'The store did not say whether the record was written.', {}, error);
+      throw unsettled(error);
     }
   }
 
