@@ -6,8 +6,10 @@ import { type CqlSession, type Row, type Statement, textOf } from './session.ts'
 const COLUMNS = 'SELECT line_order, id, put_token FROM record_lookup WHERE kind = ? AND name = ? AND value = ?';
 const UP = `${COLUMNS} LIMIT ?`;
 const UP_BEHIND = `${COLUMNS} AND (line_order, id) > (?, ?) LIMIT ?`;
+const UP_BEHIND_ROW = `${COLUMNS} AND (line_order, id, put_token) > (?, ?, ?) LIMIT ?`;
 const DOWN = `${COLUMNS} ORDER BY line_order DESC LIMIT ?`;
 const DOWN_BEHIND = `${COLUMNS} AND (line_order, id) < (?, ?) ORDER BY line_order DESC LIMIT ?`;
+const DOWN_BEHIND_ROW = `${COLUMNS} AND (line_order, id, put_token) < (?, ?, ?) ORDER BY line_order DESC LIMIT ?`;
 
 /** Index rows read at once beyond those that are wanted: some may be of writes under way or given up. */
 const spareRows = 8;
@@ -19,9 +21,13 @@ interface IndexRow {
   readonly token: string;
 }
 
+/** Where reading goes on: behind one row, or behind all that stand there of a record at one order. */
+type Behind = IndexRow | NonNullable<FindPage['after']>;
+
 /**
- * Records by a look-up, each checked against itself. An offset counts index rows: it may be off by those that writes
- * under way or given up have left, as an offset is anyway while others write.
+ * Records by a look-up, each checked against itself. A record may have several rows at one order, of which those of writes under
+ * way or given up do not count. An offset takes them for one, but counts records too that were never written: it may be off by
+ * those, as an offset is anyway while others write.
  */
 export async function findRecords(
   session: CqlSession,
@@ -29,16 +35,19 @@ export async function findRecords(
   lookup: { readonly name: string; readonly value: string },
   { limit, offset = 0, descending = false, after }: FindPage,
 ): Promise<FoundRecord[]> {
-  const read = async (behind: FindPage['after'], max: number): Promise<IndexRow[]> => {
+  const read = async (behind: Behind | undefined, max: number): Promise<IndexRow[]> => {
     const rows = await session.read(indexStatement(kind, lookup, descending, behind, max));
     return rows.map(indexRow);
   };
   const found: FoundRecord[] = [];
-  let behind = after;
-  if (offset > 0) {
-    const last = (await read(behind, offset))[offset - 1];
-    if (last === undefined) return [];
-    behind = last;
+  let behind: Behind | undefined = after;
+  for (let left = offset; left > 0; ) {
+    const rows = await read(behind, left);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < left) return [];
+    left -= rows.filter((row, at) => !isSamePlace(row, rows[at - 1])).length;
+    // The other rows of a record that is skipped are skipped with it.
+    behind = { order: last.order, id: last.id };
   }
   while (found.length < limit) {
     const max = limit - found.length + spareRows;
@@ -72,13 +81,18 @@ function indexStatement(
   kind: string,
   { name, value }: { readonly name: string; readonly value: string },
   descending: boolean,
-  behind: FindPage['after'],
+  behind: Behind | undefined,
   max: number,
 ): Statement {
   const key = [keyText(kind), keyText(name), keyText(value)];
   if (behind === undefined) return { cql: descending ? DOWN : UP, params: [...key, max] };
   const from = [readFrom(behind.order), readFrom(behind.id)];
-  return { cql: descending ? DOWN_BEHIND : UP_BEHIND, params: [...key, ...from, max] };
+  if (!('token' in behind)) return { cql: descending ? DOWN_BEHIND : UP_BEHIND, params: [...key, ...from, max] };
+  return { cql: descending ? DOWN_BEHIND_ROW : UP_BEHIND_ROW, params: [...key, ...from, behind.token, max] };
+}
+
+function isSamePlace(row: IndexRow, other: IndexRow | undefined): boolean {
+  return row.order === other?.order && row.id === other.id;
 }
 
 function indexRow(row: Row): IndexRow {
