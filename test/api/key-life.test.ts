@@ -53,6 +53,18 @@ test('the first key becomes preferred, a further one when it is asked to, by eit
   }
 });
 
+test('an actor without keys that names one is told so, with and without a signature', async () => {
+  const order = await newOrder(base, { keyed: false });
+  const master = await newMaster(order);
+  const event = { event_type: 'NOTED', payload: { n: 1 } };
+  const path = `/v1/traceledger/master/${master.uuid}/events`;
+  const named = { ...order.buyer.bearer, 'x-signing-key-id': `${order.buyer.svcId}#key-1` };
+  for (const headers of [named, { ...named, 'x-actor-sig': Buffer.alloc(64, 7).toString('base64') }]) {
+    expectRefused(await rest(base, 'POST', path, { headers, body: event }), 401, 'unknown_signing_key');
+  }
+  expect((await rest(base, 'POST', path, { headers: order.buyer.bearer, body: event })).status).toBe(200);
+});
+
 test('a revoked key is history: hidden by default, shown with its end, never active again', async () => {
   const party = await newParty(base);
   expect((await revoke(party, 'key-1')).status).toBe(204);
@@ -96,7 +108,11 @@ test('an actor whose keys are all revoked must enrol a new one; what it signed b
   const { buyer } = order;
   expect((await append(master, buyer, 'NOTED', { n: 1 })).status).toBe(200);
   await revoke(buyer, 'key-1');
-  expectRefused(await append(master, { ...buyer, kid: null }, 'NOTED', { n: 2 }), 401, 'signature_required');
+  const unsigned = await append(master, { ...buyer, kid: null }, 'NOTED', { n: 2 });
+  expectRefused(unsigned, 401, 'signature_required');
+  expect(unsigned.body.error).toMatchObject({
+    message: expect.stringMatching(/keys are all revoked.*enrol a new one/),
+  });
   expectRefused(await append(master, buyer, 'NOTED', { n: 2 }), 401, 'signing_key_revoked');
   const renewed = await enrol(buyer);
   expect(renewed.kid).toBe(`${buyer.svcId}#key-2`);

@@ -31,7 +31,7 @@ export async function checkCallSignature(
   if (actor === null) throw new Error(`actor ${caller.actorId} is calling but has no record`);
   const sent = call.signature;
   if (sent === null) {
-    if (rule === 'if_keyed' && (actor.keys.length > 0 || caller.mustSign)) throw signatureRequired(caller);
+    if (rule === 'if_keyed' && (actor.keys.length > 0 || caller.mustSign)) throw signatureRequired(caller, actor);
     return null;
   }
   const signature = await withKeys(identities, actor, sent, (held) => checkForms(identities, held, sent, input));
@@ -88,32 +88,32 @@ export async function withKeys<T>(
  */
 export function demandEntitySignature(call: Pick<Call, 'caller' | 'signature'>): void {
   const { caller, signature } = call;
-  if (caller?.mustSign && (signature === null || signature.signature === null)) throw signatureRequired(caller);
+  if (caller?.mustSign && (signature === null || signature.signature === null)) throw signatureRequired(caller, null);
 }
 
-function signatureRequired(caller: Caller): LedgerError {
+/** `actor`: null where it was not looked up. */
+function signatureRequired(caller: Caller, actor: ActorRecord | null): LedgerError {
+  const send = 'send X-Signing-Key-ID and X-Actor-Sig.';
+  const allRevoked = actor !== null && actor.keys.length > 0 && actor.keys.every((key) => key.revokedAt !== null);
   return new LedgerError(
     'signature_required',
-    caller.mustSign
-      ? 'This call must be signed: enrol a key for the entity, then send X-Signing-Key-ID and X-Actor-Sig.'
-      : 'This actor has signing keys, so the call must be signed: send X-Signing-Key-ID and X-Actor-Sig.',
+    allRevoked
+      ? `This actor’s signing keys are all revoked, and the call must be signed: enrol a new one, then ${send}`
+      : caller.mustSign
+        ? `This call must be signed: enrol a key for the entity, then ${send}`
+        : `This actor has signing keys, so the call must be signed: ${send}`,
   );
 }
 
 /** The key that the headers name, or the preferred one; with the signature text. */
 export function findKey(actor: ActorRecord, sent: CallSignature): { key: SigningKeyRecord; signature: string } {
+  // Whoever has no keys need not sign: to ask for a signature would be a wrong lead.
+  if (actor.keys.length === 0) throw unknownKey(sent);
   if (sent.signature === null) {
     throw new LedgerError('signature_required', 'X-Signing-Key-ID came without X-Actor-Sig: send the signature too.');
   }
   const key = sent.keyId === null ? actor.keys.find((held) => held.preferred) : ownKey(actor, sent.keyId);
-  if (key === undefined) {
-    throw new LedgerError(
-      'unknown_signing_key',
-      sent.keyId === null
-        ? 'This actor has no active key: enrol one, or name the key in X-Signing-Key-ID.'
-        : 'X-Signing-Key-ID names no key of this actor: enrol it first.',
-    );
-  }
+  if (key === undefined) throw unknownKey(sent);
   if (key.revokedAt !== null) {
     throw new LedgerError('signing_key_revoked', 'The signing key is revoked: sign with another key.', {
       signing_key_id: key.kid,
@@ -121,6 +121,15 @@ export function findKey(actor: ActorRecord, sent: CallSignature): { key: Signing
     });
   }
   return { key, signature: sent.signature };
+}
+
+function unknownKey(sent: CallSignature): LedgerError {
+  return new LedgerError(
+    'unknown_signing_key',
+    sent.keyId === null
+      ? 'This actor has no active key: enrol one, or name the key in X-Signing-Key-ID.'
+      : 'X-Signing-Key-ID names no key of this actor: enrol it first.',
+  );
 }
 
 function ownKey(actor: ActorRecord, keyId: string): SigningKeyRecord | undefined {
