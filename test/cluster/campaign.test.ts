@@ -15,6 +15,7 @@ const plan = planFaults(220, new SeededRandom(1));
 function record(kind: FaultKind, recoveryMs = 900): FaultRecord {
   const measured = {
     ...(kind === 'node_killed' ? { movedMs: 4_000 } : {}),
+    ...(kind === 'redis_stopped' || kind === 'cut_off' ? { duringMs: [20, 2_600] } : {}),
     ...(kind === 'rolling_restart' ? { figures: { failed_calls: 0 }, unservedMs: [500, 1_000] } : {}),
   };
   return { kind, beganMs: 10_000, endedMs: 40_000, outcome: { what: '', recoveryMs, ...measured } };
@@ -113,6 +114,7 @@ describe('what the full campaign demands', () => {
       'owners killed by kill -9: 100 (at least 100)',
       'ms until their ledgers take appends again, 99th percentile: 900 (below 3000)',
       'ms until others have the shards of a killed node, 99th percentile: 4000 (below 5000)',
+      'ms until a node has appended while Redis or nodes are away, 99th percentile: 2600 (below 3000)',
       'failed calls of clients that retry, in rolling restarts: 0 (0)',
       'ms that a shard serves nobody then, 99th percentile: 1000 (below 2000)',
       'acknowledged appends: 100000 (at least 100000)',
@@ -138,6 +140,10 @@ describe('what the full campaign demands', () => {
     const { outcome, ...rest } = record(kind);
     return { ...rest, outcome: kind === 'node_killed' && at % 20 === 0 ? { ...outcome, movedMs: 5_000 } : outcome };
   });
+  const inVain = plan.map((kind): FaultRecord => {
+    const { outcome, ...rest } = record(kind);
+    return { ...rest, outcome: kind === 'redis_stopped' ? { ...outcome, duringMs: [20, Infinity] } : outcome };
+  });
   const longAway = plan.map((kind): FaultRecord => {
     const { outcome, ...rest } = record(kind);
     return { ...rest, outcome: kind === 'rolling_restart' ? { ...outcome, unservedMs: [1_000, 2_000] } : outcome };
@@ -147,6 +153,7 @@ describe('what the full campaign demands', () => {
   const recovery = 'ms until their ledgers take appends again, 99th percentile';
   const restarts = 'failed calls of clients that retry, in rolling restarts';
   const away = 'ms that a shard serves nobody then, 99th percentile';
+  const during = 'ms until a node has appended while Redis or nodes are away, 99th percentile';
   const moves = 'ms until others have the shards of a killed node, 99th percentile';
 
   test.each<[string, Partial<ReportParts>, string[]]>([
@@ -154,7 +161,8 @@ describe('what the full campaign demands', () => {
     ['a kind left out', { records: without('scaled') }, ['faults of the rarest kind']],
     ['slow recoveries', { records: slowKills }, [recovery]],
     ['a failed call in a rolling restart', { records: failing }, [restarts]],
-    ['faults that broke off', { records: unmeasured }, [recovery, restarts, away]],
+    ['faults that broke off', { records: unmeasured }, [recovery, during, restarts, away]],
+    ['appends in vain without Redis', { records: inVain }, [during]],
     ['shards that move late', { records: slowMoves }, [moves]],
     ['shards that serve nobody for too long', { records: longAway }, [away]],
     ['one append less', { history: few }, ['acknowledged appends']],

@@ -17,6 +17,8 @@ const fullDemands = { faults: 200, faultsOfEachKind: 15, kills: 100, acknowledge
 /** Of what was acknowledged, so much has to fall near a fault. */
 export const nearPercentMin = 30;
 export const killRecoveryMaxMs = 3_000;
+/** While Redis is gone, or nodes are cut off, each node has appended within this time, and what it waits for an owner that keeps silent. */
+export const duringMaxMs = 3_000;
 /** The shards of a killed node are with others after TTL + 2 s (cluster.md). */
 export const movedMaxMs = leaseTtlMs + 2_000;
 /** A shard serves again within this time in a rolling restart (cluster.md). */

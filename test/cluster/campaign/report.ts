@@ -7,6 +7,7 @@ import {
   atLeast,
   below,
   type Demands,
+  duringMaxMs,
   isFull,
   killRecoveryMaxMs,
   movedMaxMs,
@@ -127,6 +128,9 @@ function faultAims(records: readonly FaultRecord[], demands: Demands): Aim[] {
   const of = (wanted: FaultKind) => records.filter(({ kind }) => kind === wanted);
   const kills = of('node_killed').map(({ outcome }) => outcome.recoveryMs ?? Number.POSITIVE_INFINITY);
   const moves = of('node_killed').flatMap(({ outcome }) => outcome.movedMs ?? []);
+  const during = [...of('redis_stopped'), ...of('cut_off')].flatMap(
+    ({ outcome }) => outcome.duringMs ?? [Number.POSITIVE_INFINITY],
+  );
   const restarts = of('rolling_restart');
   const unserved = restarts.flatMap(({ outcome }) => outcome.unservedMs ?? [Number.POSITIVE_INFINITY]);
   const failed = restarts.reduce((sum, { outcome }) => sum + (outcome.figures?.failed_calls ?? Number.NaN), 0);
@@ -144,6 +148,15 @@ function faultAims(records: readonly FaultRecord[], demands: Demands): Aim[] {
       ? []
       : [
           below('ms until others have the shards of a killed node, 99th percentile', percentile(moves, 99), movedMaxMs),
+        ]),
+    ...(during.length === 0
+      ? []
+      : [
+          below(
+            'ms until a node has appended while Redis or nodes are away, 99th percentile',
+            percentile(during, 99),
+            duringMaxMs,
+          ),
         ]),
     ...(restarts.length === 0
       ? []

@@ -17,6 +17,11 @@ export interface FaultOutcome {
   readonly what: string;
   /** From the fault to the first append acknowledged that was begun after it, where that was measured. */
   readonly recoveryMs?: number;
+  /**
+   * How long each append took that one node was asked for while the fault lasted, where that was measured, without what a silent node is
+   * waited for. Infinity: it was in vain.
+   */
+  readonly duringMs?: readonly number[];
   /** From a kill until others held all shards of the node that was killed, where that was waited for. */
   readonly movedMs?: number;
   /** How long each shard that was written to served nobody at most, where that was measured. */

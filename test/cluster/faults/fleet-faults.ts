@@ -1,6 +1,7 @@
 import type { Load } from '../load/load.ts';
 import { unserved } from '../load/served.ts';
 import type { Stopped } from '../rig/node-under-test.ts';
+import { openOneAddress } from '../rig/one-address.ts';
 import type { Fault } from './fault.ts';
 
 /** A rolling restart or a change of size has to be over by then, a node. */
@@ -13,6 +14,8 @@ const movedPercentMax = 200 / 3;
 /** Each node in turn: SIGTERM, until it has ended as it should, and started again. No call may fail. */
 export const rollingRestart: Fault = async ({ cluster, load }) => {
   const failures = countFailures(load);
+  await using front = await openOneAddress(cluster.nodes);
+  await using callers = load.callThrough(front);
   const beganMs = performance.now();
   const stops: Stopped[] = [];
   for (const node of [...cluster.nodes]) {
@@ -21,16 +24,24 @@ export const rollingRestart: Fault = async ({ cluster, load }) => {
   }
   await cluster.untilBalanced(balancedMaxMs);
   const endedMs = performance.now();
+  const { answered, attemptsMost } = await callers.stop();
   const failed = await failures();
-  const unservedMs = [...unserved(load.history.calls, cluster.shardOf, beganMs, endedMs).values()];
+  // Of the attempts at a node: what a client does between its own says nothing of a shard.
+  const attempts = load.history.calls.filter((call) => cluster.nodes.some(({ id }) => id === call.node));
+  const unservedMs = [...unserved(attempts, cluster.shardOf, beganMs, endedMs).values()];
   return {
     what: `${cluster.nodes.length} nodes restarted one after the other`,
     unservedMs,
-    violations: [...stopViolations(stops), ...failed.map((told) => `rolling restart: ${told}`)],
+    violations: [
+      ...stopViolations(stops),
+      ...unansweredViolations(answered),
+      ...failed.map((told) => `rolling restart: ${told}`),
+    ],
     figures: {
       slowest_stop_ms: Math.round(Math.max(...stops.map(({ tookMs }) => tookMs))),
       longest_unserved_shard_ms: Math.round(Math.max(...unservedMs)),
       failed_calls: failed.length,
+      most_attempts_of_the_client: attemptsMost,
     },
   };
 };
@@ -38,26 +49,35 @@ export const rollingRestart: Fault = async ({ cluster, load }) => {
 /** 3 → 6 → 3 nodes. No call may fail, and about half of the shards move each time. */
 export const scale: Fault = async ({ cluster, load }) => {
   const failures = countFailures(load);
+  await using front = await openOneAddress(cluster.nodes);
+  await using callers = load.callThrough(front);
   const size = cluster.nodes.length;
   const before = await cluster.owners();
-  await Promise.all(Array.from({ length: size }, () => cluster.grow()));
+  for (const node of await Promise.all(Array.from({ length: size }, () => cluster.grow()))) front.add(node);
   const grownMs = await cluster.untilBalanced(balancedMaxMs);
   const grown = await cluster.owners();
   const stops: Stopped[] = [];
   for (let n = 0; n < size; n++) stops.push(await cluster.shrink());
   const shrunkMs = await cluster.untilBalanced(balancedMaxMs);
   const shrunk = await cluster.owners();
+  const { answered, attemptsMost } = await callers.stop();
   const failed = await failures();
   const moved = { growing: movedPercent(before, grown), shrinking: movedPercent(grown, shrunk) };
   return {
     what: `${size} → ${2 * size} → ${size} nodes`,
-    violations: [...stopViolations(stops), ...moveViolations(moved), ...failed.map((told) => `scaling: ${told}`)],
+    violations: [
+      ...stopViolations(stops),
+      ...moveViolations(moved),
+      ...unansweredViolations(answered),
+      ...failed.map((told) => `scaling: ${told}`),
+    ],
     figures: {
       moved_percent: Math.round(moved.growing),
       moved_back_percent: Math.round(moved.shrinking),
       balanced_after_growing_ms: Math.round(grownMs),
       balanced_after_shrinking_ms: Math.round(shrunkMs),
       failed_calls: failed.length,
+      most_attempts_of_the_client: attemptsMost,
     },
   };
 };
@@ -80,6 +100,13 @@ export function stopViolations(stops: readonly Stopped[]): string[] {
     ...(code === 0 ? [] : [`${id} ended with ${code ?? 'a signal'} after SIGTERM, and not with 0`]),
     ...(tookMs > stopMaxMs ? [`${id} took ${Math.round(tookMs)} ms to end`] : []),
   ]);
+}
+
+/** What is wrong where callers at one address, who fail no call, had none answered either. */
+function unansweredViolations(answered: Readonly<Record<string, number>>): string[] {
+  return Object.entries(answered).flatMap(([transport, calls]) =>
+    calls === 0 ? [`no call over ${transport} was answered at the one address`] : [],
+  );
 }
 
 /** Calls that fail from now on: answers those that had been begun when it is asked, once they have all ended. */

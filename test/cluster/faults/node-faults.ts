@@ -1,6 +1,8 @@
 import { afterMs } from '../../../cluster/local/ports.ts';
+import { budgetMs } from '../../../cluster/peers/grpc-peers.ts';
 import { type ClusterUnderTest, leaseTtlMs, shardCount } from '../rig/cluster-under-test.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
+import { appendDuring, ledgerOfEachOwner } from './appends-during.ts';
 import type { Fault, FaultContext, FaultOutcome } from './fault.ts';
 
 const probes = 3;
@@ -69,13 +71,14 @@ export const pauseNode: Fault = async (context) => {
 
 const cutPlaces = ['one from its peers', 'all from each other', 'one from Redis', 'one from everything'] as const;
 
-/** Other nodes, or all of them, or Redis, cannot be reached from somewhere: refused at once, or in silence. */
+/** Other nodes, or all of them, or Redis, cannot be reached from somewhere: refused at once, or in silence. All nodes append meanwhile. */
 export const cutOff: Fault = (context) => cut(context, context.random.pick(cutPlaces));
 
 /** No node reaches another one: each carries out itself what it is asked. */
 export const cutOffAll: Fault = (context) => cut(context, 'all from each other');
 
-async function cut({ cluster, random }: FaultContext, which: (typeof cutPlaces)[number]): Promise<FaultOutcome> {
+async function cut(context: FaultContext, which: (typeof cutPlaces)[number]): Promise<FaultOutcome> {
+  const { cluster, random } = context;
   const mode = random.pick(['refused', 'silent'] as const);
   const node = random.pick(cluster.nodes);
   const cuts = {
@@ -84,12 +87,17 @@ async function cut({ cluster, random }: FaultContext, which: (typeof cutPlaces)[
     'one from Redis': [node.toRedis],
     'one from everything': [node.toRedis, node.fromPeers],
   }[which];
+  const ledgers = await ledgerOfEachOwner(context);
+  const beganMs = performance.now();
   for (const cut of cuts) cut.set(mode);
-  const lastsMs = random.between(1_500, leaseTtlMs + 2_000);
-  await afterMs(lastsMs);
+  const duringMs = await appendDuring(context, ledgers, random.between(1_500, leaseTtlMs + 2_000));
+  const lastedMs = Math.round(performance.now() - beganMs);
   for (const cut of cuts) cut.set('open');
   await afterMs(1_000);
-  return { what: `${which}, ${mode}, ${node.id}, ${lastsMs} ms` };
+  // Who keeps silent is waited for before another node takes its place (cluster.md: no answer within its budget).
+  const waitedMs = mode === 'silent' && which !== 'one from Redis' ? budgetMs : 0;
+  const what = `${which}, ${mode}, ${node.id}, ${lastedMs} ms`;
+  return { what, duringMs: duringMs.map((ms) => Math.max(0, ms - waitedMs)) };
 }
 
 async function ownerOfSomething({ cluster, world, random }: FaultContext): Promise<NodeUnderTest> {

@@ -1,20 +1,45 @@
 import { Redis } from 'ioredis';
 import { afterMs } from '../../../cluster/local/ports.ts';
 import { leaseTtlMs } from '../rig/cluster-under-test.ts';
-import type { Fault, FaultContext } from './fault.ts';
+import type { NodeUnderTest } from '../rig/node-under-test.ts';
+import { untilSettled } from '../rig/settled.ts';
+import { appendDuring, ledgerOfEachOwner } from './appends-during.ts';
+import type { Fault, FaultContext, FaultOutcome } from './fault.ts';
 import { askWithoutStore } from './store-outage.ts';
 
 const balancedMaxMs = 30_000;
 
-/** Redis is gone, for longer than a lease or shorter, and comes back with nothing in it. */
-export const stopRedis: Fault = async ({ cluster, random }) => {
-  const goneMs = random.between(500, leaseTtlMs + 2_500);
+/** Redis is gone, for longer than a lease or shorter. */
+export const stopRedis: Fault = (context) => stopRedisFor(context, context.random.between(500, leaseTtlMs + 2_500));
+
+/** Redis is gone until all leases have run out. */
+export const stopRedisForLong: Fault = (context) => stopRedisFor(context, leaseTtlMs + 1_000);
+
+/** Meanwhile every node appends to ledgers of every owner, and nothing moves. Redis comes back with nothing in it. */
+async function stopRedisFor(context: FaultContext, goneMs: number): Promise<FaultOutcome> {
+  const { cluster } = context;
+  await untilSettled(cluster, balancedMaxMs);
+  const ledgers = await ledgerOfEachOwner(context);
+  const before = await Promise.all(cluster.nodes.map(placementOf));
+  const beganMs = performance.now();
   await cluster.redis.current.process.kill();
-  await afterMs(goneMs);
+  const duringMs = await appendDuring(context, ledgers, goneMs);
+  const goneForMs = Math.round(performance.now() - beganMs);
+  const after = await Promise.all(cluster.nodes.map(placementOf));
   await cluster.restartRedis();
   await cluster.untilBalanced(balancedMaxMs);
-  return { what: `Redis gone for ${goneMs} ms` };
-};
+  const violations = cluster.nodes.flatMap(({ id }, at) =>
+    before[at] === after[at] ? [] : [`without Redis ${id} came from ${before[at]} to ${after[at]}`],
+  );
+  return { what: `Redis gone for ${goneForMs} ms`, duringMs, violations };
+}
+
+/** The shards of a node by state, and how many came and went since it began, as its metrics have it. */
+async function placementOf(node: NodeUnderTest): Promise<string> {
+  const series = (await node.metrics()).match(/^svc_(?:shards|shard_moves_total)\{.*$/gm) ?? [];
+  if (series.length === 0) throw new Error(`${node.id} does not tell of its shards`);
+  return series.join(', ');
+}
 
 /** Redis forgets all leases and members at once. */
 export const flushRedis: Fault = async ({ cluster }) => {

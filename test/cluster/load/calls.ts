@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { CallOptions, StreamedEvent } from '../../../src/client/index.ts';
+import type { CallOptions, LedgerTrustClient, StreamedEvent } from '../../../src/client/index.ts';
 import { canonicalJson } from '../../../src/domain/canonical.ts';
 import type { Command, Lane } from '../../../src/domain/command.ts';
 import { commandId } from '../../../src/service/writing/command-mark.ts';
@@ -20,6 +20,8 @@ export interface Call {
 export interface AppendCall extends Call {
   /** The same for a stream. */
   readonly event: StreamedEvent;
+  /** The same by a client of the party's, whatever that does to get it through. */
+  by(client: LedgerTrustClient, onAnswer: NonNullable<CallOptions['onAnswer']>): Promise<Answered>;
 }
 
 /** Makes the calls of a load, each with what the checker needs to know of it. */
@@ -42,6 +44,7 @@ export class LoadCalls {
       event: { ...event, ...options },
       command: make.append({ ...base, ledgerId: ledger.id, masterId: master.id, payload: stored, lane }),
       attempt: async (node) => written(await party.at(node).appendEvent(event, options)),
+      by: async (client, onAnswer) => written(await client.appendEvent(event, { ...options, onAnswer })),
     };
   }
 

@@ -6,6 +6,8 @@ import { type Call, LoadCalls } from './calls.ts';
 import { runLane } from './lane.ts';
 import { type Answered, answeredBy, callMaxMs, isCertain, LoadHistory, noted } from './load-history.ts';
 import { closedKept, type LoadLedger, type LoadWorld, loadMaster } from './load-world.ts';
+import type { OneAddress } from './parties.ts';
+import { startUsualCallers, type UsualCallers } from './usual-callers.ts';
 
 /** Between two attempts, at least and at most. */
 type Pause = readonly [minMs: number, maxMs: number];
@@ -69,6 +71,12 @@ export class Load {
     const began = performance.now();
     const told = await this.#carryOut(call, nodes, [0, attemptPauseMs]);
     return isCertain(told) ? performance.now() - began : null;
+  }
+
+  /** More callers, as most are: at one address, with the client as it is made by default. */
+  callThrough(address: OneAddress): UsualCallers {
+    const { world, random, restMaxMs } = this.#options;
+    return startUsualCallers({ calls: this.#calls, history: this.history, world, random, restMaxMs, address });
   }
 
   async #anything(): Promise<void> {

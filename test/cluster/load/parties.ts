@@ -11,6 +11,12 @@ import type { NodeUnderTest } from '../rig/node-under-test.ts';
 /** One attempt of a call: longer than any node takes that runs, shorter than a pause. */
 const attemptMaxMs = 4_000;
 
+/** Where several nodes are called as one. */
+export interface OneAddress {
+  readonly baseUrl: string;
+  readonly grpcUrl: string;
+}
+
 /** A sandbox actor with a signing key, and a client to each node for it. */
 export interface LoadParty {
   readonly actorId: string;
@@ -18,6 +24,8 @@ export interface LoadParty {
   readonly apiKey: string;
   /** Sends each call once: whoever uses it notes every attempt. */
   at(node: NodeUnderTest): LedgerTrustClient;
+  /** A client as it is made by default, retries and all; whoever asks for it closes it. */
+  through(address: OneAddress, transport: 'rest' | 'grpc'): LedgerTrustClient;
   close(): Promise<void>;
 }
 
@@ -32,6 +40,7 @@ export async function registerParty(node: NodeUnderTest, name: string): Promise<
   });
   if (sandbox?.signingKey == null) throw new Error('the key was not enrolled');
   const signer: Signer = signerFromPrivateKey(privateKey, sandbox.signingKey.kid);
+  const credential = { apiKey: sandbox.apiKey, signer };
   const clients = new Map<string, LedgerTrustClient>();
   return {
     actorId: sandbox.actorId,
@@ -42,11 +51,12 @@ export async function registerParty(node: NodeUnderTest, name: string): Promise<
       if (client === undefined) {
         const { baseUrl, grpcUrl } = node;
         const once = { attemptsMax: 1, attemptTimeoutMs: attemptMaxMs, timeoutMs: attemptMaxMs };
-        client = createClient({ baseUrl, grpcUrl, apiKey: sandbox.apiKey, signer, ...once });
+        client = createClient({ baseUrl, grpcUrl, ...credential, ...once });
         clients.set(node.id, client);
       }
       return client;
     },
+    through: (address, transport) => createClient({ ...address, transport, ...credential }),
     close: async () => void (await Promise.all([...clients.values()].map((client) => client.close()))),
   };
 }

@@ -1,0 +1,67 @@
+import { afterMs } from '../../../cluster/local/ports.ts';
+import type { SeededRandom } from '../../simulation/random.ts';
+import type { LoadCalls } from './calls.ts';
+import { isCertain, type LoadHistory, noted } from './load-history.ts';
+import { closedKept, type LoadWorld } from './load-world.ts';
+import type { OneAddress } from './parties.ts';
+
+export interface UsualCallersParts {
+  readonly calls: LoadCalls;
+  readonly history: LoadHistory;
+  readonly random: SeededRandom;
+  readonly world: LoadWorld;
+  readonly address: OneAddress;
+  readonly restMaxMs: number;
+}
+
+/** What they saw. */
+export interface UsualOutcome {
+  /** Calls that had a certain answer, by transport. */
+  readonly answered: Readonly<Record<'rest' | 'grpc', number>>;
+  /** The most attempts that the client took for one of them. */
+  readonly attemptsMost: number;
+}
+
+/** Disposing them is stopping them. */
+export interface UsualCallers extends AsyncDisposable {
+  /** No new calls; resolves when those under way have ended. */
+  stop(): Promise<UsualOutcome>;
+}
+
+/**
+ * A caller over REST and one over gRPC who know one address alone, make each call once, and leave it to the client, as it is made by
+ * default, to try again. What the client gives up has failed.
+ */
+export function startUsualCallers(parts: UsualCallersParts): UsualCallers {
+  const { calls, history, random, world, address, restMaxMs } = parts;
+  const answered = { rest: 0, grpc: 0 };
+  let attemptsMost = 0;
+  let isRunning = true;
+  const note = ({ attempts }: { readonly attempts: number }) => {
+    attemptsMost = Math.max(attemptsMost, attempts);
+  };
+  const work = async (transport: 'rest' | 'grpc') => {
+    await using client = world.supplier.through(address, transport);
+    while (isRunning) {
+      const ledger = random.pick(world.ledgers);
+      const call = calls.append(ledger, random.pick(ledger.masters.slice(closedKept)), world.supplier);
+      const begunMs = performance.now();
+      const told = await noted(history, call, { id: `one address, ${transport}` }, () => call.by(client, note));
+      const endedMs = performance.now();
+      if (told.kind === 'written') history.acknowledgements.push({ atMs: endedMs, tookMs: endedMs - begunMs });
+      if (isCertain(told)) answered[transport] += 1;
+      else {
+        const words = history.calls.findLast(({ name }) => name === call.name)?.words ?? told.kind;
+        history.failed.push({ name: `${call.name} over ${transport}`, begunMs, endedMs, last: words });
+      }
+      await afterMs(random.between(0, restMaxMs));
+    }
+  };
+  const ended = Promise.all([work('rest'), work('grpc')]);
+  const stop = async () => {
+    isRunning = false;
+    await ended;
+    return { answered, attemptsMost };
+  };
+  return { stop, [Symbol.asyncDispose]: async () => void (await stop()) };
+}
