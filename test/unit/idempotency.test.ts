@@ -5,6 +5,7 @@ import { MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import type { Call } from '../../src/service/call.ts';
 import { commandId } from '../../src/service/writing/command-mark.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import type { RecordStore } from '../../src/store/record-store.ts';
 import { callGrpc, grpcClient } from '../support/door-grpc.ts';
 import {
   actorId,
@@ -16,6 +17,7 @@ import {
   otherKey,
   startDoorNode,
 } from '../support/door-node.ts';
+import { faultyRecordStore, type StoreFault, scriptedFaults } from '../support/store-faults.ts';
 
 let nodes: DoorNode[] = [];
 afterEach(async () => {
@@ -26,7 +28,7 @@ afterEach(async () => {
 type Handler = (request: never, call: Call) => Promise<object>;
 async function start(
   createApiKey: Handler,
-  more: { now?: () => number; append?: Handler; records?: MemoryRecordStore; secretsKey?: Buffer } = {},
+  more: { now?: () => number; append?: Handler; records?: RecordStore; secretsKey?: Buffer } = {},
 ): Promise<DoorNode> {
   const node = await startDoorNode({
     handlers: {
@@ -139,6 +141,27 @@ describe('an idempotency key', () => {
     expect((await create(node, 'a', { name: 'other' })).code).toBe('idempotency_key_reused');
     expect((await create(node, 'a')).status).toBe(200);
   });
+
+  it.each<StoreFault>(['lost', 'applied'])(
+    'whose claim may or may not stand (%s) is unavailable: nothing of the call was done',
+    async (fault) => {
+      let time = 1_800_000_000_000;
+      let runs = 0;
+      const { choose, fail } = scriptedFaults();
+      const records = faultyRecordStore(new MemoryRecordStore(), choose);
+      const node = await start(
+        async (request, call) => {
+          runs += 1;
+          return made(request, call);
+        },
+        { records, now: () => time },
+      );
+      fail('record-write', fault);
+      expect([(await create(node, 'a')).code, runs]).toEqual(['unavailable', 0]);
+      time += 60_000;
+      expect([(await create(node, 'a')).status, (await create(node, 'a')).replayed, runs]).toEqual([200, 'true', 1]);
+    },
+  );
 
   it('a hundred times at once runs once; the others are in progress or get its answer', async () => {
     let runs = 0;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sha256Hex } from '../../src/domain/hash.ts';
 import type { Call } from '../../src/service/call.ts';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import {
   bareEntityId,
   bearer,
@@ -10,9 +11,11 @@ import {
   otherActorId,
   startDoorNode,
 } from '../support/door-node.ts';
+import { faultyRecordStore, scriptedFaults } from '../support/store-faults.ts';
 
 let node: DoorNode;
 let calls: Call[] = [];
+const faults = scriptedFaults();
 const note = async (_request: unknown, call: Call) => {
   calls.push(call);
   return {};
@@ -20,6 +23,7 @@ const note = async (_request: unknown, call: Call) => {
 
 beforeAll(async () => {
   node = await startDoorNode({
+    records: faultyRecordStore(new MemoryRecordStore(), faults.choose),
     handlers: {
       'DeveloperService.GetDeveloper': note,
       'MasterService.ListMasters': note,
@@ -183,6 +187,12 @@ describe('entity requests', () => {
     expect(await engage(headers, 'ONCE')).toEqual([200, 'ok']);
     expect(await engage(headers, 'ONCE')).toEqual([401, 'invalid_signature']);
     expect(calls).toHaveLength(1);
+  });
+
+  it('of which nobody knows whether it is used up changes nothing and is unavailable', async () => {
+    faults.fail('record-write', 'applied');
+    expect(await engage(signed(keyedEntityId), 'IN_DOUBT')).toEqual([503, 'unavailable']);
+    expect(calls).toEqual([]);
   });
 
   it('sent a hundred times at once changes state once', async () => {
