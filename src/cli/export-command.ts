@@ -7,6 +7,7 @@ import { actorDocumentToJson, authorityDocumentToJson, eventToJson } from '../cl
 import type { LedgerTrustClient } from '../client/client.ts';
 import { actorUri } from '../domain/svc-uri.ts';
 import { exportFormat } from './export-file.ts';
+import { progressBar } from './progress-bar.ts';
 import { CliError, readInput, reasonOf, type Terminal } from './terminal.ts';
 
 interface ExportOptions {
@@ -63,7 +64,7 @@ type Write = (line: string) => Promise<void>;
 
 async function writeExport(terminal: Terminal, client: LedgerTrustClient, ledgerId: string, write: Write) {
   const newest = await client.listLedgerEvents({ ledgerId, limit: 1, order: 'desc' });
-  const bar = await progress(terminal, (newest.events[0]?.seq ?? -1) + 1);
+  const bar = await progressBar(terminal, '{bar} {value} of {total} events', (newest.events[0]?.seq ?? -1) + 1);
   const authors = new Set<string>();
   let count = 0;
   let issues = 0;
@@ -82,7 +83,7 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, ledger
       if (event.actorId !== null) authors.add(event.actorId);
       await write(`{"event":${eventToJson(event)}}`);
       count += 1;
-      bar.update(count);
+      bar.add(1);
     }
   } finally {
     bar.stop();
@@ -93,19 +94,6 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, ledger
   await write(`{"authority":${authorityDocumentToJson(await client.getAuthority())}}`);
   await write(JSON.stringify({ end: { count } }));
   return { count, issues };
-}
-
-interface Bar {
-  update(count: number): void;
-  stop(): void;
-}
-
-async function progress(terminal: Terminal, total: number): Promise<Bar> {
-  if (!terminal.isWatched) return { update: () => {}, stop: () => {} };
-  const { SingleBar } = await import('cli-progress');
-  const bar = new SingleBar({ format: '{bar} {value} of {total} events', stream: process.stderr, hideCursor: true });
-  bar.start(total, 0);
-  return { update: (count) => bar.update(count), stop: () => bar.stop() };
 }
 
 interface Sink {
