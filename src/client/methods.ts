@@ -41,7 +41,7 @@ type Method<I extends DescMessage, O extends DescMessage> =
     ? (request?: RequestOf<I>, options?: CallOptions) => Promise<AnswerOf<O>>
     : (request: RequestOf<I>, options?: CallOptions) => Promise<AnswerOf<O>>;
 
-/** The unary methods of a service, typed by its descriptor and documented by its comments. */
+/** The unary methods of a service, typed by its descriptor. What each does, and each of its fields, is in docs/api.md under its name. */
 export type UnaryMethods<S extends { readonly method: { readonly [name: string]: DescMethod } }> = {
   readonly [K in keyof S['method'] as S['method'][K]['methodKind'] extends 'unary' ? K : never]: Method<
     S['method'][K]['input'],
