@@ -1,6 +1,10 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
+import { startNodeProcess } from '../support/node-process.ts';
+import { append, newMaster, newOrder } from '../support/parties.ts';
+import { temporaryDir } from '../support/running-node.ts';
 import { childLedgers, countBatches } from '../support/store-lmdb-batches.ts';
 import { acknowledged, type StoreChild, startChild } from '../support/store-lmdb-process.ts';
 import { readTrace, type SystemCall, whyNoStrace } from '../support/system-calls.ts';
@@ -17,6 +21,21 @@ describe.skipIf(whyNot !== null)(`LMDB stores and the disk${whyNot === null ? ''
     const { calls, child } = await traced([], (running) => running.line('ack', ACKS_TO_SEE + SPARE));
     expect(child.lines.some((line) => line.startsWith('fatal'))).toBe(false);
     expect(checkFlushes(calls).length).toBeGreaterThanOrEqual(ACKS_TO_SEE);
+  }, 60_000);
+
+  test('a whole node answers an append after a flush that began after it had the request', async () => {
+    const dataDir = temporaryDir();
+    const trace = join(dataDir, 'trace');
+    const under = ['strace', '-f', '-qq', '-s', '160', '-e', `${CALLS},read,writev`, '-e', 'signal=none', '-o', trace];
+    await using node = await startNodeProcess({ DATA_DIR: join(dataDir, 'data') }, under);
+    const order = await newOrder(node.base);
+    const master = await newMaster(order);
+    expect((await append(master, order.supplier, 'NOTED', { n: 1 })).status).toBe(200);
+    await node.terminate();
+    const calls = readTrace(trace);
+    rmSync(dataDir, { recursive: true });
+    const { received, answered } = exchange(calls, `POST /v1/traceledger/master/${master.uuid}/events `);
+    expect(flushWithin(calls, received.endedAt, answered.beganAt)).toBeDefined();
   }, 60_000);
 
   test.each([
@@ -68,30 +87,50 @@ async function traced(options: readonly string[], until: (child: StoreChild) => 
  * Throws where there is none.
  */
 function checkFlushes(calls: readonly SystemCall[]): SystemCall[] {
+  return calls.filter(said('ack')).map((ack) => {
+    const asked = calls.find((call) => said('recv')(call) && call.args.includes(textOf(ack).replace('ack', 'recv')));
+    if (asked === undefined) throw new Error(`Never asked for: ${ack.args}`);
+    const flush = flushWithin(calls, asked.endedAt, ack.beganAt);
+    if (flush === undefined) throw new Error(`Not flushed: ${ack.args}`);
+    return flush;
+  });
+}
+
+/** An fdatasync of the data with a write to the file opened for synchronous writing behind it, both within these places and well ended. */
+function flushWithin(calls: readonly SystemCall[], from: number, to: number): SystemCall | undefined {
   const syncFiles = new Set(
     calls
       .filter(({ name, args }) => name === 'openat' && args.includes('data.mdb') && args.includes('O_DSYNC'))
       .map(({ result }) => result),
   );
-  const good = (call: SystemCall, from: number, to: number) =>
-    call.beganAt > from && call.endedAt < to && /^\d/.test(call.result);
-  return calls.filter(said('ack')).map((ack) => {
-    const asked = calls.find((call) => said('recv')(call) && call.args.includes(textOf(ack).replace('ack', 'recv')));
-    if (asked === undefined) throw new Error(`Never asked for: ${ack.args}`);
-    const flush = calls.find(
-      (sync) =>
-        sync.name === 'fdatasync' &&
-        good(sync, asked.endedAt, ack.beganAt) &&
-        calls.some(
-          (meta) =>
-            meta.name === 'pwrite64' &&
-            syncFiles.has(meta.args.slice(0, meta.args.indexOf(','))) &&
-            good(meta, sync.endedAt, ack.beganAt),
-        ),
-    );
-    if (flush === undefined) throw new Error(`Not flushed: ${ack.args}`);
-    return flush;
-  });
+  const good = (call: SystemCall, after: number) =>
+    call.beganAt > after && call.endedAt < to && /^\d/.test(call.result);
+  return calls.find(
+    (sync) =>
+      sync.name === 'fdatasync' &&
+      good(sync, from) &&
+      calls.some((meta) => meta.name === 'pwrite64' && syncFiles.has(fileOf(meta)) && good(meta, sync.endedAt)),
+  );
+}
+
+/** Where a request that begins so was read from its socket, and where its answer, a 200, was written to it. */
+function exchange(calls: readonly SystemCall[], request: string) {
+  const received = calls.find(({ name, args }) => name === 'read' && args.includes(`"${request}`));
+  if (received === undefined) throw new Error(`Never read: ${request}`);
+  const answered = calls.find(
+    (call) =>
+      call.name.startsWith('write') &&
+      fileOf(call) === fileOf(received) &&
+      call.beganAt > received.endedAt &&
+      call.args.includes('HTTP/1.1 200 '),
+  );
+  if (answered === undefined) throw new Error(`Never answered: ${request}`);
+  return { received, answered };
+}
+
+/** The number of the file that a call is about. */
+function fileOf({ args }: SystemCall): string {
+  return args.slice(0, args.indexOf(','));
 }
 
 function said(word: string): (call: SystemCall) => boolean {

@@ -29,19 +29,30 @@ export type ProcessEnvironment = Readonly<Record<string, string>>;
 const anyPorts = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0', LOG_LEVEL: 'warn' };
 
 /** No test may leave a process behind, however it ends. */
-const running = new Set<ChildProcess>();
+const running = new Set<() => void>();
 process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
+  for (const kill of running) kill();
 });
 
-function begin(env: ProcessEnvironment, main: string, args: readonly string[]) {
+/** `under` is a command to run it with, such as strace and its options. */
+function begin(env: ProcessEnvironment, main: string, args: readonly string[], under: readonly string[] = []) {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [main, ...args], {
+  // A tracer does not pass signals on, so it and the node are a process group of their own.
+  const isGroup = under.length > 0;
+  const [command = '', ...rest] = [...under, process.execPath, main, ...args];
+  const child = spawn(command, rest, {
     env: { PATH, HOME, ...anyPorts, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: isGroup,
   });
-  running.add(child);
-  child.once('close', () => running.delete(child));
+  const signal = (name: 'SIGKILL' | 'SIGTERM'): void => {
+    if (!isGroup) child.kill(name);
+    else if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+      process.kill(-child.pid, name);
+  };
+  const kill = () => signal('SIGKILL');
+  running.add(kill);
+  child.once('close', () => running.delete(kill));
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (data: Buffer) => {
@@ -53,7 +64,7 @@ function begin(env: ProcessEnvironment, main: string, args: readonly string[]) {
   const ended = new Promise<ProcessEnd>((resolve) => {
     child.once('close', (code) => resolve({ code, stdout, stderr }));
   });
-  return { child, ended, said: () => stdout + stderr };
+  return { child, ended, signal, said: () => stdout + stderr };
 }
 
 /** Longer than anything that is run to its end may take. */
@@ -65,16 +76,16 @@ export async function runToEnd(
   main: string = MAIN,
   args: readonly string[] = [],
 ): Promise<ProcessEnd> {
-  const { child, ended } = begin(env, main, args);
-  const late = setTimeout(() => child.kill('SIGKILL'), endMaxMs);
+  const { ended, signal } = begin(env, main, args);
+  const late = setTimeout(() => signal('SIGKILL'), endMaxMs);
   const end = await ended;
   clearTimeout(late);
   return end;
 }
 
 /** Starts a node; resolves when it listens, rejects with what it said when it ends before that. */
-export async function startNodeProcess(env: ProcessEnvironment): Promise<NodeProcess> {
-  const { child, ended, said } = begin(env, MAIN, []);
+export async function startNodeProcess(env: ProcessEnvironment, under: readonly string[] = []): Promise<NodeProcess> {
+  const { child, ended, signal, said } = begin(env, MAIN, [], under);
   const announced = new Promise<void>((resolve) => {
     child.stdout.on('data', () => {
       if (said().includes('try it')) resolve();
@@ -90,7 +101,7 @@ export async function startNodeProcess(env: ProcessEnvironment): Promise<NodePro
     return value;
   };
   const kill = async () => {
-    child.kill('SIGKILL');
+    signal('SIGKILL');
     await ended;
   };
   return {
@@ -101,7 +112,7 @@ export async function startNodeProcess(env: ProcessEnvironment): Promise<NodePro
     said,
     kill,
     terminate: () => {
-      child.kill('SIGTERM');
+      signal('SIGTERM');
       return ended;
     },
     ended,
