@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { isoTime } from '../../src/domain/time.ts';
 import { type SubscriptionRecord, subscriptionsIn } from '../../src/service/webhooks/subscription-record.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { buyer, supplier } from '../support/commands.ts';
@@ -24,7 +25,9 @@ test('the secret stands in no record as it is', async () => {
 
 test('an actor has a thousand subscriptions at most; one that has ended counts no more, and others’ do not count', async () => {
   const world = webhookRig();
-  for (let at = 0; at < 999; at++) await world.subscribe(supplier);
+  const subscriptions = subscriptionsIn(world.records);
+  const made = isoTime(world.clock.now());
+  for (let at = 0; at < 999; at++) await subscriptions.create(subscription(`made-${at}`, made));
   await world.subscribe(buyer);
   const { id } = await world.subscribe(supplier);
   await expect(world.subscribe(supplier)).rejects.toMatchObject({
@@ -59,7 +62,7 @@ test('a change that could not be noted is noted when the subscription is ended a
   const before = await subscriptions.changes();
   faults.fail('record-write', 'unavailable');
   const end = () => subscriptions.end('a', '2026-11-21T04:00:00.000Z', 'receiver');
-  await expect(end()).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(end()).rejects.toMatchObject({ code: 'outcome_unknown' });
   expect(await subscriptions.changes()).toBe(before);
   expect(await end()).toBe(false);
   expect(await subscriptions.changes()).not.toBe(before);
