@@ -1,5 +1,4 @@
-import type { Member, Run } from './members.ts';
-import { isSameRun } from './members.ts';
+import { isSameRun, type Member, type Run } from './members.ts';
 
 /** What an operator does about two nodes under one id. */
 export function idIsTaken({ id, address, startedAt }: Run): string {
