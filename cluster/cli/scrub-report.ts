@@ -14,13 +14,14 @@ export function exitCodeOf({ findings, unchecked, outstanding }: StoreScrub): nu
 
 /** The result in words, for people. */
 export function scrubText(scrub: StoreScrub): string {
-  const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding } = scrub;
+  const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written } = scrub;
   const lines = [
     `${headline(scrub)}  ${ledgers} ledgers, ${events} events, ${signatures} signatures and seals`,
     ...findings.slice(0, shownMax).map((finding) => `  ✗ ${finding.type}  ${placeOf(finding)}${finding.detail}`),
   ];
   const more = findingCount - Math.min(findings.length, shownMax);
   if (more > 0) lines.push(`  ✗ and ${more} more`);
+  if (written > 0) lines.push(`  + ${written} projections were missing and have been written from the logs`);
   for (const text of unchecked.slice(0, shownMax)) lines.push(`  ? ${text}`);
   if (outstanding > 0)
     lines.push(
@@ -41,7 +42,7 @@ function placeOf({ ledgerId, seq }: Finding): string {
 
 /** The result as JSON. */
 export function scrubJson(scrub: StoreScrub): string {
-  const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding } = scrub;
+  const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written } = scrub;
   const shown = {
     verdict: headline(scrub).toLowerCase(),
     ledgers,
@@ -51,6 +52,7 @@ export function scrubJson(scrub: StoreScrub): string {
     findings: findings.map(({ ledgerId, seq, type, detail }) => ({ ledger_id: ledgerId, seq, type, detail })),
     unchecked,
     projections_outstanding: outstanding,
+    projections_written: written,
   };
   return `${JSON.stringify(shown, null, 2)}\n`;
 }

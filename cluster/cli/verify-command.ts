@@ -18,10 +18,7 @@ export function addClusterVerify(cluster: Command, terminal: Terminal): void {
     .argument('[ledger]', 'ledger id')
     .option('--all', 'all ledgers, and what stands beside them and belongs to none')
     .option('--authority <file>', 'trust anchor document to check seals with; else the keys in the store')
-    .option(
-      '--finish',
-      'have projections written that nodes left unwritten when they died; owners then claim their ledgers again',
-    )
+    .option('--finish', 'write projections that are missing, of ledgers whose events are all as they were written')
     .option('--json', 'show the result as JSON')
     .action(async (ledgerId: string | undefined, options: VerifyOptions) => {
       // Loaded here: the other commands need not wait for it.

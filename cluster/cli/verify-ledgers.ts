@@ -8,6 +8,7 @@ import { type StoreScrub, scrubStore } from '../../src/scrub/scrub-store.ts';
 import { storedAuthority, storedKeys } from '../../src/scrub/stored-keys.ts';
 import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
+import { projectionWriter } from '../../src/store/cassandra/projection-writer.ts';
 import type { CqlSession } from '../../src/store/cassandra/session.ts';
 import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
 import { systemClock } from '../../src/system.ts';
@@ -52,7 +53,7 @@ export async function verifyLedgers(
     keys: storedKeys(stores.records),
     authorityKeys: named ?? stored.keys,
     now,
-    finish: options.finish === true,
+    finish: options.finish === true ? projectionWriter({ session, bucketEvents, now }) : null,
   };
   const scrub = ledgerId === null ? await all(terminal, parts) : await one(parts, ledgerId, settings.keyspace);
   return { ...scrub, findings: [...stored.findings, ...scrub.findings] };

@@ -22,3 +22,8 @@ export interface Finding {
   readonly type: FindingType;
   readonly detail: string;
 }
+
+/** Whether it is about what is kept beside a log, and not about the log. */
+export function isOfProjections({ type }: Finding): boolean {
+  return type === 'projection_missing' || type === 'projection_wrong' || type === 'projection_extra';
+}

@@ -1,25 +1,19 @@
 import type { LedgerEvent } from '../domain/event.ts';
 import type { LedgerFacts } from '../domain/ledger-facts.ts';
-import { names, type Projection, projectionsOf } from '../domain/projection.ts';
+import { type Projection, projectionsOf } from '../domain/projection.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
-import type { ScopeEntry, StoredCell, StoredLine, StoreInspection } from '../store/store-inspection.ts';
+import type { EventProjections } from '../store/projection-writer.ts';
+import type { ScopeEntry, StoredCell, StoreInspection } from '../store/store-inspection.ts';
 import { forEachAtOnce } from './at-once.ts';
+import { cellText, type Expectations, lineText } from './expectations.ts';
+import { findExtrasByName } from './extras-by-name.ts';
 import type { Finding, FindingType } from './finding.ts';
 import { FingerprintSet } from './fingerprint-set.ts';
 
 const readsAtOnceMax = 16;
-const listPageLines = 1_000;
 /** Marks that do not count for ever are there for 24 hours; near the end of that nobody can tell. */
 const markSureMs = 23 * 60 * 60_000;
 
-/** What follows from a set of ledgers, to find what is stored beside it and follows from nothing. */
-export interface Expectations {
-  readonly cells: FingerprintSet;
-  readonly lines: FingerprintSet;
-}
-
-export const cellText = ({ key, version, value }: StoredCell): string => JSON.stringify([key, version, value]);
-export const lineText = ({ list, order, value }: StoredLine): string => JSON.stringify([list, order, value]);
 const scopeText = ({ scope, seq }: ScopeEntry): string => `${seq} ${scope}`;
 
 export interface ProjectionScrubParts {
@@ -35,6 +29,8 @@ export interface ProjectionScrubParts {
   readonly found: (finding: Finding) => void;
   /** Gets what is expected of cells and lines; null: what the ledger alone names is looked through for what should not be there. */
   readonly expectations: Expectations | null;
+  /** Gets what is missing: of each window what is known by then, and the values at the end. */
+  readonly missing: ((projections: readonly EventProjections[]) => Promise<void>) | null;
 }
 
 /**
@@ -51,6 +47,9 @@ export class ProjectionScrub {
   /** Of the events that can be read no more: what follows from them is not known. */
   #hasUnknown = false;
   #outstanding = 0;
+  #missingCount = 0;
+  /** Not handed on yet. */
+  #missing: EventProjections[] = [];
 
   constructor(parts: ProjectionScrubParts) {
     this.#parts = parts;
@@ -59,6 +58,11 @@ export class ProjectionScrub {
   /** Projections that are still to come, of the newest batch. */
   get outstanding(): number {
     return this.#outstanding;
+  }
+
+  /** Projections that are not there, of events before the newest batch. */
+  get missing(): number {
+    return this.#missingCount;
   }
 
   /** The events of seqs `from` to below `to`; those that are missing or damaged are left out. */
@@ -82,8 +86,9 @@ export class ProjectionScrub {
       this.#wrong('projection_extra', entry.seq, `the event stands under ${entry.scope}, where it does not belong`);
     }
     for (const { scope, seq } of wanted.values())
-      this.#missing(seq, `the event does not stand under ${scope}, where readers look for it`);
+      this.#lacks(seq, { kind: 'scope', scope }, `the event does not stand under ${scope}, where readers look for it`);
     await forEachAtOnce(others, readsAtOnceMax, ([event, projection]) => this.#takeOther(event, projection));
+    await this.#handOn();
   }
 
   async #takeOther(event: LedgerEvent, projection: Exclude<Projection, { kind: 'scope' }>): Promise<void> {
@@ -95,7 +100,7 @@ export class ProjectionScrub {
         await this.#line(event.seq, projection);
         return;
       case 'command':
-        await this.#mark(event, projection.command);
+        await this.#mark(event, projection);
         return;
     }
   }
@@ -107,21 +112,23 @@ export class ProjectionScrub {
     if (known === undefined || known.version <= cell.version) this.#cells.set(cell.key, cell);
   }
 
-  async #line(seq: number, line: StoredLine): Promise<void> {
+  async #line(seq: number, line: Extract<Projection, { kind: 'line' }>): Promise<void> {
     this.#lines.add(lineText(line));
     this.#parts.expectations?.lines.add(lineText(line));
     this.#lists.add(line.list);
     const [stored] = await this.#parts.ledgers.lines(line.list, { from: line.order, limit: 1 });
-    if (stored === undefined || stored.order !== line.order) this.#missing(seq, `a line of ${line.list} is missing`);
+    if (stored === undefined || stored.order !== line.order)
+      this.#lacks(seq, line, `a line of ${line.list} is missing`);
     else if (stored.value !== line.value) this.#wrong('projection_wrong', seq, `a line of ${line.list} is another one`);
   }
 
-  async #mark(event: LedgerEvent, mark: LedgerEvent['commands'][number]): Promise<void> {
+  async #mark(event: LedgerEvent, projection: Extract<Projection, { kind: 'command' }>): Promise<void> {
+    const mark = projection.command;
     const { ledgers, ledgerId, nowMs } = this.#parts;
     this.#marks.add(markText({ ...mark, seq: event.seq }));
     if (!mark.permanent && Date.parse(event.createdAt) < nowMs - markSureMs) return;
     const stored = (await ledgers.findCommands(ledgerId, [mark])).get(mark.id);
-    if (stored === undefined) this.#missing(event.seq, `the mark of command ${mark.id} is missing`);
+    if (stored === undefined) this.#lacks(event.seq, projection, `the mark of command ${mark.id} is missing`);
     else if (stored.seq < event.seq || (stored.seq === event.seq && stored.fingerprint !== mark.fingerprint))
       this.#wrong('projection_wrong', event.seq, `the mark of command ${mark.id} is another one`);
   }
@@ -129,15 +136,22 @@ export class ProjectionScrub {
   /** To be called behind the last event. */
   async finish(): Promise<void> {
     await forEachAtOnce(this.#cells.values(), readsAtOnceMax, (cell) => this.#cell(cell));
+    await this.#handOn();
     await this.#extraMarks();
-    if (this.#parts.expectations === null) await this.#extrasByName();
+    if (this.#parts.expectations !== null) return;
+    const extra = (seq: number | null, detail: string) => this.#extra(seq, detail);
+    const expected = { cells: this.#cells, masters: this.#masters, lists: this.#lists, lines: this.#lines };
+    await findExtrasByName({ ...this.#parts, extra }, expected);
   }
 
   async #cell(cell: StoredCell): Promise<void> {
     const stored = await this.#parts.ledgers.cell(cell.key);
-    if (stored === null) this.#missing(cell.version, `${cell.key} is missing`);
-    else if (stored.version < cell.version)
-      this.#missing(cell.version, `${cell.key} is as of seq ${stored.version}, before this event`);
+    if (stored === null || stored.version < cell.version)
+      this.#lacks(
+        cell.version,
+        { kind: 'cell', key: cell.key, value: cell.value },
+        stored === null ? `${cell.key} is missing` : `${cell.key} is as of seq ${stored.version}, before this event`,
+      );
     else if (stored.version === cell.version && stored.value !== cell.value)
       this.#wrong('projection_wrong', cell.version, `${cell.key} is not what the event says`);
     else if (stored.version > cell.version && stored.version <= this.#parts.headSeq)
@@ -155,42 +169,20 @@ export class ProjectionScrub {
         this.#extra(mark.seq, `a mark of command ${mark.id} is of no event`);
   }
 
-  /** What can be found without walking through the whole store: lists of this ledger, and states that it has not come to. */
-  async #extrasByName(): Promise<void> {
-    const { ledgers, ledgerId, headSeq } = this.#parts;
-    const closings = [names.ledgerClosed(ledgerId), ...[...this.#masters].map(names.masterClosed)];
-    await forEachAtOnce(closings, readsAtOnceMax, async (key) => {
-      const stored = this.#cells.has(key) ? null : await ledgers.cell(key);
-      if (stored !== null && stored.version <= headSeq) this.#extra(stored.version, `${key} follows from no event`);
-    });
-    for (const list of this.#lists) await this.#extraLines(list);
-  }
-
-  async #extraLines(list: string): Promise<void> {
-    const { ledgers, ledgerId } = this.#parts;
-    const isShared = list.startsWith(names.ledgersOf(''));
-    for (let from: string | undefined; ; ) {
-      const page = { limit: listPageLines, ...(from === undefined ? {} : { from }) };
-      const lines = await ledgers.lines(list, page);
-      for (const { order, value } of lines) {
-        if (order === from || this.#lines.has(lineText({ list, order, value }))) continue;
-        if (isShared ? !order.split('|').includes(ledgerId) : this.#isNewer(order)) continue;
-        this.#extra(null, `a line of ${list} follows from no event`);
-      }
-      const last = lines.at(-1)?.order;
-      if (last === undefined || last === from || lines.length < listPageLines) return;
-      from = last;
+  #lacks(seq: number, projection: Projection, detail: string): void {
+    if (this.#parts.missing !== null) this.#missing.push({ seq, projections: [projection] });
+    if (seq > this.#parts.projectedSeq) {
+      this.#outstanding += 1;
+      return;
     }
+    this.#missingCount += 1;
+    this.#wrong('projection_missing', seq, detail);
   }
 
-  /** Lists in the order of events: whether the line is of an event behind the head that was looked at. */
-  #isNewer(order: string): boolean {
-    return /^\d{16}$/.test(order) && Number(order) > this.#parts.headSeq;
-  }
-
-  #missing(seq: number, detail: string): void {
-    if (seq > this.#parts.projectedSeq) this.#outstanding += 1;
-    else this.#wrong('projection_missing', seq, detail);
+  async #handOn(): Promise<void> {
+    const missing = this.#missing;
+    this.#missing = [];
+    if (missing.length > 0) await this.#parts.missing?.(missing);
   }
 
   #extra(seq: number | null, detail: string): void {

@@ -1,18 +1,15 @@
-import type { Event } from '../client/event.ts';
 import type { AuthorityKeys, KeySource } from '../client/key-source.ts';
 import { verifyEvents } from '../client/verifying.ts';
-import type { LedgerEvent } from '../domain/event.ts';
-import { checkChain, wrongHash } from '../domain/integrity.ts';
-import { type LedgerFacts, ledgerFacts } from '../domain/ledger-facts.ts';
 import { names } from '../domain/projection.ts';
 import type { Head, LedgerStore } from '../store/ledger-store.ts';
+import type { ProjectionWriter } from '../store/projection-writer.ts';
 import type { StoreInspection } from '../store/store-inspection.ts';
-import type { Finding } from './finding.ts';
-import { type Expectations, ProjectionScrub } from './projection-scrub.ts';
-import { asRead, eventOf } from './scrubbed-event.ts';
+import { eventsUpTo } from './events-up-to.ts';
+import type { Expectations } from './expectations.ts';
+import { type Finding, isOfProjections } from './finding.ts';
+import { ProjectionScrub } from './projection-scrub.ts';
+import { writeMissing } from './write-missing.ts';
 
-/** Events read at once: as many as a bucket of Cassandra has. */
-const windowEvents = 1_024;
 /** How often a ledger is looked at whose newest batch lacks projections, and what lies between. */
 const looksMax = 3;
 const lookAgainMs = 1_000;
@@ -27,8 +24,11 @@ export interface ScrubParts {
   readonly authorityKeys: AuthorityKeys | null;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Where a writer left projections of its newest batch unwritten, the ledger is claimed, which writes them. The one thing that a scrub ever writes. */
-  readonly finish: boolean;
+  /**
+   * Where projections are missing they are written: those of the newest batch by a claim of the ledger, all others by this, of ledgers
+   * that are whole. The one thing that a scrub ever writes. null: it writes nothing.
+   */
+  readonly finish: ProjectionWriter | null;
   /** See ProjectionScrub. */
   readonly expectations: Expectations | null;
 }
@@ -45,6 +45,18 @@ export interface LedgerScrub {
   readonly unchecked: readonly string[];
   /** Projections of the newest batch that are still to come. */
   readonly outstanding: number;
+  /** Projections of earlier batches that were missing and were written. */
+  readonly written: number;
+}
+
+/** How a ledger was found. */
+interface Look extends Omit<LedgerScrub, 'written'> {
+  /** Where it ended. */
+  readonly head: Head | null;
+  /** Projections of earlier batches that are missing. */
+  readonly missing: number;
+  /** Every event was found as it was written, and nothing is wrong with where the ledger ends. */
+  readonly isWhole: boolean;
 }
 
 /**
@@ -53,27 +65,35 @@ export interface LedgerScrub {
  * to meanwhile is checked up to where it ended at the beginning.
  */
 export async function scrubLedger(parts: ScrubParts, ledgerId: string): Promise<LedgerScrub> {
-  let scrub = await scrubOnce(parts, ledgerId);
-  for (let looks = 1; scrub.outstanding > 0 && looks < looksMax; looks++) {
-    // A writer that lives has written them in a moment; what one left that died is written by a claim.
-    if (parts.finish && looks > 1) await parts.ledgers.claim(ledgerId);
-    else await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
-    scrub = await scrubOnce(parts, ledgerId);
-  }
-  return scrub;
+  const { finish } = parts;
+  const first = await settledLook(parts, ledgerId);
+  if (finish === null || first.missing === 0 || !first.isWhole) return { ...first, written: 0 };
+  await writeMissing({ ...parts, finish }, ledgerId, first.head);
+  const second = await settledLook(parts, ledgerId);
+  return { ...second, written: Math.max(0, first.missing - second.missing) };
 }
 
-async function scrubOnce(parts: ScrubParts, ledgerId: string): Promise<LedgerScrub> {
+/** Looks again, a few times, where the newest batch lacks projections. */
+async function settledLook(parts: ScrubParts, ledgerId: string): Promise<Look> {
+  let found = await look(parts, ledgerId);
+  for (let looks = 1; found.outstanding > 0 && looks < looksMax; looks++) {
+    // A writer that lives has written them in a moment; what one left that died is written by a claim.
+    if (parts.finish !== null && looks > 1) await parts.ledgers.claim(ledgerId);
+    else await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
+    found = await look(parts, ledgerId);
+  }
+  return found;
+}
+
+async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
   const { ledgers, inspection, keys, authorityKeys } = parts;
   const findings: Finding[] = [];
   const seen = new Set<string>();
   let findingCount = 0;
+  let isWhole = true;
   const found = (finding: Finding) => {
-    const key = JSON.stringify([
-      finding.seq,
-      finding.type,
-      finding.type.startsWith('projection') ? finding.detail : '',
-    ]);
+    if (!isOfProjections(finding)) isWhole = false;
+    const key = JSON.stringify([finding.seq, finding.type, isOfProjections(finding) ? finding.detail : '']);
     if (seen.has(key)) return;
     findingCount += 1;
     if (findings.length >= findingsMax) return;
@@ -90,6 +110,7 @@ async function scrubOnce(parts: ScrubParts, ledgerId: string): Promise<LedgerScr
     projectedSeq,
     nowMs: parts.now(),
     found,
+    missing: null,
   });
   const seqs = new Map<string, number>();
   const verified = await verifyEvents(eventsUpTo(ledgers, ledgerId, head, projections, found, seqs), {
@@ -113,48 +134,10 @@ async function scrubOnce(parts: ScrubParts, ledgerId: string): Promise<LedgerScr
       ({ detail, count }) => `${count} events: ${detail}`,
     ),
     outstanding: projections.outstanding,
+    head,
+    missing: projections.missing,
+    isWhole: isWhole && verified.incomplete.length === 0,
   };
-}
-
-/** The readable events up to the head, checked as they are stored, on their way to be verified as they are read. */
-async function* eventsUpTo(
-  ledgers: LedgerStore,
-  ledgerId: string,
-  head: Head | null,
-  projections: ProjectionScrub,
-  found: (finding: Finding) => void,
-  seqs: Map<string, number>,
-): AsyncIterable<Event> {
-  let before: LedgerEvent | null = null;
-  let facts: LedgerFacts | null = null;
-  const end = head?.seq ?? -1;
-  for (let from = 0; from <= end; from += windowEvents) {
-    const to = Math.min(from + windowEvents, end + 1);
-    const events: LedgerEvent[] = [];
-    for (const entry of await ledgers.read(ledgerId, from, to - from)) {
-      if (entry.seq >= to) break;
-      const event = eventOf(ledgerId, entry);
-      if ('type' in event) found(event);
-      else events.push(event);
-    }
-    seqs.clear();
-    for (const event of events) seqs.set(event.id, event.seq);
-    for (const { eventId, type, detail } of checkChain(events, { kind: 'ledger', before }))
-      found({ ledgerId, seq: seqs.get(eventId) ?? null, type, detail });
-    const whole = events.filter((event) => wrongHash(event) === null);
-    const [first] = whole;
-    if (first?.seq === 0) facts = ledgerFacts(first);
-    await projections.take(whole, facts, from, to);
-    for (const event of whole) {
-      const read = asRead(event);
-      if (read !== null) yield read;
-    }
-    before = events.at(-1) ?? before;
-  }
-  const wrongEnd = (detail: string) => found({ ledgerId, seq: end, type: 'wrong_head', detail });
-  if (head !== null && before?.seq !== head.seq) wrongEnd('the event that the ledger ends in is missing or damaged');
-  else if (head !== null && before?.hash !== head.hash)
-    wrongEnd('the newest event is not the one that the store says it is');
 }
 
 /** Nothing stands behind the head: an event there was added, or the head was set back. */

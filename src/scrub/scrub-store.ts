@@ -1,8 +1,8 @@
-import type { StoreInspection } from '../store/store-inspection.ts';
+import type { StoreInspection, StrayBucket } from '../store/store-inspection.ts';
 import { forEachAtOnce } from './at-once.ts';
+import { cellText, type Expectations, lineText } from './expectations.ts';
 import type { Finding } from './finding.ts';
 import { FingerprintSet } from './fingerprint-set.ts';
-import { cellText, type Expectations, lineText } from './projection-scrub.ts';
 import { type ScrubParts, scrubLedger } from './scrub-ledger.ts';
 
 /** Signatures are verified in this thread: more at once only keep the store busy while it does. */
@@ -29,26 +29,36 @@ export interface StoreScrub {
   readonly findingCount: number;
   readonly unchecked: readonly string[];
   readonly outstanding: number;
+  readonly written: number;
 }
 
 type LedgerParts = Omit<ScrubParts, 'expectations'>;
 
 /**
- * Checks every ledger of a store, then everything that is kept beside the logs for what follows from no event. Needs 13 to 27 bytes of
- * memory for each cell and line: some hundred bytes a ledger and master.
+ * Looks for logs that go on where nothing leads to, checks every ledger of a store, then everything that is kept beside the logs for what
+ * follows from no event. Needs 13 to 27 bytes of memory for each cell and line: some hundred bytes a ledger and master.
  */
 export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgress) => void): Promise<StoreScrub> {
   const { inspection } = parts;
   const expectations: Expectations = { cells: new FingerprintSet(), lines: new FingerprintSet() };
-  const total = { ledgers: 0, events: 0, signatures: 0, outstanding: 0, findingCount: 0 };
+  const total = { ledgers: 0, events: 0, signatures: 0, outstanding: 0, written: 0, findingCount: 0 };
   const findings: Finding[] = [];
   const unchecked: string[] = [];
+  // Before all else, so that nothing is written beside a log that is torn.
+  const torn = new Set<string>();
+  for await (const bucket of inspection.strayBuckets()) {
+    torn.add(bucket.ledgerId);
+    total.findingCount += 1;
+    keep(findings, [strayBucketFinding(bucket)]);
+  }
   await forEachAtOnce(inspection.ledgerIds(), ledgersAtOnceMax, async ({ found: ledgerId, share }) => {
-    const scrub = await scrubLedger({ ...parts, expectations }, ledgerId);
+    const finish = torn.has(ledgerId) ? null : parts.finish;
+    const scrub = await scrubLedger({ ...parts, finish, expectations }, ledgerId);
     total.ledgers += 1;
     total.events += scrub.events;
     total.signatures += scrub.signatures;
     total.outstanding += scrub.outstanding;
+    total.written += scrub.written;
     total.findingCount += scrub.findingCount;
     keep(findings, scrub.findings);
     keep(
@@ -68,6 +78,13 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
     named.map((detail) => ({ ledgerId: null, seq: null, type: 'projection_extra', detail })),
   );
   return { ...total, findings, unchecked };
+}
+
+/** Such a log goes on until it has come to the bucket, and is broken then. */
+function strayBucketFinding({ ledgerId, bucket, seq, end }: StrayBucket): Finding {
+  const where = end.seq < 0 ? 'the ledger has no event' : `the ledger ends in bucket ${end.bucket} at seq ${end.seq}`;
+  const detail = `bucket ${bucket} has been written to, and ${where}: what lies between was lost, as by a restore of several moments; let no node write to the ledger`;
+  return { ledgerId, seq, type: 'wrong_head', detail };
 }
 
 function keep<T>(kept: T[], more: readonly T[]): void {
@@ -98,7 +115,7 @@ async function straysOf(
 async function forgetNewer(parts: LedgerParts, strays: Map<string, string>): Promise<void> {
   const seen: Expectations = { cells: new FingerprintSet(), lines: new FingerprintSet() };
   // Their findings are those of the first time; a signature is not looked at twice.
-  const again = { ...parts, finish: false, expectations: seen, keys: { document: () => null }, authorityKeys: null };
+  const again = { ...parts, finish: null, expectations: seen, keys: { document: () => null }, authorityKeys: null };
   await forEachAtOnce(parts.inspection.ledgerIds(), ledgersAtOnceMax, async ({ found }) => {
     await scrubLedger(again, found);
   });

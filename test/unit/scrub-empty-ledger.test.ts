@@ -23,7 +23,7 @@ test('a claim that never came to write leaves nothing to check, and nothing unch
       keys: { document: () => null },
       authorityKeys: null,
       now: () => 0,
-      finish: false,
+      finish: null,
       expectations: null,
     },
     ledgerId,

@@ -1,5 +1,5 @@
 import type { CommandMark } from '../../domain/event.ts';
-import type { LedgerEntry } from '../ledger-store.ts';
+import type { EventProjections } from '../projection-writer.ts';
 
 /**
  * The projections of one batch as they are written, and as the batch itself keeps them (`pending`) until the next one:
@@ -16,7 +16,7 @@ export interface BatchProjections {
   readonly lines: readonly (readonly [list: string, order: string, value: string])[];
 }
 
-export function projectionsOfBatch(bucket: number, entries: readonly LedgerEntry[]): BatchProjections {
+export function projectionsOfBatch(bucket: number, entries: readonly EventProjections[]): BatchProjections {
   const scopes = new Set<string>();
   const commands: [number, CommandMark][] = [];
   const cells = new Map<string, readonly [string, number, string]>();

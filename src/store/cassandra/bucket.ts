@@ -1,4 +1,5 @@
 import type { Head, LedgerEntry } from '../ledger-store.ts';
+import type { EventProjections } from '../projection-writer.ts';
 import { type BatchProjections, formatPending } from './batch-projections.ts';
 import { keyText } from './keys.ts';
 import { type CqlSession, numberOf, type Row, type Statement, textOf } from './session.ts';
@@ -94,7 +95,7 @@ export function rowsOf(entries: readonly LedgerEntry[]): [number, string][] {
 }
 
 /** Which of them belong to which scope. */
-export function scopesOf(entries: readonly LedgerEntry[]): [string, number[]][] {
+export function scopesOf(entries: readonly EventProjections[]): [string, number[]][] {
   const scopes = new Map<string, number[]>();
   for (const { seq, projections } of entries)
     for (const projection of projections) {

@@ -1,4 +1,12 @@
-import type { ScopeEntry, StoredCell, StoredLine, StoredMark, StoreInspection, Walked } from '../store-inspection.ts';
+import type {
+  ScopeEntry,
+  StoredCell,
+  StoredLine,
+  StoredMark,
+  StoreInspection,
+  StrayBucket,
+  Walked,
+} from '../store-inspection.ts';
 import { readBucketState } from './bucket.ts';
 import { commandWindows, keyText, permanentSlots } from './keys.ts';
 import { findLogEnd } from './log-end.ts';
@@ -6,6 +14,7 @@ import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
 
 const PARTITIONS =
   'SELECT DISTINCT ledger_id, bucket, token(ledger_id, bucket) AS place FROM ledger_event WHERE token(ledger_id, bucket) > ? LIMIT ?';
+const HELD = 'SELECT seq, head_seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
 const HINTS = 'SELECT ledger_id, token(ledger_id) AS place FROM ledger WHERE token(ledger_id) > ? LIMIT ?';
 const CELLS = 'SELECT key, version, value, token(key) AS place FROM cell WHERE token(key) > ? LIMIT ?';
 const LISTS = 'SELECT DISTINCT list, token(list) AS place FROM line WHERE token(list) > ? LIMIT ?';
@@ -52,6 +61,19 @@ export class CassandraInspection implements StoreInspection {
       const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
       const { fence, head } = await readBucketState(this.#session, ledgerId, 0);
       if (fence === null && head === null) yield { found: ledgerId, share: 1 };
+    }
+  }
+
+  async *strayBuckets(): AsyncIterable<StrayBucket> {
+    for await (const { row } of this.#walk(PARTITIONS)) {
+      const [ledgerId, bucket] = [idOf(textOf(row, 'ledger_id') ?? ''), numberOf(row, 'bucket') ?? 0];
+      if (bucket === 0) continue;
+      const [held] = await this.#session.read({ cql: HELD, params: [keyText(ledgerId), bucket] });
+      const seq = numberOf(held, 'seq') ?? numberOf(held, 'head_seq');
+      if (seq === null) continue;
+      // In this order: what a ledger that grows has come to by now lies before the end that is looked for next.
+      const end = await findLogEnd(this.#session, ledgerId, this.#bucketEvents, null);
+      if (bucket > end.bucket) yield { ledgerId, bucket, seq, end: { bucket: end.bucket, seq: end.head?.seq ?? -1 } };
     }
   }
 

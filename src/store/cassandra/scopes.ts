@@ -56,7 +56,7 @@ export async function readScopePage(
 }
 
 /** The events of a scope in a bucket, ascending: a row for each batch that has some. */
-async function placesIn(session: CqlSession, ledgerId: string, scope: string, bucket: number): Promise<Place[]> {
+export async function placesIn(session: CqlSession, ledgerId: string, scope: string, bucket: number): Promise<Place[]> {
   const rows = await session.read({ cql: SEQS, params: [keyText(ledgerId), bucket, keyText(scope)] });
   return rows.flatMap((row) => (textOf(row, 'row') ?? '').split(' ').map((seq) => ({ seq: Number(seq), bucket })));
 }

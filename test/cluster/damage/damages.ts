@@ -38,6 +38,15 @@ const dropRow = (seq: number) => (stand: Stand) =>
 const setStatic = (column: string, value: unknown) => (stand: Stand) =>
   stand.run(`UPDATE ledger_event SET ${column} = ? WHERE ledger_id = ? AND bucket = 0`, [value, ids(stand).ledger]);
 
+/** Changes bucket 1, which the log has not come to: its 15 events are in bucket 0. */
+const putInBucket1 = (columns: string, ...values: readonly unknown[]) => {
+  return (stand: Stand) =>
+    stand.run(`INSERT INTO ledger_event (ledger_id, bucket, ${columns}) VALUES (?, 1${', ?'.repeat(values.length)})`, [
+      ids(stand).ledger,
+      ...values,
+    ]);
+};
+
 export const damages: readonly Damage[] = [
   { name: 'nothing', change: async () => {}, found: [] },
   {
@@ -81,6 +90,28 @@ export const damages: readonly Damage[] = [
     change: (stand) => stand.run('DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0', [ids(stand).ledger]),
     found: ['wrong_head'],
   },
+  {
+    name: 'a bucket behind the end, as after a restore of other moments',
+    change: async (stand) => {
+      await putInBucket1('head_seq, head_hash', 1_030, '1'.repeat(64))(stand);
+      await putInBucket1('scope, seq, row', '', 1_024, await stand.row(14))(stand);
+    },
+    found: ['wrong_head'],
+    byAll: true,
+  },
+  {
+    name: 'a head without events in a bucket behind the end',
+    change: putInBucket1('head_seq, head_hash', 1_030, '1'.repeat(64)),
+    found: ['wrong_head'],
+    byAll: true,
+  },
+  {
+    name: 'events without a head in a bucket behind the end',
+    change: putInBucket1('scope, seq, row', '', 1_024, 'svc1'),
+    found: ['wrong_head'],
+    byAll: true,
+  },
+  { name: 'a claim alone on a bucket behind the end', change: putInBucket1('fence', 'f'.repeat(32)), found: [] },
   {
     name: 'a master taken out of the list',
     change: (stand) => stand.run('DELETE FROM line WHERE list = ?', [names.mastersOf(ids(stand).ledger)]),

@@ -1,0 +1,62 @@
+import { names } from '../domain/projection.ts';
+import type { LedgerStore } from '../store/ledger-store.ts';
+import { forEachAtOnce } from './at-once.ts';
+import { lineText } from './expectations.ts';
+import type { FingerprintSet } from './fingerprint-set.ts';
+
+const readsAtOnceMax = 16;
+const listPageLines = 1_000;
+
+export interface ExtrasParts {
+  readonly ledgerId: string;
+  readonly ledgers: LedgerStore;
+  /** What follows from later events is not judged. */
+  readonly headSeq: number;
+  /** Told of what follows from no event, by the seq that it names. */
+  readonly extra: (seq: number | null, detail: string) => void;
+}
+
+/** What follows from the events of a ledger. */
+export interface ExpectedByName {
+  /** By key. */
+  readonly cells: ReadonlyMap<string, unknown>;
+  readonly masters: ReadonlySet<string>;
+  readonly lists: ReadonlySet<string>;
+  readonly lines: FingerprintSet;
+}
+
+/** Finds what can be found without walking through the whole store: lists of a ledger, and states that it has not come to. */
+export async function findExtrasByName(parts: ExtrasParts, expected: ExpectedByName): Promise<void> {
+  const { ledgers, ledgerId, headSeq, extra } = parts;
+  const closings = [names.ledgerClosed(ledgerId), ...[...expected.masters].map(names.masterClosed)];
+  await forEachAtOnce(closings, readsAtOnceMax, async (key) => {
+    const stored = expected.cells.has(key) ? null : await ledgers.cell(key);
+    if (stored !== null && stored.version <= headSeq) extra(stored.version, `${key} follows from no event`);
+  });
+  for (const list of expected.lists) await findExtraLines(parts, list, expected.lines);
+}
+
+async function findExtraLines(
+  { ledgers, ledgerId, headSeq, extra }: ExtrasParts,
+  list: string,
+  expected: FingerprintSet,
+): Promise<void> {
+  const isShared = list.startsWith(names.ledgersOf(''));
+  for (let from: string | undefined; ; ) {
+    const page = { limit: listPageLines, ...(from === undefined ? {} : { from }) };
+    const lines = await ledgers.lines(list, page);
+    for (const { order, value } of lines) {
+      if (order === from || expected.has(lineText({ list, order, value }))) continue;
+      if (isShared ? !order.split('|').includes(ledgerId) : isNewer(order, headSeq)) continue;
+      extra(null, `a line of ${list} follows from no event`);
+    }
+    const last = lines.at(-1)?.order;
+    if (last === undefined || last === from || lines.length < listPageLines) return;
+    from = last;
+  }
+}
+
+/** Lists in the order of events: whether the line is of an event behind the head that was looked at. */
+function isNewer(order: string, headSeq: number): boolean {
+  return /^\d{16}$/.test(order) && Number(order) > headSeq;
+}

@@ -1,0 +1,45 @@
+import type { Head, LedgerStore } from '../store/ledger-store.ts';
+import type { ProjectionWriter } from '../store/projection-writer.ts';
+import type { StoreInspection } from '../store/store-inspection.ts';
+import { eventsUpTo } from './events-up-to.ts';
+import { isOfProjections } from './finding.ts';
+import { ProjectionScrub } from './projection-scrub.ts';
+
+export interface WriteMissingParts {
+  readonly ledgers: LedgerStore;
+  readonly inspection: StoreInspection;
+  readonly finish: ProjectionWriter;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * Writes what follows from the events of a ledger up to `head` and is not there. For a ledger that was just found whole; where an event is
+ * not any more, nothing that follows from it or from later ones is written.
+ */
+export async function writeMissing(
+  { ledgers, inspection, finish, now }: WriteMissingParts,
+  ledgerId: string,
+  head: Head | null,
+): Promise<void> {
+  let isWhole = true;
+  const found = (finding: Parameters<typeof isOfProjections>[0]) => {
+    if (!isOfProjections(finding)) isWhole = false;
+  };
+  const headSeq = head?.seq ?? -1;
+  const projections = new ProjectionScrub({
+    ledgerId,
+    ledgers,
+    inspection,
+    headSeq,
+    projectedSeq: headSeq,
+    nowMs: now(),
+    found,
+    expectations: null,
+    missing: async (missing) => {
+      if (isWhole) await finish.write(ledgerId, missing);
+    },
+  });
+  for await (const _ of eventsUpTo(ledgers, ledgerId, head, projections, found, new Map()));
+  await projections.finish();
+}

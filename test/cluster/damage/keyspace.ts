@@ -1,0 +1,40 @@
+import { expect } from 'vitest';
+import type { CassandraSettings } from '../../../src/store/cassandra/settings.ts';
+import { makeKeyspace } from '../../contract/cassandra-factory.ts';
+import { newParty } from '../../support/parties.ts';
+import { runNode } from '../../support/running-node.ts';
+import { runCli } from '../../support/scrub-cli.ts';
+import { grant, makeScene, type Scene } from './scene.ts';
+
+/** What a command is told of a keyspace. */
+export function environmentOf(settings: CassandraSettings): Readonly<Record<string, string>> {
+  return {
+    CASSANDRA_CONTACT_POINTS: settings.contactPoints.join(','),
+    CASSANDRA_DATA_CENTER: settings.localDataCenter,
+    CASSANDRA_KEYSPACE: settings.keyspace,
+    CASSANDRA_ALLOW: [...settings.allow].join(','),
+  };
+}
+
+/**
+ * Makes the keyspace, with so many scenes in it, made by a node in `dataDir`. A ledger's newest batch, which may lack projections for good
+ * reason, is the grant alone.
+ */
+export async function keyspaceOfScenes(settings: CassandraSettings, dataDir: string, count: number): Promise<Scene[]> {
+  const env = { ...environmentOf(settings), DATA_DIR: dataDir };
+  const copied = () => runCli(env, ['copy', '--from', 'lmdb', '--to', 'cassandra']);
+  await makeKeyspace(settings);
+  const scenes: Scene[] = [];
+  {
+    await using node = await runNode({ dataDir });
+    for (let n = 0; n < count; n++) scenes.push(await makeScene(node.base));
+  }
+  expect(await copied()).toMatchObject({ code: 0, err: '' });
+  {
+    await using node = await runNode({ dataDir });
+    const delegate = await newParty(node.base);
+    for (const { order } of scenes) await grant(node.base, order, delegate);
+  }
+  expect(await copied()).toMatchObject({ code: 0, err: '' });
+  return scenes;
+}

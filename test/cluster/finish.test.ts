@@ -1,0 +1,145 @@
+import { rmSync } from 'node:fs';
+import type cassandra from 'cassandra-driver';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { names } from '../../src/domain/projection.ts';
+import type { CassandraSettings } from '../../src/store/cassandra/settings.ts';
+import { dropKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { temporaryDir } from '../support/running-node.ts';
+import { runCli } from '../support/scrub-cli.ts';
+import { environmentOf, keyspaceOfScenes } from './damage/keyspace.ts';
+import { type Scene, type Stand, stand } from './damage/scene.ts';
+
+/** What is looked up beside the logs, less when it was written. */
+const lookedUp = [
+  'SELECT key, version, value FROM cell',
+  'SELECT list, line_order, value FROM line',
+  'SELECT ledger_id, scope, bucket FROM scope_bucket',
+  'SELECT ledger_id, id, seq, fingerprint FROM command',
+];
+
+async function beside(client: cassandra.Client): Promise<string[]> {
+  const found: string[] = [];
+  for (const cql of lookedUp)
+    for (const row of (await client.execute(cql, [], { fetchSize: 5_000 })).rows)
+      found.push(`${cql}: ${JSON.stringify(row.values().map(String))}`);
+  return found.sort();
+}
+
+/** The events of a scope, as the log lists them in bucket 0. */
+async function seqsUnder(client: cassandra.Client, ledgerId: string, scope: string): Promise<number[]> {
+  const cql = 'SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = ?';
+  const { rows } = await client.execute(cql, [ledgerId, scope], { prepare: true });
+  return rows.flatMap(({ row }) => String(row).split(' ').map(Number));
+}
+
+await describeOnCassandra('cluster verify --finish', (address) => {
+  const settings: CassandraSettings = newKeyspace(address);
+  const env = environmentOf(settings);
+  const dataDir = temporaryDir();
+  let scenes: readonly Scene[] = [];
+  let before: readonly string[] = [];
+  const verify = async (...args: string[]) => {
+    const { code, out, err } = await runCli(env, ['cluster', 'verify', '--all', '--json', ...args]);
+    expect(err).toBe('');
+    const told = JSON.parse(out) as { findings: { ledger_id: string; type: string }[]; projections_written: number };
+    return { code, ...told, types: new Set(told.findings.map(({ type }) => type)) };
+  };
+
+  beforeAll(async () => {
+    scenes = await keyspaceOfScenes(settings, dataDir, 2);
+    expect(await verify()).toMatchObject({ code: 0, findings: [], projections_written: 0 });
+  }, 120_000);
+  afterAll(async () => {
+    rmSync(dataDir, { recursive: true, force: true });
+    await dropKeyspace(settings);
+  });
+
+  /** As a restore leaves them that lacks these tables: no deletion stands there. */
+  const loseAll = (client: cassandra.Client) =>
+    Promise.all(
+      ['cell', 'line', 'scope_bucket', 'command'].map((table) =>
+        client.execute(`TRUNCATE ${table}`, [], { readTimeout: 30_000 }),
+      ),
+    );
+
+  test('writes all that is missing beside the logs, and is good a second time without writing', async () => {
+    await withClient(settings, async (client) => {
+      before = await beside(client);
+      expect(before.length).toBeGreaterThan(0);
+      await loseAll(client);
+      const [first] = scenes;
+      if (first === undefined) throw new Error('no scene');
+      const { order, master } = first;
+      const scope = names.masterEvents(master.uuid);
+      const seqs = await seqsUnder(client, order.ledgerId, scope);
+      expect(seqs.length).toBeGreaterThan(10);
+      await client.execute(
+        'DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 0 AND scope = ?',
+        [order.ledgerId, scope],
+        { prepare: true },
+      );
+
+      const finished = await verify('--finish');
+      expect(finished).toMatchObject({ code: 0, verdict: 'good', findings: [] });
+      expect(finished.projections_written).toBeGreaterThan(0);
+      expect(await verify('--finish')).toMatchObject({ code: 0, findings: [], projections_written: 0 });
+      expect(await beside(client)).toEqual(before);
+      expect((await seqsUnder(client, order.ledgerId, scope)).sort((a, b) => a - b)).toEqual(seqs);
+    });
+  }, 60_000);
+
+  const inBucket1 = 'ledger_event (ledger_id, bucket, head_seq, head_hash) VALUES (?, 1, 1030, ?)';
+  test.for<[name: string, damage: (stand: Stand) => Promise<() => Promise<unknown>>]>([
+    [
+      'has an event that was changed',
+      async ({ row, setRow }) => {
+        const whole = await row(6);
+        await setRow(6, whole.replace('"n":2', '"n":7'));
+        return () => setRow(6, whole);
+      },
+    ],
+    [
+      'goes on behind its end',
+      async ({ run, scene: { order } }) => {
+        await run(`INSERT INTO ${inBucket1}`, [order.ledgerId, '1'.repeat(64)]);
+        return () => run('DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 1', [order.ledgerId]);
+      },
+    ],
+  ])('writes nothing beside a log that %s', { timeout: 60_000 }, async ([, damage]) => {
+    const [healthy, damaged] = scenes;
+    if (healthy === undefined || damaged === undefined) throw new Error('no scene');
+    await withClient(settings, async (client) => {
+      await loseAll(client);
+      const undo = await damage(stand(client, damaged));
+      const { code, findings } = await verify('--finish');
+      expect(code).toBe(1);
+      expect(new Set(findings.map(({ ledger_id }) => ledger_id))).toEqual(new Set([damaged.order.ledgerId]));
+      const masters = async ({ order }: Scene) => {
+        const cql = 'SELECT list FROM line WHERE list = ?';
+        return (await client.execute(cql, [names.mastersOf(order.ledgerId)])).rowLength;
+      };
+      expect([await masters(healthy), await masters(damaged)]).toEqual([2, 0]);
+
+      await undo();
+      expect(await verify('--finish')).toMatchObject({ code: 0, findings: [] });
+      expect(await beside(client)).toEqual(before);
+    });
+  });
+
+  test('leaves what is wrong as it is, and writes what is missing beside it', async () => {
+    const [scene] = scenes;
+    if (scene === undefined) throw new Error('no scene');
+    const key = names.master(scene.master.uuid);
+    await withClient(settings, async (client) => {
+      const wrong = '{"masterId":"x"}';
+      await client.execute('UPDATE cell SET value = ? WHERE key = ?', [wrong, key], { prepare: true });
+      await client.execute('TRUNCATE line', [], { readTimeout: 30_000 });
+      const { code, types, projections_written } = await verify('--finish');
+      expect({ code, types }).toEqual({ code: 1, types: new Set(['projection_wrong', 'projection_extra']) });
+      expect(projections_written).toBeGreaterThan(0);
+      const stored = await client.execute('SELECT value FROM cell WHERE key = ?', [key]);
+      expect(stored.first()?.value).toBe(wrong);
+    });
+  }, 60_000);
+});
