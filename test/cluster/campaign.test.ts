@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ServerProcess } from '../../cluster/local/child-process.ts';
 import { SeededRandom } from '../simulation/random.ts';
 import { demandsOf, isFull } from './campaign/aims.ts';
 import { type FaultRecord, percentile, type ReportParts, reportOf } from './campaign/report.ts';
@@ -7,6 +8,7 @@ import { moveViolations, stopViolations } from './faults/fleet-faults.ts';
 import { type FaultKind, faults, planFaults } from './faults/kinds.ts';
 import { type LoadAttempt, LoadHistory } from './load/load-history.ts';
 import { unserved } from './load/served.ts';
+import { startThoseThatEnded } from './rig/ended-nodes.ts';
 
 const kinds = Object.keys(faults) as FaultKind[];
 const plan = planFaults(220, new SeededRandom(1));
@@ -260,5 +262,19 @@ describe('what cluster verify --all ended with', () => {
 
   test('without a result shows nothing, even with 0', () => {
     expect(scrubOf({ code: 0, out: '', err: '' })).toMatchObject({ events: 0, told: 'it printed no result' });
+  });
+});
+
+describe('a node that ended by itself', () => {
+  const node = (id: string, process: { readonly ended: boolean } | null) => {
+    const started: string[] = [];
+    const running = process === null ? null : ({ hasEnded: () => process.ended } as ServerProcess);
+    return { id, logFile: `${id}.log`, process: running, started, start: async () => void started.push(id) };
+  };
+
+  test('is told, and started again; those that run, and one that was never started, are left alone', async () => {
+    const nodes = [node('a', { ended: false }), node('b', { ended: true }), node('c', null)];
+    expect(await startThoseThatEnded(nodes)).toEqual([expect.stringMatching(/^b ended .*b\.log$/)]);
+    expect(nodes.flatMap(({ started }) => started)).toEqual(['b']);
   });
 });

@@ -9,6 +9,7 @@ import { Load } from '../load/load.ts';
 import type { LoadHistory } from '../load/load-history.ts';
 import { makeLoadWorld } from '../load/load-world.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
+import { startThoseThatEnded } from '../rig/ended-nodes.ts';
 import { demandsOf } from './aims.ts';
 import { type CampaignReport, type FaultRecord, reportOf } from './report.ts';
 import { scrubAll } from './scrub.ts';
@@ -50,13 +51,18 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
       return { what: `${kind} did not end well`, violations: [`${kind}: ${String(error)}`] };
     }
   };
+  const carryOutOnAll = async (kind: FaultKind): Promise<FaultOutcome> => {
+    const outcome = await carryOut(kind);
+    const ended = await startThoseThatEnded(cluster.nodes);
+    return { ...outcome, violations: [...(outcome.violations ?? []), ...ended] };
+  };
   for (const [at, kind] of options.kinds.entries()) {
     if (performance.now() - began > options.faultsForMs) break;
     await afterMs(options.pauseMs);
     const beganMs = performance.now();
     if (at % options.proofEvery === 0)
       proofs.push(proveLedger(cluster, random.pick(cluster.nodes), random.pick(world.ledgers).id, world.buyer.apiKey));
-    const outcome = await carryOut(kind);
+    const outcome = await carryOutOnAll(kind);
     records.push({ kind, beganMs, endedMs: performance.now(), outcome });
     const recovered =
       outcome.recoveryMs === undefined ? '' : `, appends again after ${Math.round(outcome.recoveryMs)} ms`;
