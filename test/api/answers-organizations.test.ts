@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { nodeForTests } from '../support/node-for-tests.ts';
-import { newDevice, newParty, type Party } from '../support/parties.ts';
+import { newParty, type Party } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 
 const { base } = await nodeForTests();
@@ -139,10 +139,12 @@ test('enrich sets the fields that it may, and none of the identity', async () =>
 });
 
 test('entities: onboarding, reads, lists by exact filters; no fingerprint but from onboarding', async () => {
-  const unique_id = 'press-4711';
+  // Names of its own, whatever else was onboarded where it runs.
+  const unique_id = `press-${process.pid}-${Date.now()}`;
+  const entity_type = unique_id.toUpperCase();
   const sent = {
     display_name: 'Press',
-    entity_type: 'MACHINE',
+    entity_type,
     unique_id,
     metadata: { line: 'A', __proto__x: [1, 2.5] },
   };
@@ -150,13 +152,13 @@ test('entities: onboarding, reads, lists by exact filters; no fingerprint but fr
   const named = {
     entity_id: made.text('entity_id'),
     actor_id: made.text('actor_id'),
-    entity_type: 'MACHINE',
+    entity_type,
     display_name: 'Press',
   };
   const full = { ...named, actor_type: 'device', trust_level: 'BASIC', unique_id };
   expect(made.body).toEqual({
     ...full,
-    fingerprint: createHash('sha256').update(`MACHINE\0${unique_id}`).digest('hex'),
+    fingerprint: createHash('sha256').update(`${entity_type}\0${unique_id}`).digest('hex'),
   });
   const read = await done(base, 'GET', `/v1/entities/${named.actor_id}`);
   expect(read.body).toEqual({ ...full, metadata: sent.metadata, created_at: shape.time });
@@ -167,13 +169,16 @@ test('entities: onboarding, reads, lists by exact filters; no fingerprint but fr
   expect(again.body).toEqual(made.body);
   expect((await done(base, 'GET', `/v1/entities/${named.actor_id}`)).body).toEqual(read.body);
 
-  const other = await newDevice(base);
+  const another = { ...sent, display_name: 'A press', unique_id: `another ${unique_id}` };
+  const other = await done(base, 'POST', '/v1/entities/onboard', { body: another });
   const list = async (query: string) => (await done(base, 'GET', `/v1/entities/?${query}`)).body;
   const one = { count: 1, entities: [named] };
   expect(await list(`unique_id=${unique_id}`)).toEqual(one);
-  expect(await list(`entity_type=MACHINE&display_name=Press&trust_level=BASIC&unique_id=${unique_id}`)).toEqual(one);
+  expect(await list(`entity_type=${entity_type}&display_name=Press&trust_level=BASIC&unique_id=${unique_id}`)).toEqual(
+    one,
+  );
   for (const query of [
-    'unique_id=PRESS-4711',
+    `unique_id=${unique_id.toUpperCase()}`,
     'display_name=press',
     'display_name=Pres',
     'trust_level=basic',
@@ -181,9 +186,9 @@ test('entities: onboarding, reads, lists by exact filters; no fingerprint but fr
   ]) {
     expect(await list(query)).toEqual({ count: 0, entities: [] });
   }
-  const machines = await done(base, 'GET', '/v1/entities?entity_type=MACHINE');
-  expect(machines.rows('entities').map((entity) => entity.actor_id)).toEqual([named.actor_id, other.actorId]);
-  const second = await done(base, 'GET', '/v1/entities?entity_type=MACHINE&limit=1&offset=1');
-  expect(second.rows('entities').map((entity) => entity.actor_id)).toEqual([other.actorId]);
+  const machines = await done(base, 'GET', `/v1/entities?entity_type=${entity_type}`);
+  expect(machines.rows('entities').map((entity) => entity.actor_id)).toEqual([named.actor_id, other.text('actor_id')]);
+  const second = await done(base, 'GET', `/v1/entities?entity_type=${entity_type}&limit=1&offset=1`);
+  expect(second.rows('entities').map((entity) => entity.actor_id)).toEqual([other.text('actor_id')]);
   expectRefused(await rest(base, 'GET', `/v1/entities/${owner.actorId}`), 404, 'not_found');
 });

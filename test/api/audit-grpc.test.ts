@@ -9,6 +9,7 @@ import { callGrpc, grpcClient, openGrpcStream } from '../support/door-grpc.ts';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { newDevice, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
 import { runNode } from '../support/running-node.ts';
+import { untilKnownElsewhere } from '../support/several-nodes.ts';
 
 const { node, order, master } = await nodeWithMaster({ keyed: false });
 const client = grpcClient(node.grpcAddress);
@@ -76,6 +77,7 @@ describe('calls over gRPC', () => {
     const party = await newParty(node.base, { keyed: false });
     await callGrpc(client, MasterService.method.getMaster, { uuid: randomUUID() }, party.bearer);
     await callGrpc(client, LedgerService.method.getLedger, { ledgerId: order.ledgerId }, party.bearer);
+    await untilKnownElsewhere('access history');
     const { message } = await callGrpc(client, AuditService.method.listAccessEvents, {}, party.bearer);
     const { count, accessEvents } = message as ListAccessEventsResponse;
     expect(count).toBe(2);
@@ -144,7 +146,7 @@ describe('a stream', () => {
     const own = await newOrder(node.base, { keyed: false });
     const ofOwn = await newMaster(own);
     expect(await sendAll(own.buyer.bearer, [{ uuid: ofOwn.uuid }], false)).toEqual(['appended']);
-    await expect.poll(() => streamsOf(own.buyer)).toMatchObject([{ ledger_id: own.ledgerId }]);
+    await expect.poll(() => streamsOf(own.buyer), { timeout: 5_000 }).toMatchObject([{ ledger_id: own.ledgerId }]);
   });
 
   test('in the name of an entity that must sign leaves nothing where nothing was signed', async () => {

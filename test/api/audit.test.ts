@@ -6,6 +6,7 @@ import { newOrganization } from '../support/organizations.ts';
 import { append, entityRequest, newDevice, newMaster, newOrder, newParty } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
 import { runNode, temporaryDir } from '../support/running-node.ts';
+import { untilKnownElsewhere } from '../support/several-nodes.ts';
 
 const { base, order, master } = await nodeWithMaster({ keyed: false });
 
@@ -141,10 +142,11 @@ describe('reading a history', () => {
       await rest(base, 'GET', `/v1/ledgers/${ledgers[at % 2]}`, {
         headers: { ...party.bearer, 'x-request-id': `r${at}` },
       });
-    const ids = async (query: string) =>
-      (await done(base, 'GET', `/v1/audit/access${query}`, { headers: party.bearer }))
-        .rows('access_events')
-        .map((event) => event.request_id);
+    const ids = async (query: string) => {
+      await untilKnownElsewhere('access history');
+      const page = await done(base, 'GET', `/v1/audit/access${query}`, { headers: party.bearer });
+      return page.rows('access_events').map((event) => event.request_id);
+    };
     expect(await ids('')).toEqual(['r6', 'r5', 'r4', 'r3', 'r2', 'r1', 'r0']);
     expect(await ids('?order=asc&limit=3')).toEqual(['r0', 'r1', 'r2']);
     expect(await ids('?order=desc&limit=2&offset=3')).toEqual(['r3', 'r2']);

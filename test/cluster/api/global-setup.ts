@@ -1,6 +1,6 @@
 import { provisionBackends } from '../../support/backends/provision.ts';
 import { startCluster } from '../rig/cluster-under-test.ts';
-import { openSpreadingHttp, openSpreadingTcp } from './spreading-proxy.ts';
+import { openSpreadingGrpc, openSpreadingHttp } from './spreading-proxy.ts';
 
 /**
  * Three nodes for the whole API suite. TEST_CLUSTER_API says how it meets them: `one`: at the first of them; `spread`: each request
@@ -20,7 +20,7 @@ export default async function setup(): Promise<() => Promise<void>> {
   const addresses = { base: first.baseUrl, grpcAddress: new URL(first.grpcUrl).host, opsBase: first.internalUrl };
   if (process.env.TEST_CLUSTER_API === 'spread') {
     const http = stack.use(await openSpreadingHttp(cluster.nodes.map(({ baseUrl }) => Number(new URL(baseUrl).port))));
-    const grpc = stack.use(await openSpreadingTcp(cluster.nodes.map(({ grpcUrl }) => Number(new URL(grpcUrl).port))));
+    const grpc = stack.use(await openSpreadingGrpc(cluster.nodes.map(({ grpcUrl }) => Number(new URL(grpcUrl).port))));
     addresses.base = `http://127.0.0.1:${http.port}`;
     addresses.grpcAddress = `127.0.0.1:${grpc.port}`;
   }

@@ -1,6 +1,14 @@
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import {
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  createServer as createHttp2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { AddressInfo, Server, Socket } from 'node:net';
 
 /** Passes each HTTP request, as it is, to the next of several servers. */
 export async function openSpreadingHttp(
@@ -26,20 +34,45 @@ export async function openSpreadingHttp(
   return listening(server, () => agent.destroy());
 }
 
-/** Passes each connection to the next of several servers. */
-export function openSpreadingTcp(ports: readonly number[]): Promise<{ readonly port: number } & AsyncDisposable> {
+/** Passes each gRPC call, whatever connection it comes over, to the next of several servers. */
+export function openSpreadingGrpc(ports: readonly number[]): Promise<{ readonly port: number } & AsyncDisposable> {
   let turn = 0;
-  const server = createTcpServer({ noDelay: true }, (near: Socket) => {
-    const far = connect({ host: '127.0.0.1', port: ports[turn++ % ports.length] ?? 0, noDelay: true });
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      one.pipe(other);
-      one.on('error', () => other.destroy()).on('close', () => other.destroy());
-    }
+  const server = createHttp2Server();
+  server.on('session', (front) => {
+    // Its own, so that who does not read on holds nobody else up.
+    const behind = ports.map((port) => connect(`http://127.0.0.1:${port}`).on('error', () => {}));
+    front
+      .on('error', () => {})
+      .on('close', () => {
+        for (const session of behind) session.destroy();
+      });
+    front.on('stream', (near, headers) => {
+      const session = behind[turn++ % behind.length];
+      if (session !== undefined) passStream(near, session.request(headers, { endStream: false }));
+    });
   });
   return listening(server, () => {});
+}
+
+function passStream(near: ServerHttp2Stream, far: ClientHttp2Stream): void {
+  let trailers: IncomingHttpHeaders = {};
+  far.on('trailers', (sent) => {
+    trailers = sent;
+  });
+  far.on('response', (answer, flags) => {
+    const isAll = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    if (near.destroyed) return;
+    near.respond(answer, { endStream: isAll, waitForTrailers: !isAll });
+    if (!isAll) far.pipe(near);
+  });
+  near.on('wantTrailers', () => near.sendTrailers(trailers));
+  near.on('error', () => {}).on('close', () => far.close(constants.NGHTTP2_CANCEL));
+  far
+    .on('error', () => {})
+    .on('close', () => {
+      if (far.rstCode !== constants.NGHTTP2_NO_ERROR) near.close(far.rstCode);
+    });
+  near.pipe(far);
 }
 
 async function listening(server: Server, end: () => void): Promise<{ readonly port: number } & AsyncDisposable> {
