@@ -84,8 +84,8 @@ test('listen prints what a node delivers, refuses what nobody signed, and ends a
 });
 
 test.each([
-  [['--secret', join(folder, 'nowhere')], 1, 'it is not there'],
-  [[], 2, 'required option'],
+  [['--secret', join(folder, 'nowhere')], 66, 'it is not there'],
+  [[], 64, 'required option'],
 ] as const)('listen %j fails with a sentence', async (args, code, sentence) => {
   const { heard, ended } = listening(args);
   await ended;
@@ -100,7 +100,7 @@ test.each(['svc_sk_test_not_a_webhook_secret', 'whsec_=', 'whsec_A', `whsec_${Bu
     writeFileSync(file, text);
     const { heard, ended } = listening(['--secret', file]);
     await ended;
-    expect([heard.code, heard.stderr]).toEqual([1, expect.stringContaining('holds no secret')]);
+    expect([heard.code, heard.stderr]).toEqual([66, expect.stringContaining('holds no secret')]);
     expect(heard.stderr).not.toContain(text);
   },
 );
