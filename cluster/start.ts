@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { ConfigError } from '../src/config.ts';
-import { ForwardClock } from '../src/forward-clock.ts';
 import type { Log } from '../src/log.ts';
 import { type RunningNode, startNodeOver } from '../src/node.ts';
 import { readNodeKeys } from '../src/node-keys.ts';
@@ -19,20 +18,13 @@ import { redisNews } from './redis/redis-news.ts';
 /** No node believes a key's record for longer than a second, and clocks differ by half a second at most (decisions.md, section 4). */
 const revocationLeadMs = 2_000;
 
-/**
- * A clock that was set back is not followed at once, since the store's clock, not the machine's, says what is right (clock-check.ts): the
- * node is half a second behind after five seconds, and no longer ready. One that had been ahead is caught up with, ten times slower.
- */
-const speedAhead = 0.9;
-
 /** Starts a node of a cluster: stores in Cassandra, leases and members in Redis. */
 export async function startClusterNode(config: ClusterConfig, log: Log): Promise<RunningNode> {
   const random = (bytes: number) => randomBytes(bytes);
-  const clock = new ForwardClock(systemClock, () => performance.now(), speedAhead);
   let session: CqlSession | null = null;
   const stores = await openCassandra({
     settings: config.cassandra,
-    now: () => clock.now(),
+    now: () => systemClock.now(),
     random,
     around: (opened) => {
       session = opened;
@@ -53,7 +45,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       throw new ConfigError('The keyspace does not say how many shards it has: run `ledger-trust schema apply`.');
     if (!(await connectRedis(redis))) log.warn({}, 'Redis does not answer; every node writes what it is asked to');
     const membership = clusterMembership({
-      self: { id: config.nodeId, startedAt: new Date(clock.now()).toISOString() },
+      self: { id: config.nodeId, startedAt: new Date(systemClock.now()).toISOString() },
       shardCount,
       addressAt: (port) => advertisedAddress(config.advertise, port),
       server: redisLeases(redis, config.placement),
@@ -62,7 +54,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       security: config.peers,
       timings: config.timings,
       stopDelayMs: config.stopDelayMs,
-      clock,
+      clock: systemClock,
       monotonicMs: () => performance.now(),
       random,
       clockCheck:
@@ -70,7 +62,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
           ? null
           : new ClockCheck(
               session,
-              () => clock.now(),
+              () => systemClock.now(),
               () => performance.now(),
             ),
       projectionLag: () => stores.projectionLag(),
@@ -93,7 +85,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       peers: membership.peers,
       membership,
       revocationLeadMs,
-      clock,
+      clock: systemClock,
       log,
     };
   });

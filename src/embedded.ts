@@ -15,6 +15,7 @@ const revocationLeadMs = 1;
 
 /** A node with everything in DATA_DIR. `onFatal` is told when nothing can be written any more. */
 export async function startEmbedded(config: Config, log: Log, onFatal: (error: Error) => void): Promise<RunningNode> {
+  // In a cluster clocks are held together instead: a node whose clock is off is not ready.
   const clock = new ForwardClock(systemClock, () => performance.now());
   const stores = await openLmdb({ dataDir: config.dataDir, now: () => clock.now(), onFatal });
   const self = 'embedded';
