@@ -27,10 +27,14 @@ await describeOnCassandra('a cluster in production mode', (address) => {
     const [base = ''] = bases;
     const order = await newOrder(base);
     const master = await newMaster(order);
-    for (const at of bases)
-      expect((await append({ ...master, base: at }, order.supplier, 'NOTED', { note: at })).status).toBe(200);
-    const texts = await Promise.all(cluster.nodes.map((node) => node.metrics()));
-    expect(texts.join('\n')).toMatch(/^svc_forwarded_calls_total\{result="answered"\} [1-9]/m);
+    // A node forwards once it has heard who owns the ledger's shard, and writes by itself until then.
+    const forwarded = async () => {
+      for (const at of bases)
+        expect((await append({ ...master, base: at }, order.supplier, 'NOTED', { note: at })).status).toBe(200);
+      const texts = await Promise.all(cluster.nodes.map((node) => node.metrics()));
+      return /^svc_forwarded_calls_total\{result="answered"\} [1-9]/m.test(texts.join('\n'));
+    };
+    await expect.poll(forwarded, { timeout: 10_000, interval: 500 }).toBe(true);
     const read = await Promise.all(bases.map((at) => eventsOf(at, order.supplier, order.ledgerId)));
     expect(read[0]?.length).toBeGreaterThan(2);
     expect(read[1]).toEqual(read[0]);
