@@ -69,7 +69,7 @@ export class LedgerLanes {
     if (this.#lanes.size < lanesMax) return;
     throw new LedgerError(
       'unavailable',
-      'Events of too many ledgers failed on this stream: resume from the lowest index given, on a new stream.',
+      'Events of too many ledgers failed on this stream: on a new stream send again, ledger by ledger, what was not answered as appended.',
     );
   }
 }
