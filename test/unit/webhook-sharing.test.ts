@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
+import { unsettled } from '../../src/store/record-write.ts';
 import { append, createMaster, ledgerId, openLedger, supplier } from '../support/commands.ts';
 import { heldReceiver, type WebhookRig, webhookRig } from '../support/webhook-rig.ts';
 import { recordsWith } from '../support/world.ts';
@@ -124,6 +125,32 @@ test('the last of a burst is sent without a look, however late the cursor’s wr
   held.resolve();
   await quiet(nodes);
   expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4]);
+});
+
+test('so it is where that write lands and is told as outcome_unknown', async () => {
+  let isInDoubt = false;
+  const nodes = await twoNodes({
+    hears: true,
+    wrapSecond: (inner) =>
+      recordsWith(inner, {
+        put: async (write) => {
+          const put = await inner.put(write);
+          if (!isInDoubt || write.kind !== 'webhook_cursor') return put;
+          isInDoubt = false;
+          throw unsettled();
+        },
+      }),
+  });
+  const { first, second, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  await second.webhooks.catchUp();
+  await second.run(append());
+  await quiet(nodes);
+  isInDoubt = true;
+  await second.run(append());
+  await quiet(nodes);
+  expect([isInDoubt, first.posts.map(({ event }) => event.seq)]).toEqual([false, [3, 4]]);
 });
 
 test('what was told and never heard is found by looking', async () => {

@@ -178,11 +178,15 @@ export class Follower {
       if (mine(subscriptionId)) queued(subscriptionId);
       else elsewhere.push(subscriptionId);
     }
-    const moved = await cursors.move(ledgerId, cursor, nextSeq);
-    if (moved === null) this.#cursors.delete(ledgerId);
-    else this.#cursors.set(ledgerId, moved);
-    // Other nodes read the cursor: told any earlier they would pass over what it has not passed, and nobody would tell them again.
-    for (const subscriptionId of elsewhere) queued(subscriptionId);
+    try {
+      const moved = await cursors.move(ledgerId, cursor, nextSeq);
+      if (moved === null) this.#cursors.delete(ledgerId);
+      else this.#cursors.set(ledgerId, moved);
+    } finally {
+      // Other nodes read the cursor: told any earlier they would pass over what it has not passed. A move that failed may have landed, and
+      // then nothing of this range is looked at again.
+      for (const subscriptionId of elsewhere) queued(subscriptionId);
+    }
     return true;
   }
 
