@@ -111,8 +111,7 @@ export class CassandraRecordStore implements RecordStore {
       await addPlaces(this.#session, kind, id, places);
       return await put();
     } catch (error) {
-      const isUnsent = error instanceof LedgerError && error.code !== 'outcome_unknown';
-      if (isUnsent && this.#unsent.length < unsentMax) this.#unsent.push({ kind, id, places });
+      if (error instanceof LedgerError && error.code !== 'outcome_unknown') this.#keepUnsent({ kind, id, places });
       throw error;
     }
   }
@@ -170,9 +169,14 @@ export class CassandraRecordStore implements RecordStore {
     });
   }
 
-  /** The store has just written: what could not be removed while it was away can be now. Nobody waits for it. */
+  #keepUnsent(unsent: Unsent): void {
+    if (this.#unsent.length < unsentMax) this.#unsent.push(unsent);
+  }
+
+  /** The store has just written: what could not be removed while it was away can be now. Nobody waits for it, and what fails is for later. */
   #tidyUnsent(): void {
-    for (const { kind, id, places } of this.#unsent.splice(0, unsentAtOnce)) void this.#tidy(kind, id, places);
+    for (const unsent of this.#unsent.splice(0, unsentAtOnce))
+      dropPlaces(this.#session, unsent.kind, unsent.id, unsent.places).catch(() => this.#keepUnsent(unsent));
   }
 
   #newVersion(): string {
