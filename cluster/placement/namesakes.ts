@@ -12,36 +12,42 @@ export function idIsTaken({ id, address, startedAt }: Run): string {
 export class NamesakeWatch {
   readonly #self: Run;
   readonly #memberTtlMs: number;
+  readonly #monotonicMs: () => number;
   readonly #alarmed: (sentence: string) => void;
   #standing: Run | null = null;
+  #lookedAt = Number.NEGATIVE_INFINITY;
   /** Monotonic, of the first look that found it. */
   #since: number | null = null;
   #told = false;
 
-  constructor(self: Run, memberTtlMs: number, alarmed: (sentence: string) => void) {
+  constructor(self: Run, memberTtlMs: number, monotonicMs: () => number, alarmed: (sentence: string) => void) {
     this.#self = self;
     this.#memberTtlMs = memberTtlMs;
+    this.#monotonicMs = monotonicMs;
     this.#alarmed = alarmed;
   }
 
-  /** Who has the id instead of this node, as last read. */
+  /** Who has the id instead of this node, as last read. A dead run counts no longer than its time, though no look came after that one. */
   get standing(): Run | null {
-    return this.#standing;
+    return this.#monotonicMs() - this.#lookedAt < this.#memberTtlMs ? this.#standing : null;
   }
 
-  /** `readAt`: monotonic, from before the members were read. */
-  look(members: readonly Member[], readAt: number): void {
+  /** Answers who has the id instead of this node. `readAt`: monotonic, from before the members were read. */
+  look(members: readonly Member[], readAt: number): Run | null {
+    this.#lookedAt = readAt;
     const standing = members.find(({ id }) => id === this.#self.id);
     if (standing === undefined || isSameRun(standing, this.#self)) {
       this.#standing = null;
       this.#since = null;
       this.#told = false;
-      return;
+      return null;
     }
     this.#standing = standing;
     this.#since ??= readAt;
-    if (this.#told || readAt - this.#since < this.#memberTtlMs) return;
-    this.#told = true;
-    this.#alarmed(idIsTaken(standing));
+    if (!this.#told && readAt - this.#since >= this.#memberTtlMs) {
+      this.#told = true;
+      this.#alarmed(idIsTaken(standing));
+    }
+    return standing;
   }
 }

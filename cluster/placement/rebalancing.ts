@@ -59,7 +59,8 @@ export class Rebalancing {
 
   constructor(parts: RebalancingParts) {
     this.#parts = parts;
-    this.#namesakes = new NamesakeWatch(parts.self, parts.timings.memberTtlMs, parts.alarmed);
+    const { self, timings, monotonicMs, alarmed } = parts;
+    this.#namesakes = new NamesakeWatch(self, timings.memberTtlMs, monotonicMs, alarmed);
   }
 
   /** Members as last read, who among them has this node's id, and shards that are being handed over. */
@@ -141,9 +142,9 @@ export class Rebalancing {
     leases.note(owners, shardCount, readAt);
     this.#members = members;
     this.#lookedAt = readAt;
-    this.#namesakes.look(members, readAt);
+    const namesake = this.#namesakes.look(members, readAt);
     if (this.#draining) return;
-    if (this.#namesakes.standing !== null) {
+    if (namesake !== null) {
       this.#assignment = new Assignment([], shardCount);
       this.#handingOver = this.#handOverAll(leases.held);
       return;

@@ -16,7 +16,7 @@ const idleLeases: LeaseServer = {
 };
 
 /** Node a, which has joined a cluster that shows these members. */
-async function joined(board: { members: readonly Announcement[] }) {
+async function joined(board: { members: readonly Announcement[]; isAway?: boolean }) {
   const { clock, directory } = rig();
   const alarms: string[] = [];
   const membership = clusterMembership({
@@ -27,7 +27,10 @@ async function joined(board: { members: readonly Announcement[] }) {
     board: {
       announce: async () => {},
       withdraw: async () => {},
-      list: async () => board.members.map((member) => ({ ...member, order: null })),
+      list: async () => {
+        if (board.isAway) throw new Error('Redis does not answer');
+        return board.members.map((member) => ({ ...member, order: null }));
+      },
       order: async () => false,
     },
     news: { tell: () => {}, listen: () => {}, close: () => {} },
@@ -66,4 +69,15 @@ test('a node is not ready, and says what to do, while another run has its id', a
   board.members = [own];
   await clock.advance(1_000);
   expect(await membership.readiness()).toEqual({ ready: true });
+});
+
+test('a node that started again after a crash, and cannot read the members since, is ready once its dead run counts no more', async () => {
+  const dead = { id: 'node-a', address: 'a:9100', startedAt: 't1', shardCount: 4, draining: false };
+  const board = { members: [dead], isAway: false };
+  const { membership, alarms, clock } = await joined(board);
+  board.isAway = true;
+  await clock.advance(defaultTimings.memberTtlMs - 1);
+  expect(await membership.readiness()).toMatchObject({ ready: false });
+  await clock.advance(1);
+  expect([await membership.readiness(), alarms]).toEqual([{ ready: true }, []]);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { NamesakeWatch } from '../../cluster/placement/namesakes.ts';
 import { desiredOwner } from '../../cluster/placement/rendezvous.ts';
 import { defaultTimings } from '../../cluster/placement/timings.ts';
 import { cluster, ids } from '../support/placement-rig.ts';
@@ -22,6 +23,25 @@ describe('a second node under an id that is in use', () => {
     ]);
     expect([first.alarms, first.rebalancing.view.namesake]).toEqual([[], null]);
     expect([sorted(first.leases.held), second.leases.held]).toEqual([all, []]);
+  });
+
+  test('is told of the other one by a look, however long that has read', () => {
+    const run = (address: string) => ({
+      id: 'node-0',
+      address,
+      startedAt: 't',
+      shardCount: 1,
+      draining: false,
+      order: null,
+    });
+    const watch = new NamesakeWatch(
+      run('here'),
+      memberTtlMs,
+      () => memberTtlMs,
+      () => {},
+    );
+    expect([watch.look([run('elsewhere')], 0)?.address, watch.standing]).toEqual(['elsewhere', null]);
+    expect([watch.look([run('elsewhere')], 1)?.address, watch.standing?.address]).toEqual(['elsewhere', 'elsewhere']);
   });
 
   test('keeps no others from their share, nor operators from draining one', async () => {
@@ -86,6 +106,24 @@ describe('a node that starts again under its id', () => {
     expect(again.rebalancing.view.namesake).toBeNull();
     await pass(leaseTtlMs);
     expect([sorted(again.leases.held), again.alarms]).toEqual([all, []]);
+  });
+
+  test('after a crash goes by its dead run no longer than a member counts, though Redis is away since it was seen', async () => {
+    const { start, pass, redis } = cluster();
+    const before = start('node-0');
+    await pass(20_400);
+    before.life.end();
+    const again = start('node-0');
+    await pass(500);
+    redis.isDown = true;
+    await pass(memberTtlMs - 1_000);
+    expect(again.rebalancing.view.namesake?.startedAt).toBe('0');
+    await pass(1_000);
+    expect(again.rebalancing.view.namesake).toBeNull();
+    await pass(30_000);
+    redis.isDown = false;
+    await pass(2_500);
+    expect([again.rebalancing.view.namesake, sorted(again.leases.held), again.alarms]).toEqual([null, all, []]);
   });
 
   test('after a stop in order has it at once', async () => {
