@@ -46,13 +46,18 @@ local function isOfAnother(standing)
   return isRead and (run.startedAt ~= ARGV[2] or run.address ~= ARGV[3])
 end`;
 
-/** KEYS: the members. ARGV: id, start, address, ttl, announcement. Changes nothing while another run is seen under the id. */
+/**
+ * KEYS: the members. ARGV: id, start, address, ttl, announcement. Changes nothing while another run is seen under the id. One that would be
+ * seen for longer than a ttl was announced before the clock went back, and may be long dead: one that lives announces itself anew.
+ */
 export const announceMember = `${isOfAnother}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local untilNext = now + ARGV[4]
 local standing = redis.call('HGET', KEYS[1], ARGV[1])
-if standing and tonumber(string.match(standing, '^%d+')) > now and isOfAnother(standing) then return 0 end
-return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now + ARGV[4]) .. '|' .. ARGV[5])`;
+local untilStanding = standing and tonumber(string.match(standing, '^%d+')) or 0
+if untilStanding > now and untilStanding <= untilNext and isOfAnother(standing) then return 0 end
+return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', untilNext) .. '|' .. ARGV[5])`;
 
 /** KEYS: the members. ARGV: id, start, address. */
 export const withdrawMember = `${isOfAnother}

@@ -123,6 +123,21 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect(await seen()).toEqual([['b:1', 't1', false]]);
   });
 
+  test('a run that was announced before the clock of Redis went back leaves its id to the next one, and keeps it while it announces itself', async () => {
+    const { members, name } = await newCluster();
+    const run = (startedAt: string) => ({ id: 'node-a', address: 'a:1', startedAt, shardCount: 8, draining: false });
+    const [seconds] = await redis.time();
+    const until = (laterMs: number) => `${Number(seconds) * 1_000 + laterMs}|${JSON.stringify(run('t1'))}`;
+    const seen = async () => (await members.list()).map(({ startedAt }) => startedAt);
+    await redis.hset(`members:{${name}}`, 'node-a', until(60_000));
+    await members.announce(run('t1'), 5_000);
+    await members.announce(run('t2'), 5_000);
+    expect(await seen()).toEqual(['t1']);
+    await redis.hset(`members:{${name}}`, 'node-a', until(60_000));
+    await members.announce(run('t2'), 5_000);
+    expect(await seen()).toEqual(['t2']);
+  });
+
   test('what is no announcement is no member', async () => {
     const { members, name } = await newCluster();
     await redis.hset(`members:{${name}}`, 'odd', '9999999999999|not json', 'half', '9999999999999|{"id":"half"}');
