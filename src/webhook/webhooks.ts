@@ -73,8 +73,9 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
       attempt: (subscription, delivery) => attempt(attemptParts, subscription, delivery),
       gone: (subscriptionId) => {
         this.ended(subscriptionId);
+        const at = isoTime(clock.now());
         return persevere('ending a subscription', async () => {
-          await subscriptions.end(subscriptionId, isoTime(clock.now()), 'receiver');
+          await subscriptions.end(subscriptionId, at, 'receiver');
         });
       },
       attempted: (outcome) => meter.attempted(outcome),
@@ -130,8 +131,8 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     this.#sender.drop(subscriptionId);
   }
 
-  mayHaveEnded(subscriptionId: string): void {
-    this.#following.mayHaveEnded(subscriptionId);
+  mayHaveEnded(subscriptionId: string, at: string): void {
+    this.#following.mayHaveEnded(subscriptionId, at);
   }
 
   queued(subscriptionId: string): void {

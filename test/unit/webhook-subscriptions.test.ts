@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../src/domain/time.ts';
 import { type SubscriptionRecord, subscriptionsIn } from '../../src/service/webhooks/subscription-record.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
@@ -51,21 +51,86 @@ test('the newest subscription in force is the one of the latest date, whichever 
   expect((await subscriptions.newestInForce())?.id).toBe('b');
 });
 
-test('a change that could not be noted is noted when the subscription is ended again', async () => {
-  const memory = new MemoryRecordStore();
-  const faults = scriptedFaults();
-  const subscriptions = subscriptionsIn(
-    recordsWith(memory, { put: (write) => (write.kind === 'webhook_changes' ? faulty.put(write) : memory.put(write)) }),
+describe('a subscription that is ended again', () => {
+  const ended = '2026-11-21T04:00:00.000Z';
+
+  /** One that `end` has ended, once the note of the change has failed if `failing`. `notes`: writes of the record that counts changes. */
+  async function endedOnce(failing: boolean) {
+    const memory = new MemoryRecordStore();
+    const faults = scriptedFaults();
+    const faulty = faultyRecordStore(memory, faults.choose);
+    let notes = 0;
+    const subscriptions = subscriptionsIn(
+      recordsWith(memory, {
+        put: (write) => {
+          if (write.kind !== 'webhook_changes') return memory.put(write);
+          notes += 1;
+          return faulty.put(write);
+        },
+      }),
+    );
+    await subscriptions.create(subscription('a', '2026-11-21T03:00:00.000Z'));
+    const before = await subscriptions.changes();
+    if (failing) faults.fail('record-write', 'unavailable');
+    const first = subscriptions.end('a', ended, 'owner');
+    if (failing) await expect(first).rejects.toMatchObject({ code: 'outcome_unknown' });
+    else expect(await first).toBe(true);
+    return { subscriptions, before, faults, notes: () => notes };
+  }
+
+  test('at the same time by the same is that end, whose change is noted if it was not', async () => {
+    const { subscriptions, before } = await endedOnce(true);
+    expect(await subscriptions.changes()).toBe(before);
+    expect(await subscriptions.end('a', ended, 'owner')).toBe(true);
+    expect(await subscriptions.changes()).not.toBe(before);
+  });
+
+  test.each([
+    ['later', '2026-11-21T04:00:59.000Z', 'owner'],
+    ['by another', ended, 'receiver'],
+  ] as const)(
+    '%s, within a minute, has the change noted too if that can be, and is told that it had ended',
+    async (_what, at, by) => {
+      const { subscriptions, before, faults } = await endedOnce(true);
+      faults.fail('record-write', 'unavailable');
+      expect(await subscriptions.end('a', at, by)).toBe(false);
+      expect(await subscriptions.changes()).toBe(before);
+      expect(await subscriptions.end('a', at, by)).toBe(false);
+      expect(await subscriptions.changes()).not.toBe(before);
+    },
   );
-  const faulty = faultyRecordStore(memory, faults.choose);
+
+  test('later than that writes nothing to the record that all nodes share', async () => {
+    const { subscriptions, notes } = await endedOnce(false);
+    const before = notes();
+    expect(await subscriptions.end('a', '2026-11-21T04:01:01.000Z', 'owner')).toBe(false);
+    expect(notes()).toBe(before);
+  });
+});
+
+test('a change is noted in two writes at most, however often others note theirs', async () => {
+  const memory = new MemoryRecordStore();
+  let notes = 0;
+  const subscriptions = subscriptionsIn(
+    recordsWith(memory, {
+      put: async (write) => {
+        if (write.kind === 'webhook_changes') {
+          notes += 1;
+          if (notes <= 10) await memory.put(write);
+        }
+        return memory.put(write);
+      },
+    }),
+  );
   await subscriptions.create(subscription('a', '2026-11-21T03:00:00.000Z'));
+  expect([notes, await subscriptions.changes()]).toEqual([2, '2']);
+});
+
+test('what is not there cannot end, and changes nothing', async () => {
+  const subscriptions = subscriptionsIn(new MemoryRecordStore());
   const before = await subscriptions.changes();
-  faults.fail('record-write', 'unavailable');
-  const end = () => subscriptions.end('a', '2026-11-21T04:00:00.000Z', 'receiver');
-  await expect(end()).rejects.toMatchObject({ code: 'outcome_unknown' });
+  expect(await subscriptions.end('a', '2026-11-21T04:00:00.000Z', 'owner')).toBe(false);
   expect(await subscriptions.changes()).toBe(before);
-  expect(await end()).toBe(false);
-  expect(await subscriptions.changes()).not.toBe(before);
 });
 
 function subscription(id: string, createdAt: string): SubscriptionRecord {

@@ -25,6 +25,8 @@ const kind = 'webhook_subscription';
 const changesKind = 'webhook_changes';
 const changesId = 'subscriptions';
 
+/** How long after an end whoever finds it ended has the change noted too: who ended it may have failed before that. */
+const endNotedAgainMs = 60_000;
 /** How long a subscription that has ended is still listed. */
 const endedKeptMs = 30 * 24 * 60 * 60_000;
 
@@ -36,8 +38,8 @@ export interface Subscriptions {
   /** The record that stands under the id now: this one, or what an earlier run of the same call has made. */
   create(subscription: SubscriptionRecord): Promise<SubscriptionRecord>;
   /**
-   * Ends a subscription and notes the change. False if it had ended before, or there is none: the change is noted then too, since whoever
-   * ended it may have failed before that. When this throws it may have ended all the same.
+   * Ends a subscription and notes the change. False if it had ended before, or there is none. True when said again with the same `at` and
+   * `by`, which is how a call that failed is finished: thrown as `outcome_unknown` it may have ended, and other nodes may not know of it.
    */
   end(id: string, at: string, by: 'owner' | 'receiver'): Promise<boolean>;
   ofActor(actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
@@ -47,8 +49,6 @@ export interface Subscriptions {
   newestInForce(): Promise<SubscriptionRecord | null>;
   /** Changes with every subscription that is made or ends, before its call is answered: so one node learns what another has done. */
   changes(): Promise<string>;
-  /** Has other nodes read the subscriptions again. */
-  noteChange(): Promise<void>;
   /** Whether the actor has at least so many in force. */
   hasInForce(actorId: string, count: number): Promise<boolean>;
 }
@@ -71,12 +71,18 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
       ...(expiresAt === null ? {} : { expiresAt }),
     });
   };
+  /**
+   * Has other nodes read the subscriptions again. Two counts of others in between do that too: the first may have been seen before what is
+   * noted here was written, the second cannot have been.
+   */
   const noteChange = async (): Promise<void> => {
-    for (;;) {
-      const counted = await store.get(changesKind, changesId);
+    let counted = await store.get(changesKind, changesId);
+    for (let tries = 0; tries < 2; tries++) {
       const value = String(Number(counted?.value ?? 0) + 1);
       const replaces = counted?.version ?? 'absent';
-      if ((await store.put({ kind: changesKind, id: changesId, replaces, value, lookups: [] })).ok) return;
+      const put = await store.put({ kind: changesKind, id: changesId, replaces, value, lookups: [] });
+      if (put.ok) return;
+      counted = put.current;
     }
   };
   const find = async (name: string, value: string, page: FindPage): Promise<SubscriptionRecord[]> =>
@@ -95,17 +101,21 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
     end: async (id, at, by) => {
       for (;;) {
         const record = await store.get(kind, id);
-        const subscription = record === null ? null : parse(record.value);
-        const isInForce = subscription?.endedAt === null;
-        if (record !== null && isInForce) {
+        if (record === null) return false;
+        const subscription = parse(record.value);
+        const { endedAt, endedBy } = subscription;
+        if (endedAt === null) {
           const put = await write({ ...subscription, endedAt: at, endedBy: by }, record.version);
           if (!put.ok) continue;
+        } else if (endedAt !== at || endedBy !== by) {
+          // It is not this call's to finish. Long after the end nothing is written: all nodes share that record.
+          if (Math.abs(Date.parse(at) - Date.parse(endedAt)) < endNotedAgainMs) await noteChange().catch(() => {});
+          return false;
         }
         await laterStep(noteChange());
-        return isInForce;
+        return true;
       }
     },
-    noteChange,
     changes: async () => (await store.get(changesKind, changesId))?.value ?? '0',
     ofActor: (actorId, page) => find('actor', actorId, page),
     inForce: (limit, after) =>

@@ -13,8 +13,8 @@ export interface WebhookWork {
   subscribed(subscription: SubscriptionRecord): void;
   /** It watches nothing any more, and what waited for it is not sent. */
   ended(subscriptionId: string): void;
-  /** Ending it failed, which may have been after it ended in the store: what the store says is found out, however long that takes. */
-  mayHaveEnded(subscriptionId: string): void;
+  /** Whether its owner's DELETE at this time (ISO) ended it is unknown: it is ended at that time, however long that takes. */
+  mayHaveEnded(subscriptionId: string, at: string): void;
   /** A delivery was recorded for this subscription. */
   queued(subscriptionId: string): void;
 }

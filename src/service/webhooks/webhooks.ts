@@ -115,11 +115,12 @@ export function webhookService(
 
     deleteWebhook: async (request: DeleteWebhookRequest, call: Call) => {
       const { id } = await owned(call, 'id', request.id);
+      const at = isoTime(call.now);
       let wasInForce: boolean;
       try {
-        wasInForce = await subscriptions.end(id, isoTime(call.now), 'owner');
+        wasInForce = await subscriptions.end(id, at, 'owner');
       } catch (error) {
-        work.mayHaveEnded(id);
+        if (error instanceof LedgerError && error.code === 'outcome_unknown') work.mayHaveEnded(id, at);
         throw error;
       }
       // Also where it had ended before: who ended it may have failed before it said so here.

@@ -113,8 +113,8 @@ export class Following implements Outbox {
   }
 
   /** See WebhookWork. */
-  mayHaveEnded(subscriptionId: string): void {
-    this.#subscriptions.mayHaveEnded(subscriptionId);
+  mayHaveEnded(subscriptionId: string, at: string): void {
+    this.#subscriptions.mayHaveEnded(subscriptionId, at);
   }
 
   /** The first seq of a ledger that may lack delivery records. */

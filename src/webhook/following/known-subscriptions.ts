@@ -60,11 +60,12 @@ export class KnownSubscriptions {
     void persevere('listing watched ledgers', () => watches.list(subscription.actorId, () => pace.take(pageCostMs)));
   }
 
-  /** Finds out whether it has ended; if so, whoever ended it may have failed before any node was told. */
-  mayHaveEnded(subscriptionId: string): void {
-    const { subscriptions, persevere } = this.#parts;
-    void persevere('looking whether a subscription has ended', async () => {
-      if (await this.#dropIfEnded(subscriptionId)) await subscriptions.noteChange();
+  /** See WebhookWork. Its end may have landed, may land yet, or other nodes were not told: ended once more it is certain. */
+  mayHaveEnded(subscriptionId: string, at: string): void {
+    const { subscriptions, persevere, ended } = this.#parts;
+    void persevere('ending a subscription', async () => {
+      await subscriptions.end(subscriptionId, at, 'owner');
+      ended(subscriptionId);
     });
   }
 
@@ -96,14 +97,12 @@ export class KnownSubscriptions {
 
   /** What was not found in force has ended on another node, or was made here after the look. */
   async #dropEnded(inForce: ReadonlySet<string>): Promise<void> {
-    for (const { id } of [...this.#parts.watches.all()]) if (!inForce.has(id)) await this.#dropIfEnded(id);
-  }
-
-  async #dropIfEnded(subscriptionId: string): Promise<boolean> {
-    const stored = await this.#parts.subscriptions.get(subscriptionId);
-    const hasEnded = stored === null || stored.endedAt !== null;
-    if (hasEnded) this.#parts.ended(subscriptionId);
-    return hasEnded;
+    const { subscriptions, watches, ended } = this.#parts;
+    for (const { id } of [...watches.all()]) {
+      if (inForce.has(id)) continue;
+      const stored = await subscriptions.get(id);
+      if (stored === null || stored.endedAt !== null) ended(id);
+    }
   }
 
   async #listDoubted(): Promise<void> {
