@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { append, supplier } from '../support/commands.ts';
 import { faultyRecordStore, scriptedFaults } from '../support/store-faults.ts';
 import { hookUrl, onlyDelivery, second, webhookOrder } from '../support/webhook-order.ts';
-import { answer } from '../support/webhook-rig.ts';
+import { answer, typesSent } from '../support/webhook-rig.ts';
 import { storeWith } from '../support/world.ts';
 
 describe('faults', () => {
@@ -23,6 +24,18 @@ describe('faults', () => {
     }
     expect(world.posts).toHaveLength(2);
     expect(await onlyDelivery(world, id)).toMatchObject({ status: 'DELIVERED', attempt: 0 });
+  });
+
+  test('a PING whose record landed, though the store did not say so, is sent without a look', async () => {
+    const faults = scriptedFaults();
+    const world = await webhookOrder({ records: faultyRecordStore(new MemoryRecordStore(), faults.choose) });
+    const { id } = await world.subscribe(supplier, { url: hookUrl });
+    await world.quiet();
+    faults.fail('record-write', 'applied');
+    const tested = world.api.testWebhook({ $typeName: 'svc.v1.TestWebhookRequest', id }, world.call(supplier));
+    await expect(tested).rejects.toMatchObject({ code: 'outcome_unknown' });
+    await world.quiet();
+    expect(typesSent(world, hookUrl)).toEqual(['PING']);
   });
 
   test('an event that cannot be read now is no attempt', async () => {

@@ -87,8 +87,12 @@ export function webhookService(
   };
 
   const queue = async (delivery: DeliveryRecord) => {
-    await deliveries.create(delivery);
-    work.queued(delivery.subscriptionId);
+    try {
+      await deliveries.create(delivery);
+    } finally {
+      // Also where that failed: it may have been recorded all the same, and a node that stands alone looks for nothing by itself.
+      work.queued(delivery.subscriptionId);
+    }
     const stands = await laterStep(deliveries.get(delivery.subscriptionId, delivery.id));
     return { delivery: deliveryMessage(stands ?? delivery, null) };
   };
