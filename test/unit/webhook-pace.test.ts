@@ -45,7 +45,21 @@ describe('pace', () => {
     expect(second(0.5)).toBe(50_000);
   });
 
-  test('it ends a tenth of a second after the loop has become idle', () => {
+  test('moments to spare between full ones change nothing, and half a second to spare ends it', () => {
+    const { clock, pace, state } = paced(0.99, 5_000);
+    const tenths = (utilizations: readonly number[]) =>
+      utilizations.map((utilization) => {
+        state.utilization = utilization;
+        clock.jump(100);
+        pace.committed(500);
+        pace.delayMs(1);
+        return pace.isBusy;
+      });
+    expect(tenths([0.99, 0.8, 0.8, 0.8, 0.8, 0.99, 0.8])).not.toContain(false);
+    expect(tenths([0.99, 0.8, 0.8, 0.8, 0.8, 0.8])).toEqual([true, true, true, true, true, false]);
+  });
+
+  test('it ends a tenth of a second after nothing is appended any more', () => {
     const { clock, pace, second, state } = paced(0.99, 5_000);
     second(0.5);
     while (pace.delayMs(1) === 0);

@@ -5,6 +5,8 @@ const sampleMs = 100;
 /** Busy beyond this share of the last sample, and only while ledgers are written to at this rate or more: fewer fill no machine. */
 const busyUtilization = 0.85;
 const busyEventsPerSecond = 500;
+/** A machine that appends fill has moments to spare; it counts as full until it has had time to spare for so long. */
+const calmAfterMs = 500;
 /** What fanning out and sending may take of the processor time that this thread gets while it is busy. */
 const busyShare = 0.015;
 /** What may be saved up: a burst longer than this would be felt by appends. */
@@ -22,7 +24,7 @@ export interface PaceParts {
 
 /**
  * Fanning out and sending are background work on the processors that appends need. While appends alone could fill these (the event loop or
- * the machine was busy more than 85 % of the last tenth of a second, and many events are being written), background work gets 1.5 % of the
+ * the machine was busy more than 85 % of a tenth of the last half second, and many events are being written), background work gets 1.5 % of the
  * time that this thread gets, and the log keeps what waits; otherwise it goes as fast as its own limits allow. Where little is appended it may well be busy: then
  * with deliveries. What a piece of work costs cannot be measured while it waits for sockets and disks, so callers say what it costs as
  * measured on a quiet machine.
@@ -32,6 +34,7 @@ export class Pace {
   #sampledAt: number;
   #events = 0;
   #isBusy = false;
+  #busyUntil = Number.NEGATIVE_INFINITY;
   #savedMs = 0;
   #savedAt: number;
 
@@ -57,7 +60,8 @@ export class Pace {
     const elapsedMs = now - this.#sampledAt;
     if (elapsedMs >= sampleMs) {
       const isAppending = this.#events >= (busyEventsPerSecond * elapsedMs) / 1_000;
-      this.#isBusy = this.#parts.utilization() > busyUtilization && isAppending;
+      if (this.#parts.utilization() > busyUtilization && isAppending) this.#busyUntil = now + calmAfterMs;
+      this.#isBusy = isAppending && now < this.#busyUntil;
       this.#events = 0;
       this.#sampledAt = now;
     }
