@@ -18,7 +18,9 @@ function newWait(): Wait & { readonly nowMs: number } {
   };
 }
 
-const node = (address: string, version: string, isUp = true): SchemaNode => ({ address, version, isUp });
+const node = (address: string, version: string, isUp = true): SchemaNode => {
+  return { address, dataCenter: 'dc1', version, isUp };
+};
 
 test('nodes that agree are not waited for', async () => {
   const wait = newWait();

@@ -36,14 +36,12 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
     await checkServers(client, settings);
     const found = await replicasOf(client, keyspace);
     checkDataCenters([...(found ?? options.replication).keys()], settings);
-    if (found === null) {
-      const dataCenters = client.hosts.values().map(({ datacenter }) => datacenter);
-      checkReplicas(dataCenters, options.replication);
-    } else {
+    const nodes = schemaNodesOf(client);
+    if (found === null) await checkReplicas(nodes, options.replication);
+    else {
       checkReplication(keyspace, found, options.replication);
       await withFacts(settings, (facts) => checkVersion(keyspace, facts));
     }
-    const nodes = schemaNodesOf(client);
     // Also before the first change: two nodes that make the same table before they agree would have two of one name.
     await untilAgreed(nodes);
     const makeKeyspace = found === null ? [keyspaceStatement(keyspace, options.replication)] : [];

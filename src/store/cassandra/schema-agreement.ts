@@ -12,6 +12,7 @@ const pollMs = 200;
 export interface SchemaNode {
   /** As `nodetool status` names it. */
   readonly address: string;
+  readonly dataCenter: string;
   readonly version: string;
   readonly isUp: boolean;
 }
@@ -25,8 +26,9 @@ export interface Wait {
   pause(ms: number): Promise<void>;
 }
 
-function bounded(): Wait {
-  const late = AbortSignal.timeout(agreedMaxMs);
+/** A wait of so many milliseconds, from now. */
+export function waitOf(maxMs: number): Wait {
+  const late = AbortSignal.timeout(maxMs);
   return { isOver: () => late.aborted, pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
 }
 
@@ -34,7 +36,7 @@ function bounded(): Wait {
  * Resolves when every node has the same schema. One that is down keeps the version it had and holds this up: it would not know the tables.
  * StartError after four minutes: it names the nodes that differ, and says what to do about them.
  */
-export async function untilAgreed(read: ReadSchemaNodes, wait: Wait = bounded()): Promise<void> {
+export async function untilAgreed(read: ReadSchemaNodes, wait: Wait = waitOf(agreedMaxMs)): Promise<void> {
   for (;;) {
     // A node that is too busy to say so has not agreed yet.
     const nodes = await read().catch(() => []);
@@ -65,17 +67,20 @@ export function schemaNodesOf(client: cassandra.Client): ReadSchemaNodes {
   return async () => {
     const [host] = client.getState().getConnectedHosts();
     const options = host === undefined ? {} : { host };
-    const local = 'SELECT listen_address AS node, rpc_address, schema_version FROM system.local';
-    const peers = 'SELECT peer AS node, rpc_address, schema_version FROM system.peers';
+    const local = 'SELECT listen_address AS node, rpc_address, data_center, schema_version FROM system.local';
+    const peers = 'SELECT peer AS node, rpc_address, data_center, schema_version FROM system.peers';
     const answers = [await client.execute(local, [], options), await client.execute(peers, [], options)];
     return (
       answers
         .flatMap(({ rows }) => rows)
         // A node that has just begun to join has no schema, and takes the one there is.
         .filter(({ schema_version }) => schema_version !== null)
-        .map(({ node, rpc_address, schema_version }) => {
-          return { address: String(node), version: String(schema_version), isUp: isUp(String(rpc_address)) };
-        })
+        .map(({ node, rpc_address, data_center, schema_version }) => ({
+          address: String(node),
+          dataCenter: String(data_center),
+          version: String(schema_version),
+          isUp: isUp(String(rpc_address)),
+        }))
     );
   };
 }

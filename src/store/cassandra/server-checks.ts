@@ -1,6 +1,11 @@
 import type cassandra from 'cassandra-driver';
 import { StartError } from '../start-error.ts';
+import { type ReadSchemaNodes, type Wait, waitOf } from './schema-agreement.ts';
 import type { CassandraSettings, Override } from './settings.ts';
+
+/** A node that takes calls is known to all others within seconds. */
+export const joinedMaxMs = 30_000;
+const joinedPollMs = 500;
 
 interface Setting {
   readonly name: string;
@@ -63,20 +68,35 @@ export function checkDataCenters(
 
 /**
  * StartError where a data centre has fewer nodes of Cassandra than it is to have replicas, or is not there at all: a keyspace so replicated
- * could be made, and nothing be written to it. `nodes`: the data centre of each node of Cassandra, those that are down among them.
+ * could be made, and nothing be written to it. Nodes that are down count. They are looked for again for a while before that is said: one
+ * that has just started takes calls before the others know it.
  */
-export function checkReplicas(nodes: readonly string[], replication: ReadonlyMap<string, number>): void {
-  for (const [name, replicas] of replication) {
-    const count = nodes.filter((dataCenter) => dataCenter === name).length;
-    if (count === 0)
+export async function checkReplicas(
+  read: ReadSchemaNodes,
+  replication: ReadonlyMap<string, number>,
+  wait: Wait = waitOf(joinedMaxMs),
+): Promise<void> {
+  for (;;) {
+    const nodes = Map.groupBy(await read(), ({ dataCenter }) => dataCenter);
+    const counts = [...replication].map(([name, replicas]) => ({
+      name,
+      replicas,
+      count: nodes.get(name)?.length ?? 0,
+    }));
+    const absent = counts.find(({ count }) => count === 0);
+    if (absent !== undefined)
       throw new StartError(
-        `Cassandra has no data centre ${name}: name those that it has (${[...new Set(nodes)].join(', ')}) in --replication.`,
+        `Cassandra has no data centre ${absent.name}: name those that it has (${[...nodes.keys()].join(', ')}) in --replication.`,
       );
-    if (count < replicas)
-      throw new StartError(
-        `Data centre ${name} has ${count} of the ${replicas} nodes of Cassandra that ${replicas} replicas need: add nodes first, or ask for fewer replicas by --replication ${name}:${count}.`,
-      );
+    const small = counts.find(({ count, replicas }) => count < replicas);
+    if (small === undefined) return;
+    if (wait.isOver()) throw new StartError(tooFewNodes(small));
+    await wait.pause(joinedPollMs);
   }
+}
+
+function tooFewNodes({ name, replicas, count }: { name: string; replicas: number; count: number }): string {
+  return `Data centre ${name} has ${count} of the ${replicas} nodes of Cassandra that ${replicas} replicas need: add nodes first, or ask for fewer replicas by --replication ${name}:${count}.`;
 }
 
 /** Replicas by data centre, or null where there is no such keyspace. StartError for a replication that names none. */
