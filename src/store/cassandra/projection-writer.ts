@@ -1,10 +1,11 @@
+import { LedgerError } from '../../domain/errors.ts';
 import type { ProjectionWriter } from '../projection-writer.ts';
 import { projectionsOfBatch } from './batch-projections.ts';
 import { readBucketState, scopesOf } from './bucket.ts';
 import { keyText } from './keys.ts';
 import { writeProjections } from './projecting.ts';
 import { placesIn } from './scopes.ts';
-import type { CqlSession } from './session.ts';
+import { type CqlSession, type Statement, Undecided } from './session.ts';
 
 const LIST = 'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, ?, ?, ?) IF NOT EXISTS';
 /** Rows of a scope that go in together. */
@@ -50,5 +51,19 @@ async function listInScope(
   const rows = seqs
     .filter((seq) => !listed.has(seq))
     .map((seq) => ({ cql: LIST, params: [keyText(ledgerId), bucket, keyText(scope), BigInt(seq), String(seq)] }));
-  for (let at = 0; at < rows.length; at += rowsMax) await session.decide(rows.slice(at, at + rowsMax));
+  for (let at = 0; at < rows.length; at += rowsMax) {
+    const together = rows.slice(at, at + rowsMax);
+    if (await isWritten(session, together)) continue;
+    // One of them stands there already, and has kept the others out.
+    for (const row of together) await isWritten(session, [row]);
+  }
+}
+
+async function isWritten(session: CqlSession, rows: readonly Statement[]): Promise<boolean> {
+  try {
+    return (await session.decide(rows)).applied;
+  } catch (error) {
+    if (!(error instanceof Undecided)) throw error;
+    throw new LedgerError('unavailable', 'The store did not say whether rows of a scope were written: try again.', {}, error);
+  }
 }
