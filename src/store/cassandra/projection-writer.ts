@@ -64,6 +64,6 @@ async function isWritten(session: CqlSession, rows: readonly Statement[]): Promi
     return (await session.decide(rows)).applied;
   } catch (error) {
     if (!(error instanceof Undecided)) throw error;
-    throw new LedgerError('unavailable', 'The store did not say whether rows of a scope were written: try again.', {}, error);
+    throw new LedgerError('unavailable', 'The store did not say if rows of a scope went in: try again.', {}, error);
   }
 }
