@@ -1,5 +1,6 @@
 import { names } from '../domain/projection.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
+import { linePages } from '../store/line-pages.ts';
 import { forEachAtOnce } from './at-once.ts';
 import { lineText } from './expectations.ts';
 import type { FingerprintSet } from './fingerprint-set.ts';
@@ -42,18 +43,12 @@ async function findExtraLines(
   expected: FingerprintSet,
 ): Promise<void> {
   const isShared = list.startsWith(names.ledgersOf(''));
-  for (let from: string | undefined; ; ) {
-    const page = { limit: listPageLines, ...(from === undefined ? {} : { from }) };
-    const lines = await ledgers.lines(list, page);
+  for await (const lines of linePages(ledgers, list, listPageLines))
     for (const { order, value } of lines) {
-      if (order === from || expected.has(lineText({ list, order, value }))) continue;
+      if (expected.has(lineText({ list, order, value }))) continue;
       if (isShared ? !order.split('|').includes(ledgerId) : isNewer(order, headSeq)) continue;
       extra(null, `a line of ${list} follows from no event`);
     }
-    const last = lines.at(-1)?.order;
-    if (last === undefined || last === from || lines.length < listPageLines) return;
-    from = last;
-  }
 }
 
 /** Lists in the order of events: whether the line is of an event behind the head that was looked at. */

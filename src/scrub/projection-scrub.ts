@@ -29,7 +29,10 @@ export interface ProjectionScrubParts {
   readonly found: (finding: Finding) => void;
   /** Gets what is expected of cells and lines; null: what the ledger alone names is looked through for what should not be there. */
   readonly expectations: Expectations | null;
-  /** Gets what is missing: of each window what is known by then, and the values at the end. */
+  /**
+   * Gets what is missing: of each window what is known by then, and the values at the end. What should not be there is not looked for then.
+   * null: nobody asks for it.
+   */
   readonly missing: ((projections: readonly EventProjections[]) => Promise<void>) | null;
 }
 
@@ -137,6 +140,7 @@ export class ProjectionScrub {
   async finish(): Promise<void> {
     await forEachAtOnce(this.#cells.values(), readsAtOnceMax, (cell) => this.#cell(cell));
     await this.#handOn();
+    if (this.#parts.missing !== null) return;
     await this.#extraMarks();
     if (this.#parts.expectations !== null) return;
     const extra = (seq: number | null, detail: string) => this.#extra(seq, detail);

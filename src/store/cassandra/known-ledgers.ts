@@ -2,7 +2,7 @@ import type { Head } from '../ledger-store.ts';
 import type { BatchProjections } from './batch-projections.ts';
 
 /** Ledgers remembered: what a node has in memory of them is far more. */
-const ledgersMax = 50_000;
+export const knownLedgersMax = 50_000;
 
 /** What this process did last to a ledger. Nothing rests on it but which statements can be spared. */
 export interface KnownLedger {
@@ -34,30 +34,4 @@ export function knownAfter(
 export function unknownProjections(projections: BatchProjections, known: KnownLedger | null): BatchProjections {
   if (known === null || known.bucket !== projections.bucket) return projections;
   return { ...projections, scopes: projections.scopes.filter((scope) => !known.scopes.has(scope)) };
-}
-
-/**
- * Ledgers whose head was written or claimed here last, with everything up to it projected. Whoever fails in between is
- * forgotten, and then what is stored is asked.
- */
-export class KnownLedgers {
-  readonly #byId = new Map<string, KnownLedger>();
-
-  get(ledgerId: string): KnownLedger | null {
-    return this.#byId.get(ledgerId) ?? null;
-  }
-
-  set(ledgerId: string, known: KnownLedger): void {
-    this.#byId.delete(ledgerId);
-    this.#byId.set(ledgerId, known);
-    if (this.#byId.size <= ledgersMax) return;
-    for (const oldest of this.#byId.keys()) {
-      this.#byId.delete(oldest);
-      return;
-    }
-  }
-
-  forget(ledgerId: string): void {
-    this.#byId.delete(ledgerId);
-  }
 }

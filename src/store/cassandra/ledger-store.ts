@@ -1,4 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
+import { RecentMap } from '../../domain/recent-map.ts';
 import {
   type Cell,
   type Claim,
@@ -20,7 +21,7 @@ import { type BatchProjections, parsePending } from './batch-projections.ts';
 import { bucketEvents as bucketEventsByDefault, isSameHead, readBucketState } from './bucket.ts';
 import { takeClaim } from './claiming.ts';
 import { commandWindows, keyText, permanentSlot } from './keys.ts';
-import { KnownLedgers, knownAfter, unknownProjections } from './known-ledgers.ts';
+import { type KnownLedger, knownAfter, knownLedgersMax, unknownProjections } from './known-ledgers.ts';
 import { readLines } from './lines.ts';
 import { bucketOfNext, findLogEnd } from './log-end.ts';
 import { readLog } from './log-reading.ts';
@@ -60,7 +61,11 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #random: (bytes: number) => Buffer;
   readonly #bucketEvents: number;
   readonly #turns = new Turns();
-  readonly #known = new KnownLedgers();
+  /**
+   * Ledgers whose head was written or claimed here last, with everything up to it projected. Whoever fails in between is
+   * forgotten, and then what is stored is asked.
+   */
+  readonly #known = new RecentMap<string, KnownLedger>(knownLedgersMax);
   readonly #lag = new ProjectionLag();
 
   constructor({ session, now, random, bucketEvents = bucketEventsByDefault }: CassandraLedgerOptions) {
@@ -75,7 +80,7 @@ export class CassandraLedgerStore implements LedgerStore {
   }
 
   async #claim(ledgerId: string): Promise<Claim> {
-    const known = this.#known.get(ledgerId);
+    const known = this.#known.get(ledgerId) ?? null;
     const newFence = () => this.#random(FENCE_BYTES).toString('hex');
     const { claim, end } = await takeClaim(
       this.#session,
@@ -86,7 +91,7 @@ export class CassandraLedgerStore implements LedgerStore {
     );
     this.#lag.claimed(claim);
     if (known === null || !isSameHead(known.head, claim.head)) {
-      this.#known.forget(ledgerId);
+      this.#known.delete(ledgerId);
       const unprojected = parsePending(end.state.pending);
       if (unprojected !== null) await this.#project(ledgerId, unprojected, end.bucket > 0);
     }
@@ -103,10 +108,10 @@ export class CassandraLedgerStore implements LedgerStore {
 
   async #append({ ledgerId, fence, head }: Claim, batch: Batch): Promise<void> {
     const claim: Claim = { ledgerId, fence, head };
-    const known = this.#known.get(ledgerId);
+    const known = this.#known.get(ledgerId) ?? null;
     const { plan, unprojected } = await planBatch(this.#session, claim, batch, known);
     if (unprojected !== null) await this.#project(ledgerId, unprojected, unprojected.bucket > 0);
-    this.#known.forget(ledgerId);
+    this.#known.delete(ledgerId);
     await writeBatch(this.#session, plan);
     this.#lag.written(claim, batch.last, batch.rows.length);
     try {
@@ -171,15 +176,9 @@ export class CassandraLedgerStore implements LedgerStore {
     const found = new Map<string, FoundCommand>();
     const bySlot = Map.groupBy(marks, ({ id, permanent }) => (permanent ? permanentSlot(id) : null));
     await Promise.all(
-      Array.from(bySlot, ([slot, those]) => {
-        const slots = slot === null ? commandWindows(this.#now()) : [slot];
-        return this.#findInSlots(
-          ledgerId,
-          slots,
-          those.map(({ id }) => id),
-          found,
-        );
-      }),
+      Array.from(bySlot, ([slot, those]) =>
+        this.#findInSlots(ledgerId, slot === null ? commandWindows(this.#now()) : [slot], those, found),
+      ),
     );
     return found;
   }
@@ -187,10 +186,10 @@ export class CassandraLedgerStore implements LedgerStore {
   async #findInSlots(
     ledgerId: string,
     slots: readonly number[],
-    ids: readonly string[],
+    marks: readonly MarkName[],
     found: Map<string, FoundCommand>,
   ): Promise<void> {
-    const byKey = new Map(ids.map((id) => [keyText(id), id]));
+    const byKey = new Map(marks.map(({ id }) => [keyText(id), id]));
     const params = [keyText(ledgerId), slots, [...byKey.keys()]];
     for (const row of await this.#session.read({ cql: COMMANDS, params })) {
       const [id, seq] = [byKey.get(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? 0];
