@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ClientOrder, type Doors, newClientOrder } from '../support/client-order.ts';
-import { type ComposeProject, composeUp, docker } from './compose.ts';
+import { type ComposeProject, composeUp, docker, doorsOf } from './compose.ts';
 
 let project: ComposeProject;
 let doors: Doors;
@@ -9,10 +9,7 @@ let order: ClientOrder;
 
 beforeAll(async () => {
   project = await composeUp(`ledger-trust-test-${process.pid}`, 'three');
-  doors = {
-    base: `http://${await project.published('balancer', 8080)}`,
-    grpcAddress: await project.published('balancer', 50051),
-  };
+  doors = await doorsOf(project);
 });
 
 afterAll(async () => {

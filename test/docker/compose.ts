@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
+import type { Doors } from '../support/client-order.ts';
 
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, '../..');
@@ -20,6 +21,14 @@ export interface ComposeProject extends AsyncDisposable {
   container(service: string): Promise<string>;
   /** `host:port` where a port of a service is published. */
   published(service: string, port: number): Promise<string>;
+}
+
+/** The doors of its balancer. */
+export async function doorsOf(project: ComposeProject): Promise<Doors> {
+  return {
+    base: `http://${await project.published('balancer', 8080)}`,
+    grpcAddress: await project.published('balancer', 50051),
+  };
 }
 
 /** `compose up`, which returns once all that has a health check is healthy. Disposing it removes all of it, data too. */

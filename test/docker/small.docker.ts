@@ -1,16 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Doors, newClientOrder } from '../support/client-order.ts';
-import { type ComposeProject, composeUp } from './compose.ts';
+import { type ComposeProject, composeUp, doorsOf } from './compose.ts';
 
 let project: ComposeProject;
 let doors: Doors;
 
 beforeAll(async () => {
   project = await composeUp(`ledger-trust-small-${process.pid}`, 'small');
-  doors = {
-    base: `http://${await project.published('balancer', 8080)}`,
-    grpcAddress: await project.published('balancer', 50051),
-  };
+  doors = await doorsOf(project);
 });
 
 afterAll(() => project?.[Symbol.asyncDispose]());

@@ -1,4 +1,9 @@
-import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { afterAll } from 'vitest';
 import type { TargetPolicy } from '../../src/service/webhooks/webhook-target.ts';
@@ -28,6 +33,18 @@ export async function countingListener(host = '::', at = 0): Promise<{ port: num
   return { port: (server.address() as AddressInfo).port, connections: () => count };
 }
 
+/** The port that it listens on; it is closed with the suite. */
+export async function listenOnAny(server: HttpServer): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  servers.push({
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+  return (server.address() as AddressInfo).port;
+}
+
 export async function receiver(
   handle: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void,
 ): Promise<{ url: string; port: number; sockets: () => number }> {
@@ -39,14 +56,7 @@ export async function receiver(
   server.on('connection', () => {
     sockets += 1;
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  servers.push({
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnAny(server);
   return { url: `http://127.0.0.1:${port}/hook?a=1`, port, sockets: () => sockets };
 }
 

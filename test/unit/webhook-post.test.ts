@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/system.ts';
 import { createPoster } from '../../src/webhook/posting/http-post.ts';
 import { receiverConnector } from '../../src/webhook/posting/receiver-connect.ts';
-import { countingListener, development, posterFor, receiver, servers } from '../support/webhook-poster.ts';
+import { countingListener, development, listenOnAny, posterFor, receiver, servers } from '../support/webhook-poster.ts';
 
 describe('receivers that misbehave', () => {
   test('nobody there, no such name, and no TLS where TLS is asked for', async () => {
@@ -106,14 +106,7 @@ describe('TLS', () => {
     const names: (string | false)[] = [];
     const server = createHttpsServer(tls, (_request, response) => response.end('ok'));
     server.on('secureConnection', (socket) => names.push(socket.servername ?? ''));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    servers.push({
-      close: () => {
-        server.closeAllConnections();
-        server.close();
-      },
-    });
-    const { port } = server.address() as AddressInfo;
+    const port = await listenOnAny(server);
     const lookup = async () => ['127.0.0.1'];
     const poster = (trustedCa?: string) => {
       const given = { policy: development, lookup, clock: systemClock };

@@ -50,6 +50,13 @@ async function twoNodes({
   return { first, second, own, told };
 }
 
+/** A subscription to the ledger, made and served by the first node, of which the second one knows. */
+async function subscribeAtFirst({ first, second, own }: TwoNodes): Promise<void> {
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  await second.webhooks.catchUp();
+}
+
 async function quiet({ first, second }: TwoNodes): Promise<void> {
   await first.quiet();
   await second.quiet();
@@ -141,10 +148,8 @@ test('so it is where that write lands and is told as outcome_unknown', async () 
         },
       }),
   });
-  const { first, second, own } = nodes;
-  const { id } = await first.subscribe(supplier, { url, ledgerId });
-  own.first.add(id);
-  await second.webhooks.catchUp();
+  const { first, second } = nodes;
+  await subscribeAtFirst(nodes);
   await second.run(append());
   await quiet(nodes);
   isInDoubt = true;
@@ -155,10 +160,8 @@ test('so it is where that write lands and is told as outcome_unknown', async () 
 
 test('what was told and never heard is found by looking', async () => {
   const nodes = await twoNodes({ hears: false });
-  const { first, second, own } = nodes;
-  const { id } = await first.subscribe(supplier, { url, ledgerId });
-  own.first.add(id);
-  await second.webhooks.catchUp();
+  const { first, second } = nodes;
+  await subscribeAtFirst(nodes);
   await second.run(append());
   await quiet(nodes);
   expect(first.posts).toEqual([]);
