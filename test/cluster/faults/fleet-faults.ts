@@ -52,6 +52,8 @@ export const scale: Fault = async ({ cluster, load }) => {
   await using front = await openOneAddress(cluster.nodes);
   await using callers = load.callThrough(front);
   const size = cluster.nodes.length;
+  // A node that a fault before this one started again may still be without its share.
+  await cluster.untilBalanced(balancedMaxMs);
   const before = await cluster.owners();
   for (const node of await Promise.all(Array.from({ length: size }, () => cluster.grow()))) front.add(node);
   const grownMs = await cluster.untilBalanced(balancedMaxMs);
