@@ -10,7 +10,10 @@ const AT = "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ?
 const seqsMax = 64;
 const readsAtOnceMax = 16;
 
-/** Entries from seq `from` on, in order, at most `limit`, over as many buckets as it takes. */
+/**
+ * Entries from seq `from` on, in order, at most `limit`, over as many buckets as it takes. Whatever is written meanwhile, no entry is left out
+ * between two of them.
+ */
 export async function readLog(
   session: CqlSession,
   ledgerId: string,
@@ -20,17 +23,33 @@ export async function readLog(
 ): Promise<StoredEntry[]> {
   if (limit <= 0) return [];
   let bucket = Math.floor(from / bucketEvents);
+  const entries = await readFirst(session, ledgerId, bucket, from, limit);
+  while (entries.length < limit) {
+    const { head } = await readBucketState(session, ledgerId, bucket);
+    if (head === null || bucketOfNext(head, bucketEvents) === bucket) break;
+    // Others may have filled the bucket since its entries were read, and gone on to the next one.
+    const next = (entries.at(-1)?.seq ?? from - 1) + 1;
+    if (next <= head.seq) entries.push(...(await readFirst(session, ledgerId, bucket, next, limit - entries.length)));
+    bucket++;
+    if (entries.length < limit)
+      entries.push(...(await readBucket(session, ledgerId, bucket, from, limit - entries.length)));
+  }
+  return entries.slice(0, limit);
+}
+
+/** Entries from a seq on in the bucket that it falls into, and those that stand in the one before. */
+async function readFirst(
+  session: CqlSession,
+  ledgerId: string,
+  bucket: number,
+  from: number,
+  limit: number,
+): Promise<StoredEntry[]> {
   const entries = await readBucket(session, ledgerId, bucket, from, limit);
   // The first seqs of a bucket may have come with the batch that filled the one before.
   if (bucket > 0 && entries[0]?.seq !== from)
     entries.unshift(...(await readBucket(session, ledgerId, bucket - 1, from, limit)));
-  while (entries.length < limit) {
-    const { head } = await readBucketState(session, ledgerId, bucket);
-    if (head === null || bucketOfNext(head, bucketEvents) === bucket) break;
-    bucket++;
-    entries.push(...(await readBucket(session, ledgerId, bucket, from, limit - entries.length)));
-  }
-  return entries.slice(0, limit);
+  return entries;
 }
 
 /** Entries by their places; those that are gone are left out. In the order of `places`. */

@@ -35,10 +35,13 @@ export async function readScopePage(
   for (let start = Math.min(near, LAST_BUCKET); places.length < limit; ) {
     const rows = await session.read({
       cql: descending ? DESCENDING : ASCENDING,
-      params: [...key, start, bucketsAtOnce],
+      params: [...key, start, bucketsAtOnce + 1],
     });
-    const buckets = rows.map((row) => numberOf(row, 'bucket') ?? 0);
-    const found = await Promise.all(buckets.map((bucket) => placesIn(session, ledgerId, scope, bucket)));
+    const listed = rows.map((row) => numberOf(row, 'bucket') ?? 0);
+    // Where more are listed, those that are looked into are full: nothing comes to them before the next ones are listed.
+    const found = await Promise.all(
+      listed.slice(0, bucketsAtOnce).map((bucket) => placesIn(session, ledgerId, scope, bucket)),
+    );
     for (const inBucket of found) {
       const inOrder = descending ? inBucket.reverse() : inBucket;
       for (const place of inOrder) {
@@ -46,9 +49,9 @@ export async function readScopePage(
         if (isAsked && places.length < limit) places.push(place);
       }
     }
-    const last = buckets.at(-1);
-    if (last === undefined || buckets.length < bucketsAtOnce) break;
-    start = descending ? last - 1 : last + 1;
+    const next = listed[bucketsAtOnce];
+    if (next === undefined) break;
+    start = next;
   }
   const entries = await readPlaces(session, ledgerId, places);
   const found = new Set(entries.map(({ seq }) => seq));

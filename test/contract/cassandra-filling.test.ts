@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CassandraStores } from '../../src/store/cassandra/open.ts';
+import type { Claim, Head, Projection } from '../../src/store/ledger-store.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';
+import { dropKeyspace, makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';
+
+const bucketEvents = 8;
+const underS: Projection = { kind: 'scope', scope: 's' };
+const count = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
+
+await describeOnCassandra('Reading while another node fills buckets of eight events', (address) => {
+  const settings = newKeyspace(address);
+  let writer: CassandraStores;
+  let reader: CassandraStores;
+  /** Called before each request of the reader. */
+  let onRequest: () => Promise<void> = async () => {};
+  beforeAll(async () => {
+    await makeKeyspace(settings, bucketEvents);
+    writer = await openStores(settings, Date.now);
+    reader = await openStores(settings, Date.now, (session) => ({
+      ...session,
+      read: async (statement, options) => {
+        await onRequest();
+        return session.read(statement, options);
+      },
+    }));
+  });
+  afterAll(async () => {
+    await writer[Symbol.asyncDispose]();
+    await reader[Symbol.asyncDispose]();
+    await dropKeyspace(settings);
+  });
+
+  /** A ledger that the writer adds batches to. */
+  async function newLedger() {
+    const claim: Claim = await writer.ledgers.claim(newLedgerId());
+    let head: Head | null = null;
+    const add = async (sizes: readonly number[]) => {
+      for (const size of sizes) {
+        const entries = entriesAfter(head, size, { projections: () => [underS] });
+        await writer.ledgers.append(claim, entries);
+        head = headOf(entries);
+      }
+    };
+    return { ledgerId: claim.ledgerId, add };
+  }
+  /** What a reader gets, where `meanwhile` is done before the first of its requests that `isIt`; and how many requests it made. */
+  async function during<T>(work: () => Promise<T>, isIt: (at: number) => boolean, meanwhile: () => unknown) {
+    let requests = 0;
+    let isDone = false;
+    onRequest = async () => {
+      if (isDone || !isIt(requests++)) return;
+      isDone = true;
+      await meanwhile();
+    };
+    const answer = await work();
+    onRequest = async () => {};
+    return { answer, requests, isDone };
+  }
+
+  describe.each([
+    ['that is filled to its end, and the next one begun', 2, [6], [2, 3]],
+    ['that is filled over its end', 2, [5], [6, 4]],
+    ['whose first seqs come with the batch that fills the one before', 9, [5], [6, 5, 1]],
+    ['that was empty, and is full when its state is asked for', 8, [8], [8, 1]],
+    ['that was not begun, nor the one before it full', 12, [5], [8, 8, 1]],
+    ['behind which others are filled too', 2, [6], [2, 8, 8, 3]],
+  ])('a bucket %s', (_name, from, stands, comes) => {
+    const sum = (sizes: readonly number[]) => sizes.reduce((all, size) => all + size, 0);
+
+    test('leaves no hole in the answer, whenever that happens', async () => {
+      for (let at = 0; ; at++) {
+        const { ledgerId, add } = await newLedger();
+        await add(stands);
+        const read = () => reader.ledgers.read(ledgerId, from, 1000);
+        const { answer, isDone } = await during(
+          read,
+          (request) => request === at,
+          () => add(comes),
+        );
+        const seqs = answer.map(({ seq }) => seq);
+        expect(seqs).toEqual(count(from, from + seqs.length));
+        expect(seqs.length).toBeGreaterThanOrEqual(sum(stands) - from);
+        if (!isDone) break;
+        expect((await read()).map(({ seq }) => seq)).toEqual(count(from, sum(stands) + sum(comes)));
+      }
+    });
+  });
+
+  test('a log at rest takes two requests a bucket', async () => {
+    const { ledgerId, add } = await newLedger();
+    await add([8, 8, 3]);
+    const requestsOf = async (from: number, limit: number) =>
+      (
+        await during(
+          () => reader.ledgers.read(ledgerId, from, limit),
+          () => false,
+          () => {},
+        )
+      ).requests;
+    expect([
+      await requestsOf(0, 100),
+      await requestsOf(0, 8),
+      await requestsOf(3, 100),
+      await requestsOf(17, 2),
+    ]).toEqual([6, 1, 6, 1]);
+  });
+
+  test.each([15, 16])(
+    '%i full buckets of a scope and one that is filled leave no hole, whenever that happens',
+    async (full) => {
+      for (const at of [0, 1, full, full + 1, full + 2, full + 3]) {
+        const { ledgerId, add } = await newLedger();
+        await add([...Array.from({ length: full }, () => 8), 5]);
+        const read = () => reader.ledgers.readScope(ledgerId, 's', { limit: 1000 });
+        const { answer } = await during(
+          read,
+          (request) => request === at,
+          () => add([3, 8]),
+        );
+        const seqs = answer.entries.map(({ seq }) => seq);
+        expect(answer.missing).toEqual([]);
+        expect(seqs).toEqual(count(0, seqs.length));
+        expect(seqs.length).toBeGreaterThanOrEqual(8 * full + 5);
+      }
+    },
+  );
+});
