@@ -1,11 +1,16 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { ServerProcess } from '../../cluster/local/child-process.ts';
 import { SeededRandom } from '../simulation/random.ts';
 import { demandsOf, isFull } from './campaign/aims.ts';
-import { type FaultRecord, percentile, type ReportParts, reportOf } from './campaign/report.ts';
+import type { FaultRecord } from './campaign/fault-record.ts';
+import { percentile } from './campaign/percentiles.ts';
+import { type ReportParts, reportOf } from './campaign/report.ts';
 import { scrubOf } from './campaign/scrub.ts';
+import { acrossApart } from './faults/appends-during.ts';
+import type { FaultContext, FaultOutcome } from './faults/fault.ts';
 import { moveViolations, stopViolations } from './faults/fleet-faults.ts';
 import { type FaultKind, faults, planFaults } from './faults/kinds.ts';
+import { killBriefly } from './faults/node-faults.ts';
 import { type LoadAttempt, LoadHistory } from './load/load-history.ts';
 import { unserved } from './load/served.ts';
 import { startThoseThatEnded } from './rig/ended-nodes.ts';
@@ -18,6 +23,7 @@ function record(kind: FaultKind, recoveryMs = 900): FaultRecord {
   const measured = {
     ...(kind === 'node_killed' ? { movedMs: 4_000 } : {}),
     ...(kind === 'redis_stopped' || kind === 'cut_off' ? { duringMs: [20, 2_600] } : {}),
+    ...(kind === 'cut_off' ? { acrossMs: [2_600, 5_100] } : {}),
     ...(kind === 'rolling_restart' ? { figures: { failed_calls: 0 }, unservedMs: [500, 1_000] } : {}),
   };
   return { kind, beganMs: 10_000, endedMs: 40_000, outcome: { what: '', recoveryMs, ...measured } };
@@ -115,9 +121,13 @@ describe('what the full campaign demands', () => {
       'faults of the rarest kind: 15 (at least 15)',
       'owners killed by kill -9: 100 (at least 100)',
       'ms until their ledgers take appends again, 99th percentile: 900 (below 3000)',
+      'faults after which appends did not go on: 0 (0)',
       'ms until others have the shards of a killed node, 99th percentile: 4000 (below 5000)',
+      'appends in vain while Redis or nodes are away: 0 (0)',
       'ms until a node has appended while Redis or nodes are away, 99th percentile: 2600 (below 3000)',
+      'ms until it has where the owner keeps silent behind a cut, 99th percentile: 5100 (below 5500)',
       'failed calls of clients that retry, in rolling restarts: 0 (0)',
+      'shards that nobody served again then: 0 (0)',
       'ms that a shard serves nobody then, 99th percentile: 1000 (below 2000)',
       'acknowledged appends: 100000 (at least 100000)',
       'percent of them within 5 s of a fault: 30 (at least 30)',
@@ -133,29 +143,38 @@ describe('what the full campaign demands', () => {
   few.acknowledgements.push(...fullParts().history.acknowledgements.slice(0, 99_999));
   const far = new LoadHistory();
   far.acknowledgements.push(...fullParts().history.acknowledgements.map((one) => ({ ...one, atMs: 90_000 })));
-  const slowKills = plan.map((kind, at) => record(kind, kind === 'node_killed' && at % 20 === 0 ? 3_000 : 900));
-  const failing = plan.map((kind): FaultRecord => {
-    const outcome = { what: '', recoveryMs: 900, figures: { failed_calls: 1 }, unservedMs: [1_000] };
-    return kind === 'rolling_restart' ? { ...record(kind), outcome } : record(kind);
-  });
-  const slowMoves = plan.map((kind, at): FaultRecord => {
-    const { outcome, ...rest } = record(kind);
-    return { ...rest, outcome: kind === 'node_killed' && at % 20 === 0 ? { ...outcome, movedMs: 5_000 } : outcome };
-  });
-  const inVain = plan.map((kind): FaultRecord => {
-    const { outcome, ...rest } = record(kind);
-    return { ...rest, outcome: kind === 'redis_stopped' ? { ...outcome, duringMs: [20, Infinity] } : outcome };
-  });
-  const longAway = plan.map((kind): FaultRecord => {
-    const { outcome, ...rest } = record(kind);
-    return { ...rest, outcome: kind === 'rolling_restart' ? { ...outcome, unservedMs: [1_000, 2_000] } : outcome };
-  });
+  /** All as it should be but faults of one kind, of which `more` was measured. */
+  const butOf = (changed: FaultKind, more: (at: number) => Partial<FaultOutcome>) =>
+    plan.map((kind, at): FaultRecord => {
+      const { outcome, ...rest } = record(kind);
+      return { ...rest, outcome: kind === changed ? { ...outcome, ...more(at) } : outcome };
+    });
+  /** Something at the first fault of the kind alone: less than one percent of what is measured. */
+  const butOnce = (changed: FaultKind, more: Partial<FaultOutcome>) =>
+    butOf(changed, (at) => (at === plan.indexOf(changed) ? more : {}));
+  const often = (ms: number) => Array.from({ length: 1_000 }, () => ms);
+  const slowKills = butOf('node_killed', (at) => (at % 20 === 0 ? { recoveryMs: 3_000 } : {}));
+  const slowMoves = butOf('node_killed', (at) => (at % 20 === 0 ? { movedMs: 5_000 } : {}));
+  const failing = butOf('rolling_restart', () => ({ figures: { failed_calls: 1 } }));
+  const longAway = butOf('rolling_restart', () => ({ unservedMs: [1_000, 2_000] }));
+  const inVain = butOf('redis_stopped', () => ({ duringMs: [20, Infinity] }));
+  const onceInVain = butOnce('redis_stopped', { duringMs: [...often(20), Infinity] });
+  const onceInVainAcross = butOnce('cut_off', { acrossMs: [...often(2_600), Infinity] });
+  const slowBesideACut = butOf('cut_off', () => ({ duringMs: [20, 3_000] }));
+  const slowAcross = butOf('cut_off', () => ({ acrossMs: [2_600, 5_500] }));
+  const storeGoneForEver = butOnce('cassandra_killed', { recoveryMs: Infinity });
+  const onceKilledForEver = butOnce('node_killed', { recoveryMs: Infinity });
+  const onceUnserved = butOnce('rolling_restart', { unservedMs: [...often(1_000), Infinity] });
   const unmeasured = plan.map((kind): FaultRecord => ({ ...record(kind), outcome: { what: 'did not end well' } }));
   const scrub = { ledgers: 24, events: 110_000, findings: 0, told: '' };
   const recovery = 'ms until their ledgers take appends again, 99th percentile';
   const restarts = 'failed calls of clients that retry, in rolling restarts';
   const away = 'ms that a shard serves nobody then, 99th percentile';
   const during = 'ms until a node has appended while Redis or nodes are away, 99th percentile';
+  const across = 'ms until it has where the owner keeps silent behind a cut, 99th percentile';
+  const vain = 'appends in vain while Redis or nodes are away';
+  const stopped = 'faults after which appends did not go on';
+  const lost = 'shards that nobody served again then';
   const moves = 'ms until others have the shards of a killed node, 99th percentile';
 
   test.each<[string, Partial<ReportParts>, string[]]>([
@@ -163,8 +182,15 @@ describe('what the full campaign demands', () => {
     ['a kind left out', { records: without('scaled') }, ['faults of the rarest kind']],
     ['slow recoveries', { records: slowKills }, [recovery]],
     ['a failed call in a rolling restart', { records: failing }, [restarts]],
-    ['faults that broke off', { records: unmeasured }, [recovery, during, restarts, away]],
-    ['appends in vain without Redis', { records: inVain }, [during]],
+    ['faults that broke off', { records: unmeasured }, [recovery, stopped, vain, during, restarts, lost, away]],
+    ['appends in vain without Redis', { records: inVain }, [vain, during]],
+    ['one append in vain of many without Redis', { records: onceInVain }, [vain]],
+    ['one append in vain of many across a cut', { records: onceInVainAcross }, [vain]],
+    ['slow appends beside a cut', { records: slowBesideACut }, [during]],
+    ['slow appends across a cut', { records: slowAcross }, [across]],
+    ['no append after Cassandra was back', { records: storeGoneForEver }, [stopped]],
+    ['no append after one of a hundred kills', { records: onceKilledForEver }, [stopped]],
+    ['one shard of many that nobody serves again', { records: onceUnserved }, [lost]],
     ['shards that move late', { records: slowMoves }, [moves]],
     ['shards that serve nobody for too long', { records: longAway }, [away]],
     ['one append less', { history: few }, ['acknowledged appends']],
@@ -177,6 +203,15 @@ describe('what the full campaign demands', () => {
     const found = missed(more);
     for (const name of names) expect(found).toContainEqual(expect.stringContaining(name));
     expect(reportOf(fullParts(more)).reached).toBe(false);
+  });
+
+  test('of a 99th percentile is told with the most that there was, and no other', () => {
+    const once = butOnce('rolling_restart', { unservedMs: [...often(1_000), 1_900] });
+    const most = (records: readonly FaultRecord[]) =>
+      reportOf(fullParts({ records })).aims.find(({ name }) => name === away);
+    expect(most(once)).toMatchObject({ found: 1_000, most: 1_900, reached: true });
+    expect(most(onceUnserved)).toMatchObject({ found: 1_000, most: null });
+    expect(reportOf(fullParts()).aims.filter((aim) => 'most' in aim)).toHaveLength(5);
   });
 
   test('of a short one is what was asked for, and told apart from the full one', () => {
@@ -203,6 +238,36 @@ describe('shards that move with the number of nodes', () => {
       '33 % of the shards moved when growing, and not about half',
       '67 % of the shards moved when shrinking, and not about half',
     ]);
+  });
+});
+
+describe('appends while nodes are cut off', () => {
+  const append = (asked: string, owner: string, tookMs: number) => ({ asked, owner, tookMs });
+
+  test('are told apart by whether their owner keeps silent, and as long as they took', () => {
+    const all = [append('a', 'a', 20), append('b', 'a', 2_700), append('a', 'b', 30), append('c', 'a', Infinity)];
+    expect(acrossApart(all, new Set(['a']))).toEqual({ duringMs: [20, 30], acrossMs: [2_700, Infinity] });
+    expect(acrossApart(all, new Set())).toEqual({ duringMs: [20, 2_700, 30, Infinity], acrossMs: [] });
+  });
+});
+
+describe('the recovery from a kill', () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  test('counts from the kill, and not from when its end was seen', async () => {
+    let nowMs = 1_000;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const kill = async () => {
+      nowMs += 400;
+    };
+    const victim = { id: 'node-1', kill, start: async () => {} };
+    const world = { ledgers: [{ id: 'a' }, { id: 'b' }] };
+    const cluster = { nodes: [victim], owners: async () => new Map([[1, 'node-1']]), shardOf: () => 1 };
+    const load = { appendTo: async ({ id }: { readonly id: string }) => (id === 'a' ? 100 : 150) };
+    const ownerOf = async () => victim;
+    const random = { pick: <T>([first]: readonly T[]) => first, between: () => 0 };
+    const context = { cluster: { ...cluster, ownerOf }, load, world, random } as unknown as FaultContext;
+    expect(await killBriefly(context)).toMatchObject({ recoveryMs: 550 });
   });
 });
 

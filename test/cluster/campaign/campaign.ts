@@ -11,7 +11,8 @@ import { makeLoadWorld } from '../load/load-world.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
 import { startThoseThatEnded } from '../rig/ended-nodes.ts';
 import { demandsOf } from './aims.ts';
-import { type CampaignReport, type FaultRecord, reportOf } from './report.ts';
+import type { FaultRecord } from './fault-record.ts';
+import { type CampaignReport, reportOf } from './report.ts';
 import { scrubAll } from './scrub.ts';
 import { type Proof, proveLedger } from './verified-export.ts';
 

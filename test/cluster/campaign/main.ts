@@ -60,8 +60,10 @@ try {
   const text = `${JSON.stringify(report, null, 2)}\n`;
   process.stdout.write(text);
   if (values.out !== undefined) writeFileSync(values.out, text);
-  for (const { name, wanted, found, reached } of report.aims)
-    tell(`${reached ? '✓' : '✗'} ${name}: ${found ?? 'not measured'} (${wanted})`);
+  for (const { name, wanted, found, most, reached } of report.aims) {
+    const largest = most === undefined ? '' : `, at most ${most ?? 'for ever'}`;
+    tell(`${reached ? '✓' : '✗'} ${name}: ${found ?? 'not measured'}${largest} (${wanted})`);
+  }
   process.exitCode = report.reached ? 0 : 1;
 } finally {
   await cluster[Symbol.asyncDispose]();

@@ -15,13 +15,12 @@ export interface FaultContext {
 export interface FaultOutcome {
   /** In words: what was done to whom. */
   readonly what: string;
-  /** From the fault to the first append acknowledged that was begun after it, where that was measured. */
+  /** From the fault to the first append acknowledged that was begun after it, where that was measured. Infinity: none was. */
   readonly recoveryMs?: number;
-  /**
-   * How long each append took that one node was asked for while the fault lasted, where that was measured, without what a silent node is
-   * waited for. Infinity: it was in vain.
-   */
+  /** How long each append took that one node was asked for while the fault lasted, where that was measured. Infinity: it was in vain. */
   readonly duringMs?: readonly number[];
+  /** The same of those to an owner that kept silent behind a cut, which are not among the others: it is waited for first. */
+  readonly acrossMs?: readonly number[];
   /** From a kill until others held all shards of the node that was killed, where that was waited for. */
   readonly movedMs?: number;
   /** How long each shard that was written to served nobody at most, where that was measured. */

@@ -1,8 +1,7 @@
 import { afterMs } from '../../../cluster/local/ports.ts';
-import { budgetMs } from '../../../cluster/peers/grpc-peers.ts';
 import { type ClusterUnderTest, leaseTtlMs, shardCount } from '../rig/cluster-under-test.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
-import { appendDuring, ledgerOfEachOwner } from './appends-during.ts';
+import { acrossApart, appendDuring, ledgerOfEachOwner } from './appends-during.ts';
 import type { Fault, FaultContext, FaultOutcome } from './fault.ts';
 
 const probes = 3;
@@ -26,7 +25,7 @@ export const killForGood: Fault = async (context) => {
   return { ...outcome, what: `${outcome.what}, which others have after ${Math.round(movedMs)} ms`, movedMs };
 };
 
-/** The recovery of what the victim owned that is written to is that of the slowest of them. */
+/** The recovery of what the victim owned that is written to is that of the slowest of them, from the kill on. */
 async function killOwner(
   context: FaultContext,
   away: (victim: NodeUnderTest, killedMs: number) => Promise<void>,
@@ -38,11 +37,12 @@ async function killOwner(
   const others = cluster.nodes.filter((node) => node !== victim);
   const killedMs = performance.now();
   await victim.kill();
+  const seenMs = performance.now() - killedMs;
   const recoveries = hit.slice(0, probes).map((ledger) => load.appendTo(ledger, others));
   await away(victim, killedMs);
   await victim.start();
   const took = await Promise.all(recoveries);
-  const recoveryMs = Math.max(...took.map((ms) => ms ?? Number.POSITIVE_INFINITY));
+  const recoveryMs = seenMs + Math.max(...took.map((ms) => ms ?? Number.POSITIVE_INFINITY));
   return { what: `${victim.id} killed, owner of ${hit.length} ledgers`, recoveryMs };
 }
 
@@ -90,14 +90,13 @@ async function cut(context: FaultContext, which: (typeof cutPlaces)[number]): Pr
   const ledgers = await ledgerOfEachOwner(context);
   const beganMs = performance.now();
   for (const cut of cuts) cut.set(mode);
-  const duringMs = await appendDuring(context, ledgers, random.between(1_500, leaseTtlMs + 2_000));
+  const appends = await appendDuring(context, ledgers, random.between(1_500, leaseTtlMs + 2_000));
   const lastedMs = Math.round(performance.now() - beganMs);
   for (const cut of cuts) cut.set('open');
   await afterMs(1_000);
-  // Who keeps silent is waited for before another node takes its place (cluster.md: no answer within its budget).
-  const waitedMs = mode === 'silent' && which !== 'one from Redis' ? budgetMs : 0;
   const what = `${which}, ${mode}, ${node.id}, ${lastedMs} ms`;
-  return { what, duringMs: duringMs.map((ms) => Math.max(0, ms - waitedMs)) };
+  const unheard = mode === 'silent' ? cluster.nodes.filter(({ fromPeers }) => cuts.includes(fromPeers)) : [];
+  return { what, ...acrossApart(appends, new Set(unheard.map(({ id }) => id))) };
 }
 
 async function ownerOfSomething({ cluster, world, random }: FaultContext): Promise<NodeUnderTest> {
