@@ -30,12 +30,17 @@ const settings: readonly Setting[] = [
 ];
 
 /**
- * StartError where a node of Cassandra that can be reached is set so that answered writes could be lost or forked,
+ * StartError where a node of Cassandra that can be reached is so old or set so that answered writes could be lost or forked,
  * unless that is allowed by name. Nodes that cannot be reached now are not asked.
  */
 export async function checkServers(client: cassandra.Client, { allow }: CassandraSettings): Promise<void> {
   for (const host of client.hosts.values()) {
     if (!host.isUp()) continue;
+    const version = await versionOf(client, host);
+    if (hasPaxos1Alone(version) && !allow.has('paxos-v1'))
+      throw new StartError(
+        `Cassandra at ${host.address} is of version ${version}, which has Paxos v1 alone: take 4.1 or a later one; or allow it by CASSANDRA_ALLOW=paxos-v1.`,
+      );
     const { rows } = await client.execute('SELECT name, value FROM system_views.settings', [], {
       host,
       fetchSize: 5_000,
@@ -49,6 +54,17 @@ export async function checkServers(client: cassandra.Client, { allow }: Cassandr
       );
     }
   }
+}
+
+async function versionOf(client: cassandra.Client, host: cassandra.Host): Promise<string> {
+  const { rows } = await client.execute('SELECT release_version FROM system.local', [], { host });
+  return String(rows[0]?.release_version);
+}
+
+/** Paxos v2 and its setting came with 4.1; a node before that has no setting to be told by. */
+function hasPaxos1Alone(version: string): boolean {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? [];
+  return Number(major) < 4 || (Number(major) === 4 && Number(minor) < 1);
 }
 
 /** StartError where the keyspace is replicated in a way that two data centres could decide apart from each other. */
