@@ -31,14 +31,16 @@ export type Remove = (kind: string, id: string, version: string) => Promise<bool
 /**
  * Removes what has expired, minute by minute. Rows of expiries that a record no longer has are cleared away with it.
  *
- * What was removed leaves deleted rows behind: a minute is read once and not from its beginning each time, and one that was found empty is not
- * looked into again before it is forgotten.
+ * What was removed leaves deleted rows behind: a minute is gone on with where the last sweep ended in it, once more from its beginning for what
+ * was put there meanwhile, and one that was found empty then is not looked into again before it is forgotten.
  */
 export class RecordSweep {
   readonly #session: CqlSession;
   readonly #remove: Remove;
   /** Minutes that are over and were found empty, and are not forgotten yet. */
   readonly #empty = new Set<number>();
+  /** The minute that the last sweep ended in, which may hold more behind this row. */
+  #reached: { readonly minute: number; readonly behind: ExpiryRow } | null = null;
 
   constructor(session: CqlSession, remove: Remove) {
     this.#session = session;
@@ -55,18 +57,22 @@ export class RecordSweep {
       const isOver = (minute + 1) * minuteMs <= now;
       const isSettled = (minute + 1) * minuteMs < now - settledMs;
       if (this.#empty.has(minute) && !isSettled) continue;
-      let isEmpty = true;
-      for (let behind = beginning; ; ) {
-        if (left <= 0) return { removed, oldestLeft: Math.max(behind.at, minute * minuteMs) };
+      let behind = this.#reached?.minute === minute ? this.#reached.behind : beginning;
+      for (;;) {
+        if (left <= 0) {
+          this.#reached = { minute, behind };
+          return { removed, oldestLeft: Math.max(behind.at, minute * minuteMs) };
+        }
         const max = Math.min(left, rowsAtOnceMax);
         const rows = await this.#expired(minute, now, behind, max);
         removed += await this.#removeAll(rows);
         left -= rows.length;
-        if (rows.length > 0) isEmpty = false;
-        if (rows.length < max) break;
         behind = rows.at(-1) ?? behind;
+        if (rows.length < max) break;
       }
-      if (!isEmpty || !isOver) continue;
+      if (this.#reached?.minute === minute) this.#reached = null;
+      // Some were found, by this sweep or by those that it went on from.
+      if (behind !== beginning || !isOver) continue;
       this.#empty.add(minute);
       if (!isSettled) continue;
       await this.#session.write([{ cql: DROP_MINUTE, params: [BigInt(minute)] }]);
