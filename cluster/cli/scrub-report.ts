@@ -1,15 +1,14 @@
+import { exitCodes } from '../../src/cli/exit-codes.ts';
 import type { Finding } from '../../src/scrub/finding.ts';
 import type { StoreScrub } from '../../src/scrub/scrub-store.ts';
 
-const DAMAGED = 1;
-export const UNCHECKED = 2;
 /** Findings shown to people; `--json` shows all that were kept. */
 const shownMax = 100;
 
 /** What `cluster verify` ends with. */
 export function exitCodeOf({ findings, unchecked, outstanding }: StoreScrub): number {
-  if (findings.length > 0) return DAMAGED;
-  return unchecked.length + outstanding > 0 ? UNCHECKED : 0;
+  if (findings.length > 0) return exitCodes.failed;
+  return unchecked.length + outstanding > 0 ? exitCodes.incomplete : 0;
 }
 
 /** The result in words, for people. */

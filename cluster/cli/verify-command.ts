@@ -1,44 +1,56 @@
 import type { Command } from 'commander';
-import { CliError, type Terminal } from '../../src/cli/terminal.ts';
+import { exitCodes } from '../../src/cli/exit-codes.ts';
+import { CliError, type Terminal, usageError } from '../../src/cli/terminal.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { isUuid } from '../../src/domain/uuid.ts';
-import { exitCodeOf, scrubJson, scrubText, UNCHECKED } from './scrub-report.ts';
+import { exitCodeOf, scrubJson, scrubText } from './scrub-report.ts';
 import type { VerifyOptions } from './verify-ledgers.ts';
 
 /**
  * `cluster verify LEDGER | --all`: ledgers against the rules, read from the store and not through a node. Exit code 0: all is as it
- * should be; 1: something is not; 2: nothing wrong was found, and not everything could be checked.
+ * should be; 1: something is not; 2: nothing wrong was found, and not everything could be checked; else there is no verdict, as
+ * with `verify`: 64, 66 and 69.
  */
 export function addClusterVerify(cluster: Command, terminal: Terminal): void {
   cluster
     .command('verify')
     .description(
-      'Check every hash, link, signature and projection of a ledger, or of all, as they stand in Cassandra. Exit code: 0 good, 1 damaged, 2 not everything checked.',
+      'Check every hash, link, signature and projection of a ledger, or of all, as they stand in Cassandra; the exit code is the verdict.',
     )
     .argument('[ledger]', 'ledger id')
     .option('--all', 'all ledgers, and what stands beside them and belongs to none')
     .option('--authority <file>', 'trust anchor document to check seals with; else the keys in the store')
     .option('--finish', 'write projections that are missing, of ledgers whose events are all as they were written')
     .option('--json', 'show the result as JSON')
+    .addHelpText(
+      'after',
+      `
+Exit code:
+  0   good
+  ${exitCodes.failed}   damaged
+  ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked
+  ${exitCodes.usage}  no verdict: the command line is wrong
+  ${exitCodes.input}  no verdict: there is no such ledger, or a file is not there or does not hold what it should
+  ${exitCodes.unavailable}  no verdict: it broke off, as where Cassandra does not answer`,
+    )
     .action(async (ledgerId: string | undefined, options: VerifyOptions) => {
       // Loaded here: the other commands need not wait for it.
       const { verifyLedgers } = await import('./verify-ledgers.ts');
       try {
-        if ((ledgerId === undefined) === (options.all !== true))
-          throw new CliError('Give either a ledger id or --all.');
-        if (ledgerId !== undefined && !isUuid(ledgerId)) throw new CliError('A ledger id is a UUID in lower case.');
+        if ((ledgerId === undefined) === (options.all !== true)) throw usageError('Give either a ledger id or --all.');
+        if (ledgerId !== undefined && !isUuid(ledgerId)) throw usageError('A ledger id is a UUID in lower case.');
         const scrub = await verifyLedgers(terminal, ledgerId ?? null, options);
         await terminal.print(options.json === true ? scrubJson(scrub) : scrubText(scrub));
         terminal.exitWith(exitCodeOf(scrub));
       } catch (error) {
         terminal.tell(`ledger-trust: ${sentenceOf(error)}\n`);
-        terminal.exitWith(UNCHECKED);
+        terminal.exitWith(error instanceof CliError ? error.exitCode : exitCodes.unavailable);
       }
     });
 }
 
 function sentenceOf(error: unknown): string {
   if (error instanceof LedgerError && (error.code === 'unavailable' || error.code === 'overloaded'))
-    return 'Cassandra does not answer: not everything was checked; try again when it does.';
+    return 'Cassandra does not answer: there is no verdict; try again when it does.';
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { progressBar } from '../../src/cli/progress-bar.ts';
-import { CliError, type Terminal } from '../../src/cli/terminal.ts';
+import { CliError, inputError, type Terminal } from '../../src/cli/terminal.ts';
 import { readAuthorityDocument } from '../../src/cli/verify-input.ts';
 import { type AuthorityKeys, authorityKeysOf } from '../../src/client/key-source.ts';
 import { type ScrubParts, scrubLedger } from '../../src/scrub/scrub-ledger.ts';
@@ -61,18 +61,18 @@ export async function verifyLedgers(
 
 async function authorityIn(terminal: Terminal, file: string): Promise<AuthorityKeys> {
   const document = await readAuthorityDocument(terminal, file).catch((error: unknown) => {
-    throw error instanceof CliError ? error : new CliError(`${file} holds no trust anchor document.`);
+    throw error instanceof CliError ? error : inputError(`${file} holds no trust anchor document.`);
   });
   const keys = authorityKeysOf(document);
   if (keys === null)
-    throw new CliError(`${file} publishes no keys: it is the trust anchor of a node in development mode.`);
+    throw inputError(`${file} publishes no keys: it is the trust anchor of a node in development mode.`);
   return keys;
 }
 
 async function one(parts: LedgerParts, ledgerId: string, keyspace: string): Promise<StoreScrub> {
   const scrub = await scrubLedger({ ...parts, expectations: null }, ledgerId);
   if (scrub.events === 0 && scrub.findings.length === 0)
-    throw new CliError(`There is no ledger ${ledgerId} in keyspace ${keyspace}: check the id and CASSANDRA_KEYSPACE.`);
+    throw inputError(`There is no ledger ${ledgerId} in keyspace ${keyspace}: check the id and CASSANDRA_KEYSPACE.`);
   return { ...scrub, ledgers: 1 };
 }
 

@@ -93,10 +93,10 @@ await describeOnCassandra('cluster verify', (address) => {
   });
 
   test.for([
-    [['0193a000-0000-7000-8000-000000000001'], 2, /There is no ledger .*: check the id and CASSANDRA_KEYSPACE/],
-    [['PO-1'], 2, /A ledger id is a UUID in lower case/],
-    [[], 2, /Give either a ledger id or --all/],
-    [['0193a000-0000-7000-8000-000000000001', '--all'], 2, /Give either a ledger id or --all/],
+    [['0193a000-0000-7000-8000-000000000001'], 66, /There is no ledger .*: check the id and CASSANDRA_KEYSPACE/],
+    [['PO-1'], 64, /A ledger id is a UUID in lower case/],
+    [[], 64, /Give either a ledger id or --all/],
+    [['0193a000-0000-7000-8000-000000000001', '--all'], 64, /Give either a ledger id or --all/],
   ] as const)('%o ends with a sentence', async ([args, code, sentence]) => {
     expect(await runCli(env, ['cluster', 'verify', ...args])).toEqual({
       code,
@@ -201,20 +201,20 @@ await describeOnCassandra('cluster verify', (address) => {
     });
     anchor([]);
     expect(await runCli(env, ['cluster', 'verify', '--all', '--authority', file])).toMatchObject({
-      code: 2,
+      code: 66,
       err: expect.stringContaining('publishes no keys'),
     });
     writeFileSync(file, 'no JSON');
     expect(await runCli(env, ['cluster', 'verify', '--all', '--authority', file])).toMatchObject({
-      code: 2,
+      code: 66,
       err: expect.stringContaining('holds no trust anchor document'),
     });
   });
 
-  test('what cannot be reached is 2, not good', async () => {
+  test('what cannot be reached is 69, not good', async () => {
     const wrong = { ...env, CASSANDRA_KEYSPACE: 'not_there' };
     expect(await runCli(wrong, ['cluster', 'verify', '--all'])).toMatchObject({
-      code: 2,
+      code: 69,
       err: expect.stringContaining('schema apply'),
     });
   });
