@@ -10,11 +10,14 @@ export type PlantedBug =
   | 'older_projection_wins'
   /** A command loses its id on the way to another node. */
   | 'resubmitted_without_id'
+  /** The first batch of a bucket goes in on no condition, once the end of the one before has been looked at. */
+  | 'bucket_begun_unconditionally'
   /**
-   * The first batch of a bucket goes in without a look at the end of the one before, and on no condition. These are two
-   * locks of one door: a full bucket never changes and is claimed by the fence of the next one, so a writer that goes by its own last
-   * write is stopped by the condition on that fence alone, and without the look nothing is to be found (none of 500 seeds). What the look
-   * stops is a caller that seals what it did not write, as no actor does: test/contract/cassandra-buckets.test.ts.
+   * It goes in without that look, and on no condition. These are two locks of one door, and without the look alone nothing is to be found,
+   * however many buckets are begun: an actor seals what it wrote or claimed itself, and a full bucket never changes, so what it takes for
+   * the end is the end. Only its claim can be lost meanwhile, and who claims behind a full bucket puts a fence on the next one, on which
+   * the batch is conditional. Of 3,800 batches of 500 seeds that no look would have held up, that stopped 86, and nothing was wrong.
+   * What the look stops is a caller that seals what it did not write: test/contract/cassandra-buckets.test.ts.
    */
   | 'bucket_unchecked';
 
@@ -24,5 +27,6 @@ export const plantedBugs: readonly PlantedBug[] = [
   'foreign_projections_skipped',
   'older_projection_wins',
   'resubmitted_without_id',
+  'bucket_begun_unconditionally',
   'bucket_unchecked',
 ];

@@ -71,7 +71,7 @@ function isUnconditional([first]: readonly Statement[], bug: PlantedBug | null):
   if (first === undefined || !isBatch(first)) return false;
   if (bug === 'unconditional_append') return true;
   // The last parameter is the hash expected of the head: none, in a bucket without events.
-  return bug === 'bucket_unchecked' && first.params.at(-1) === null;
+  return (bug === 'bucket_begun_unconditionally' || bug === 'bucket_unchecked') && first.params.at(-1) === null;
 }
 
 class TimedOut extends Error {}
