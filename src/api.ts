@@ -34,6 +34,7 @@ import { healthService, type StoreCheck } from './service/health.ts';
 import { actorService } from './service/identity/actors.ts';
 import type { Identities } from './service/identity/identities.ts';
 import type { KeyEndings } from './service/identity/key-endings.ts';
+import { keyRevocation } from './service/identity/key-revocation.ts';
 import { resolverService } from './service/identity/resolver.ts';
 import { appendStream } from './service/ledgers/append-stream.ts';
 import { engagementService } from './service/ledgers/engagements.ts';
@@ -70,7 +71,7 @@ export interface ApiParts {
   readonly production: boolean;
   readonly sandbox: SandboxParts;
   readonly webhooks: { readonly secrets: SecretBox; readonly targets: TargetPolicy; readonly work: WebhookWork };
-  /** How far ahead a key's revocation is dated. */
+  /** How far ahead a key's revocation is dated; 0 on a node that stands alone. */
   readonly revocationLeadMs: number;
 }
 
@@ -89,7 +90,10 @@ export function apiOf(parts: ApiParts): Implementation[] {
   return [
     implement(HealthService, healthService(parts.stores)),
     implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
-    implement(ActorService, actorService(identities, parts.endings, clock, { leadMs: parts.revocationLeadMs })),
+    implement(
+      ActorService,
+      actorService(identities, keyRevocation(identities, parts.endings, clock, parts.revocationLeadMs)),
+    ),
     implement(ResolverService, resolverService(identities, authority, parts.production)),
     implement(OrganizationService, organizationService(records, opening, reading), organizationNames(named)),
     implement(EntityService, entityService(records, identities, opening, reading, close), entityNames()),

@@ -10,8 +10,8 @@ import { openLmdb } from './store/lmdb/open.ts';
 import type { RecordStore } from './store/record-store.ts';
 import { systemClock } from './system.ts';
 
-/** One millisecond later than now: on a node that stands alone a revocation counts from its very answer on. */
-const revocationLeadMs = 1;
+/** On a node that stands alone a revocation counts from its very answer on. */
+const revocationLeadMs = 0;
 
 /** A node with everything in DATA_DIR. `onFatal` is told when nothing can be written any more. */
 export async function startEmbedded(config: Config, log: Log, onFatal: (error: Error) => void): Promise<RunningNode> {

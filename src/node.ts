@@ -66,7 +66,7 @@ export interface NodeParts {
   readonly peers: Peers;
   /** What a node of a cluster has beside placement and peers. */
   readonly membership?: Membership;
-  /** How far ahead a key's revocation is dated: long enough that no node believes an older record by then. */
+  /** How far ahead a key's revocation is dated: long enough that no node believes an older record by then. 0 on a node that stands alone. */
   readonly revocationLeadMs: number;
   readonly clock: Clock;
   readonly log: Log;

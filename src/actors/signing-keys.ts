@@ -1,7 +1,9 @@
-/** When a key may sign: events with validFrom <= created_at < revokedAt (ISO times). */
+/** When a key may sign: events with validFrom <= created_at < revokedAt (ISO times), and no new one from when its end has begun. */
 export interface KeyLife {
   readonly validFrom: string;
   readonly revokedAt: string | null;
+  /** Its end has begun, and may not be dated yet; false if left out. */
+  readonly isEnding?: boolean;
 }
 
 /** An actor's keys by kid. `keys` is empty for an actor that never enrolled one. */

@@ -143,10 +143,10 @@ function checkKey(command: Command, createdAt: string, reads: TurnReads): void {
   if (life === undefined) {
     throw new LedgerError('unknown_signing_key', 'X-Signing-Key-ID names no key of this actor: enrol it first.');
   }
-  if (life.revokedAt !== null && createdAt >= life.revokedAt) {
-    throw new LedgerError('signing_key_revoked', 'The signing key is revoked: sign with another key.', {
-      revoked_at: life.revokedAt,
-    });
+  const { revokedAt } = life;
+  if (life.isEnding === true || (revokedAt !== null && createdAt >= revokedAt)) {
+    const details = revokedAt === null ? {} : { revoked_at: revokedAt };
+    throw new LedgerError('signing_key_revoked', 'The signing key is revoked: sign with another key.', details);
   }
   if (createdAt < life.validFrom) {
     throw new LedgerError('unknown_signing_key', 'The signing key is not valid yet; retry in a moment.', {

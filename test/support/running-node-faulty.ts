@@ -40,7 +40,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     self: 'faulty',
     placement: localPlacement('faulty'),
     peers: noPeers,
-    revocationLeadMs: 1,
+    revocationLeadMs: 0,
     clock: systemClock,
     log: createLog('silent'),
   });

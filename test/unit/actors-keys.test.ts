@@ -43,6 +43,18 @@ describe('the key of a signed command', () => {
     }
   });
 
+  test('once its end has begun it signs nothing, and no time is told where none stands yet', async () => {
+    for (const [revokedAt, details] of [
+      [null, {}],
+      [isoTime(startMs + 2_000), { revoked_at: isoTime(startMs + 2_000) }],
+    ] as const) {
+      const { actor, keys } = await opened();
+      keys.enrol(supplier, kid, { isEnding: true, revokedAt });
+      const message = 'The signing key is revoked: sign with another key.';
+      await expect(actor.submit(signed)).rejects.toMatchObject({ code: 'signing_key_revoked', message, details });
+    }
+  });
+
   test('created_at does not lie before its beginning: its own millisecond is good', async () => {
     for (const [validFromMs, code] of [
       [startMs, 'carried out'],

@@ -11,6 +11,9 @@ export interface SigningKeyRecord {
   readonly preferred: boolean;
   readonly validFrom: string;
   readonly createdAt: string;
+  /** Its revocation has begun then: from when this stands nothing more is taken under the key, whether or not its end is dated yet. */
+  readonly endingSince?: string;
+  /** null: what is dated later is as good as ever. */
   readonly revokedAt: string | null;
   readonly revokedReason: string | null;
 }

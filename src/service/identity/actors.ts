@@ -1,4 +1,3 @@
-import type { Clock } from '../../actors/clock.ts';
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { checkActorUri, checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/fields.ts';
 import { checkPublicKey } from '../../domain/public-key.ts';
@@ -20,17 +19,12 @@ import { callerOf } from '../call-caller.ts';
 import { checkOrder } from '../list-page.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
-import type { KeyEndings } from './key-endings.ts';
+import type { RevokeKey } from './key-revocation.ts';
 import { mergeLists } from './merge-lists.ts';
-import { enrolKey, keyStatus, preferKey, revokeKey } from './signing-keys.ts';
-
-/** How far ahead a revocation is dated; its answer waits until then (decisions.md, section 4). */
-export interface RevocationLead {
-  readonly leadMs: number;
-}
+import { enrolKey, keyStatus, preferKey } from './signing-keys.ts';
 
 /** Actors and keys (spec, Endpoints). */
-export function actorService(identities: Identities, endings: KeyEndings, clock: Clock, revocation: RevocationLead) {
+export function actorService(identities: Identities, revoke: RevokeKey) {
   const known = async (actorId: string): Promise<ActorRecord> => {
     const actor = await identities.load(checkUuid('actor_id', actorId));
     if (actor === null) throw notFound('actor', 'actor_id');
@@ -46,12 +40,6 @@ export function actorService(identities: Identities, endings: KeyEndings, clock:
       'permission_denied',
       'Keys are changed with an API key of their own actor, or of the owner of the entity.',
     );
-  };
-
-  const changeKeys = async (actorId: string, change: (actor: ActorRecord) => ActorRecord): Promise<ActorRecord> => {
-    const changed = await identities.update(actorId, change);
-    if (changed === null) throw notFound('actor', 'actor_id');
-    return changed;
   };
 
   return {
@@ -100,7 +88,7 @@ export function actorService(identities: Identities, endings: KeyEndings, clock:
       checkPublicKey(request.publicKey);
       checkAlgorithm(request.algorithm);
       const { actorId } = await keyHolder(request.actorId, call);
-      const changed = await changeKeys(actorId, (actor) =>
+      const changed = await identities.update(actorId, (actor) =>
         // Run again after a crash, the call finds the key that it enrolled.
         actor.keys.some((key) => key.publicKey === request.publicKey && key.createdAt === isoTime(call.now))
           ? actor
@@ -114,7 +102,7 @@ export function actorService(identities: Identities, endings: KeyEndings, clock:
     preferActorKey: async (request: PreferActorKeyRequest, call: Call) => {
       const { actorId } = await keyHolder(request.actorId, call);
       const kid = checkKid(actorId, request.kid);
-      await changeKeys(actorId, (actor) => preferKey(actor, kid));
+      await identities.update(actorId, (actor) => preferKey(actor, kid));
       return {};
     },
 
@@ -122,21 +110,7 @@ export function actorService(identities: Identities, endings: KeyEndings, clock:
       const reason = request.reason === undefined ? null : checkName('reason', request.reason);
       const { actorId } = await keyHolder(request.actorId, call);
       const kid = checkKid(actorId, request.kid);
-      const begun = isoTime(call.now);
-      // Not from when the call came: until here events were taken under the key, and these stay valid.
-      const revokedAtMs = Math.max(call.now, clock.now()) + revocation.leadMs;
-      await endings.during(kid, isoTime(revokedAtMs), () =>
-        changeKeys(actorId, (actor) =>
-          // Run again after a crash, the call finds the end that it set.
-          actor.keys.some((key) => key.kid === kid && key.revokedAt !== null && key.revokedAt > begun)
-            ? actor
-            : revokeKey(actor, kid, reason, revokedAtMs),
-        ),
-      );
-      // Once this is answered no ledger may date an event before the revocation.
-      while (clock.now() < revokedAtMs) {
-        await new Promise<void>((resolve) => void clock.after(revokedAtMs - clock.now(), resolve));
-      }
+      await revoke({ actorId, kid, reason, askedMs: call.now });
       return {};
     },
 

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../actors/signing-keys.ts';
+import { notFound } from '../../domain/errors.ts';
 import { keyObject } from '../../domain/public-key.ts';
 import { RecentMap } from '../../domain/recent-map.ts';
 import type { RecordStore } from '../../store/record-store.ts';
@@ -16,6 +17,8 @@ interface Cached {
   readonly actor: ActorRecord;
   readonly keys: ActorKeys;
   readonly readAt: number;
+  /** Reads count from when they began, changes made here from when they were stored. */
+  readonly order: number;
 }
 
 /**
@@ -29,6 +32,7 @@ export class Identities implements SigningKeys {
   readonly #cache = new RecentMap<string, Cached>(cachedMax);
   readonly #refreshing = new Map<string, { readonly begunAt: number; readonly read: Promise<ActorRecord | null> }>();
   readonly #keyObjects = new Map<string, KeyObject>();
+  #orders = 0;
 
   constructor(store: RecordStore, now: () => number, verify: VerifySignature = verifySignature) {
     this.#actors = actorCollection(store);
@@ -39,9 +43,10 @@ export class Identities implements SigningKeys {
   /** As it stands in the store. */
   async load(actorId: string): Promise<ActorRecord | null> {
     const readAt = this.#now();
+    const order = ++this.#orders;
     const held = await this.#actors.get(actorId);
     if (held === null) return null;
-    this.#remember(held.value, readAt);
+    this.#remember(held.value, readAt, order);
     return held.value;
   }
 
@@ -75,11 +80,12 @@ export class Identities implements SigningKeys {
     return this.#actors.create(actor);
   }
 
-  /** Changes an actor; on this node the change counts at once. null: there is no such actor. */
-  async update(actorId: string, change: (actor: ActorRecord) => ActorRecord): Promise<ActorRecord | null> {
+  /** Changes an actor; on this node the change counts at once. Throws `not_found`, and what `change` refuses with. */
+  async update(actorId: string, change: (actor: ActorRecord) => ActorRecord): Promise<ActorRecord> {
     const readAt = this.#now();
     const changed = await this.#actors.update(actorId, change);
-    if (changed !== null) this.#remember(changed, readAt);
+    if (changed === null) throw notFound('actor', 'actor_id');
+    this.#remember(changed, readAt, ++this.#orders);
     return changed;
   }
 
@@ -122,16 +128,17 @@ export class Identities implements SigningKeys {
     return cached;
   }
 
-  #remember(actor: ActorRecord, readAt: number): void {
+  #remember(actor: ActorRecord, readAt: number, order: number): void {
     const known = this.#cache.get(actor.actorId);
     // A slow read must not undo what a later one, or a change made here, has brought.
-    if (known !== undefined && known.readAt > readAt) return;
-    this.#cache.set(actor.actorId, { actor, keys: keysOf(actor), readAt });
+    if (known !== undefined && known.order > order) return;
+    this.#cache.set(actor.actorId, { actor, keys: keysOf(actor), readAt, order });
   }
 }
 
 function keysOf(actor: ActorRecord): ActorKeys {
   const keys = new Map<string, KeyLife>();
-  for (const key of actor.keys) keys.set(key.kid, { validFrom: key.validFrom, revokedAt: key.revokedAt });
+  for (const { kid, validFrom, revokedAt, endingSince } of actor.keys)
+    keys.set(kid, { validFrom, revokedAt, isEnding: endingSince !== undefined });
   return { keys };
 }

@@ -1,13 +1,19 @@
 import type { ActorKeys, KeyLife, SigningKeys } from '../../actors/signing-keys.ts';
+import { LedgerError } from '../../domain/errors.ts';
+
+interface Ending {
+  readonly kid: string;
+  /** ISO. */
+  readonly revokedAt: string;
+}
 
 /**
- * The keys that ledgers ask for, with the ends that are on their way to the store: on this node a revocation counts from
+ * The keys that ledgers ask for, with the ends that are on their way to the store: on a node that stands alone a revocation counts from
  * before it is stored. Otherwise an event decided meanwhile would carry a time at which its key is over, and be invalid for good.
  */
 export class KeyEndings implements SigningKeys {
   readonly #keys: SigningKeys;
-  /** ISO times by kid. */
-  readonly #ends = new Map<string, string>();
+  readonly #endings = new Set<Ending>();
 
   constructor(keys: SigningKeys) {
     this.#keys = keys;
@@ -22,21 +28,27 @@ export class KeyEndings implements SigningKeys {
     return this.#withEnds(await this.#keys.read(actorId));
   }
 
-  /** Stores the end of a key, which counts from `revokedAt` (ISO) on even while that takes. If it fails, the key goes on. */
+  /**
+   * Stores the end of a key, which counts from `revokedAt` (ISO) on even while that takes. If it certainly fails, the key goes on; where
+   * nobody can say, it may be stored yet, and counts.
+   */
   async during<T>(kid: string, revokedAt: string, store: () => Promise<T>): Promise<T> {
-    const other = this.#ends.get(kid);
-    this.#ends.set(kid, other !== undefined && other < revokedAt ? other : revokedAt);
+    const ending = { kid, revokedAt };
+    this.#endings.add(ending);
     try {
-      return await store();
-    } finally {
-      this.#ends.delete(kid);
+      const stored = await store();
+      this.#endings.delete(ending);
+      return stored;
+    } catch (error) {
+      if (error instanceof LedgerError && error.code !== 'outcome_unknown') this.#endings.delete(ending);
+      throw error;
     }
   }
 
   #withEnds(actor: ActorKeys): ActorKeys {
     let ended: Map<string, KeyLife> | null = null;
-    for (const [kid, revokedAt] of this.#ends) {
-      const life = actor.keys.get(kid);
+    for (const { kid, revokedAt } of this.#endings) {
+      const life = (ended ?? actor.keys).get(kid);
       if (life === undefined || (life.revokedAt !== null && life.revokedAt <= revokedAt)) continue;
       ended ??= new Map(actor.keys);
       ended.set(kid, { ...life, revokedAt });

@@ -38,27 +38,51 @@ export function enrolKey(actor: ActorRecord, publicKey: string, nowMs: number): 
 /** Makes one active key the preferred one. Throws `not_found` or `key_not_active`. */
 export function preferKey(actor: ActorRecord, kid: string): ActorRecord {
   const chosen = findKid(actor, kid);
-  if (chosen.revokedAt !== null) {
+  if (!isInUse(chosen)) {
     throw new LedgerError('key_not_active', 'A revoked key cannot be preferred: choose an active one.');
   }
   return { ...actor, keys: actor.keys.map((key) => ({ ...key, preferred: key.kid === kid })) };
 }
 
-/** Revokes a key for good; the newest active one takes its place as the preferred. Throws `not_found` or `key_not_active`. */
+/**
+ * Marks that the end of a key has begun; the newest one in use takes its place as the preferred. A key that is marked already is marked
+ * again: a new value, to be written. Throws `not_found` or `key_not_active`.
+ */
+export function beginEnd(actor: ActorRecord, kid: string, nowMs: number): ActorRecord {
+  return changeEnd(actor, kid, ({ endingSince = isoTime(nowMs) }) => ({ endingSince }));
+}
+
+/** Revokes a key for good; the newest one in use takes its place as the preferred. Throws `not_found` or `key_not_active`. */
 export function revokeKey(actor: ActorRecord, kid: string, reason: string | null, revokedAtMs: number): ActorRecord {
+  return changeEnd(actor, kid, () => ({ revokedAt: isoTime(revokedAtMs), revokedReason: reason }));
+}
+
+function changeEnd(
+  actor: ActorRecord,
+  kid: string,
+  change: (key: SigningKeyRecord) => Partial<SigningKeyRecord>,
+): ActorRecord {
   const chosen = findKid(actor, kid);
   if (chosen.revokedAt !== null) throw new LedgerError('key_not_active', 'This key is revoked already.');
-  const keys = actor.keys.map((key) =>
-    key.kid === kid ? { ...key, preferred: false, revokedAt: isoTime(revokedAtMs), revokedReason: reason } : key,
-  );
-  const heir = chosen.preferred ? keys.findLast((key) => key.revokedAt === null) : undefined;
+  const keys = actor.keys.map((key) => (key === chosen ? { ...key, ...change(key), preferred: false } : key));
+  const heir = chosen.preferred ? keys.findLast(isInUse) : undefined;
   return { ...actor, keys: keys.map((key) => (key === heir ? { ...key, preferred: true } : key)) };
+}
+
+/** When the key ended, or ends (ISO); null: that is not dated. Throws `not_found`. */
+export function revokedAtOf(actor: ActorRecord, kid: string): string | null {
+  return findKid(actor, kid).revokedAt;
 }
 
 function findKid(actor: ActorRecord, kid: string): SigningKeyRecord {
   const found = actor.keys.find((key) => key.kid === kid);
   if (found === undefined) throw new LedgerError('not_found', 'This actor has no such key.', { field: 'kid' });
   return found;
+}
+
+/** Whether events and calls may be signed with the key. One whose end has begun is not in use, and ACTIVE until its end is dated. */
+export function isInUse(key: SigningKeyRecord): boolean {
+  return key.revokedAt === null && key.endingSince === undefined;
 }
 
 export function keyStatus(key: SigningKeyRecord): 'ACTIVE' | 'REVOKED' {

@@ -6,6 +6,7 @@ import type { Call, Caller, CallSignature } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
+import { isInUse } from './signing-keys.ts';
 
 /** What is to be signed: the first form is the one that errors show as expected. */
 export interface SigningInput {
@@ -94,7 +95,7 @@ export function demandEntitySignature(call: Pick<Call, 'caller' | 'signature'>):
 /** `actor`: null where it was not looked up. */
 function signatureRequired(caller: Caller, actor: ActorRecord | null): LedgerError {
   const send = 'send X-Signing-Key-ID and X-Actor-Sig.';
-  const allRevoked = actor !== null && actor.keys.length > 0 && actor.keys.every((key) => key.revokedAt !== null);
+  const allRevoked = actor !== null && actor.keys.length > 0 && !actor.keys.some(isInUse);
   return new LedgerError(
     'signature_required',
     allRevoked
@@ -114,10 +115,10 @@ export function findKey(actor: ActorRecord, sent: CallSignature): { key: Signing
   }
   const key = sent.keyId === null ? actor.keys.find((held) => held.preferred) : ownKey(actor, sent.keyId);
   if (key === undefined) throw unknownKey(sent);
-  if (key.revokedAt !== null) {
+  if (!isInUse(key)) {
     throw new LedgerError('signing_key_revoked', 'The signing key is revoked: sign with another key.', {
       signing_key_id: key.kid,
-      revoked_at: key.revokedAt,
+      ...(key.revokedAt === null ? {} : { revoked_at: key.revokedAt }),
     });
   }
   return { key, signature: sent.signature };
