@@ -3,27 +3,61 @@ import type { LedgerEvent } from '../domain/event.ts';
 import { checkChain, wrongHash } from '../domain/integrity.ts';
 import { type LedgerFacts, ledgerFacts } from '../domain/ledger-facts.ts';
 import type { Head, LedgerStore } from '../store/ledger-store.ts';
+import type { FullBucket, StoreInspection } from '../store/store-inspection.ts';
 import type { Finding } from './finding.ts';
 import type { ProjectionScrub } from './projection-scrub.ts';
 import { asRead, eventOf } from './scrubbed-event.ts';
 
-/** Events read at once: as many as a bucket of Cassandra has. */
-const windowEvents = 1_024;
+/** Events read at once: as many as a bucket of Cassandra has, with those of a batch that runs over its end. */
+const windowEventsMax = 1_088;
 
-/** The readable events up to the head, checked as they are stored, on their way to be verified as they are read. */
-export async function* eventsUpTo(
-  ledgers: LedgerStore,
-  ledgerId: string,
-  head: Head | null,
-  projections: ProjectionScrub,
-  found: (finding: Finding) => void,
-  seqs: Map<string, number>,
-): AsyncIterable<Event> {
-  let before: LedgerEvent | null = null;
-  let facts: LedgerFacts | null = null;
+export interface EventsUpToParts {
+  readonly ledgers: LedgerStore;
+  readonly inspection: Pick<StoreInspection, 'fullBuckets'>;
+  readonly ledgerId: string;
+  readonly head: Head | null;
+  /** Takes the events, window by window. */
+  readonly projections: Pick<ProjectionScrub, 'take'>;
+  readonly found: (finding: Finding) => void;
+  /** Holds the seqs of the window's events by their ids. */
+  readonly seqs: Map<string, number>;
+}
+
+/** How far a log has been looked at. */
+interface Place {
+  from: number;
+  before: LedgerEvent | null;
+  facts: LedgerFacts | null;
+}
+
+/**
+ * The readable events up to the head, checked as they are stored, on their way to be verified as they are read. What the store says of where
+ * the log and each of its full buckets end is compared with the events.
+ */
+export async function* eventsUpTo(parts: EventsUpToParts): AsyncIterable<Event> {
+  const { inspection, ledgerId, head, found } = parts;
+  const place: Place = { from: 0, before: null, facts: null };
   const end = head?.seq ?? -1;
-  for (let from = 0; from <= end; from += windowEvents) {
-    const to = Math.min(from + windowEvents, end + 1);
+  // Windows end where buckets do, so that the events are found whatever the store says of that.
+  for await (const bucket of inspection.fullBuckets(ledgerId, end)) {
+    yield* eventsThrough(parts, place, Math.min(bucket.lastSeq, end));
+    const detail = wrongBucketEnd(bucket, place.before);
+    if (detail !== null) found({ ledgerId, seq: bucket.lastSeq, type: 'wrong_head', detail });
+  }
+  yield* eventsThrough(parts, place, end);
+  const { before } = place;
+  const wrongEnd = (detail: string) => found({ ledgerId, seq: end, type: 'wrong_head', detail });
+  if (head !== null && before?.seq !== head.seq) wrongEnd('the event that the ledger ends in is missing or damaged');
+  else if (head !== null && before?.hash !== head.hash)
+    wrongEnd('the newest event is not the one that the store says it is');
+}
+
+/** Goes on through seq `last`. */
+async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number): AsyncIterable<Event> {
+  const { ledgers, ledgerId, projections, found, seqs } = parts;
+  while (place.from <= last) {
+    const { from, before } = place;
+    const to = Math.min(from + windowEventsMax, last + 1);
     const events: LedgerEvent[] = [];
     for (const entry of await ledgers.read(ledgerId, from, to - from)) {
       if (entry.seq >= to) break;
@@ -37,16 +71,23 @@ export async function* eventsUpTo(
       found({ ledgerId, seq: seqs.get(eventId) ?? null, type, detail });
     const whole = events.filter((event) => wrongHash(event) === null);
     const [first] = whole;
-    if (first?.seq === 0) facts = ledgerFacts(first);
-    await projections.take(whole, facts, from, to);
+    if (first?.seq === 0) place.facts = ledgerFacts(first);
+    await projections.take(whole, place.facts, from, to);
     for (const event of whole) {
       const read = asRead(event);
       if (read !== null) yield read;
     }
-    before = events.at(-1) ?? before;
+    place.before = events.at(-1) ?? before;
+    place.from = to;
   }
-  const wrongEnd = (detail: string) => found({ ledgerId, seq: end, type: 'wrong_head', detail });
-  if (head !== null && before?.seq !== head.seq) wrongEnd('the event that the ledger ends in is missing or damaged');
-  else if (head !== null && before?.hash !== head.hash)
-    wrongEnd('the newest event is not the one that the store says it is');
+}
+
+/** In words, what is wrong with where a full bucket ends; null: nothing, or what is wrong with its last event was told already. */
+function wrongBucketEnd({ bucket, lastSeq, head }: FullBucket, last: LedgerEvent | null): string | null {
+  const stops = 'what stands behind it may be hidden from readers';
+  if (head === null) return `bucket ${bucket} ends in seq ${lastSeq}, and the store does not say so: ${stops}`;
+  if (head.seq !== lastSeq)
+    return `bucket ${bucket} ends in seq ${lastSeq}, and the store says that it ends in seq ${head.seq}: ${stops}`;
+  if (last?.seq !== lastSeq || last.hash === head.hash) return null;
+  return `the event that bucket ${bucket} ends in is not the one that the store says it is`;
 }

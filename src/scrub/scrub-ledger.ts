@@ -113,11 +113,8 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
     missing: null,
   });
   const seqs = new Map<string, number>();
-  const verified = await verifyEvents(eventsUpTo(ledgers, ledgerId, head, projections, found, seqs), {
-    keys,
-    authorityKeys,
-    kind: 'ledger',
-  });
+  const events = eventsUpTo({ ledgers, inspection, ledgerId, head, projections, found, seqs });
+  const verified = await verifyEvents(events, { keys, authorityKeys, kind: 'ledger' });
   // Damaged events were left out: what is missing was told already.
   for (const { eventId, type, detail } of verified.issues)
     if (type !== 'missing_event') found({ ledgerId, seq: seqs.get(eventId) ?? null, type, detail });

@@ -40,6 +40,6 @@ export async function writeMissing(
       if (isWhole) await finish.write(ledgerId, missing);
     },
   });
-  for await (const _ of eventsUpTo(ledgers, ledgerId, head, projections, found, new Map()));
+  for await (const _ of eventsUpTo({ ledgers, inspection, ledgerId, head, projections, found, seqs: new Map() }));
   await projections.finish();
 }

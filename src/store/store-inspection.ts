@@ -1,3 +1,5 @@
+import type { Head } from './ledger-store.ts';
+
 /** An event that stands under a scope, as a reader of the scope finds it. */
 export interface ScopeEntry {
   readonly scope: string;
@@ -32,6 +34,15 @@ export interface StrayBucket {
   readonly end: { readonly bucket: number; readonly seq: number };
 }
 
+/** A part of a log that is full: nothing is ever added to it. */
+export interface FullBucket {
+  readonly bucket: number;
+  /** Of the last event that stands in it. */
+  readonly lastSeq: number;
+  /** Where it ends as the store says, by which readers go on to the next one. null: the store does not say. */
+  readonly head: Head | null;
+}
+
 /** Something found on a walk through the store, and how much of the walk lies behind: 0 to 1. */
 export interface Walked<T> {
   readonly found: T;
@@ -47,6 +58,8 @@ export interface StoreInspection {
   ledgerIds(): AsyncIterable<Walked<string>>;
   /** Buckets behind the end of their ledger that hold an event or a head. A claim alone may stand there. */
   strayBuckets(): AsyncIterable<StrayBucket>;
+  /** Parts of a log that have to be full if it has come to seq `headSeq`, in order; those in which no event stands are left out. */
+  fullBuckets(ledgerId: string, headSeq: number): AsyncIterable<FullBucket>;
   /** Every event up to this seq has its projections; -1: none. Those behind may have theirs still to come. */
   projectedSeq(ledgerId: string): Promise<number>;
   /** What stands under the scopes of a ledger for the seqs from `from` to below `to`. In no order. */

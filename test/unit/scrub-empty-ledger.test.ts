@@ -13,6 +13,7 @@ test('a claim that never came to write leaves nothing to check, and nothing unch
     scopeEntries: async () => [],
     commandMarks: nothing,
     strayBuckets: nothing,
+    fullBuckets: nothing,
     cells: nothing,
     lines: nothing,
   };

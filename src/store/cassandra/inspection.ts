@@ -1,4 +1,5 @@
 import type {
+  FullBucket,
   ScopeEntry,
   StoredCell,
   StoredLine,
@@ -7,7 +8,7 @@ import type {
   StrayBucket,
   Walked,
 } from '../store-inspection.ts';
-import { readBucketState } from './bucket.ts';
+import { bucketState, readBucketState } from './bucket.ts';
 import { commandWindows, keyText, permanentSlots } from './keys.ts';
 import { findLogEnd } from './log-end.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
@@ -15,6 +16,8 @@ import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
 const PARTITIONS =
   'SELECT DISTINCT ledger_id, bucket, token(ledger_id, bucket) AS place FROM ledger_event WHERE token(ledger_id, bucket) > ? LIMIT ?';
 const HELD = 'SELECT seq, head_seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
+const LAST =
+  "SELECT seq, head_seq, head_hash FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' ORDER BY scope DESC, seq DESC LIMIT 1";
 const HINTS = 'SELECT ledger_id, token(ledger_id) AS place FROM ledger WHERE token(ledger_id) > ? LIMIT ?';
 const CELLS = 'SELECT key, version, value, token(key) AS place FROM cell WHERE token(key) > ? LIMIT ?';
 const LISTS = 'SELECT DISTINCT list, token(list) AS place FROM line WHERE token(list) > ? LIMIT ?';
@@ -74,6 +77,15 @@ export class CassandraInspection implements StoreInspection {
       // In this order: what a ledger that grows has come to by now lies before the end that is looked for next.
       const end = await findLogEnd(this.#session, ledgerId, this.#bucketEvents, null);
       if (bucket > end.bucket) yield { ledgerId, bucket, seq, end: { bucket: end.bucket, seq: end.head?.seq ?? -1 } };
+    }
+  }
+
+  async *fullBuckets(ledgerId: string, headSeq: number): AsyncIterable<FullBucket> {
+    // The head lies in the bucket that its seq falls into, or in the one before, which is full then.
+    for (let bucket = 0; bucket < Math.floor(headSeq / this.#bucketEvents); bucket++) {
+      const [row] = await this.#session.read({ cql: LAST, params: [keyText(ledgerId), bucket] });
+      const lastSeq = numberOf(row, 'seq');
+      if (lastSeq !== null) yield { bucket, lastSeq, head: bucketState(row).head };
     }
   }
 

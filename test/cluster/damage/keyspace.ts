@@ -4,7 +4,7 @@ import { makeKeyspace } from '../../contract/cassandra-factory.ts';
 import { newParty } from '../../support/parties.ts';
 import { runNode } from '../../support/running-node.ts';
 import { runCli } from '../../support/scrub-cli.ts';
-import { grant, makeScene, type Scene } from './scene.ts';
+import { grant, makeScene, note, type Scene } from './scene.ts';
 
 /** What a command is told of a keyspace. */
 export function environmentOf(settings: CassandraSettings): Readonly<Record<string, string>> {
@@ -16,14 +16,26 @@ export function environmentOf(settings: CassandraSettings): Readonly<Record<stri
   };
 }
 
+export interface KeyspaceOptions {
+  /** As the service has them, unless they are given. */
+  readonly bucketEvents?: number;
+  /** Notes before the grant; its batch begins with them then. */
+  readonly moreNotes?: number;
+}
+
 /**
  * Makes the keyspace, with so many scenes in it, made by a node in `dataDir`. A ledger's newest batch, which may lack projections for good
  * reason, is the grant alone.
  */
-export async function keyspaceOfScenes(settings: CassandraSettings, dataDir: string, count: number): Promise<Scene[]> {
+export async function keyspaceOfScenes(
+  settings: CassandraSettings,
+  dataDir: string,
+  count: number,
+  { bucketEvents, moreNotes = 0 }: KeyspaceOptions = {},
+): Promise<Scene[]> {
   const env = { ...environmentOf(settings), DATA_DIR: dataDir };
   const copied = () => runCli(env, ['copy', '--from', 'lmdb', '--to', 'cassandra']);
-  await makeKeyspace(settings);
+  await makeKeyspace(settings, bucketEvents);
   const scenes: Scene[] = [];
   {
     await using node = await runNode({ dataDir });
@@ -33,7 +45,10 @@ export async function keyspaceOfScenes(settings: CassandraSettings, dataDir: str
   {
     await using node = await runNode({ dataDir });
     const delegate = await newParty(node.base);
-    for (const { order } of scenes) await grant(node.base, order, delegate);
+    for (const scene of scenes) {
+      for (let n = 0; n < moreNotes; n++) await note(node.base, scene, n);
+      await grant(node.base, scene.order, delegate);
+    }
   }
   expect(await copied()).toMatchObject({ code: 0, err: '' });
   return scenes;

@@ -20,13 +20,16 @@ export interface Stand {
 
 export async function makeScene(base: string): Promise<Scene> {
   const order = await newOrder(base);
-  const { buyer, supplier } = order;
+  const { supplier } = order;
   const [master, other] = [await newMaster(order), await newMaster(order, supplier, 'PO-2')];
-  for (let n = 0; n < 10; n += 1) {
-    const options = n === 0 ? { headers: { 'idempotency-key': 'note-once' } } : {};
-    expect((await append(master, buyer, 'NOTED', { n }, options)).status).toBe(200);
-  }
-  return { order, master, other };
+  const scene = { order, master, other };
+  for (let n = 0; n < 10; n += 1) await note(base, scene, n, n === 0 ? { 'idempotency-key': 'note-once' } : {});
+  return scene;
+}
+
+/** One more event of its first master. */
+export async function note(base: string, { order, master }: Scene, n: number, headers = {}): Promise<void> {
+  expect((await append({ ...master, base }, order.buyer, 'NOTED', { n }, { headers })).status).toBe(200);
 }
 
 /** The last event of a scene. */
