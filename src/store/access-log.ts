@@ -31,8 +31,8 @@ export interface AccessPage {
  * What callers did, kept for a while. Written in bulk behind the answers and seldom read: an append costs what its
  * events take up, whatever is there already, and expiry drops whole stretches of time.
  *
- * A history is in the order of the ids. A writer hands its events over in that order, so that no store has to sort; an
- * event whose id lies before one that was handed over earlier is kept too, but its place may be among the later ones.
+ * A history is in the order of the ids. A writer hands its events over in that order, so that the store of a single one need not
+ * sort; there, an event whose id lies before one that was handed over earlier is kept too, but its place may be among the later ones.
  */
 export interface AccessLog {
   /**

@@ -1,9 +1,11 @@
+import { byCodeUnits } from '../../domain/canonical.ts';
 import type { AccessEvent } from '../access-log.ts';
 import { accessTime } from '../access-order.ts';
 
 /** Events in one row: a hundred bytes each, and a write of a row costs far more than what is in it. */
 const blockEventsMax = 32;
 const hourMs = 60 * 60 * 1000;
+const uuidChars = 36;
 
 /** Events of one actor from one hour that were handed over together. */
 export interface AccessBlock {
@@ -43,7 +45,41 @@ export function formatAccessEvents(events: readonly AccessEvent[]): string {
   return JSON.stringify(forms);
 }
 
-export function parseAccessEvents(actorId: string, text: string): AccessEvent[] {
+/**
+ * The events of blocks, in the order of their ids or against it. Blocks of several nodes overlap in time; no block is parsed before
+ * its turn.
+ */
+export function* eventsInOrder(
+  actorId: string,
+  texts: readonly string[],
+  descending: boolean,
+): Generator<AccessEvent, void> {
+  const order = descending ? -1 : 1;
+  const blocks = texts
+    .map((text) => ({ text, firstToShow: descending ? lastIdIn(text) : idAt(text, 1) }))
+    .sort((left, right) => order * byCodeUnits(left.firstToShow, right.firstToShow));
+  let open: AccessEvent[] = [];
+  for (const { text, firstToShow } of blocks) {
+    const ready = open.findIndex(({ id }) => order * byCodeUnits(id, firstToShow) >= 0);
+    yield* open.splice(0, ready < 0 ? open.length : ready);
+    open = [...open, ...parseAccessEvents(actorId, text)].sort((left, right) => order * byCodeUnits(left.id, right.id));
+  }
+  yield* open;
+}
+
+/** No text inside an event holds this, since quotes are escaped there. */
+const nextEvent = ',["';
+
+function lastIdIn(text: string): string {
+  return idAt(text, text.lastIndexOf(nextEvent) + 1 || 1);
+}
+
+/** The id of the event whose form begins there. */
+function idAt(text: string, at: number): string {
+  return text.slice(at + 2, at + 2 + uuidChars);
+}
+
+function parseAccessEvents(actorId: string, text: string): AccessEvent[] {
   return (JSON.parse(text) as EventForm[]).map(
     ([id, apiKeyId, ledgerId, method, path, responseStatus, requestId]) =>
       ({ id, actorId, apiKeyId, ledgerId, method, path, responseStatus, requestId }) satisfies AccessEvent,

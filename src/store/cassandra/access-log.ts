@@ -1,6 +1,6 @@
 import type { AccessEvent, AccessLog, AccessPage } from '../access-log.ts';
 import { accessTime, checkAccessOrder } from '../access-order.ts';
-import { type AccessBlock, accessBlocks, accessHour, formatAccessEvents, parseAccessEvents } from './access-block.ts';
+import { type AccessBlock, accessBlocks, accessHour, eventsInOrder, formatAccessEvents } from './access-block.ts';
 import { keyText } from './keys.ts';
 import { type CqlSession, numberOf, type Statement, textOf } from './session.ts';
 
@@ -11,8 +11,6 @@ const HOURS_UP = 'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? 
 const HOURS_DOWN =
   'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? AND hour <= ? ORDER BY hour DESC LIMIT ?';
 const OF_LEDGER = 'FROM access_block WHERE actor_id = ? AND hour = ? AND ledger_id = ?';
-const UP = `${OF_LEDGER} ORDER BY ledger_id ASC, first_id ASC`;
-const DOWN = `${OF_LEDGER} ORDER BY ledger_id DESC, first_id DESC`;
 const KEPT_FROM = "SELECT value FROM fact WHERE name = 'access-kept-from-hour'";
 const KEEP_FROM = "INSERT INTO fact (name, value) VALUES ('access-kept-from-hour', ?) USING TIMESTAMP ?";
 
@@ -77,15 +75,12 @@ export class CassandraAccessLog implements AccessLog {
           continue;
         }
       }
-      const rows = await this.#session.read({ cql: `SELECT events ${descending ? DOWN : UP}`, params: partition });
-      for (const row of rows) {
-        const events = parseAccessEvents(actorId, textOf(row, 'events') ?? '[]').filter(
-          ({ id }) => accessTime(id) >= since,
-        );
-        if (descending) events.reverse();
-        found.push(...events.slice(skip, skip + limit - found.length));
-        skip = Math.max(0, skip - events.length);
-        if (found.length === limit) return found;
+      const rows = await this.#session.read({ cql: `SELECT events ${OF_LEDGER}`, params: partition });
+      const texts = rows.flatMap((row) => textOf(row, 'events') ?? []);
+      for (const event of eventsInOrder(actorId, texts, descending)) {
+        if (accessTime(event.id) < since) continue;
+        if (skip > 0) skip -= 1;
+        else if (found.push(event) === limit) return found;
       }
     }
     return found;
@@ -122,7 +117,7 @@ export class CassandraAccessLog implements AccessLog {
   }
 
   async #count(partition: readonly unknown[]): Promise<number> {
-    const rows = await this.#session.read({ cql: `SELECT count ${UP}`, params: partition });
+    const rows = await this.#session.read({ cql: `SELECT count ${OF_LEDGER}`, params: partition });
     return rows.reduce((sum, row) => sum + (numberOf(row, 'count') ?? 0), 0);
   }
 }
