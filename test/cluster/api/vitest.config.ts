@@ -11,7 +11,6 @@ const embeddedAlone = [
 
 /** True of the node that was asked: it runs four sandbox runs at a time, and knows its own ports, not those of the address in front. */
 const ofOneNode = [
-  '300 calls at once leave 300 events, and a retried append one for each try',
   'six at once do not disturb each other: four run, two say that they wait',
   'to the service’s own ports is refused',
 ];
