@@ -31,8 +31,8 @@ interface Place {
 }
 
 /**
- * The readable events up to the head, checked as they are stored, on their way to be verified as they are read. What the store says of where
- * the log and each of its full buckets end is compared with the events.
+ * The readable events up to the head, checked as they are stored, on their way to be verified as they are read. What the store says of
+ * where the log and each of its full buckets end is compared with the events.
  */
 export async function* eventsUpTo(parts: EventsUpToParts): AsyncIterable<Event> {
   const { inspection, ledgerId, head, found } = parts;
@@ -84,10 +84,10 @@ async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number
 
 /** In words, what is wrong with where a full bucket ends; null: nothing, or what is wrong with its last event was told already. */
 function wrongBucketEnd({ bucket, lastSeq, head }: FullBucket, last: LedgerEvent | null): string | null {
-  const stops = 'what stands behind it may be hidden from readers';
-  if (head === null) return `bucket ${bucket} ends in seq ${lastSeq}, and the store does not say so: ${stops}`;
-  if (head.seq !== lastSeq)
-    return `bucket ${bucket} ends in seq ${lastSeq}, and the store says that it ends in seq ${head.seq}: ${stops}`;
-  if (last?.seq !== lastSeq || last.hash === head.hash) return null;
-  return `the event that bucket ${bucket} ends in is not the one that the store says it is`;
+  const wrong = (what: string) => `bucket ${bucket} ends in seq ${lastSeq}, and the store ${what}`;
+  const hidden = 'what stands behind it may be hidden from readers';
+  if (head === null) return wrong(`does not say so: ${hidden}`);
+  if (head.seq !== lastSeq) return wrong(`says that it ends in seq ${head.seq}: ${hidden}`);
+  const isOther = last?.seq === lastSeq && last.hash !== head.hash;
+  return isOther ? wrong('has another hash of that event') : null;
 }

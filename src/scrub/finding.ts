@@ -2,8 +2,8 @@ import type { VerificationIssueType } from '../client/verification.ts';
 
 /**
  * What a scrub finds wrong in a store. Beside what is wrong in the chain itself: `unreadable_row` is no event any more; `wrong_head`: the
- * ledger, or a full part of its log, does not end where the store says; `projection_*`: what is looked up beside the log is not what follows from it;
- * `invalid_authority_key`: the start of a key of the authority is not signed by the one before.
+ * ledger, or a full part of its log, does not end where the store says; `projection_*`: what is looked up beside the log is not what follows
+ * from it; `invalid_authority_key`: the start of a key of the authority is not signed by the one before.
  */
 export type FindingType =
   | VerificationIssueType
