@@ -11,8 +11,8 @@ const seqsMax = 64;
 const readsAtOnceMax = 16;
 
 /**
- * Entries from seq `from` on, in order, at most `limit`, over as many buckets as it takes. Whatever is written meanwhile, no entry is left out
- * between two of them.
+ * Entries from seq `from` on, in order, at most `limit`, over as many buckets as it takes. Whatever is written meanwhile, none is left
+ * out between two of them.
  */
 export async function readLog(
   session: CqlSession,

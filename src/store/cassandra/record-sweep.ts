@@ -31,8 +31,8 @@ export type Remove = (kind: string, id: string, version: string) => Promise<bool
 /**
  * Removes what has expired, minute by minute. Rows of expiries that a record no longer has are cleared away with it.
  *
- * What was removed leaves deleted rows behind: a minute is gone on with where the last sweep ended in it, once more from its beginning for what
- * was put there meanwhile, and one that was found empty then is not looked into again before it is forgotten.
+ * What was removed leaves deleted rows behind: a minute is gone on with where the last sweep ended in it, then read once more from its
+ * beginning for what was put there meanwhile, and one that was found empty then is not looked into again before it is forgotten.
  */
 export class RecordSweep {
   readonly #session: CqlSession;
