@@ -21,7 +21,7 @@ const leftOut = isSpread ? [...embeddedAlone, ...ofOneNode] : embeddedAlone;
 export default defineConfig({
   test: {
     include: ['test/api/**/*.test.ts'],
-    // They start a process of their own, look into the files of an embedded node, or make its store fail.
+    // They start a process of their own, look into the files of an embedded node, make its store fail, or set its clock.
     exclude: [
       'test/api/crash-*.test.ts',
       'test/api/process-*.test.ts',
@@ -31,6 +31,7 @@ export default defineConfig({
       'test/api/pack.test.ts',
       'test/api/append-stream-failures.test.ts',
       'test/api/failing-writes.test.ts',
+      'test/api/webhook-clock.test.ts',
     ],
     testNamePattern: new RegExp(`^(?!.*(${leftOut.join('|')}))`),
     globalSetup: ['test/cluster/api/global-setup.ts'],
