@@ -137,7 +137,10 @@ export interface LedgerStore {
   /** null for a ledger without events. */
   head(ledgerId: string): Promise<Head | null>;
 
-  /** Entries from seq `from` on, in order, at most `limit`. A hole in the log is a hole in the answer, and there is no other, whatever is written meanwhile. */
+  /**
+   * Entries from seq `from` on, in order, at most `limit`. A hole in the log is a hole in the answer, and there is no other, whatever is
+   * written meanwhile.
+   */
   read(ledgerId: string, from: number, limit: number): Promise<StoredEntry[]>;
 
   /**
