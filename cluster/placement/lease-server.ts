@@ -15,7 +15,10 @@ export interface LeaseServer {
   acquire(lease: HeldLease, owner: NodeId, ttlMs: number): Promise<Acquired>;
   /** Of these leases those that still stand, for another `ttlMs`. What is gone stays gone. */
   renew(leases: readonly HeldLease[], ttlMs: number): Promise<ReadonlySet<number>>;
-  /** Gives a lease up if it stands; `heir` is named as the owner for `heirMs`, and alone may acquire it until then. */
+  /**
+   * Gives a lease up if it stands; `heir` is named as the owner for `heirMs` while it is a member, and alone may acquire it until then: an heir
+   * that dies before it takes the shard holds nobody up.
+   */
   release(lease: HeldLease, heir: NodeId | null, heirMs: number): Promise<void>;
   /** Owner or heir of a shard; null if there is none. */
   owner(shard: number): Promise<NodeId | null>;

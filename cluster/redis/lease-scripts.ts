@@ -1,9 +1,22 @@
 /** Each script is one step at Redis. A lease is a hash of owner and token that expires; an empty token keeps the shard for its owner, the heir. */
 
-/** KEYS: the lease. ARGV: owner, token, ttl. Answers {1, owner} or {0, owner}. */
-export const acquireLease = `
-local standing = redis.call('HMGET', KEYS[1], 'owner', 'token')
-local owner, token = standing[1], standing[2]
+/** The owner and token of a lease. What is kept for an heir that is no member any more is kept for nobody. */
+const ownerOf = `
+local function isGone(members, id)
+  local standing = redis.call('HGET', members, id)
+  local time = redis.call('TIME')
+  return not standing or tonumber(string.match(standing, '^%d+')) <= time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function ownerOf(lease, members)
+  local standing = redis.call('HMGET', lease, 'owner', 'token')
+  local owner, token = standing[1], standing[2]
+  if owner and token == '' and isGone(members, owner) then return false, false end
+  return owner, token
+end`;
+
+/** KEYS: the lease, the members. ARGV: owner, token, ttl. Answers {1, owner} or {0, owner}. */
+export const acquireLease = `${ownerOf}
+local owner, token = ownerOf(KEYS[1], KEYS[2])
 if owner and token ~= ARGV[2] and not (token == '' and owner == ARGV[1]) then return {0, owner} end
 redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'token', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -33,10 +46,10 @@ else
 end
 return 1`;
 
-/** KEYS: leases. Answers the owner of each, empty where there is none. */
-export const leaseOwners = `
+/** KEYS: the members, leases. Answers the owner of each lease, empty where there is none. */
+export const leaseOwners = `${ownerOf}
 local owners = {}
-for at, key in ipairs(KEYS) do owners[at] = redis.call('HGET', key, 'owner') or '' end
+for at = 2, #KEYS do owners[at - 1] = ownerOf(KEYS[at], KEYS[1]) or '' end
 return owners`;
 
 /** Whether what stands under an id is of another run than that of ARGV[2] (its start) and ARGV[3] (its address). What is no announcement is of none. */

@@ -2,14 +2,20 @@ import type { Redis } from 'ioredis';
 import type { NodeId } from '../../src/actors/placement.ts';
 import type { LeaseServer } from '../placement/lease-server.ts';
 import { acquireLease, leaseOwners, releaseLease, renewLeases } from './lease-scripts.ts';
+import { membersKey } from './redis-members.ts';
 import { runScript } from './script.ts';
 
-/** Leases in Redis: a hash `lease:{placement}:<shard>` each. `placement` names the cluster. */
+/** Leases in Redis: a hash `lease:{placement}:<shard>` each, beside the members of the same name. `placement` names the cluster. */
 export function redisLeases(redis: Redis, placement: string): LeaseServer {
   const keyOf = (shard: number) => `lease:{${placement}}:${shard}`;
+  const members = membersKey(placement);
+  const ownersOf = async (shards: readonly number[]): Promise<(NodeId | null)[]> => {
+    const owners = await runScript(redis, leaseOwners, [members, ...shards.map(keyOf)], []);
+    return owners.map((owner) => (typeof owner === 'string' && owner !== '' ? owner : null));
+  };
   return {
     async acquire({ shard, token }, owner, ttlMs) {
-      const [held, standing] = await runScript(redis, acquireLease, [keyOf(shard)], [owner, token, ttlMs]);
+      const [held, standing] = await runScript(redis, acquireLease, [keyOf(shard), members], [owner, token, ttlMs]);
       return held === 1 ? { held: true } : { held: false, owner: String(standing) };
     },
     async renew(leases, ttlMs) {
@@ -21,12 +27,14 @@ export function redisLeases(redis: Redis, placement: string): LeaseServer {
     async release({ shard, token }, heir, heirMs) {
       await runScript(redis, releaseLease, [keyOf(shard)], [token, heir ?? '', heirMs]);
     },
-    owner: (shard) => redis.hget(keyOf(shard), 'owner'),
+    async owner(shard) {
+      const [owner = null] = await ownersOf([shard]);
+      return owner;
+    },
     async owners(shardCount) {
-      const keys = Array.from({ length: shardCount }, (_, shard) => keyOf(shard));
       const owners = new Map<number, NodeId>();
-      for (const [shard, owner] of (await runScript(redis, leaseOwners, keys, [])).entries())
-        if (typeof owner === 'string' && owner !== '') owners.set(shard, owner);
+      const found = await ownersOf(Array.from({ length: shardCount }, (_, shard) => shard));
+      for (const [shard, owner] of found.entries()) if (owner !== null) owners.set(shard, owner);
       return owners;
     },
   };

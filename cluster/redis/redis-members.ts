@@ -3,9 +3,14 @@ import type { Announcement, Member, MemberBoard } from '../placement/members.ts'
 import { announceMember, listMembers, withdrawMember } from './lease-scripts.ts';
 import { runScript } from './script.ts';
 
+/** The hash of a cluster's members. */
+export function membersKey(placement: string): string {
+  return `members:{${placement}}`;
+}
+
 /** Members in Redis: hashes `members:{placement}` (with the time until which each counts, by the clock of Redis) and `orders:{placement}`. */
 export function redisMembers(redis: Redis, placement: string): MemberBoard {
-  const members = `members:{${placement}}`;
+  const members = membersKey(placement);
   const orders = `orders:{${placement}}`;
   return {
     async announce(announcement, ttlMs) {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { startRedis } from '../../cluster/local/redis.ts';
+import type { MemberBoard } from '../../cluster/placement/members.ts';
 import { connectRedis, createRedis } from '../../cluster/redis/client.ts';
 import { redisLeases } from '../../cluster/redis/redis-leases.ts';
 import { redisMembers } from '../../cluster/redis/redis-members.ts';
@@ -59,8 +60,12 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect(await leases.owner(1)).toBeNull();
   });
 
+  const announceHeir = (members: MemberBoard, ttlMs = 5_000) =>
+    members.announce({ id: 'node-b', address: 'b:1', startedAt: 't', shardCount: 8, draining: false }, ttlMs);
+
   test('a released shard is kept for its heir for a while', async () => {
-    const { leases } = await newCluster();
+    const { leases, members } = await newCluster();
+    await announceHeir(members);
     await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
     await leases.release({ shard: 1, token: 'not mine' }, 'node-x', 5_000);
     expect(await leases.owner(1)).toBe('node-a');
@@ -71,6 +76,25 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     expect(await leases.acquire({ shard: 1, token: 'c' }, 'node-c', 5_000)).toEqual({ held: true });
     await leases.release({ shard: 1, token: 'c' }, null, 150);
     expect(await leases.owner(1)).toBeNull();
+  });
+
+  test('an heir that is gone before it takes its shard holds nobody up', async () => {
+    const { leases, members } = await newCluster();
+    for (const [shard, ttlMs] of [60, 5_000].entries()) {
+      await announceHeir(members, ttlMs);
+      await leases.acquire({ shard, token: 'a' }, 'node-a', 5_000);
+      await leases.release({ shard, token: 'a' }, 'node-b', 5_000);
+      expect([await leases.owner(shard), (await leases.owners(8)).get(shard)]).toEqual(['node-b', 'node-b']);
+      if (shard === 0) await wait(100);
+      else await members.withdraw({ id: 'node-b', address: 'b:1', startedAt: 't' });
+      expect([await leases.owner(shard), (await leases.owners(8)).get(shard)]).toEqual([null, undefined]);
+      expect(await leases.acquire({ shard, token: 'c' }, 'node-c', 5_000)).toEqual({ held: true });
+    }
+    // What it has taken is its own until its lease runs out.
+    await announceHeir(members, 60);
+    expect(await leases.acquire({ shard: 3, token: 'b' }, 'node-b', 5_000)).toEqual({ held: true });
+    await wait(100);
+    expect(await leases.acquire({ shard: 3, token: 'c' }, 'node-c', 5_000)).toEqual({ held: false, owner: 'node-b' });
   });
 
   test('clusters of other names do not meet', async () => {

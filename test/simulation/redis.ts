@@ -109,6 +109,8 @@ export class SimulatedRedis {
 
   #standing(shard: number): Lease | null {
     const lease = this.#leases.get(shard);
-    return lease === undefined || lease.until <= this.#time.now ? null : lease;
+    if (lease === undefined || lease.until <= this.#time.now) return null;
+    const isForNobody = lease.token === '' && (this.#members.get(lease.owner)?.until ?? 0) <= this.#time.now;
+    return isForNobody ? null : lease;
   }
 }
