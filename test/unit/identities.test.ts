@@ -81,6 +81,22 @@ describe('what is known of an actor for a second', () => {
     expect((await identities.recent(actorId))?.keys).toHaveLength(2);
   });
 
+  test('is not believed any longer once the clock was set back: how old it is nobody knows', async () => {
+    const { identities, elsewhere, wait, reads, release } = await known(enrolled(bare));
+    expect(identities.fresh(actorId)).toBeDefined();
+    wait(-30_000);
+    expect(identities.fresh(actorId)).toBeUndefined();
+    const early = identities.recent(actorId);
+    expect(await reads()).toBe(1);
+    await elsewhere(enrolled);
+    wait(-30_000);
+    const late = identities.recent(actorId);
+    expect(await reads()).toBe(2);
+    release();
+    expect((await early)?.keys).toHaveLength(1);
+    expect((await late)?.keys).toHaveLength(2);
+  });
+
   test('is read anew by each who asks while it has no keys: its first one counts at once', async () => {
     const { identities, elsewhere, reads, release } = await known(bare);
     const before = identities.recent(actorId);

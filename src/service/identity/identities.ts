@@ -62,7 +62,7 @@ export class Identities implements SigningKeys {
   #refresh(actorId: string): Promise<ActorRecord | null> {
     const now = this.#now();
     const under = this.#refreshing.get(actorId);
-    if (under !== undefined && under.begunAt > now - freshMs) return under.read;
+    if (under !== undefined && isFresh(under.begunAt, now)) return under.read;
     const read = this.load(actorId).finally(() => {
       if (this.#refreshing.get(actorId)?.read === read) this.#refreshing.delete(actorId);
     });
@@ -123,9 +123,9 @@ export class Identities implements SigningKeys {
 
   #fresh(actorId: string): Cached | undefined {
     const cached = this.#cache.get(actorId);
-    if (cached === undefined || cached.readAt < this.#now() - freshMs || cached.actor.keys.length === 0)
-      return undefined;
-    return cached;
+    return cached !== undefined && isFresh(cached.readAt, this.#now()) && cached.actor.keys.length > 0
+      ? cached
+      : undefined;
   }
 
   #remember(actor: ActorRecord, readAt: number, order: number): void {
@@ -134,6 +134,11 @@ export class Identities implements SigningKeys {
     if (known !== undefined && known.order > order) return;
     this.#cache.set(actor.actorId, { actor, keys: keysOf(actor), readAt, order });
   }
+}
+
+/** What was read later than now was read before the clock was set back, who knows how long ago. */
+function isFresh(readAt: number, now: number): boolean {
+  return readAt <= now && readAt >= now - freshMs;
 }
 
 function keysOf(actor: ActorRecord): ActorKeys {
