@@ -29,9 +29,9 @@ Exit code:
   0   good
   ${exitCodes.failed}   damaged
   ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked
-  ${exitCodes.usage}  no verdict: the command line is wrong
+  ${exitCodes.usage}  no verdict: the command line or a CASSANDRA_ variable is wrong
   ${exitCodes.input}  no verdict: there is no such ledger, or a file is not there or does not hold what it should
-  ${exitCodes.unavailable}  no verdict: it broke off, as where Cassandra does not answer`,
+  ${exitCodes.unavailable}  no verdict: it broke off, as where Cassandra does not answer, or the keyspace is not as this version needs it`,
     )
     .action(async (ledgerId: string | undefined, options: VerifyOptions) => {
       // Loaded here: the other commands need not wait for it.

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { progressBar } from '../../src/cli/progress-bar.ts';
-import { CliError, inputError, type Terminal } from '../../src/cli/terminal.ts';
+import { CliError, inputError, type Terminal, usageError } from '../../src/cli/terminal.ts';
 import { readAuthorityDocument } from '../../src/cli/verify-input.ts';
 import { type AuthorityKeys, authorityKeysOf } from '../../src/client/key-source.ts';
 import { type ScrubParts, scrubLedger } from '../../src/scrub/scrub-ledger.ts';
@@ -10,7 +10,8 @@ import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { projectionWriter } from '../../src/store/cassandra/projection-writer.ts';
 import type { CqlSession } from '../../src/store/cassandra/session.ts';
-import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
+import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/settings.ts';
+import { StartError } from '../../src/store/start-error.ts';
 import { systemClock } from '../../src/system.ts';
 
 /** Options of the command, as typed. */
@@ -32,7 +33,7 @@ export async function verifyLedgers(
   options: VerifyOptions,
 ): Promise<StoreScrub> {
   const named = options.authority === undefined ? null : await authorityIn(terminal, options.authority);
-  const settings = cassandraSettings(terminal.env);
+  const settings = settingsIn(terminal);
   const now = () => systemClock.now();
   let session: CqlSession | null = null;
   await using stores = await openCassandra({
@@ -57,6 +58,15 @@ export async function verifyLedgers(
   };
   const scrub = ledgerId === null ? await all(terminal, parts) : await one(parts, ledgerId, settings.keyspace);
   return { ...scrub, findings: [...stored.findings, ...scrub.findings] };
+}
+
+/** A variable that is wrong is as a command line that is. */
+function settingsIn(terminal: Terminal): CassandraSettings {
+  try {
+    return cassandraSettings(terminal.env);
+  } catch (error) {
+    throw error instanceof StartError ? usageError(error.message) : error;
+  }
 }
 
 async function authorityIn(terminal: Terminal, file: string): Promise<AuthorityKeys> {

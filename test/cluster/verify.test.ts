@@ -211,7 +211,11 @@ await describeOnCassandra('cluster verify', (address) => {
     });
   });
 
-  test('what cannot be reached is 69, not good', async () => {
+  test('what cannot be reached is 69, a wrong variable 64, and neither is good', async () => {
+    expect(await runCli({ ...env, CASSANDRA_KEYSPACE: 'Not-A-Name' }, ['cluster', 'verify', '--all'])).toMatchObject({
+      code: 64,
+      err: expect.stringContaining('Set CASSANDRA_KEYSPACE'),
+    });
     const wrong = { ...env, CASSANDRA_KEYSPACE: 'not_there' };
     expect(await runCli(wrong, ['cluster', 'verify', '--all'])).toMatchObject({
       code: 69,

@@ -67,7 +67,7 @@ export function* eventsInOrder(
   yield* open;
 }
 
-/** No text inside an event holds this, since quotes are escaped there. */
+/** No event holds this inside: quotes in a text are escaped, and none of the texts ends in `,[`. */
 const nextEvent = ',["';
 
 function lastIdIn(text: string): string {
