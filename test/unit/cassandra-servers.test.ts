@@ -6,14 +6,15 @@ import { StartError } from '../../src/store/start-error.ts';
 
 interface FakeServer {
   readonly version: string;
-  /** As its table of settings has them. */
-  readonly settings: Readonly<Record<string, string>>;
+  /** As its table of settings has them. null: it has no such table. */
+  readonly settings: Readonly<Record<string, string>> | null;
   readonly isUp?: boolean;
 }
 
 const fine: FakeServer = { version: '5.0.6', settings: { paxos_variant: 'v2', commitlog_sync: 'batch' } };
-/** It has no such setting, as it has no other Paxos. */
+/** It has no setting of Paxos, as it has no other one. */
 const old: FakeServer = { version: '4.0.17', settings: { commitlog_sync: 'batch' } };
+const older: FakeServer = { version: '3.11.19', settings: null };
 
 /** The one sentence that an operator reads, or that nothing was wrong. */
 async function told(servers: readonly FakeServer[], allow: readonly Override[] = []): Promise<string> {
@@ -21,6 +22,7 @@ async function told(servers: readonly FakeServer[], allow: readonly Override[] =
   const execute = async (cql: string, _: unknown, { host }: { readonly host: (typeof hosts)[number] }) => {
     const { version, settings } = servers[hosts.indexOf(host)] ?? fine;
     if (cql.endsWith('FROM system.local')) return { rows: [{ release_version: version }] };
+    if (settings === null) throw new TypeError('keyspace system_views does not exist');
     return { rows: Object.entries(settings).map(([name, value]) => ({ name, value })) };
   };
   const client = { hosts: { values: () => hosts }, execute } as unknown as cassandra.Client;
@@ -39,13 +41,25 @@ describe('a node of Cassandra that can be reached', () => {
     },
   );
 
-  test.each(['4.0.17', '4.0-rc1', '3.11.19', '2.2.19'])(
-    'of version %s, which has Paxos v1 alone, is refused',
+  test.each(['4.0.17', '4.0-rc1'])(
+    'of version %s, which has Paxos v1 alone, is refused unless that is allowed',
     async (version) => {
       expect(await told([fine, { ...old, version }])).toBe(
         `Cassandra at 10.0.0.1:9042 is of version ${version}, which has Paxos v1 alone: take 4.1 or a later one; or allow it by CASSANDRA_ALLOW=paxos-v1.`,
       );
+      expect(await told([fine, { ...old, version }], ['paxos-v1'])).toBe('fine');
       expect(await told([{ ...old, version, isUp: false }, fine])).toBe('fine');
+    },
+  );
+
+  test.each(['3.11.19', '3.0.32', '2.2.19'])(
+    'of version %s, which does not tell its settings, is refused for good',
+    async (version) => {
+      for (const allow of [[], ['paxos-v1'], ['paxos-v1', 'periodic-commit-log']] as const)
+        expect(await told([fine, { ...older, version }], allow)).toBe(
+          `Cassandra at 10.0.0.1:9042 is of version ${version}, which has Paxos v1 alone and does not tell its settings: take 4.1 or a later one.`,
+        );
+      expect(await told([{ ...older, version, isUp: false }, fine])).toBe('fine');
     },
   );
 

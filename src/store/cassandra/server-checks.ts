@@ -36,11 +36,7 @@ const settings: readonly Setting[] = [
 export async function checkServers(client: cassandra.Client, { allow }: CassandraSettings): Promise<void> {
   for (const host of client.hosts.values()) {
     if (!host.isUp()) continue;
-    const version = await versionOf(client, host);
-    if (hasPaxos1Alone(version) && !allow.has('paxos-v1'))
-      throw new StartError(
-        `Cassandra at ${host.address} is of version ${version}, which has Paxos v1 alone: take 4.1 or a later one; or allow it by CASSANDRA_ALLOW=paxos-v1.`,
-      );
+    checkVersion(host.address, await versionOf(client, host), allow);
     const { rows } = await client.execute('SELECT name, value FROM system_views.settings', [], {
       host,
       fetchSize: 5_000,
@@ -61,10 +57,17 @@ async function versionOf(client: cassandra.Client, host: cassandra.Host): Promis
   return String(rows[0]?.release_version);
 }
 
-/** Paxos v2 and its setting came with 4.1; a node before that has no setting to be told by. */
-function hasPaxos1Alone(version: string): boolean {
-  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? [];
-  return Number(major) < 4 || (Number(major) === 4 && Number(minor) < 1);
+/** Paxos v2 and its setting came with 4.1: a node before that has no setting to be told by, and one before 4.0 tells none at all. */
+function checkVersion(address: string, version: string, allow: ReadonlySet<Override>): void {
+  const old = `Cassandra at ${address} is of version ${version}, which has Paxos v1 alone`;
+  if (isBefore(version, 4, 0)) throw new StartError(`${old} and does not tell its settings: take 4.1 or a later one.`);
+  if (isBefore(version, 4, 1) && !allow.has('paxos-v1'))
+    throw new StartError(`${old}: take 4.1 or a later one; or allow it by CASSANDRA_ALLOW=paxos-v1.`);
+}
+
+function isBefore(version: string, major: number, minor: number): boolean {
+  const [, itsMajor, itsMinor] = /^(\d+)\.(\d+)/.exec(version) ?? [];
+  return Number(itsMajor) < major || (Number(itsMajor) === major && Number(itsMinor) < minor);
 }
 
 /** StartError where the keyspace is replicated in a way that two data centres could decide apart from each other. */
