@@ -211,7 +211,7 @@ export class LedgerActor {
       });
       // From here to the store nothing is waited for: a command whose time is up by now is certain not to be written.
       if (!this.#dropLate()) break;
-      const context = { reads, authority: authority(), now: clock.now(), random };
+      const context = { reads, authority: authority(), random };
       const turn = decideTurn(this.#ledger.state, this.#batch, context);
       for (const verdict of turn.verdicts) if (verdict.kind === 'replayed') replays.push(this.#replay(verdict));
       this.#batch = turn.verdicts.filter(({ kind }) => kind !== 'replayed').map(({ letter }) => letter);

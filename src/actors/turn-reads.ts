@@ -10,6 +10,8 @@ import type { ActorKeys, SigningKeys } from './signing-keys.ts';
 
 /** What a turn is decided with, beside the ledger's state. */
 export interface TurnReads {
+  /** Milliseconds since 1970. What is decided is dated then: the keys were looked at for this time, and for no later one. */
+  readonly now: number;
   readonly masters: ReadonlyMap<string, MasterActor>;
   readonly commands: ReadonlyMap<string, FoundCommand>;
   /** The keys of an actor as they are known at this very moment. */
@@ -49,14 +51,17 @@ export async function readForTurn(
     marks.length === 0 ? noCommands : store.findCommands(ledgerId, marks),
     ...Array.from(masterIds, loadMaster),
   ]);
+  let now = clock.now();
   const lastDeadline = letters.reduce((last, { command }) => Math.max(last, command.deadline), 0);
-  let known = knownKeys(keys, signers, read, clock.now());
-  while (known === null && clock.now() < lastDeadline) {
-    known = knownKeys(keys, signers, await readKeys(keys, signers, clock), clock.now());
+  let known = knownKeys(keys, signers, read, now);
+  while (known === null && now < lastDeadline) {
+    const again = await readKeys(keys, signers, clock);
+    now = clock.now();
+    known = knownKeys(keys, signers, again, now);
   }
   // A change made on this node counts at once, so memory is asked again when the turn is decided.
   const keysOf = (actorId: string) => freshKeys(keys, actorId, signers.get(actorId)) ?? known?.get(actorId);
-  return { masters, commands, keys: keysOf };
+  return { now, masters, commands, keys: keysOf };
 }
 
 /** Whether a turn needs to know the keys of who asks. */

@@ -20,8 +20,6 @@ import { keyReused } from './twins.ts';
 export interface TurnContext {
   readonly reads: TurnReads;
   readonly authority: AuthoritySigner;
-  /** Milliseconds since 1970. */
-  readonly now: number;
   random(bytes: number): Uint8Array;
 }
 
@@ -91,7 +89,7 @@ function decideOne(
   context: TurnContext,
   entries: LedgerEntry[],
 ): { state: LedgerState; first: LedgerEvent } {
-  const createdMs = Math.max(context.now, before.createdAt === '' ? 0 : Date.parse(before.createdAt));
+  const createdMs = Math.max(context.reads.now, before.createdAt === '' ? 0 : Date.parse(before.createdAt));
   const createdAt = isoTime(createdMs);
   checkKey(command, createdAt, context.reads);
   const masterId = commandMaster(command);

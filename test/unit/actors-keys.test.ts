@@ -75,6 +75,20 @@ describe('the key of a signed command', () => {
     expect(await codeOf(actor.submit(signed))).toBe('signing_key_revoked');
   });
 
+  test('was looked at for the very time that the event carries, however long the process stood still in between', async () => {
+    const { actor, keys, clock } = await opened();
+    keys.cached.set(supplier, new Map([[kid, { validFrom: start, revokedAt: null }]]));
+    const fresh = keys.fresh.bind(keys);
+    let asked = 0;
+    keys.fresh = (actorId) => {
+      // The first to ask decides what has to be read, the second what is known then.
+      if (++asked === 2) clock.jump(600);
+      return fresh(actorId);
+    };
+    const { event } = await actor.submit(signed);
+    expect(event.createdAt).toBe(isoTime(startMs));
+  });
+
   test('has to be one of the actor’s own', async () => {
     const { actor, keys } = await opened();
     keys.enrol(stranger, kid);
