@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ServerProcess } from '../../cluster/local/child-process.ts';
 import { SeededRandom } from '../simulation/random.ts';
-import { demandsOf, isFull } from './campaign/aims.ts';
+import { untilAcknowledged } from './campaign/acknowledged.ts';
+import { aimText, demandsOf, isFull } from './campaign/aims.ts';
 import type { FaultRecord } from './campaign/fault-record.ts';
 import { percentile } from './campaign/percentiles.ts';
 import { type ReportParts, reportOf } from './campaign/report.ts';
@@ -21,7 +22,7 @@ const plan = planFaults(220, new SeededRandom(1));
 /** A fault that went as it should; kills were over in `recoveryMs`. */
 function record(kind: FaultKind, recoveryMs = 900): FaultRecord {
   const measured = {
-    ...(kind === 'node_killed' ? { movedMs: 4_000 } : {}),
+    ...(kind === 'node_killed' ? { movedMs: [4_000] } : {}),
     ...(kind === 'redis_stopped' || kind === 'cut_off' ? { duringMs: [20, 2_600] } : {}),
     ...(kind === 'cut_off' ? { acrossMs: [2_600, 5_100] } : {}),
     ...(kind === 'rolling_restart' ? { figures: { failed_calls: 0 }, unservedMs: [500, 1_000] } : {}),
@@ -154,7 +155,9 @@ describe('what the full campaign demands', () => {
     butOf(changed, (at) => (at === plan.indexOf(changed) ? more : {}));
   const often = (ms: number) => Array.from({ length: 1_000 }, () => ms);
   const slowKills = butOf('node_killed', (at) => (at % 20 === 0 ? { recoveryMs: 3_000 } : {}));
-  const slowMoves = butOf('node_killed', (at) => (at % 20 === 0 ? { movedMs: 5_000 } : {}));
+  const slowMoves = butOf('node_killed', (at) => (at % 20 === 0 ? { movedMs: [5_000] } : {}));
+  const allBrief = butOf('node_killed', () => ({ movedMs: [] }));
+  const allHeard = butOf('cut_off', () => ({ acrossMs: [] }));
   const failing = butOf('rolling_restart', () => ({ figures: { failed_calls: 1 } }));
   const longAway = butOf('rolling_restart', () => ({ unservedMs: [1_000, 2_000] }));
   const inVain = butOf('redis_stopped', () => ({ duringMs: [20, Infinity] }));
@@ -182,7 +185,13 @@ describe('what the full campaign demands', () => {
     ['a kind left out', { records: without('scaled') }, ['faults of the rarest kind']],
     ['slow recoveries', { records: slowKills }, [recovery]],
     ['a failed call in a rolling restart', { records: failing }, [restarts]],
-    ['faults that broke off', { records: unmeasured }, [recovery, stopped, vain, during, restarts, lost, away]],
+    [
+      'faults that broke off',
+      { records: unmeasured },
+      [recovery, stopped, moves, vain, during, across, restarts, lost, away],
+    ],
+    ['no kill whose shards moved', { records: allBrief }, [moves]],
+    ['no cut behind which an owner keeps silent', { records: allHeard }, [across]],
     ['appends in vain without Redis', { records: inVain }, [vain, during]],
     ['one append in vain of many without Redis', { records: onceInVain }, [vain]],
     ['one append in vain of many across a cut', { records: onceInVainAcross }, [vain]],
@@ -210,8 +219,33 @@ describe('what the full campaign demands', () => {
     const most = (records: readonly FaultRecord[]) =>
       reportOf(fullParts({ records })).aims.find(({ name }) => name === away);
     expect(most(once)).toMatchObject({ found: 1_000, most: 1_900, reached: true });
-    expect(most(onceUnserved)).toMatchObject({ found: 1_000, most: null });
+    expect(most(onceUnserved)).toMatchObject({ found: 1_000, most: 'endless' });
     expect(reportOf(fullParts()).aims.filter((aim) => 'most' in aim)).toHaveLength(5);
+  });
+
+  test('are told apart by an end that never came and by nothing that was measured', () => {
+    const told = (records: readonly FaultRecord[], wanted: string) =>
+      reportOf(fullParts({ records }))
+        .aims.filter(({ name }) => name === wanted)
+        .map(aimText);
+    expect(told(onceUnserved, away)).toEqual([`✓ ${away}: 1000, at most endless (below 2000)`]);
+    expect(told(unmeasured, away)).toEqual([`✗ ${away}: endless, at most endless (below 2000)`]);
+    expect(told(allBrief, moves)).toEqual([`✗ ${moves}: not measured (below 5000)`]);
+    expect(told(unmeasured, restarts)).toEqual([`✗ ${restarts}: not measured (0)`]);
+  });
+
+  test('of a short one leaves out what none of its faults had to measure, and not what one that broke off had', () => {
+    const demands = demandsOf(['node_killed', 'cut_off'], 0);
+    const namesOf = (records: readonly FaultRecord[]) => missed({ demands, records });
+    const measured = (kind: FaultKind, more: Partial<FaultOutcome>): FaultRecord => {
+      const { outcome, ...rest } = record(kind);
+      return { ...rest, outcome: { ...outcome, ...more } };
+    };
+    const brokenOff = (kind: FaultKind): FaultRecord => ({ ...record(kind), outcome: { what: 'did not end well' } });
+    const [brief, heard] = [measured('node_killed', { movedMs: [] }), measured('cut_off', { acrossMs: [] })];
+    expect(namesOf([brief, heard])).toEqual([]);
+    expect(namesOf([brokenOff('node_killed'), heard])).toEqual([recovery, stopped, moves]);
+    expect(namesOf([brief, brokenOff('cut_off')])).toEqual([vain, during, across]);
   });
 
   test('of a short one is what was asked for, and told apart from the full one', () => {
@@ -228,6 +262,35 @@ describe('what the full campaign demands', () => {
         ),
       ),
     ).toBe(false);
+  });
+});
+
+describe('the load behind the last fault', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+  const minutesMs = (minutes: number) => minutes * 60_000;
+
+  /** What it came to, if it has by then, where one more was acknowledged after each of these. */
+  async function endAfter(minutes: number, acknowledgedAfter: readonly number[], least: number): Promise<unknown> {
+    const beganMs = performance.now();
+    const acknowledged = () => acknowledgedAfter.filter((at) => performance.now() - beganMs >= minutesMs(at)).length;
+    let end: unknown = 'goes on';
+    void untilAcknowledged(acknowledged, least).then((told) => {
+      end = told;
+    });
+    await vi.advanceTimersByTimeAsync(minutesMs(minutes));
+    return end;
+  }
+
+  test('ends when enough was acknowledged, however long that takes', async () => {
+    expect(await endAfter(0, [0, 0], 2)).toBeNull();
+    expect(await endAfter(26, [0, 9, 18, 27], 4)).toBe('goes on');
+    expect(await endAfter(28, [0, 9, 18, 27], 4)).toBeNull();
+  });
+
+  test('ends with a violation ten minutes after the last that was acknowledged', async () => {
+    expect(await endAfter(18.9, [0, 9], 3)).toBe('goes on');
+    expect(await endAfter(19.1, [0, 9], 3)).toMatch(/^stalled: no append was acknowledged for 10 min, after 2 of 3$/);
   });
 });
 
@@ -267,7 +330,7 @@ describe('the recovery from a kill', () => {
     const ownerOf = async () => victim;
     const random = { pick: <T>([first]: readonly T[]) => first, between: () => 0 };
     const context = { cluster: { ...cluster, ownerOf }, load, world, random } as unknown as FaultContext;
-    expect(await killBriefly(context)).toMatchObject({ recoveryMs: 550 });
+    expect(await killBriefly(context)).toMatchObject({ recoveryMs: 550, movedMs: [] });
   });
 });
 
@@ -318,8 +381,8 @@ describe('what cluster verify --all ended with', () => {
 
   test('is read from its JSON, and told in its words where it is not 0', () => {
     expect(scrubOf({ code: 0, out, err: '' })).toEqual({ code: 0, ledgers: 2, events: 40, findings: 0, told: '' });
-    expect(scrubOf({ code: 2, out: '', err: 'Cassandra does not answer' })).toMatchObject({
-      code: 2,
+    expect(scrubOf({ code: 69, out: '', err: 'Cassandra does not answer' })).toMatchObject({
+      code: 69,
       events: 0,
       told: 'Cassandra does not answer',
     });

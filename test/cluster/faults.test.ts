@@ -40,9 +40,15 @@ const facts: readonly (readonly [FaultKind, string, Fault])[] = [
 ];
 
 /** How long what was measured took at most; 0 where nothing was. */
-function worstOf({ recoveryMs = 0, movedMs = 0, duringMs, acrossMs, unservedMs }: FaultOutcome) {
+function worstOf({ recoveryMs = 0, movedMs, duringMs, acrossMs, unservedMs }: FaultOutcome) {
   const most = (valuesMs: readonly number[] = []) => Math.max(0, ...valuesMs);
-  return { recoveryMs, movedMs, duringMs: most(duringMs), acrossMs: most(acrossMs), unservedMs: most(unservedMs) };
+  return {
+    recoveryMs,
+    movedMs: most(movedMs),
+    duringMs: most(duringMs),
+    acrossMs: most(acrossMs),
+    unservedMs: most(unservedMs),
+  };
 }
 
 /** Whether a fault took no longer than the campaign demands of the 99th percentile of its kind. */

@@ -53,14 +53,16 @@ export function isFull({ kinds, faults, faultsOfEachKind, kills, acknowledged }:
   );
 }
 
+/** As JSON can say it. null: it was not measured; 'endless': it never ended. */
+export type Found = number | 'endless' | null;
+
 /** One thing that is demanded, and what was found. */
 export interface Aim {
   readonly name: string;
   readonly wanted: string;
-  /** null: it was not measured, or never ended. */
-  readonly found: number | null;
+  readonly found: Found;
   /** Beside a percentile, the largest value. */
-  readonly most?: number | null;
+  readonly most?: Found;
   readonly reached: boolean;
 }
 
@@ -78,6 +80,13 @@ export function none(name: string, found: number): Aim {
   return { name, wanted: '0', found: shown(found), reached: found === 0 };
 }
 
-function shown(found: number): number | null {
-  return Number.isFinite(found) ? Math.round(found * 10) / 10 : null;
+/** In words, for people. */
+export function aimText({ name, wanted, found, most = null, reached }: Aim): string {
+  const largest = most === null ? '' : `, at most ${most}`;
+  return `${reached ? '✓' : '✗'} ${name}: ${found ?? 'not measured'}${largest} (${wanted})`;
+}
+
+function shown(found: number): Found {
+  if (found === Number.POSITIVE_INFINITY) return 'endless';
+  return Number.isNaN(found) ? null : Math.round(found * 10) / 10;
 }

@@ -10,6 +10,7 @@ import type { LoadHistory } from '../load/load-history.ts';
 import { makeLoadWorld } from '../load/load-world.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
 import { startThoseThatEnded } from '../rig/ended-nodes.ts';
+import { untilAcknowledged } from './acknowledged.ts';
 import { demandsOf } from './aims.ts';
 import type { FaultRecord } from './fault-record.ts';
 import { type CampaignReport, reportOf } from './report.ts';
@@ -23,7 +24,7 @@ export interface CampaignOptions {
   readonly workers: number;
   readonly streams: number;
   readonly restMaxMs: number;
-  /** The load goes on behind the last fault until so many appends were acknowledged. */
+  /** The load goes on behind the last fault until so many appends were acknowledged, or none is any more. */
   readonly acknowledgedMin: number;
   /** No new faults from then on; what was found is reported. */
   readonly faultsForMs: number;
@@ -73,10 +74,11 @@ export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOp
     );
     for (const violation of outcome.violations ?? []) options.tell(`  ! ${violation}`);
   }
-  while (load.history.acknowledgements.length < options.acknowledgedMin) await afterMs(1_000);
+  const stalled = await untilAcknowledged(() => load.history.acknowledgements.length, options.acknowledgedMin);
+  if (stalled !== null) options.tell(`  ! ${stalled}`);
   await afterMs(options.pauseMs);
   await load.stop();
-  const stuck: string[] = [];
+  const stuck: string[] = stalled === null ? [] : [stalled];
   for (const ledger of world.ledgers)
     if ((await load.appendTo(ledger, cluster.nodes)) === null)
       stuck.push(`stuck: ledger ${ledger.id} takes no event after everything was mended`);

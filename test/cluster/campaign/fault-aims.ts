@@ -7,6 +7,7 @@ import {
   below99th,
   type Demands,
   duringMaxMs,
+  isFull,
   killRecoveryMaxMs,
   movedMaxMs,
   none,
@@ -18,7 +19,11 @@ import type { FaultRecord } from './fault-record.ts';
 const recovered: readonly FaultKind[] = ['node_killed', 'cassandra_paused', 'cassandra_killed'];
 const never = Number.POSITIVE_INFINITY;
 
-/** Faults that were carried out, and what those of some kinds must show. What was to be measured and was not counts as endless. */
+/**
+ * Faults that were carried out, and what those of some kinds must show. What a fault was to measure and did not counts as endless: it
+ * broke off. A fault that has nothing to measure says so by an empty list; where none of its kind had anything, a full campaign has not
+ * shown what it must, and a short one leaves that aim out.
+ */
 export function faultAims(records: readonly FaultRecord[], demands: Demands): Aim[] {
   const of = (...wanted: readonly FaultKind[]): FaultOutcome[] =>
     records.filter(({ kind }) => wanted.includes(kind)).map(({ outcome }) => outcome);
@@ -28,8 +33,9 @@ export function faultAims(records: readonly FaultRecord[], demands: Demands): Ai
     atLeast('faults of the rarest kind', fewest, demands.faultsOfEachKind),
     ...killAims(of('node_killed'), demands),
     ...recoveryAims(of(...recovered)),
-    ...moveAims(of('node_killed')),
+    ...moveAims(of('node_killed'), demands),
     ...duringAims(of('redis_stopped', 'cut_off')),
+    ...acrossAims(of('cut_off'), demands),
     ...restartAims(of('rolling_restart')),
   ];
 }
@@ -50,9 +56,10 @@ function recoveryAims(outcomes: readonly FaultOutcome[]): Aim[] {
   return [none('faults after which appends did not go on', endless(recoveries))];
 }
 
-function moveAims(kills: readonly FaultOutcome[]): Aim[] {
-  const moves = kills.flatMap(({ movedMs }) => movedMs ?? []);
-  return moves.length === 0 ? [] : [below99th('ms until others have the shards of a killed node', moves, movedMaxMs)];
+function moveAims(kills: readonly FaultOutcome[], demands: Demands): Aim[] {
+  const moves = kills.flatMap(({ movedMs = [never] }) => movedMs);
+  if (moves.length === 0 && !isFull(demands)) return [];
+  return [below99th('ms until others have the shards of a killed node', moves, movedMaxMs)];
 }
 
 function duringAims(outcomes: readonly FaultOutcome[]): Aim[] {
@@ -62,10 +69,13 @@ function duringAims(outcomes: readonly FaultOutcome[]): Aim[] {
   return [
     none('appends in vain while Redis or nodes are away', endless([...during, ...across])),
     below99th('ms until a node has appended while Redis or nodes are away', during, duringMaxMs),
-    ...(across.length === 0
-      ? []
-      : [below99th('ms until it has where the owner keeps silent behind a cut', across, acrossMaxMs)]),
   ];
+}
+
+function acrossAims(cuts: readonly FaultOutcome[], demands: Demands): Aim[] {
+  const across = cuts.flatMap(({ acrossMs = [never] }) => acrossMs);
+  if (across.length === 0 && !isFull(demands)) return [];
+  return [below99th('ms until it has where the owner keeps silent behind a cut', across, acrossMaxMs)];
 }
 
 function restartAims(restarts: readonly FaultOutcome[]): Aim[] {

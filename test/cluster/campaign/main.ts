@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { SeededRandom } from '../../simulation/random.ts';
 import { type FaultKind, faults, planFaults } from '../faults/kinds.ts';
 import { startCluster } from '../rig/cluster-under-test.ts';
+import { aimText } from './aims.ts';
 import { runCampaign } from './campaign.ts';
 
 /**
@@ -60,10 +61,7 @@ try {
   const text = `${JSON.stringify(report, null, 2)}\n`;
   process.stdout.write(text);
   if (values.out !== undefined) writeFileSync(values.out, text);
-  for (const { name, wanted, found, most, reached } of report.aims) {
-    const largest = most === undefined ? '' : `, at most ${most ?? 'for ever'}`;
-    tell(`${reached ? '✓' : '✗'} ${name}: ${found ?? 'not measured'}${largest} (${wanted})`);
-  }
+  for (const aim of report.aims) tell(aimText(aim));
   process.exitCode = report.reached ? 0 : 1;
 } finally {
   await cluster[Symbol.asyncDispose]();

@@ -19,10 +19,10 @@ export interface FaultOutcome {
   readonly recoveryMs?: number;
   /** How long each append took that one node was asked for while the fault lasted, where that was measured. Infinity: it was in vain. */
   readonly duringMs?: readonly number[];
-  /** The same of those to an owner that kept silent behind a cut, which are not among the others: it is waited for first. */
+  /** The same of those to an owner that kept silent behind a cut, which are not among the others: it is waited for first. Of each cut. */
   readonly acrossMs?: readonly number[];
-  /** From a kill until others held all shards of the node that was killed, where that was waited for. */
-  readonly movedMs?: number;
+  /** From a kill until others held all shards of the node that was killed. Of each kill; empty where that was not waited for. */
+  readonly movedMs?: readonly number[];
   /** How long each shard that was written to served nobody at most, where that was measured. */
   readonly unservedMs?: readonly number[];
   /** What should not have been. */

@@ -13,7 +13,10 @@ const pollMs = 50;
 export const killNode: Fault = (context) => (context.random.chance(0.25) ? killForGood(context) : killBriefly(context));
 
 /** The victim is started again before its leases run out. */
-export const killBriefly: Fault = (context) => killOwner(context, () => afterMs(context.random.between(0, 2_000)));
+export const killBriefly: Fault = async (context) => {
+  const outcome = await killOwner(context, () => afterMs(context.random.between(0, 2_000)));
+  return { ...outcome, movedMs: [] };
+};
 
 /** The victim is started again only when others have all of its shards. */
 export const killForGood: Fault = async (context) => {
@@ -22,7 +25,7 @@ export const killForGood: Fault = async (context) => {
     await untilMoved(context.cluster, victim);
     movedMs = performance.now() - killedMs;
   });
-  return { ...outcome, what: `${outcome.what}, which others have after ${Math.round(movedMs)} ms`, movedMs };
+  return { ...outcome, what: `${outcome.what}, which others have after ${Math.round(movedMs)} ms`, movedMs: [movedMs] };
 };
 
 /** The recovery of what the victim owned that is written to is that of the slowest of them, from the kill on. */
