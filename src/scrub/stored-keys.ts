@@ -4,6 +4,7 @@ import { sha256 } from '../domain/hash.ts';
 import { checkPublicKey, keyObject } from '../domain/public-key.ts';
 import { checkSignatureForm, verifyDigest } from '../domain/signature.ts';
 import { actorCollection } from '../service/identity/actor-record.ts';
+import { keyStatus } from '../service/identity/signing-keys.ts';
 import { type AuthorityKeyRecord, authorityFingerprint, readAuthorityKeys } from '../service/signatures/authority.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import type { Finding } from './finding.ts';
@@ -21,7 +22,7 @@ export function storedKeys(records: RecordStore): KeySource {
       kid: key.kid,
       algorithm: 'Ed25519',
       publicKey: key.publicKey,
-      status: key.revokedAt === null ? 'ACTIVE' : 'REVOKED',
+      status: keyStatus(key),
       preferredSigning: key.preferred,
       validFrom: key.validFrom,
       createdAt: key.createdAt,
