@@ -107,21 +107,30 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
     ]).toEqual([6, 1, 6, 1]);
   });
 
-  test.each([15, 16])(
-    '%i full buckets of a scope and one that is filled leave no hole, whenever that happens',
-    async (full) => {
+  test.each([
+    [15, 'ascending'],
+    [16, 'ascending'],
+    [15, 'descending'],
+    [16, 'descending'],
+  ] as const)(
+    '%i full buckets of a scope and one that is filled leave no hole, read %s, whenever that happens',
+    async (full, order) => {
+      const descending = order === 'descending';
+      // The lists of buckets, the first and the last of those that are looked into, and the events themselves.
       for (const at of [0, 1, full, full + 1, full + 2, full + 3]) {
         const { ledgerId, add } = await newLedger();
         await add([...Array.from({ length: full }, () => 8), 5]);
-        const read = () => reader.ledgers.readScope(ledgerId, 's', { limit: 1000 });
-        const { answer } = await during(
+        const read = () => reader.ledgers.readScope(ledgerId, 's', { limit: 1000, descending });
+        const { answer, isDone } = await during(
           read,
           (request) => request === at,
           () => add([3, 8]),
         );
-        const seqs = answer.entries.map(({ seq }) => seq);
+        expect(isDone).toBe(true);
         expect(answer.missing).toEqual([]);
-        expect(seqs).toEqual(count(0, seqs.length));
+        const seqs = answer.entries.map(({ seq }) => seq);
+        const all = count(0, seqs.length);
+        expect(seqs).toEqual(descending ? all.toReversed() : all);
         expect(seqs.length).toBeGreaterThanOrEqual(8 * full + 5);
       }
     },
