@@ -28,18 +28,37 @@ const beginning: ExpiryRow = { at: -1, kind: '', id: '', token: '' };
 /** Removes a record if this version still stands. */
 export type Remove = (kind: string, id: string, version: string) => Promise<boolean>;
 
+/** What came of a row: its record was removed, it was of no record, or it may still be. */
+type Outcome = 'removed' | 'cleared' | { readonly leftAt: number };
+
+/** What came of a minute, or of a way through it. */
+interface Pass {
+  /** Whether nothing was left to look at; else the limit was reached. */
+  readonly isAtEnd: boolean;
+  /** Where it is gone on with. */
+  readonly behind: ExpiryRow;
+  /** Whether nothing was found from its beginning to its end. */
+  readonly isEmpty: boolean;
+  readonly looked: number;
+  readonly removed: number;
+  /** When the oldest that may be left expired, or earlier. Infinity: none is. */
+  readonly oldestLeft: number;
+}
+
 /**
  * Removes what has expired, minute by minute. Rows of expiries that a record no longer has are cleared away with it.
  *
- * What was removed leaves deleted rows behind: a minute is gone on with where the last sweep ended in it, then read once more from its
- * beginning for what was put there meanwhile, and one that was found empty then is not looked into again before it is forgotten.
+ * What was removed leaves deleted rows behind, so a minute is gone on with where the last sweep ended in it. What was put before that
+ * place meanwhile, or could not be removed, is seen from the beginning alone: a sweep that went on with a minute and comes to its end
+ * reads it once more from there, and only then says that nothing is left. A minute that is over and was found empty so is not looked into
+ * again before it is forgotten, an hour later; what is put there in that hour had run out when it was put, and leaves with the minute.
  */
 export class RecordSweep {
   readonly #session: CqlSession;
   readonly #remove: Remove;
   /** Minutes that are over and were found empty, and are not forgotten yet. */
   readonly #empty = new Set<number>();
-  /** The minute that the last sweep ended in, which may hold more behind this row. */
+  /** The minute that the last sweep ended in, which may hold more behind this row, or will while it runs. */
   #reached: { readonly minute: number; readonly behind: ExpiryRow } | null = null;
 
   constructor(session: CqlSession, remove: Remove) {
@@ -53,34 +72,65 @@ export class RecordSweep {
     const minutes = found.map((row) => numberOf(row, 'minute') ?? 0);
     let removed = 0;
     let left = limit;
+    let oldestLeft = Number.POSITIVE_INFINITY;
     for (const minute of minutes) {
       const isOver = (minute + 1) * minuteMs <= now;
       const isSettled = (minute + 1) * minuteMs < now - settledMs;
       if (this.#empty.has(minute) && !isSettled) continue;
-      let behind = this.#reached?.minute === minute ? this.#reached.behind : beginning;
-      for (;;) {
-        if (left <= 0) {
-          this.#reached = { minute, behind };
-          return { removed, oldestLeft: Math.max(behind.at, minute * minuteMs) };
-        }
-        const max = Math.min(left, rowsAtOnceMax);
-        const rows = await this.#expired(minute, now, behind, max);
-        removed += await this.#removeAll(rows);
-        left -= rows.length;
-        behind = rows.at(-1) ?? behind;
-        if (rows.length < max) break;
-      }
-      if (this.#reached?.minute === minute) this.#reached = null;
-      // Some were found, by this sweep or by those that it went on from.
-      if (behind !== beginning || !isOver) continue;
+      const pass = await this.#sweepMinute(minute, now, left);
+      removed += pass.removed;
+      left -= pass.looked;
+      oldestLeft = Math.min(oldestLeft, pass.oldestLeft);
+      if (!pass.isAtEnd || !isOver) this.#reached = { minute, behind: pass.behind };
+      else if (this.#reached?.minute === minute) this.#reached = null;
+      if (!pass.isAtEnd) return { removed, oldestLeft };
+      if (!pass.isEmpty || !isOver) continue;
       this.#empty.add(minute);
       if (!isSettled) continue;
       await this.#session.write([{ cql: DROP_MINUTE, params: [BigInt(minute)] }]);
       this.#empty.delete(minute);
     }
     const last = minutes.at(-1);
-    const mayBeMore = last !== undefined && minutes.length === minutesMax;
-    return { removed, oldestLeft: mayBeMore ? Math.min((last + 1) * minuteMs, now) : null };
+    if (last !== undefined && minutes.length === minutesMax)
+      oldestLeft = Math.min(oldestLeft, (last + 1) * minuteMs, now);
+    return { removed, oldestLeft: Number.isFinite(oldestLeft) ? oldestLeft : null };
+  }
+
+  /** From where the last sweep ended in it to its end; then from its beginning, unless that is where this began. */
+  async #sweepMinute(minute: number, now: number, limit: number): Promise<Pass> {
+    const from = this.#reached?.minute === minute ? this.#reached.behind : beginning;
+    const rest = await this.#pass(minute, now, from, limit);
+    if (from === beginning) return rest;
+    // What may stand before that place was not looked at.
+    if (!rest.isAtEnd) return { ...rest, oldestLeft: minute * minuteMs };
+    const whole = await this.#pass(minute, now, beginning, limit - rest.looked);
+    return {
+      ...whole,
+      behind: whole.isAtEnd ? rest.behind : whole.behind,
+      looked: rest.looked + whole.looked,
+      removed: rest.removed + whole.removed,
+    };
+  }
+
+  async #pass(minute: number, now: number, from: ExpiryRow, limit: number): Promise<Pass> {
+    let behind = from;
+    let looked = 0;
+    let removed = 0;
+    let oldestLeft = Number.POSITIVE_INFINITY;
+    let isAtEnd = false;
+    while (!isAtEnd && looked < limit) {
+      const max = Math.min(limit - looked, rowsAtOnceMax);
+      const rows = await this.#expired(minute, now, behind, max);
+      for (const outcome of await this.#removeAll(rows)) {
+        if (outcome === 'removed') removed += 1;
+        else if (outcome !== 'cleared') oldestLeft = Math.min(oldestLeft, outcome.leftAt);
+      }
+      looked += rows.length;
+      behind = rows.at(-1) ?? behind;
+      isAtEnd = rows.length < max;
+    }
+    if (!isAtEnd) oldestLeft = Math.min(oldestLeft, Math.max(behind.at, minute * minuteMs));
+    return { isAtEnd, behind, isEmpty: looked === 0, looked, removed, oldestLeft };
   }
 
   async #expired(minute: number, now: number, behind: ExpiryRow, max: number): Promise<ExpiryRow[]> {
@@ -94,20 +144,22 @@ export class RecordSweep {
     }));
   }
 
-  async #removeAll(rows: readonly ExpiryRow[]): Promise<number> {
-    let removed = 0;
+  async #removeAll(rows: readonly ExpiryRow[]): Promise<Outcome[]> {
+    const outcomes: Outcome[] = [];
     for (let at = 0; at < rows.length; at += removalsAtOnceMax) {
       const part = rows.slice(at, at + removalsAtOnceMax);
-      const outcomes = await Promise.all(part.map((row) => this.#removeOne(row)));
-      removed += outcomes.filter((gone) => gone).length;
+      outcomes.push(...(await Promise.all(part.map((row) => this.#removeOne(row)))));
     }
-    return removed;
+    return outcomes;
   }
 
-  async #removeOne({ at, kind, id, token }: ExpiryRow): Promise<boolean> {
+  async #removeOne({ at, kind, id, token }: ExpiryRow): Promise<Outcome> {
     const { shown, places } = await readRecord(this.#session, kind, id);
-    if (shown !== null && places.expiry?.token === token) return this.#remove(kind, id, shown.version);
-    await dropPlaces(this.#session, kind, id, { ...noPlaces, expiry: { at, token } });
-    return false;
+    if (shown === null || places.expiry?.token !== token) {
+      await dropPlaces(this.#session, kind, id, { ...noPlaces, expiry: { at, token } });
+      return 'cleared';
+    }
+    // Where another version stands there by now, it may have kept the expiry.
+    return (await this.#remove(kind, id, shown.version)) ? 'removed' : { leftAt: at };
   }
 }
