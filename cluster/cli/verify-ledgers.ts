@@ -57,7 +57,11 @@ export async function verifyLedgers(
     finish: options.finish === true ? projectionWriter({ session, bucketEvents, now }) : null,
   };
   const scrub = ledgerId === null ? await all(terminal, parts) : await one(parts, ledgerId, settings.keyspace);
-  return { ...scrub, findings: [...stored.findings, ...scrub.findings] };
+  return {
+    ...scrub,
+    findings: [...stored.findings, ...scrub.findings],
+    findingCount: stored.findings.length + scrub.findingCount,
+  };
 }
 
 /** A variable that is wrong is as a command line that is. */
