@@ -36,7 +36,7 @@ await describeOnCassandra('cluster verify of a ledger of several buckets', (addr
     const { findings } = JSON.parse(out) as { findings: { seq: number; type: string; detail: string }[] };
     const found: Record<string, number[]> = {};
     for (const { type, seq } of findings) found[type] = [...(found[type] ?? []), seq];
-    return { code, found, details: findings.map(({ detail }) => detail) };
+    return { end: { code, found }, details: findings.map(({ detail }) => detail) };
   };
   /** What is found while the damage stands. */
   const verifyDamaged = ({ change }: BucketDamage, which: string) =>
@@ -66,9 +66,9 @@ await describeOnCassandra('cluster verify of a ledger of several buckets', (addr
 
   test.for(bucketDamages)('of a full bucket finds: $name', async (damage) => {
     const wanted = { code: Object.keys(damage.found).length > 0 ? 1 : 0, found: damage.found };
-    expect(await verifyDamaged(damage, scene.order.ledgerId)).toMatchObject(wanted);
-    expect(await verifyDamaged(damage, '--all')).toMatchObject(wanted);
-    expect(await verify(scene.order.ledgerId)).toMatchObject({ code: 0, found: {} });
+    expect((await verifyDamaged(damage, scene.order.ledgerId)).end).toEqual(wanted);
+    expect((await verifyDamaged(damage, '--all')).end).toEqual(wanted);
+    expect((await verify(scene.order.ledgerId)).end).toEqual({ code: 0, found: {} });
   });
 
   test('a full bucket whose head was set back is told by its number, and by both its ends', async () => {

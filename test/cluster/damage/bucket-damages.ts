@@ -60,7 +60,7 @@ export const bucketDamages: readonly BucketDamage[] = [
   {
     name: 'its last row deleted',
     change: dropRow(0, bucket0Last),
-    // What is missing is told by the event behind it.
-    found: { missing_event: [bucket0Last + 1], wrong_head: [bucket0Last - 1] },
+    // What is missing is told by the event behind it, and it is still listed under its master.
+    found: { missing_event: [bucket0Last + 1], wrong_head: [bucket0Last - 1], projection_extra: [bucket0Last] },
   },
 ];
