@@ -21,11 +21,8 @@ export const nearPercentMin = 30;
 export const killRecoveryMaxMs = 3_000;
 /** While Redis is gone, or nodes are cut off, each node has appended within this time. */
 export const duringMaxMs = 3_000;
-/**
- * It waits for an owner that keeps silent until that one's budget is over (cluster.md), and appends itself then, within the same time. Where
- * the owner may have carried it out the caller is told so, and tries again, which may be waited for as long.
- */
-export const acrossMaxMs = 2 * budgetMs + duringMaxMs;
+/** It waits for an owner that keeps silent until that one's budget is over (cluster.md), and appends itself then, within the same time. */
+export const acrossMaxMs = budgetMs + duringMaxMs;
 /** The shards of a killed node are with others after TTL + 2 s (cluster.md). */
 export const movedMaxMs = leaseTtlMs + 2_000;
 /** A shard serves again within this time in a rolling restart (cluster.md). */
