@@ -58,8 +58,7 @@ function recoveryAims(outcomes: readonly FaultOutcome[]): Aim[] {
 
 function moveAims(kills: readonly FaultOutcome[], demands: Demands): Aim[] {
   const moves = kills.flatMap(({ movedMs = [never] }) => movedMs);
-  if (moves.length === 0 && !isFull(demands)) return [];
-  return [below99th('ms until others have the shards of a killed node', moves, movedMaxMs)];
+  return ifMeasured('ms until others have the shards of a killed node', moves, movedMaxMs, demands);
 }
 
 function duringAims(outcomes: readonly FaultOutcome[]): Aim[] {
@@ -74,8 +73,12 @@ function duringAims(outcomes: readonly FaultOutcome[]): Aim[] {
 
 function acrossAims(cuts: readonly FaultOutcome[], demands: Demands): Aim[] {
   const across = cuts.flatMap(({ acrossMs = [never] }) => acrossMs);
-  if (across.length === 0 && !isFull(demands)) return [];
-  return [below99th('ms until it has where the owner keeps silent behind a cut', across, acrossMaxMs)];
+  return ifMeasured('ms until it has where the owner keeps silent behind a cut', across, acrossMaxMs, demands);
+}
+
+/** A full campaign has to have measured it. */
+function ifMeasured(name: string, valuesMs: readonly number[], boundMs: number, demands: Demands): Aim[] {
+  return valuesMs.length === 0 && !isFull(demands) ? [] : [below99th(name, valuesMs, boundMs)];
 }
 
 function restartAims(restarts: readonly FaultOutcome[]): Aim[] {
