@@ -16,7 +16,7 @@ export const budgetMs = 2_500;
  * much to do are not taken over, which would only add to it. It refuses by itself what it comes to too late.
  */
 export const patienceMs = commandTimeoutMs + 2_000;
-/** After a failure a node is left alone so long: who asks is told at once. */
+/** After a failure a node is left alone so long, and then until it takes a stream again: who asks meanwhile is told at once. */
 const restMs = 500;
 /** A connection on which nothing comes back is dropped, and what waits on it told. */
 const keepaliveMs = 2_000;
@@ -42,6 +42,8 @@ interface Line {
   stream: PeerStream | null;
   /** Monotonic. */
   restsUntil: number;
+  /** Whether the last stream failed, and the node has taken none since: nobody waits for it until it does. */
+  isDoubted: boolean;
 }
 
 /** The way to other nodes: a stream to each, made when it is first needed. */
@@ -73,10 +75,12 @@ export class GrpcPeers implements Peers {
     const address = this.#parts.addressOf(node);
     if (address === null) return null;
     const line = this.#lines.get(address) ?? this.#open(node, address);
-    if (line.stream !== null && !line.stream.isOver) return line.stream;
-    if (this.#parts.monotonicMs() < line.restsUntil) return null;
-    line.stream = this.#begin(line);
-    return line.stream;
+    if (line.stream === null || line.stream.isOver) {
+      if (this.#parts.monotonicMs() < line.restsUntil) return null;
+      line.stream = this.#begin(line);
+    }
+    if (line.stream.isAccepted) line.isDoubted = false;
+    return line.isDoubted ? null : line.stream;
   }
 
   #open(node: NodeId, address: string): Line {
@@ -93,7 +97,7 @@ export class GrpcPeers implements Peers {
       'grpc.use_local_subchannel_pool': 1,
       'grpc.enable_channelz': 0,
     });
-    const line: Line = { node, client, stream: null, restsUntil: Number.NEGATIVE_INFINITY };
+    const line: Line = { node, client, stream: null, restsUntil: Number.NEGATIVE_INFINITY, isDoubted: false };
     this.#lines.set(address, line);
     return line;
   }
@@ -110,7 +114,9 @@ export class GrpcPeers implements Peers {
       budgetMs: this.#parts.budgetMs ?? budgetMs,
       patienceMs: this.#parts.patienceMs ?? patienceMs,
       ended: (failed) => {
-        if (failed) line.restsUntil = monotonicMs() + restMs;
+        if (!failed) return;
+        line.restsUntil = monotonicMs() + restMs;
+        line.isDoubted = true;
       },
     });
   }

@@ -55,6 +55,8 @@ export class PeerStream {
   readonly #waiting = new Map<number, Waiting>();
   readonly #outgoing: Outgoing<number>;
   readonly #sweep: NodeJS.Timeout;
+  readonly #begunAt: number;
+  #accepted = false;
   #over = false;
   #lastId = 0;
   #unsentBytes = 0;
@@ -63,13 +65,16 @@ export class PeerStream {
 
   constructor(parts: PeerStreamParts) {
     this.#parts = parts;
-    this.#workedAt = parts.monotonicMs();
+    this.#begunAt = parts.monotonicMs();
+    this.#workedAt = this.#begunAt;
     const sizeOf = (id: number) => this.#waiting.get(id)?.bytes ?? 0;
     this.#outgoing = new Outgoing({ write: (ids) => !this.#over && this.#write(ids) }, sizeOf, false);
     this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
     const { call } = parts;
     call.on('metadata', (metadata) => {
-      if (metadata.get(acceptedKey).length > 0) this.#outgoing.drained();
+      if (metadata.get(acceptedKey).length === 0) return;
+      this.#accepted = true;
+      this.#outgoing.drained();
     });
     call.on('data', (response: ExchangeResponse) => this.#hear(response));
     call.on('drain', () => this.#outgoing.drained());
@@ -79,6 +84,11 @@ export class PeerStream {
 
   get isOver(): boolean {
     return this.#over;
+  }
+
+  /** Whether the other side took the stream: until then nothing is sent. */
+  get isAccepted(): boolean {
+    return this.#accepted;
   }
 
   get waiting(): number {
@@ -148,6 +158,10 @@ export class PeerStream {
   #lookForLate(): void {
     const now = this.#parts.monotonicMs();
     const budgetAgo = now - this.#parts.budgetMs;
+    if (!this.#accepted && this.#begunAt <= budgetAgo) {
+      this.fail(new Error('the peer does not take the stream'));
+      return;
+    }
     const isStuck = this.#workedAt <= budgetAgo;
     let isGone = false;
     for (const [id, { reject, text, bytes, until, sentAt }] of this.#waiting) {

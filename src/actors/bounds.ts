@@ -46,10 +46,15 @@ export const commandTimeoutMs = 10_000;
 /** Nodes that a command is sent to before it is carried out here. */
 export const hopsMax = 2;
 
-/** Lost races for a claim before each side begins to wait. */
+/** How long an owner that was fenced leaves the ledger to the other one, in turns of its own: time to write what that one claimed it for. */
+export const yieldTurns = 1.5;
+/** The longest that this may be, before jitter, which doubles it at most. */
+export const yieldMaxMs = 400;
+/** Lost races for a claim in a row behind which it waits at least so long, however fast its turns are. */
 export const claimRacesBeforeBackoff = 2;
-/** The longest such wait, with jitter. */
-export const claimBackoffMaxMs = 200;
+export const claimBackoffMinMs = 25;
+/** The longest rest between claims that are to settle a write. */
+export const settleRestMaxMs = 200;
 
 /** Number of shards of a new store (cluster.md). */
 export const defaultShardCount = 256;

@@ -9,7 +9,7 @@ import {
   OutcomeUnknown,
   type Snapshot,
 } from '../store/ledger-store.ts';
-import { claimBackoffMaxMs } from './bounds.ts';
+import { settleRestMaxMs } from './bounds.ts';
 import { type Clock, sleep } from './clock.ts';
 import { loadLedger } from './ledger-loading.ts';
 import { LoadedMasters } from './loaded-masters.ts';
@@ -136,7 +136,7 @@ export class CommittedLedger {
           this.#meter.unknownOutcome('unsettled');
           return 'unsettled';
         }
-        await sleep(this.#clock, Math.min(claimBackoffMaxMs, 10 * 2 ** attempt));
+        await sleep(this.#clock, Math.min(settleRestMaxMs, 10 * 2 ** attempt));
       }
     }
   }

@@ -6,10 +6,12 @@ import type { Claim, LedgerStore } from '../store/ledger-store.ts';
 import {
   batchBytesMax,
   batchEventsMax,
-  claimBackoffMaxMs,
+  claimBackoffMinMs,
   claimRacesBeforeBackoff,
   mailboxBytesMax,
   mailboxLettersMax,
+  yieldMaxMs,
+  yieldTurns,
 } from './bounds.ts';
 import { type Clock, sleep } from './clock.ts';
 import { CommittedLedger, type Written } from './committed-ledger.ts';
@@ -76,6 +78,8 @@ export class LedgerActor {
   #stopped = false;
   #lastUsed: number;
   #lostRaces = 0;
+  /** How long the last turn took that began with a claim. */
+  #claimedTurnMs = 0;
 
   constructor(ledgerId: string, parts: LedgerActorParts, node = nodeWide(parts.clock, () => false)) {
     this.ledgerId = ledgerId;
@@ -202,7 +206,9 @@ export class LedgerActor {
     const replays: Promise<void>[] = [];
     let reason: ClaimReason = 'activation';
     while (this.#dropLate()) {
-      const claim = this.#ledger.claim ?? (await this.#activate(reason));
+      const began = clock.now();
+      const held = this.#ledger.claim;
+      const claim = held ?? (await this.#activate(reason));
       const reads = await readForTurn(this.ledgerId, this.#batch, {
         store,
         keys,
@@ -216,6 +222,7 @@ export class LedgerActor {
       for (const verdict of turn.verdicts) if (verdict.kind === 'replayed') replays.push(this.#replay(verdict));
       this.#batch = turn.verdicts.filter(({ kind }) => kind !== 'replayed').map(({ letter }) => letter);
       const written = await this.#write(claim, turn);
+      if (held === null) this.#claimedTurnMs = clock.now() - began;
       if (written === 'stands') {
         this.#lostRaces = 0;
         if (turn.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, turn.entries);
@@ -227,7 +234,7 @@ export class LedgerActor {
         meter.fenced();
         this.#ledger.forget();
         reason = 'fenced';
-        await this.#backOff();
+        await this.#yield();
       }
     }
     await Promise.all(replays);
@@ -314,12 +321,18 @@ export class LedgerActor {
     return this.#sent?.verdicts.some((verdict) => verdict.letter === letter && verdict.kind === 'written') === true;
   }
 
-  /** Two owners that take the claim from each other in turns each wait a while, so that both get on. */
-  async #backOff(): Promise<void> {
+  /**
+   * Leaves the ledger to whoever fenced this one for about as long as a turn takes. Who has just lost the claim waits longest, who lost it
+   * again and again hardly at all: or owners that cannot reach each other would fence each other before any of them has written.
+   */
+  async #yield(): Promise<void> {
+    const { clock, random } = this.#parts;
     this.#lostRaces += 1;
-    if (this.#lostRaces <= claimRacesBeforeBackoff) return;
-    const [byte = 0] = this.#parts.random(1);
-    await sleep(this.#parts.clock, Math.ceil((claimBackoffMaxMs * (byte + 1)) / 256));
+    const turnMs = Math.min(yieldMaxMs, yieldTurns * this.#claimedTurnMs) / this.#lostRaces;
+    const leastMs = this.#lostRaces > claimRacesBeforeBackoff ? claimBackoffMinMs : 0;
+    const [byte = 0] = random(1);
+    const waitMs = Math.ceil(Math.max(turnMs, leastMs) * (1 + byte / 256));
+    if (waitMs > 0) await sleep(clock, waitMs);
   }
 
   #refuse(letter: Letter, error: LedgerError): void {

@@ -204,10 +204,37 @@ describe('a node that does not answer', () => {
   });
 
   test('is asked again once it has rested', async () => {
-    const { directory } = await ledger();
     const free = await freePort();
     const { ask } = peersTo(free);
     await failure(ask(append()));
+    await openAt(free);
+    expect(await untilCarriedOut(ask)).toMatchObject({ event: { seq: 3 } });
+  });
+
+  test('and was silent is not waited for again before it takes a stream', async () => {
+    const taken: Socket[] = [];
+    const silent = createServer((socket) => void taken.push(socket)).listen(0, '127.0.0.1');
+    await new Promise((resolve) => silent.once('listening', resolve));
+    const address = silent.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    const { ask } = peersTo(address.port, secret, 1_000);
+    expect(await failure(ask(append()))).toMatchObject({ mayHaveArrived: false });
+    // Longer than it is left alone, and than a stream that is not taken is waited for.
+    for (let asked = 0; asked < 20; asked++) {
+      const began = performance.now();
+      expect(await failure(ask(append()))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: false });
+      expect(performance.now() - began).toBeLessThan(100);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    silent.close();
+    for (const socket of taken) socket.destroy();
+    await openAt(address.port);
+    expect(await untilCarriedOut(ask)).toMatchObject({ event: { seq: 3 } });
+  });
+
+  /** A node at a port that was somebody else's until now. */
+  async function openAt(portNumber: number): Promise<void> {
+    const { directory } = await ledger();
     const server = peerServer({ self: 'node-a', security: secret, carryOut: (command) => directory.carryOut(command) });
     const injector = server.createConnectionInjector(serverCredentials(secret));
     const door = await openOpsDoor(
@@ -217,19 +244,22 @@ describe('a node that does not answer', () => {
         takeConnection: (s) => injector.injectConnection(s),
       },
       '127.0.0.1',
-      free,
+      portNumber,
     );
     cleanups.push(
       () => door.close(0),
       () => server.forceShutdown(),
     );
+  }
+
+  async function untilCarriedOut(ask: (command: Command) => Promise<Outcome>): Promise<unknown> {
     let outcome: unknown;
-    for (let tries = 0; tries < 40 && !isOutcome(outcome); tries++) {
+    for (let tries = 0; tries < 60 && !isOutcome(outcome); tries++) {
       await new Promise((resolve) => setTimeout(resolve, 100));
       outcome = await ask(append()).catch((error: unknown) => error);
     }
-    expect(outcome).toMatchObject({ event: { seq: 3 } });
-  });
+    return outcome;
+  }
 });
 
 describe('a node that has much to do', () => {
