@@ -18,6 +18,8 @@ export const budgetMs = 2_500;
 export const patienceMs = commandTimeoutMs + 2_000;
 /** After a failure a node is left alone so long, and then until it takes a stream again: who asks meanwhile is told at once. */
 const restMs = 500;
+/** Timers may ring early. */
+const timerSlackMs = 10;
 /** A connection on which nothing comes back is dropped, and what waits on it told. */
 const keepaliveMs = 2_000;
 
@@ -38,12 +40,16 @@ export interface GrpcPeersParts {
 
 interface Line {
   readonly node: NodeId;
-  readonly client: Client;
+  readonly address: string;
+  /** null: none was made since the last stream failed. Its channel may still be connecting to where nothing answers. */
+  client: Client | null;
   stream: PeerStream | null;
   /** Monotonic. */
   restsUntil: number;
   /** Whether the last stream failed, and the node has taken none since: nobody waits for it until it does. */
   isDoubted: boolean;
+  /** Begins a stream again behind the rest, whether anything is asked or not. */
+  probe: NodeJS.Timeout | null;
 }
 
 /** The way to other nodes: a stream to each, made when it is first needed. */
@@ -84,7 +90,14 @@ export class GrpcPeers implements Peers {
   }
 
   #open(node: NodeId, address: string): Line {
-    const client = new Client(address, channelCredentials(this.#parts.security), {
+    const restsUntil = Number.NEGATIVE_INFINITY;
+    const line: Line = { node, address, client: null, stream: null, restsUntil, isDoubted: false, probe: null };
+    this.#lines.set(address, line);
+    return line;
+  }
+
+  #connect(address: string): Client {
+    return new Client(address, channelCredentials(this.#parts.security), {
       'grpc.max_receive_message_length': messageReceiveMaxBytes,
       'grpc.max_send_message_length': messageReceiveMaxBytes,
       'grpc.keepalive_time_ms': keepaliveMs,
@@ -97,9 +110,6 @@ export class GrpcPeers implements Peers {
       'grpc.use_local_subchannel_pool': 1,
       'grpc.enable_channelz': 0,
     });
-    const line: Line = { node, client, stream: null, restsUntil: Number.NEGATIVE_INFINITY, isDoubted: false };
-    this.#lines.set(address, line);
-    return line;
   }
 
   #begin(line: Line): PeerStream {
@@ -107,6 +117,7 @@ export class GrpcPeers implements Peers {
     const metadata = new Metadata();
     if (security.secret !== null) metadata.set(secretKey, security.secret);
     const { path, requestSerialize, responseDeserialize } = exchangeMethod;
+    line.client ??= this.#connect(line.address);
     const call = line.client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata);
     return new PeerStream({
       call,
@@ -114,11 +125,18 @@ export class GrpcPeers implements Peers {
       budgetMs: this.#parts.budgetMs ?? budgetMs,
       patienceMs: this.#parts.patienceMs ?? patienceMs,
       ended: (failed) => {
-        if (!failed) return;
-        line.restsUntil = monotonicMs() + restMs;
-        line.isDoubted = true;
+        if (failed) this.#leaveAlone(line);
       },
     });
+  }
+
+  #leaveAlone(line: Line): void {
+    line.client?.close();
+    line.client = null;
+    line.isDoubted = true;
+    line.restsUntil = this.#parts.monotonicMs() + restMs;
+    if (this.#lines.get(line.address) !== line) return;
+    line.probe = setTimeout(() => void this.#streamTo(line.node), restMs + timerSlackMs).unref();
   }
 
   /** Closes lines to nodes that are gone, or are elsewhere by now, once nothing waits on them. */
@@ -131,9 +149,11 @@ export class GrpcPeers implements Peers {
 
   #close(address: string, why: Error): void {
     const line = this.#lines.get(address);
+    if (line === undefined) return;
     this.#lines.delete(address);
-    line?.stream?.fail(why);
-    line?.client.close();
+    if (line.probe !== null) clearTimeout(line.probe);
+    line.stream?.fail(why);
+    line.client?.close();
   }
 
   /** Ends all streams; what waits is told that nobody knows. */

@@ -48,10 +48,13 @@ export const hopsMax = 2;
 
 /** How long an owner that was fenced leaves the ledger to the other one, in turns of its own: time to write what that one claimed it for. */
 export const yieldTurns = 1.5;
+/** So many times that, where the other one did not manage. */
+export const patienceMax = 8;
 /** The longest that this may be, before jitter, which doubles it at most. */
-export const yieldMaxMs = 400;
-/** Lost races for a claim in a row behind which it waits at least so long, however fast its turns are. */
+export const yieldMaxMs = 1_000;
+/** Lost races for a claim in a row behind which it waits for a while at least. */
 export const claimRacesBeforeBackoff = 2;
+/** So long, however fast its turns are. */
 export const claimBackoffMinMs = 25;
 /** The longest rest between claims that are to settle a write. */
 export const settleRestMaxMs = 200;

@@ -10,6 +10,7 @@ import {
   claimRacesBeforeBackoff,
   mailboxBytesMax,
   mailboxLettersMax,
+  patienceMax,
   yieldMaxMs,
   yieldTurns,
 } from './bounds.ts';
@@ -80,6 +81,10 @@ export class LedgerActor {
   #lostRaces = 0;
   /** How long the last turn took that began with a claim. */
   #claimedTurnMs = 0;
+  /** How many times as long as this one others seem to need. */
+  #patience = 1;
+  /** The newest event's seq when the claim was lost; null while that is not so. */
+  #fencedAt: number | null = null;
 
   constructor(ledgerId: string, parts: LedgerActorParts, node = nodeWide(parts.clock, () => false)) {
     this.ledgerId = ledgerId;
@@ -232,6 +237,7 @@ export class LedgerActor {
       if (written === 'unsettled') throw outcomeUnknown();
       if (written === 'fenced') {
         meter.fenced();
+        this.#fencedAt = this.#ledger.state.seq;
         this.#ledger.forget();
         reason = 'fenced';
         await this.#yield();
@@ -242,6 +248,7 @@ export class LedgerActor {
 
   async #activate(reason: ClaimReason): Promise<Claim> {
     const claim = await this.#ledger.activate(reason);
+    this.#learnPatience();
     this.#parts.outbox?.claimed(this.ledgerId);
     return claim;
   }
@@ -321,18 +328,32 @@ export class LedgerActor {
     return this.#sent?.verdicts.some((verdict) => verdict.letter === letter && verdict.kind === 'written') === true;
   }
 
+  /** Who was left the ledger and wrote nothing needs longer. */
+  #learnPatience(): void {
+    if (this.#fencedAt === null) return;
+    const isWritten = this.#ledger.state.seq > this.#fencedAt;
+    this.#patience = isWritten ? Math.max(1, this.#patience / 2) : Math.min(patienceMax, this.#patience * 2);
+    this.#fencedAt = null;
+  }
+
   /**
    * Leaves the ledger to whoever fenced this one for about as long as a turn takes. Who has just lost the claim waits longest, who lost it
    * again and again hardly at all: or owners that cannot reach each other would fence each other before any of them has written.
    */
   async #yield(): Promise<void> {
     const { clock, random } = this.#parts;
+    const { slots } = this.#nodeWide;
     this.#lostRaces += 1;
-    const turnMs = Math.min(yieldMaxMs, yieldTurns * this.#claimedTurnMs) / this.#lostRaces;
+    const turnMs = Math.min(yieldMaxMs, yieldTurns * this.#patience * this.#claimedTurnMs) / this.#lostRaces;
     const leastMs = this.#lostRaces > claimRacesBeforeBackoff ? claimBackoffMinMs : 0;
     const [byte = 0] = random(1);
     const waitMs = Math.ceil(Math.max(turnMs, leastMs) * (1 + byte / 256));
-    if (waitMs > 0) await sleep(clock, waitMs);
+    if (waitMs === 0) return;
+    // Other ledgers take their turns meanwhile.
+    slots.leave();
+    await sleep(clock, waitMs);
+    const turn = slots.enter();
+    if (turn !== undefined) await turn;
   }
 
   #refuse(letter: Letter, error: LedgerError): void {

@@ -9,14 +9,17 @@ import { faultsOf, rig, startMs, storeWith } from '../support/world.ts';
 
 const appendsEach = 60;
 
-/** Nodes none of which reaches another one, each of which has the same ledger to write to all the time; the store takes its time. */
-async function contend(nodes: number, seed: number) {
+/**
+ * Nodes none of which reaches another one, each of which has the same ledger to write to all the time. The store takes its time, of the
+ * first node `slowness` times as long.
+ */
+async function contend(nodes: number, seed: number, slowness: number) {
   const random = new SeededRandom(seed);
   const clock = new ManualClock(startMs);
   const data = emptyLedgerData();
-  const pause = (min: number, max: number) => sleep(clock, random.between(min, max));
-  const worlds = Array.from({ length: nodes }, () =>
-    rig({
+  const worlds = Array.from({ length: nodes }, (_, node) => {
+    const pause = (min: number, max: number) => sleep(clock, random.between(min, max) * (node === 0 ? slowness : 1));
+    return rig({
       clock,
       data,
       wrap: (memory) =>
@@ -37,8 +40,8 @@ async function contend(nodes: number, seed: number) {
             return memory.read(ledger, from, limit);
           },
         }),
-    }),
-  );
+    });
+  });
   const tookMs: number[] = [];
   const bytes = (length: number) => Uint8Array.from({ length }, () => random.between(0, 255));
   const actors = worlds.map(({ parts }) => new LedgerActor(ledgerId, { ...parts, random: bytes }));
@@ -50,7 +53,7 @@ async function contend(nodes: number, seed: number) {
       const began = clock.now();
       await actor.submit(append({ deadline: began + 30_000 }));
       tookMs.push(clock.now() - began);
-      await pause(1, 120);
+      await sleep(clock, random.between(1, 120));
     }
     left -= 1;
   };
@@ -63,13 +66,25 @@ async function contend(nodes: number, seed: number) {
 }
 
 describe('nodes that reach the store but not each other', () => {
-  const cases = [2, 3].flatMap((nodes) => [1, 2, 3].map((seed) => [nodes, seed] as const));
+  const seeds = [1, 2, 3];
+  const cases = [2, 3].flatMap((nodes) => seeds.map((seed) => [nodes, seed] as const));
 
   test.each(cases)('%i of them let each other finish (%i): none is kept waiting', async (nodes, seed) => {
-    const { longestMs, appends, claims, log } = await contend(nodes, seed);
+    const { longestMs, appends, claims, log } = await contend(nodes, seed, 1);
     expect(log).toHaveLength(appends + 3);
     expect(faultsOf(log)).toEqual([]);
     expect(longestMs).toBeLessThan(2_000);
     expect(claims).toBeLessThan(appends);
+  });
+
+  test.each(seeds)('one that takes six times as long gets its turns too (%i)', async (seed) => {
+    const { longestMs } = await contend(2, seed, 6);
+    expect(longestMs).toBeLessThan(6_000);
+  });
+
+  test.each(seeds)('five of them wait no longer than callers do (%i)', async (seed) => {
+    const { longestMs, appends, claims } = await contend(5, seed, 1);
+    expect(longestMs).toBeLessThan(5_000);
+    expect(claims).toBeLessThan(3 * appends);
   });
 });

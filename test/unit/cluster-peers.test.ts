@@ -228,20 +228,27 @@ describe('a node that does not answer', () => {
     }
     silent.close();
     for (const socket of taken) socket.destroy();
-    await openAt(address.port);
-    expect(await untilCarriedOut(ask)).toMatchObject({ event: { seq: 3 } });
+    const { accepted } = await openAt(address.port);
+    // It is found without anything being asked.
+    await accepted;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await ask(append())).toMatchObject({ event: { seq: 3 } });
   });
 
   /** A node at a port that was somebody else's until now. */
-  async function openAt(portNumber: number): Promise<void> {
+  async function openAt(portNumber: number) {
     const { directory } = await ledger();
+    const { promise: accepted, resolve: accept } = Promise.withResolvers<void>();
     const server = peerServer({ self: 'node-a', security: secret, carryOut: (command) => directory.carryOut(command) });
     const injector = server.createConnectionInjector(serverCredentials(secret));
     const door = await openOpsDoor(
       {
         metrics: createMetrics(),
         readiness: async () => ({ ready: true }),
-        takeConnection: (s) => injector.injectConnection(s),
+        takeConnection: (socket) => {
+          injector.injectConnection(socket);
+          accept();
+        },
       },
       '127.0.0.1',
       portNumber,
@@ -250,6 +257,7 @@ describe('a node that does not answer', () => {
       () => door.close(0),
       () => server.forceShutdown(),
     );
+    return { accepted };
   }
 
   async function untilCarriedOut(ask: (command: Command) => Promise<Outcome>): Promise<unknown> {
