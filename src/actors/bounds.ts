@@ -46,12 +46,14 @@ export const commandTimeoutMs = 10_000;
 /** Nodes that a command is sent to before it is carried out here. */
 export const hopsMax = 2;
 
-/** How long an owner that was fenced leaves the ledger to the other one, in turns of its own: time to write what that one claimed it for. */
+/** How long an owner leaves its ledger to one that fenced it, in turns of its own: time to write what that one claimed it for. */
 export const yieldTurns = 1.5;
-/** So many times that, where the other one did not manage. */
+/** So many times that at most, where others need more. */
 export const patienceMax = 8;
-/** The longest that this may be, before jitter, which doubles it at most. */
-export const yieldMaxMs = 1_000;
+/** What is left of that each time one was done in time. */
+export const patienceKept = 0.8;
+/** The longest that it may be, before jitter, which doubles it at most. */
+export const yieldMaxMs = 400;
 /** Lost races for a claim in a row behind which it waits for a while at least. */
 export const claimRacesBeforeBackoff = 2;
 /** So long, however fast its turns are. */

@@ -12,7 +12,7 @@ import { type LedgerActorParts, type NodeWide, nodeWide } from './ledger-actor.t
 import type { Outcome } from './outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
-import { notRunHere, outcomeUnknown, stopping } from './refusals.ts';
+import { notRunHere, refusedAgain, stopping } from './refusals.ts';
 import { Shard, shardOf } from './shard.ts';
 
 export interface DirectoryParts extends LedgerActorParts {
@@ -149,15 +149,12 @@ export class Directory {
     }
   }
 
-  /**
-   * Carries a command out that another node may have carried out, or may be at. What is refused here may yet be written there, once
-   * that node claims the ledger again and its state has changed: only that the log has its key with another call holds everywhere.
-   */
+  /** Carries a command out that another node may have carried out, or may be at. */
   async #runAgain(shard: number, command: Command): Promise<Outcome> {
     try {
       return await this.#runHere(shard, { ...command, resubmitted: true });
     } catch (error) {
-      throw error instanceof LedgerError && error.code !== 'idempotency_key_reused' ? outcomeUnknown(error) : error;
+      throw error instanceof LedgerError ? refusedAgain(error) : error;
     }
   }
 

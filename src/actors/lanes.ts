@@ -1,6 +1,7 @@
 import type { Lane } from '../domain/command.ts';
-import { LedgerError } from '../domain/errors.ts';
+import type { LedgerError } from '../domain/errors.ts';
 import { RecentMap } from '../domain/recent-map.ts';
+import { laneBroken } from './refusals.ts';
 
 /** Lanes that one ledger remembers; a forgotten one is refused and starts anew. */
 const lanesMax = 1_024;
@@ -21,12 +22,7 @@ export class Lanes {
       this.#remember(lane);
       return null;
     }
-    if (known === undefined || lane.index > known.brokenFrom || known.last !== lane.previous) {
-      return new LedgerError(
-        'unavailable',
-        'An event before this one was not written; nothing was written, send both again in order.',
-      );
-    }
+    if (known === undefined || lane.index > known.brokenFrom || known.last !== lane.previous) return laneBroken();
     known.last = lane.index;
     return null;
   }

@@ -10,6 +10,7 @@ import {
   claimRacesBeforeBackoff,
   mailboxBytesMax,
   mailboxLettersMax,
+  patienceKept,
   patienceMax,
   yieldMaxMs,
   yieldTurns,
@@ -81,8 +82,8 @@ export class LedgerActor {
   #lostRaces = 0;
   /** How long the last turn took that began with a claim. */
   #claimedTurnMs = 0;
-  /** How many times as long as this one others seem to need. */
-  #patience = 1;
+  /** How much longer than this one others seem to need; 0 while they are done before it comes again. */
+  #patience = 0;
   /** The newest event's seq when the claim was lost; null while that is not so. */
   #fencedAt: number | null = null;
 
@@ -328,17 +329,18 @@ export class LedgerActor {
     return this.#sent?.verdicts.some((verdict) => verdict.letter === letter && verdict.kind === 'written') === true;
   }
 
-  /** Who was left the ledger and wrote nothing needs longer. */
+  /** Whoever fenced this one and then wrote nothing needs longer than it was given. */
   #learnPatience(): void {
     if (this.#fencedAt === null) return;
     const isWritten = this.#ledger.state.seq > this.#fencedAt;
-    this.#patience = isWritten ? Math.max(1, this.#patience / 2) : Math.min(patienceMax, this.#patience * 2);
+    this.#patience = isWritten ? this.#patience * patienceKept : Math.min(patienceMax, Math.max(1, this.#patience * 2));
     this.#fencedAt = null;
   }
 
   /**
-   * Leaves the ledger to whoever fenced this one for about as long as a turn takes. Who has just lost the claim waits longest, who lost it
-   * again and again hardly at all: or owners that cannot reach each other would fence each other before any of them has written.
+   * Leaves the ledger to whoever fenced this one for as long as a turn seems to take, where turns were cut short before. Who has just lost the
+   * claim waits longest, who lost it again and again hardly at all: or owners that cannot reach each other would fence each other before
+   * any of them has written.
    */
   async #yield(): Promise<void> {
     const { clock, random } = this.#parts;

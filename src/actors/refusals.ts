@@ -48,3 +48,19 @@ export function outcomeUnknown(cause?: unknown): LedgerError {
     cause,
   );
 }
+
+/**
+ * What is told of a command that another node may have carried out, or may be at, where it is refused here: it may yet be written there, once
+ * that node claims the ledger again and its state has changed. Only that the log has its key with another call holds everywhere.
+ */
+export function refusedAgain(error: LedgerError): LedgerError {
+  const { code } = error;
+  return code === 'idempotency_key_reused' || code === 'outcome_unknown' ? error : outcomeUnknown(error);
+}
+
+export function laneBroken(): LedgerError {
+  return new LedgerError(
+    'unavailable',
+    'An event before this one was not written; nothing was written, send both again in order.',
+  );
+}

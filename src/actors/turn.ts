@@ -12,6 +12,7 @@ import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../domain/uuid.ts';
 import type { FoundCommand, LedgerEntry } from '../store/ledger-store.ts';
 import type { Letter } from './letter.ts';
 import type { MasterActor } from './master-actor.ts';
+import { isRetryable, laneBroken, refusedAgain } from './refusals.ts';
 import type { ActorKeys } from './signing-keys.ts';
 import { asksForKeys, type TurnReads } from './turn-reads.ts';
 import { keyReused } from './twins.ts';
@@ -60,13 +61,20 @@ export class TurnFailed extends Error {
 export function decideTurn(committed: LedgerState, letters: readonly Letter[], context: TurnContext): Turn {
   const entries: LedgerEntry[] = [];
   const verdicts: Verdict[] = [];
+  /** Lanes of which something is to be sent again: nothing behind it may be written. */
+  const broken = new Set<string>();
   let state = committed;
   for (const letter of letters) {
+    const { lane, resubmitted } = letter.command;
     const twin = findTwin(letter.command.marks, context.reads.commands);
     if (twin !== null) {
       verdicts.push(
         twin.same ? { kind: 'replayed', letter, seq: twin.seq } : { kind: 'refused', letter, error: keyReused() },
       );
+      continue;
+    }
+    if (lane && lane.previous !== null && broken.has(lane.id)) {
+      verdicts.push({ kind: 'refused', letter, error: laneBroken() });
       continue;
     }
     const place = entries.length;
@@ -76,7 +84,9 @@ export function decideTurn(committed: LedgerState, letters: readonly Letter[], c
       state = decided.state;
     } catch (error) {
       if (!(error instanceof LedgerError) || entries.length > place) throw new TurnFailed(letter, error);
-      verdicts.push({ kind: 'refused', letter, error });
+      const told = resubmitted === true ? refusedAgain(error) : error;
+      if (lane && isRetryable(told)) broken.add(lane.id);
+      verdicts.push({ kind: 'refused', letter, error: told });
     }
   }
   return { verdicts, entries, state, masters: context.reads.masters };

@@ -36,8 +36,7 @@ export async function send(parts: ClientParts, wanted: Wanted): Promise<Told> {
   for (let sent = 1; sent < attemptsMax && wanted.command.marks.length > 0; sent++) {
     if (told.kind === 'written' || told.kind === 'refused') break;
     await pause(world, world.random.between(20, 60) * 2 ** sent);
-    const resubmitted = world.random.chance(0.5);
-    const command = { ...wanted.command, deadline: deadlineOf(world), resubmitted };
+    const command = { ...wanted.command, deadline: deadlineOf(world) };
     told = await attempt(parts, { name: wanted.name, command }, anyNode(world));
   }
   return told;

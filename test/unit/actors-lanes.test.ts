@@ -56,6 +56,25 @@ describe('commands of one lane', () => {
     expect(codes).toEqual(['carried out', 'not_found', 'carried out']);
   });
 
+  test('behind one that another node may have had, and that is refused here, nothing is written: its sender sends it again', async () => {
+    const { actor, hold, release, log } = await opened();
+    hold();
+    const busy = codeOf(actor.submit(append()));
+    await settled();
+    const inTurn = [
+      inLane(0, null),
+      inLane(1, 0, { actorId: stranger, resubmitted: true }),
+      inLane(2, 1, { resubmitted: true }),
+      append({ lane: lane(0, null, 'other') }),
+    ].map((one) => codeOf(actor.submit(one)));
+    release();
+    expect(await busy).toBe('carried out');
+    expect(await Promise.all(inTurn)).toEqual(['carried out', 'outcome_unknown', 'unavailable', 'carried out']);
+    expect(await codeOf(actor.submit(inLane(3, 2)))).toBe('unavailable');
+    expect(await log()).toHaveLength(6);
+    expect(await codeOf(actor.submit(inLane(4, null)))).toBe('carried out');
+  });
+
   test('behind one that waited too long nothing is written; another lane goes on', async () => {
     const { actor, hold, release, clock, log } = await opened();
     hold();

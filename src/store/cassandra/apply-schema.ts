@@ -5,9 +5,9 @@ import { connect } from './connect.ts';
 import { createClient, driverSession } from './driver-session.ts';
 import { ClusterFacts } from './facts.ts';
 import { schemaFact, schemaVersion, tableStatements } from './schema.ts';
-import { type ReadSchemaNodes, schemaNodesOf, untilAgreed } from './schema-agreement.ts';
+import { type ReadSchemaNodes, schemaNodesOf, untilAgreed, waitOf } from './schema-agreement.ts';
 import { newerSchema, storedVersion } from './schema-version.ts';
-import { checkDataCenters, checkReplicas, checkServers, replicasOf } from './server-checks.ts';
+import { checkDataCenters, checkReplicas, checkServers, joinedMaxMs, replicasOf } from './server-checks.ts';
 import type { CassandraSettings } from './settings.ts';
 
 /** One try of a statement, at a node that may have just started. */
@@ -21,6 +21,8 @@ export interface SchemaOptions {
   readonly shardCount: number;
   /** Fixed for good once it is stored; smaller than 1,024 is for tests. */
   readonly bucketEvents?: number;
+  /** How long nodes of Cassandra that are about to join are waited for, in milliseconds. */
+  readonly joinedMaxMs?: number;
 }
 
 /**
@@ -37,7 +39,7 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
     const found = await replicasOf(client, keyspace);
     checkDataCenters([...(found ?? options.replication).keys()], settings);
     const nodes = schemaNodesOf(client);
-    if (found === null) await checkReplicas(nodes, options.replication);
+    if (found === null) await checkReplicas(nodes, options.replication, waitOf(options.joinedMaxMs ?? joinedMaxMs));
     else {
       checkReplication(keyspace, found, options.replication);
       await withFacts(settings, (facts) => checkVersion(keyspace, facts));

@@ -1,6 +1,6 @@
 import type cassandra from 'cassandra-driver';
 import { StartError } from '../start-error.ts';
-import { type ReadSchemaNodes, type Wait, waitOf } from './schema-agreement.ts';
+import type { ReadSchemaNodes, Wait } from './schema-agreement.ts';
 import type { CassandraSettings, Override } from './settings.ts';
 
 /** A node that takes calls is known to all others within seconds. */
@@ -93,7 +93,7 @@ export function checkDataCenters(
 export async function checkReplicas(
   read: ReadSchemaNodes,
   replication: ReadonlyMap<string, number>,
-  wait: Wait = waitOf(joinedMaxMs),
+  wait: Wait,
 ): Promise<void> {
   for (;;) {
     const nodes = Map.groupBy(await read(), ({ dataCenter }) => dataCenter);
