@@ -135,6 +135,7 @@ export class GrpcPeers implements Peers {
     line.client = null;
     line.isDoubted = true;
     line.restsUntil = this.#parts.monotonicMs() + restMs;
+    if (line.probe !== null) clearTimeout(line.probe);
     if (this.#lines.get(line.address) !== line) return;
     line.probe = setTimeout(() => void this.#streamTo(line.node), restMs + timerSlackMs).unref();
   }

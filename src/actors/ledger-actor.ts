@@ -82,7 +82,7 @@ export class LedgerActor {
   #lostRaces = 0;
   /** How long the last turn took that began with a claim. */
   #claimedTurnMs = 0;
-  /** How much longer than this one others seem to need; 0 while they are done before it comes again. */
+  /** How much longer than this one others seem to need; 0 as long as they were done before it came again. */
   #patience = 0;
   /** The newest event's seq when the claim was lost; null while that is not so. */
   #fencedAt: number | null = null;
