@@ -226,14 +226,16 @@ export class LedgerActor {
       const context = { reads, authority: authority(), random };
       const turn = decideTurn(this.#ledger.state, this.#batch, context);
       for (const verdict of turn.verdicts) if (verdict.kind === 'replayed') replays.push(this.#replay(verdict));
-      this.#batch = turn.verdicts.filter(({ kind }) => kind !== 'replayed').map(({ letter }) => letter);
+      const decided = turn.verdicts.filter(({ kind }) => kind !== 'replayed').map(({ letter }) => letter);
+      this.#batch = [...decided, ...turn.deferred];
       const written = await this.#write(claim, turn);
       if (held === null) this.#claimedTurnMs = clock.now() - began;
       if (written === 'stands') {
         this.#lostRaces = 0;
         if (turn.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, turn.entries);
         this.#answer(turn);
-        break;
+        this.#batch = [...turn.deferred];
+        continue;
       }
       if (written === 'unsettled') throw outcomeUnknown();
       if (written === 'fenced') {

@@ -12,7 +12,7 @@ import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../domain/uuid.ts';
 import type { FoundCommand, LedgerEntry } from '../store/ledger-store.ts';
 import type { Letter } from './letter.ts';
 import type { MasterActor } from './master-actor.ts';
-import { isRetryable, laneBroken, refusedAgain } from './refusals.ts';
+import { refusedAgain } from './refusals.ts';
 import type { ActorKeys } from './signing-keys.ts';
 import { asksForKeys, type TurnReads } from './turn-reads.ts';
 import { keyReused } from './twins.ts';
@@ -36,6 +36,8 @@ export type Verdict =
 export interface Turn {
   readonly verdicts: readonly Verdict[];
   readonly entries: readonly LedgerEntry[];
+  /** Not decided yet: each stands behind one of its lane that is refused, which has to be told first. In their order. */
+  readonly deferred: readonly Letter[];
   /** The ledger's state behind the last entry. */
   readonly state: LedgerState;
   /** The masters that the turn was decided with. */
@@ -55,59 +57,82 @@ export class TurnFailed extends Error {
 
 /**
  * Decides letters one by one, each against the committed state folded with this batch's earlier entries: so a revocation
- * shuts out the append behind it in the same batch. A refused command adds nothing. The masters' working states run ahead; the
- * caller commits them or forgets the masters. No I/O, no waiting. Throws TurnFailed.
+ * shuts out the append behind it in the same batch. A refused command adds nothing, and nothing behind it in its lane is written before it
+ * was told: it may come to be told that it is to be sent again. The masters' working states run ahead; the caller commits them or forgets
+ * the masters. No I/O, no waiting. Throws TurnFailed.
  */
 export function decideTurn(committed: LedgerState, letters: readonly Letter[], context: TurnContext): Turn {
   const entries: LedgerEntry[] = [];
   const verdicts: Verdict[] = [];
-  /** Lanes of which something is to be sent again: nothing behind it may be written. */
-  const broken = new Set<string>();
+  const deferred: Letter[] = [];
+  /** Lanes of which something is refused; true: and something was deferred. */
+  const held = new Map<string, boolean>();
   let state = committed;
+  const refuse = (letter: Letter, error: LedgerError) => {
+    const { lane } = letter.command;
+    if (lane && !held.has(lane.id)) held.set(lane.id, false);
+    verdicts.push({ kind: 'refused', letter, error });
+  };
   for (const letter of letters) {
-    const { lane, resubmitted } = letter.command;
-    const twin = findTwin(letter.command.marks, context.reads.commands);
+    const { command } = letter;
+    const laneId = command.lane?.id ?? '';
+    const twin = findTwin(command.marks, context.reads.commands);
     if (twin !== null) {
-      verdicts.push(
-        twin.same ? { kind: 'replayed', letter, seq: twin.seq } : { kind: 'refused', letter, error: keyReused() },
-      );
+      if (twin.same) verdicts.push({ kind: 'replayed', letter, seq: twin.seq });
+      else refuse(letter, keyReused());
       continue;
     }
-    if (lane && lane.previous !== null && broken.has(lane.id)) {
-      verdicts.push({ kind: 'refused', letter, error: laneBroken() });
+    if (held.get(laneId) === true) {
+      deferred.push(letter);
       continue;
     }
     const place = entries.length;
     try {
-      const decided = decideOne(state, letter.command, context, entries);
+      const draft = draftOne(state, command, context);
+      if (held.has(laneId)) {
+        held.set(laneId, true);
+        deferred.push(letter);
+        continue;
+      }
+      const decided = sealOne(state, command, draft, context, entries);
       verdicts.push({ kind: 'written', letter, event: decided.first });
       state = decided.state;
     } catch (error) {
       if (!(error instanceof LedgerError) || entries.length > place) throw new TurnFailed(letter, error);
-      const told = resubmitted === true ? refusedAgain(error) : error;
-      if (lane && isRetryable(told)) broken.add(lane.id);
-      verdicts.push({ kind: 'refused', letter, error: told });
+      refuse(letter, command.resubmitted === true ? refusedAgain(error) : error);
     }
   }
-  return { verdicts, entries, state, masters: context.reads.masters };
+  return { verdicts, entries, deferred, state, masters: context.reads.masters };
+}
+
+interface Draft {
+  readonly createdMs: number;
+  readonly master: MasterActor | null;
+  readonly events: ReturnType<typeof decide>;
+}
+
+/** The events that a command makes. Throws the LedgerError that it is refused with. */
+function draftOne(before: LedgerState, command: Command, { reads }: TurnContext): Draft {
+  const createdMs = Math.max(reads.now, before.createdAt === '' ? 0 : Date.parse(before.createdAt));
+  const createdAt = isoTime(createdMs);
+  checkKey(command, createdAt, reads);
+  const masterId = commandMaster(command);
+  const master = masterId === null ? null : (reads.masters.get(masterId) ?? null);
+  return { createdMs, master, events: decide(before, master?.working ?? null, command, createdAt) };
 }
 
 /** Adds a command's entries; the state behind them, and the first of its events. */
-function decideOne(
+function sealOne(
   before: LedgerState,
   command: Command,
+  { createdMs, master, events }: Draft,
   context: TurnContext,
   entries: LedgerEntry[],
 ): { state: LedgerState; first: LedgerEvent } {
-  const createdMs = Math.max(context.reads.now, before.createdAt === '' ? 0 : Date.parse(before.createdAt));
   const createdAt = isoTime(createdMs);
-  checkKey(command, createdAt, context.reads);
-  const masterId = commandMaster(command);
-  const master = masterId === null ? null : (context.reads.masters.get(masterId) ?? null);
-  const drafts = decide(before, master?.working ?? null, command, createdAt);
   let state = before;
   let first: LedgerEvent | null = null;
-  for (const draft of drafts) {
+  for (const draft of events) {
     const place = {
       id: uuidV7(createdMs, context.random(UUID_V7_RANDOM_BYTES)),
       ledgerId: command.ledgerId,

@@ -15,8 +15,8 @@ export class Twins {
   readonly #slots = new Map<string, number>();
 
   /**
-   * What a command gets whose mark is running already: the twin's outcome if it was sent before and is the same, else a refusal. null: it
-   * has no twin. That its key was used for another call is told only to one that stands nowhere yet: what was sent before may be in the
+   * What a command gets whose mark is running already: the twin's outcome if it was sent before, is the same and stands in no lane (what is behind
+   * it there must not be written before it is certain), else a refusal. null: it has no twin. That its key was used for another call is told only to one that stands nowhere yet: what was sent before may be in the
    * log already, and the other call under its key, which only waits here, be the one that is refused.
    */
   find(command: Command): Promise<Outcome> | LedgerError | null {
@@ -26,7 +26,7 @@ export class Twins {
       if (twin === undefined) continue;
       const isSame = twin.fingerprint === mark.fingerprint;
       if (command.resubmitted !== true) return isSame ? inProgress() : keyReused();
-      return isSame ? twin.outcome : inProgress();
+      return isSame && !command.lane ? twin.outcome : inProgress();
     }
     return null;
   }

@@ -56,6 +56,26 @@ describe('commands of one lane', () => {
     expect(codes).toEqual(['carried out', 'not_found', 'carried out']);
   });
 
+  test('behind one that is refused nothing is written before it was told so: its time may be up first', async () => {
+    const { actor, hold, release, clock, log } = await opened();
+    hold();
+    const busy = codeOf(actor.submit(append()));
+    await settled();
+    const inTurn = [
+      inLane(0, null, { actorId: stranger, deadline: startMs + 1_000 }),
+      inLane(1, 0),
+      append({ payload: '{"other":1}' }),
+    ].map((one) => codeOf(actor.submit(one)));
+    release();
+    hold();
+    await settled();
+    await clock.advance(1_100);
+    release();
+    expect(await busy).toBe('carried out');
+    expect(await Promise.all(inTurn)).toEqual(['unavailable', 'unavailable', 'carried out']);
+    expect((await log()).slice(4).map(({ payload }) => payload)).toEqual(['{"other":1}']);
+  });
+
   test('behind one that another node may have had, and that is refused here, nothing is written: its sender sends it again', async () => {
     const { actor, hold, release, log } = await opened();
     hold();
@@ -114,6 +134,18 @@ describe('commands of one lane', () => {
     );
     expect(codes).toEqual(['carried out', 'idempotency_in_progress', 'unavailable', 'carried out']);
     expect(await log()).toHaveLength(5);
+  });
+
+  test('so it is where another node may have had it', async () => {
+    const { actor, log } = await opened();
+    const marked = { marks: [mark('k')] };
+    const codes = await Promise.all(
+      [append(marked), inLane(0, null, { ...marked, resubmitted: true }), inLane(1, 0)].map((one) =>
+        codeOf(actor.submit(one)),
+      ),
+    );
+    expect(codes).toEqual(['carried out', 'idempotency_in_progress', 'unavailable']);
+    expect(await log()).toHaveLength(4);
   });
 
   test('one whose forerunner this actor never saw is refused: it was sent to another', async () => {
