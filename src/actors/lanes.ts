@@ -3,7 +3,7 @@ import type { LedgerError } from '../domain/errors.ts';
 import { RecentMap } from '../domain/recent-map.ts';
 import { laneBroken } from './refusals.ts';
 
-/** Lanes that one ledger remembers; a forgotten one is refused and starts anew. */
+/** Lanes that one ledger remembers: what is in a forgotten one is refused, and it starts anew. */
 const lanesMax = 1_024;
 const notBroken = Number.POSITIVE_INFINITY;
 
@@ -34,9 +34,11 @@ export class Lanes {
     if (known !== undefined) known.brokenFrom = Math.min(known.brokenFrom, lane.index);
   }
 
-  /** Whether one before this command was dropped. */
+  /** Whether one before this command was dropped. Of a forgotten lane that may be so. */
   isBroken(lane: Lane | null | undefined): boolean {
-    return lane !== null && lane !== undefined && lane.index > (this.#lanes.get(lane.id)?.brokenFrom ?? notBroken);
+    if (lane === null || lane === undefined) return false;
+    const known = this.#lanes.get(lane.id);
+    return known === undefined ? lane.previous !== null : lane.index > known.brokenFrom;
   }
 
   #remember(lane: Lane): void {

@@ -156,6 +156,23 @@ describe('commands of one lane', () => {
     expect(await codeOf(world.newActor().submit(inLane(1, null)))).toBe('carried out');
   });
 
+  test('behind one that waited too long nothing is written, though the ledger has forgotten the lane', async () => {
+    const { actor, hold, release, clock, log } = await opened();
+    hold();
+    const busy = codeOf(actor.submit(append()));
+    await settled();
+    const late = codeOf(actor.submit(inLane(0, null, { deadline: startMs + 1_000 })));
+    const behind = codeOf(actor.submit(inLane(1, 0)));
+    const others = Array.from({ length: 1_024 }, (_, n) => append({ lane: lane(0, null, `other ${n}`) }));
+    const written = others.map((one) => codeOf(actor.submit(one)));
+    await clock.advance(1_100);
+    release();
+    expect(await busy).toBe('carried out');
+    expect(await Promise.all([late, behind])).toEqual(['unavailable', 'unavailable']);
+    expect(new Set(await Promise.all(written))).toEqual(new Set(['carried out']));
+    expect(await log()).toHaveLength(3 + 1 + others.length);
+  });
+
   test('a lane that broke goes on once its sender has nothing open', async () => {
     const { actor, clock } = await opened();
     const late = inLane(0, null, { deadline: clock.now() });

@@ -19,19 +19,24 @@ interface Behind {
 
 const call = {
   requestId: 'request',
+  newId: () => 'stream',
   caller: { actorId: 'actor', mustSign: false },
   signal: new AbortController().signal,
 } as unknown as Call;
 const naming = { master: () => undefined } as unknown as LedgerNaming;
 
-function answersOf(behind: Behind, events: AsyncIterable<AppendEventsRequest> | Iterable<AppendEventsRequest>) {
+function answersOf(
+  behind: Behind,
+  events: AsyncIterable<AppendEventsRequest> | Iterable<AppendEventsRequest>,
+  as = call,
+) {
   const { ledgerOf = () => null, findLedger = async () => null } = behind;
   const prepare = behind.prepare ?? (() => Promise.reject(notFound('master')));
   const appending = { ledgerOf, findLedger, prepare: (_: Call, request: AppendEventsRequest) => prepare(request) };
   async function* requests() {
     yield* events;
   }
-  return appendStream(appending as unknown as Appending, naming, Date.now)(requests(), call);
+  return appendStream(appending as unknown as Appending, naming, Date.now)(requests(), as);
 }
 
 function* masters(count: number): Iterable<string> {
@@ -59,7 +64,10 @@ async function codes(answers: ReturnType<typeof answersOf>, seen: string[] = [])
 }
 
 const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as Outcome;
-const written = async () => ({ submit: async () => outcome });
+function checked(submit: (lane: Lane | null) => Promise<Outcome>): PreparedAppend {
+  return { kind: 'checked', submit };
+}
+const written = async () => checked(async () => outcome);
 const unavailable = async () => {
   throw new LedgerError('unavailable', 'The store cannot be reached.');
 };
@@ -110,12 +118,11 @@ test.each(['uuid', 'eventType', 'payload', 'signingKeyId', 'actorSig', 'idempote
 
 test('an event whose master comes while it is looked at is answered as one whose master is not there', async () => {
   const sent: (Lane | null)[] = [];
-  const prepare = async () => ({
-    submit: async (lane: Lane | null) => {
+  const prepare = async () =>
+    checked(async (lane) => {
       sent.push(lane);
       return outcome;
-    },
-  });
+    });
   expect(await codes(answersOf({ prepare }, eventsOf(masters(3))))).toEqual(['not_found', 'not_found', 'not_found']);
   expect(sent).toEqual([]);
 });
@@ -153,14 +160,13 @@ test('what follows on a ledger that was forgotten is sent behind nothing; on one
   const held = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const prepare = async ({ uuid }: AppendEventsRequest) => ({
-    submit: async (lane: Lane | null) => {
+  const prepare = async ({ uuid }: AppendEventsRequest) =>
+    checked(async (lane) => {
       if (lane !== null) lanes.set(uuid, [...(lanes.get(uuid) ?? []), lane]);
       if (uuid === busy && lanes.get(uuid)?.length === 1) await held;
       if (lanes.get(busy)?.length === 2) end();
       return outcome;
-    },
-  });
+    });
   const answers = await codes(answersOf({ ledgerOf: (id) => id, prepare }, eventsOf([...many, idle, busy])));
   expect(answers).toHaveLength(2_002);
   expect(new Set(answers)).toEqual(new Set(['ok']));
@@ -175,4 +181,54 @@ test('a stream of which more ledgers failed than it remembers ends once all that
   const stream = answersOf({ ledgerOf: (id) => id, prepare: unavailable }, eventsOf(masters(2_000)));
   await expect(codes(stream, seen)).rejects.toMatchObject({ code: 'unavailable' });
   expect(seen).toEqual(Array.from({ length: 1_024 }, (_, n) => `unavailable ${n}`));
+});
+
+test('one that was carried out before takes no place: what follows stands behind the last one that was sent', async () => {
+  const [master = ''] = masters(1);
+  const sent: Lane[] = [];
+  const first = { ...outcome, replayed: true };
+  const prepare = async ({ clientIndex }: AppendEventsRequest): Promise<PreparedAppend> => {
+    if (clientIndex === 1n) return { kind: 'replayed', first };
+    return checked(async (lane) => {
+      if (lane !== null) sent.push(lane);
+      // Open until the next one is sent.
+      while (sent.length < 2) await new Promise(setImmediate);
+      return outcome;
+    });
+  };
+  const answers = await codes(answersOf({ ledgerOf: (id) => id, prepare }, eventsOf([master, master, master])));
+  expect(answers).toEqual(['ok', 'ok', 'ok']);
+  expect(sent.map(({ previous }) => previous)).toEqual([null, sent[0]?.index]);
+});
+
+test.each(['internal', 'unavailable', 'outcome_unknown'] as const)(
+  'behind an event that failed as %s nothing is sent',
+  async (code) => {
+    const [master = ''] = masters(1);
+    const sent: (Lane | null)[] = [];
+    const prepare = async () =>
+      checked((lane) => {
+        sent.push(lane);
+        return Promise.reject(new LedgerError(code, 'It failed.'));
+      });
+    const answers = await codes(answersOf({ ledgerOf: (id) => id, prepare }, eventsOf([master, master])));
+    expect(answers).toEqual([`${code} 0`, 'unavailable 0']);
+    expect(sent).toHaveLength(1);
+  },
+);
+
+test('two streams that are called the same have lanes of their own', async () => {
+  const [master = ''] = masters(1);
+  const ids: (string | undefined)[] = [];
+  let made = 0;
+  const prepare = async () =>
+    checked(async (lane) => {
+      ids.push(lane?.id);
+      return outcome;
+    });
+  const newId = () => `stream ${made++}`;
+  for (let stream = 0; stream < 2; stream++)
+    await codes(answersOf({ ledgerOf: (id) => id, prepare }, eventsOf([master]), { ...call, newId } as Call));
+  expect(ids).toHaveLength(2);
+  expect(ids[0]).not.toBe(ids[1]);
 });

@@ -1,5 +1,6 @@
 import { commandTimeoutMs } from '../../actors/bounds.ts';
 import type { Outcome } from '../../actors/outcome.ts';
+import { isRetryable } from '../../actors/refusals.ts';
 import { LedgerError, notFound } from '../../domain/errors.ts';
 import type { CommandMark } from '../../domain/event.ts';
 import type { JsonNode } from '../../domain/json.ts';
@@ -15,9 +16,6 @@ import { type LedgerLane, LedgerLanes, type Promised } from './stream-lanes.ts';
 const openEventsMax = 512;
 /** In characters, which is in bytes where there is nothing but ASCII. */
 const openLengthMax = 8 * 1024 * 1024;
-
-/** Codes after which the same event may be sent again. */
-const retryable = new Set(['unavailable', 'overloaded', 'outcome_unknown', 'idempotency_in_progress', 'rate_limited']);
 
 /** An outcome on its way to the caller. */
 type Answer =
@@ -112,7 +110,7 @@ class AppendStream {
     this.#appending = appending;
     this.#naming = naming;
     this.#call = call;
-    this.#lanes = new LedgerLanes(call.requestId);
+    this.#lanes = new LedgerLanes(call.newId());
     this.#caller = callerOf(call);
     this.#now = now;
   }
@@ -216,6 +214,7 @@ class AppendStream {
   }
 
   #submit(lane: LedgerLane, prepared: PreparedAppend): Promise<Outcome> {
+    if (prepared.kind === 'replayed') return Promise.resolve(prepared.first);
     // The master came after its event: nothing would keep that behind what the ledger's own lane sends.
     if (lane.id === null) return Promise.reject(notFound('master'));
     const index = this.#sent++;
@@ -279,7 +278,7 @@ function lengthOf(request: AppendEventsRequest): number {
 
 /** What nobody foresaw may be gone the next time. */
 function mayBeRetried(error: unknown): boolean {
-  return !(error instanceof LedgerError) || retryable.has(error.code);
+  return !(error instanceof LedgerError) || error.code === 'rate_limited' || isRetryable(error);
 }
 
 function noteFailure(lane: LedgerLane, error: unknown): void {

@@ -35,11 +35,12 @@ export interface LedgerLane {
  * goes when there is no room. One that failed stays as long as the stream.
  */
 export class LedgerLanes {
-  readonly #requestId: string;
+  /** Of this stream and no other. */
+  readonly #id: string;
   readonly #lanes = new Map<string | null, LedgerLane>();
 
-  constructor(requestId: string) {
-    this.#requestId = requestId;
+  constructor(id: string) {
+    this.#id = id;
   }
 
   /** The lane of a ledger; null: of masters that are not there. Throws `unavailable` where so many have failed that there is no room. */
@@ -48,7 +49,7 @@ export class LedgerLanes {
     if (lane === undefined) {
       if (this.#lanes.size >= lanesMax) this.#forgetIdle();
       lane = {
-        id: ledgerId === null ? null : `${this.#requestId}|${ledgerId}`,
+        id: ledgerId === null ? null : `${this.#id}|${ledgerId}`,
         waiting: [],
         sending: false,
         outcomes: [],

@@ -32,10 +32,12 @@ export interface AppendFields {
   readonly payload: string;
 }
 
-/** An append that was checked and verified, and only waits to be carried out. */
-export interface PreparedAppend {
-  submit(lane: Lane | null): Promise<Outcome>;
-}
+/** What may follow on the first half of an append. */
+export type PreparedAppend =
+  /** It was checked and verified, and only waits to be carried out. */
+  | { readonly kind: 'checked'; submit(lane: Lane | null): Promise<Outcome> }
+  /** It would be refused now, but was carried out before: it takes no place in a lane. */
+  | { readonly kind: 'replayed'; readonly first: Outcome };
 
 /** A call whose command's mark can be set once its payload was read. */
 interface MarkedCall extends Call {
@@ -88,13 +90,13 @@ export class Appending {
     }
     try {
       const command = await this.#check(call, request, parsed);
-      return { submit: (lane) => this.#directory.submit({ ...command, lane }) };
+      return { kind: 'checked', submit: (lane) => this.#directory.submit({ ...command, lane }) };
     } catch (error) {
       // What may come from anybody under the entity's header is answered nothing that it wrote.
       if (callerOf(call).mustSign) throw error;
       const first = await this.#replays.find(call, () => this.findLedger(request.uuid));
       if (first === null) throw error;
-      return { submit: async () => first };
+      return { kind: 'replayed', first };
     }
   }
 
