@@ -18,8 +18,6 @@ export const budgetMs = 2_500;
 export const patienceMs = commandTimeoutMs + 2_000;
 /** After a failure a node is left alone so long, and then until it takes a stream again: who asks meanwhile is told at once. */
 const restMs = 500;
-/** Timers may ring early. */
-const timerSlackMs = 10;
 /** A connection on which nothing comes back is dropped, and what waits on it told. */
 const keepaliveMs = 2_000;
 
@@ -44,12 +42,10 @@ interface Line {
   /** null: none was made since the last stream failed. Its channel may still be connecting to where nothing answers. */
   client: Client | null;
   stream: PeerStream | null;
-  /** Monotonic. */
-  restsUntil: number;
   /** Whether the last stream failed, and the node has taken none since: nobody waits for it until it does. */
   isDoubted: boolean;
-  /** Begins a stream again behind the rest, whether anything is asked or not. */
-  probe: NodeJS.Timeout | null;
+  /** Set while the node is left alone. Begins a stream again behind that, whether anything is asked or not. */
+  rest: NodeJS.Timeout | null;
 }
 
 /** The way to other nodes: a stream to each, made when it is first needed. */
@@ -82,7 +78,7 @@ export class GrpcPeers implements Peers {
     if (address === null) return null;
     const line = this.#lines.get(address) ?? this.#open(node, address);
     if (line.stream === null || line.stream.isOver) {
-      if (this.#parts.monotonicMs() < line.restsUntil) return null;
+      if (line.rest !== null) return null;
       line.stream = this.#begin(line);
     }
     if (line.stream.isAccepted) line.isDoubted = false;
@@ -90,8 +86,7 @@ export class GrpcPeers implements Peers {
   }
 
   #open(node: NodeId, address: string): Line {
-    const restsUntil = Number.NEGATIVE_INFINITY;
-    const line: Line = { node, address, client: null, stream: null, restsUntil, isDoubted: false, probe: null };
+    const line: Line = { node, address, client: null, stream: null, isDoubted: false, rest: null };
     this.#lines.set(address, line);
     return line;
   }
@@ -134,10 +129,11 @@ export class GrpcPeers implements Peers {
     line.client?.close();
     line.client = null;
     line.isDoubted = true;
-    line.restsUntil = this.#parts.monotonicMs() + restMs;
-    if (line.probe !== null) clearTimeout(line.probe);
     if (this.#lines.get(line.address) !== line) return;
-    line.probe = setTimeout(() => void this.#streamTo(line.node), restMs + timerSlackMs).unref();
+    line.rest = setTimeout(() => {
+      line.rest = null;
+      this.#streamTo(line.node);
+    }, restMs).unref();
   }
 
   /** Closes lines to nodes that are gone, or are elsewhere by now, once nothing waits on them. */
@@ -152,7 +148,7 @@ export class GrpcPeers implements Peers {
     const line = this.#lines.get(address);
     if (line === undefined) return;
     this.#lines.delete(address);
-    if (line.probe !== null) clearTimeout(line.probe);
+    if (line.rest !== null) clearTimeout(line.rest);
     line.stream?.fail(why);
     line.client?.close();
   }

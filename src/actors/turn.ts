@@ -1,4 +1,4 @@
-import type { Command } from '../domain/command.ts';
+import type { Command, Lane } from '../domain/command.ts';
 import { commandMaster } from '../domain/command.ts';
 import { decide } from '../domain/decide.ts';
 import { LedgerError } from '../domain/errors.ts';
@@ -65,33 +65,37 @@ export function decideTurn(committed: LedgerState, letters: readonly Letter[], c
   const entries: LedgerEntry[] = [];
   const verdicts: Verdict[] = [];
   const deferred: Letter[] = [];
-  /** Lanes of which something is refused; true: and something was deferred. */
-  const held = new Map<string, boolean>();
+  /** Lanes of which something is refused, and those of which something is deferred behind that. */
+  const refusedLanes = new Set<string>();
+  const deferredLanes = new Set<string>();
   let state = committed;
   const refuse = (letter: Letter, error: LedgerError) => {
     const { lane } = letter.command;
-    if (lane && !held.has(lane.id)) held.set(lane.id, false);
+    if (lane) refusedLanes.add(lane.id);
     verdicts.push({ kind: 'refused', letter, error });
+  };
+  const defer = (letter: Letter, lane: Lane) => {
+    deferredLanes.add(lane.id);
+    deferred.push(letter);
   };
   for (const letter of letters) {
     const { command } = letter;
-    const laneId = command.lane?.id ?? '';
+    const { lane } = command;
     const twin = findTwin(command.marks, context.reads.commands);
     if (twin !== null) {
       if (twin.same) verdicts.push({ kind: 'replayed', letter, seq: twin.seq });
       else refuse(letter, keyReused());
       continue;
     }
-    if (held.get(laneId) === true) {
-      deferred.push(letter);
+    if (lane && deferredLanes.has(lane.id)) {
+      defer(letter, lane);
       continue;
     }
     const place = entries.length;
     try {
       const draft = draftOne(state, command, context);
-      if (held.has(laneId)) {
-        held.set(laneId, true);
-        deferred.push(letter);
+      if (lane && refusedLanes.has(lane.id)) {
+        defer(letter, lane);
         continue;
       }
       const decided = sealOne(state, command, draft, context, entries);
@@ -107,6 +111,7 @@ export function decideTurn(committed: LedgerState, letters: readonly Letter[], c
 
 interface Draft {
   readonly createdMs: number;
+  readonly createdAt: string;
   readonly master: MasterActor | null;
   readonly events: ReturnType<typeof decide>;
 }
@@ -118,18 +123,17 @@ function draftOne(before: LedgerState, command: Command, { reads }: TurnContext)
   checkKey(command, createdAt, reads);
   const masterId = commandMaster(command);
   const master = masterId === null ? null : (reads.masters.get(masterId) ?? null);
-  return { createdMs, master, events: decide(before, master?.working ?? null, command, createdAt) };
+  return { createdMs, createdAt, master, events: decide(before, master?.working ?? null, command, createdAt) };
 }
 
 /** Adds a command's entries; the state behind them, and the first of its events. */
 function sealOne(
   before: LedgerState,
   command: Command,
-  { createdMs, master, events }: Draft,
+  { createdMs, createdAt, master, events }: Draft,
   context: TurnContext,
   entries: LedgerEntry[],
 ): { state: LedgerState; first: LedgerEvent } {
-  const createdAt = isoTime(createdMs);
   let state = before;
   let first: LedgerEvent | null = null;
   for (const draft of events) {

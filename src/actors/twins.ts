@@ -15,9 +15,9 @@ export class Twins {
   readonly #slots = new Map<string, number>();
 
   /**
-   * What a command gets whose mark is running already: the twin's outcome if it was sent before, is the same and stands in no lane (what is behind
-   * it there must not be written before it is certain), else a refusal. null: it has no twin. That its key was used for another call is told only to one that stands nowhere yet: what was sent before may be in the
-   * log already, and the other call under its key, which only waits here, be the one that is refused.
+   * What a command gets whose mark is running already. Sent before, the same and in no lane: the twin's outcome. Else a refusal: in a lane what is
+   * behind it must not be written before it is certain. null: it has no twin. That its key was used for another call is told only to one that
+   * stands nowhere yet: what was sent before may be in the log already, and the other call, which only waits here, be the one that is refused.
    */
   find(command: Command): Promise<Outcome> | LedgerError | null {
     for (const mark of command.marks) {

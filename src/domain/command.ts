@@ -34,7 +34,7 @@ export interface CommandBase {
   readonly signatureRule: 'if_keyed' | 'optional';
   /** None for a command without a key; two for a signed command under header identity that has an idempotency key as well. */
   readonly marks: readonly CommandMark[];
-  /** Another node may have carried it out, or be at it: it waits for its twin instead of being refused, and no refusal of it is certain. */
+  /** Another node may have carried it out, or be at it: outside a lane it waits for its twin instead of being refused, and no refusal of it is certain. */
   readonly resubmitted?: boolean;
   /** The command's place among those that its sender wants carried out in order; null for one that stands alone. */
   readonly lane?: Lane | null;
