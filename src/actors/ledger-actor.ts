@@ -3,18 +3,7 @@ import { LedgerError } from '../domain/errors.ts';
 import { parseRow } from '../domain/row.ts';
 import type { AuthoritySigner } from '../domain/seal.ts';
 import type { Claim, LedgerStore } from '../store/ledger-store.ts';
-import {
-  batchBytesMax,
-  batchEventsMax,
-  claimBackoffMinMs,
-  claimRacesBeforeBackoff,
-  mailboxBytesMax,
-  mailboxLettersMax,
-  patienceKept,
-  patienceMax,
-  yieldMaxMs,
-  yieldTurns,
-} from './bounds.ts';
+import { batchBytesMax, batchEventsMax, mailboxBytesMax, mailboxLettersMax } from './bounds.ts';
 import { type Clock, sleep } from './clock.ts';
 import { CommittedLedger, type Written } from './committed-ledger.ts';
 import { DeadlineWatch } from './deadline-watch.ts';
@@ -30,6 +19,7 @@ import { decideTurn, type Turn, TurnFailed, type Verdict } from './turn.ts';
 import { readForTurn } from './turn-reads.ts';
 import { TurnSlots } from './turn-slots.ts';
 import { Twins } from './twins.ts';
+import { Yielding } from './yielding.ts';
 
 export type { ActorMeter } from './meter.ts';
 
@@ -69,6 +59,7 @@ export class LedgerActor {
   readonly #mailbox = new Mailbox({ lettersMax: mailboxLettersMax, bytesMax: mailboxBytesMax });
   readonly #lanes = new Lanes();
   readonly #twins = new Twins();
+  readonly #yielding = new Yielding();
   readonly #ledger: CommittedLedger;
   /** The letters that are being worked on, and what was sent to the store of them. */
   #batch: Letter[] = [];
@@ -79,13 +70,6 @@ export class LedgerActor {
   #work: Promise<void> | null = null;
   #stopped = false;
   #lastUsed: number;
-  #lostRaces = 0;
-  /** How long the last turn took that began with a claim. */
-  #claimedTurnMs = 0;
-  /** How much longer than this one others seem to need; 0 as long as they were done before it came again. */
-  #patience = 0;
-  /** The newest event's seq when the claim was lost; null while that is not so. */
-  #fencedAt: number | null = null;
 
   constructor(ledgerId: string, parts: LedgerActorParts, node = nodeWide(parts.clock, () => false)) {
     this.ledgerId = ledgerId;
@@ -229,9 +213,9 @@ export class LedgerActor {
       const decided = turn.verdicts.filter(({ kind }) => kind !== 'replayed').map(({ letter }) => letter);
       this.#batch = [...decided, ...turn.deferred];
       const written = await this.#write(claim, turn);
-      if (held === null) this.#claimedTurnMs = clock.now() - began;
+      if (held === null) this.#yielding.turnTook(clock.now() - began);
       if (written === 'stands') {
-        this.#lostRaces = 0;
+        this.#yielding.stood();
         if (turn.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, turn.entries);
         this.#answer(turn);
         this.#batch = [...turn.deferred];
@@ -240,10 +224,11 @@ export class LedgerActor {
       if (written === 'unsettled') throw outcomeUnknown();
       if (written === 'fenced') {
         meter.fenced();
-        this.#fencedAt = this.#ledger.state.seq;
+        const [byte = 0] = random(1);
+        const waitMs = this.#yielding.fenced(this.#ledger.state.seq, byte / 256);
         this.#ledger.forget();
         reason = 'fenced';
-        await this.#yield();
+        if (waitMs > 0) await this.#leaveSlotFor(waitMs);
       }
     }
     await Promise.all(replays);
@@ -251,7 +236,7 @@ export class LedgerActor {
 
   async #activate(reason: ClaimReason): Promise<Claim> {
     const claim = await this.#ledger.activate(reason);
-    this.#learnPatience();
+    this.#yielding.claimed(this.#ledger.state.seq);
     this.#parts.outbox?.claimed(this.ledgerId);
     return claim;
   }
@@ -331,31 +316,11 @@ export class LedgerActor {
     return this.#sent?.verdicts.some((verdict) => verdict.letter === letter && verdict.kind === 'written') === true;
   }
 
-  /** Whoever fenced this one and then wrote nothing needs longer than it was given. */
-  #learnPatience(): void {
-    if (this.#fencedAt === null) return;
-    const isWritten = this.#ledger.state.seq > this.#fencedAt;
-    this.#patience = isWritten ? this.#patience * patienceKept : Math.min(patienceMax, Math.max(1, this.#patience * 2));
-    this.#fencedAt = null;
-  }
-
-  /**
-   * Leaves the ledger to whoever fenced this one for as long as a turn seems to take, where turns were cut short before. Who has just lost the
-   * claim waits longest, who lost it again and again hardly at all: or owners that cannot reach each other would fence each other before
-   * any of them has written.
-   */
-  async #yield(): Promise<void> {
-    const { clock, random } = this.#parts;
+  /** Other ledgers take their turns meanwhile. */
+  async #leaveSlotFor(waitMs: number): Promise<void> {
     const { slots } = this.#nodeWide;
-    this.#lostRaces += 1;
-    const turnMs = Math.min(yieldMaxMs, yieldTurns * this.#patience * this.#claimedTurnMs) / this.#lostRaces;
-    const leastMs = this.#lostRaces > claimRacesBeforeBackoff ? claimBackoffMinMs : 0;
-    const [byte = 0] = random(1);
-    const waitMs = Math.ceil(Math.max(turnMs, leastMs) * (1 + byte / 256));
-    if (waitMs === 0) return;
-    // Other ledgers take their turns meanwhile.
     slots.leave();
-    await sleep(clock, waitMs);
+    await sleep(this.#parts.clock, waitMs);
     const turn = slots.enter();
     if (turn !== undefined) await turn;
   }
