@@ -1,0 +1,104 @@
+import { createServer, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { GrpcPeers } from '../../cluster/peers/grpc-peers.ts';
+import { peerServer } from '../../cluster/peers/peer-service.ts';
+import { type PeerSecurity, serverCredentials } from '../../cluster/peers/security.ts';
+import type { Outcome } from '../../src/actors/outcome.ts';
+import type { Command } from '../../src/domain/command.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { openOpsDoor } from '../../src/rpc/ops-door.ts';
+import { createMaster, openLedger } from './commands.ts';
+import { rig } from './world.ts';
+
+/** Ports of nodes and the peers that ask there, each gone when the test is over. */
+
+export const secret: PeerSecurity = { tls: null, secret: 'a secret of all the nodes' };
+
+/** A node's internal port, with whatever carries commands out; 0: any that is free. */
+export async function nodePort(carryOut: (command: Command) => Promise<Outcome>, security = secret, at = 0) {
+  const server = peerServer({ self: 'node-a', security, carryOut });
+  const injector = server.createConnectionInjector(serverCredentials(security));
+  /** Of other nodes, open now. */
+  const connections = new Set<Socket>();
+  const door = await openOpsDoor(
+    {
+      metrics: createMetrics(),
+      readiness: async () => ({ ready: true }),
+      takeConnection: (socket) => {
+        connections.add(socket);
+        socket.on('close', () => connections.delete(socket));
+        injector.injectConnection(socket);
+      },
+    },
+    '127.0.0.1',
+    at,
+  );
+  const close = async () => {
+    server.forceShutdown();
+    await door.close(0);
+  };
+  onTestFinished(close);
+  return { port: door.port, close, connections };
+}
+
+/** A port that takes connections and says nothing. */
+export async function silentPort() {
+  const taken: Socket[] = [];
+  const server = createServer((socket) => void taken.push(socket)).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const close = async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of taken) socket.destroy();
+    await closed;
+  };
+  onTestFinished(close);
+  return { port: address.port, close };
+}
+
+/** One at which nobody listens. */
+export async function freePort(): Promise<number> {
+  const { port, close } = await silentPort();
+  await close();
+  return port;
+}
+
+/** Peers with node-a, which is at a port, or at none. */
+export function peersAt(
+  where: { port: number | null },
+  more: Partial<ConstructorParameters<typeof GrpcPeers>[0]> = {},
+) {
+  const peers = new GrpcPeers({
+    security: secret,
+    addressOf: (node) => (node !== 'node-a' || where.port === null ? null : `127.0.0.1:${where.port}`),
+    monotonicMs: () => performance.now(),
+    meter: { forwarded: () => {} },
+    ...more,
+  });
+  onTestFinished(() => peers[Symbol.asyncDispose]());
+  return peers;
+}
+
+export function peersTo(port: number, security = secret, budgetMs = 1_000, patienceMs = 10_000) {
+  const results: string[] = [];
+  const meter = { forwarded: (result: string) => void results.push(result) };
+  const peers = peersAt({ port }, { security, meter, budgetMs, patienceMs });
+  return { ask: (command: Command, node = 'node-a') => peers.ask(node, 0, command), results };
+}
+
+/** An open ledger's directory, for the far end. */
+export async function openLedgerDirectory() {
+  const world = rig();
+  const directory = world.directory();
+  await directory.submit(openLedger());
+  await directory.submit(createMaster());
+  return { ...world, directory };
+}
+
+export function failure(outcome: Promise<unknown>): Promise<unknown> {
+  return outcome.then(
+    () => 'carried out',
+    (error: unknown) => error,
+  );
+}
