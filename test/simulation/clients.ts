@@ -22,9 +22,10 @@ export async function runClient(parts: ClientParts): Promise<void> {
   const { world, wishes } = parts;
   while (parts.hasMore()) {
     await pause(world, world.random.between(0, 60));
-    const kind = world.random.weighted({ command: 86, look: 8, lane: 6 });
+    const kind = world.random.weighted({ command: 82, look: 8, lane: 6, access: 4 });
     if (kind === 'look') await look(parts);
     else if (kind === 'lane') await sendLane(parts);
+    else if (kind === 'access') await changeAccess(parts);
     else await send(parts, wishes.next(deadlineOf(world)));
   }
 }
@@ -56,6 +57,17 @@ async function sendLane(parts: ClientParts): Promise<void> {
     sending.push(attempt(parts, wishes.append(ledgerId, masterId, supplier, deadlineOf(world), lane), node));
   }
   await Promise.all(sending);
+}
+
+/** Gives a delegate access and takes it back, time and again: each time what is projected takes the place of what stood there. */
+async function changeAccess(parts: ClientParts): Promise<void> {
+  const { world, wishes } = parts;
+  const access = wishes.access();
+  const count = world.random.between(2, 5);
+  for (let change = 0; change < count; change++) {
+    const deadline = deadlineOf(world);
+    await send(parts, change % 2 === 0 ? wishes.grant(access, deadline) : wishes.revoke(access, deadline));
+  }
 }
 
 async function attempt({ world, book }: ClientParts, wanted: Wanted, node: SimulatedNode): Promise<Told> {

@@ -15,6 +15,14 @@ export interface Wanted {
   readonly command: Command;
 }
 
+/** What a grant gives and a revocation takes back. */
+export interface Access {
+  readonly ledgerId: string;
+  readonly masterId: string;
+  readonly scope: 'ledger' | 'master';
+  readonly delegateActorId: string;
+}
+
 /** What clients want done, one after the other; each differs from all others. */
 export class Wishes {
   readonly #random: SeededRandom;
@@ -56,16 +64,10 @@ export class Wishes {
         return this.append(ledgerId, masterId, make.supplier, deadline, null);
       case 'delegated':
         return this.append(ledgerId, masterId, random.pick(delegates), deadline, null);
-      case 'grant': {
-        const scope = random.chance(0.3) ? ('ledger' as const) : ('master' as const);
-        const linkId = make.uuid(0x5000_0000 + this.#made);
-        const delegateActorId = random.pick(delegates);
-        return this.#named(make.grant({ ...base, masterId, scope, linkId, delegateActorId, access: 'write' }), true);
-      }
-      case 'revoke': {
-        const scope = random.chance(0.3) ? ('ledger' as const) : ('master' as const);
-        return this.#named(make.revoke({ ...base, masterId, scope, delegateActorId: random.pick(delegates) }), true);
-      }
+      case 'grant':
+        return this.grant(this.access(), deadline);
+      case 'revoke':
+        return this.revoke(this.access(), deadline);
       case 'close_master':
         return this.#named(make.closeMaster({ ...base, masterId }), true);
       case 'create_master': {
@@ -74,6 +76,23 @@ export class Wishes {
         return this.#named(make.createMaster({ ...base, masterId: created }), true);
       }
     }
+  }
+
+  /** Of some delegate to some ledger or master. */
+  access(): Access {
+    const random = this.#random;
+    const ledgerId = random.pick(ledgerIds);
+    const scope = random.chance(0.3) ? 'ledger' : 'master';
+    return { ledgerId, masterId: this.masterOf(ledgerId), scope, delegateActorId: random.pick(delegates) };
+  }
+
+  grant(access: Access, deadline: number): Wanted {
+    const linkId = make.uuid(0x5000_0000 + this.#made);
+    return this.#named(make.grant({ ...access, deadline, linkId, access: 'write' }), true);
+  }
+
+  revoke(access: Access, deadline: number): Wanted {
+    return this.#named(make.revoke({ ...access, deadline }), true);
   }
 
   append(ledgerId: string, masterId: string, actorId: string, deadline: number, lane: Lane | null): Wanted {

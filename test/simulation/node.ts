@@ -55,6 +55,8 @@ const timings: PlacementTimings = {
   handOversMax: 3,
 };
 const timeoutsMs = { plain: 60, conditional: 150, redis: 50, peers: 300 };
+/** Cassandra keeps a plain write for a replica that was away: whoever sent it has long since gone on, and others have, too. */
+const lateWriteMaxMs = 2_000;
 
 /** A quick stand-in for the authority's key: seals are not what is simulated. */
 export const authority: AuthoritySigner = { keyId: 'svc:authority#key-1', sign: (digest) => digest.toString('base64') };
@@ -99,7 +101,7 @@ export class SimulatedNode {
       tables,
       {
         reads: wire(this.wires.reads, timeoutsMs.plain),
-        writes: wire(this.wires.writes, timeoutsMs.plain),
+        writes: { ...wire(this.wires.writes, timeoutsMs.plain), lateMaxMs: lateWriteMaxMs },
         conditional: wire(this.wires.conditional, timeoutsMs.conditional),
       },
       bug,

@@ -80,7 +80,7 @@ async function run(seed: number, time: SimulatedTime, bug: PlantedBug | null): P
   faults.plan(faultsPerSeed, faultsWithinMs);
   noteStuck(await within(Promise.all(Array.from({ length: clients }, () => runClient(parts))), 'the clients'));
   faults.end();
-  // What is late arrives, and what is broken is mended; then each ledger has to take one more event.
+  // What is broken is mended while what is late arrives; then each ledger has to take one more event.
   await time.pass(time.now + 1_000, () => false);
   heal(world);
   await time.pass(time.now + 1_500, () => false);

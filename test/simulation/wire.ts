@@ -34,17 +34,19 @@ export interface WireParts {
   /** Who asks. */
   readonly life: Life;
   readonly timeoutMs: number;
+  /** By how much what is late outlasts the patience of its sender at most; 600 where nothing else is said. */
+  readonly lateMaxMs?: number;
 }
 
 /** Has `work` done at the other end and its answer delivered. `timedOut` makes the error for one that does not come. */
 export function request<T>(parts: WireParts, work: () => T | Promise<T>, timedOut: () => Error): Promise<T> {
-  const { time, random, state, life, timeoutMs } = parts;
+  const { time, random, state, life, timeoutMs, lateMaxMs = 600 } = parts;
   const fate = fateOf(state, random);
   return new Promise((resolve, reject) => {
     const stopWaiting = time.after(timeoutMs, () => life.deliver(() => reject(timedOut())));
     const oneWayMs = () => random.between(1, 3) + (state.slowMs === 0 ? 0 : random.between(0, state.slowMs));
     if (fate !== 'lost') {
-      const arrivesMs = fate === 'late' ? timeoutMs + random.between(0, 600) : oneWayMs();
+      const arrivesMs = fate === 'late' ? timeoutMs + random.between(0, lateMaxMs) : oneWayMs();
       time.after(arrivesMs, () => {
         // What throws at the other end is its own affair: it is told as an answer.
         const answer = (deliver: () => void) => {
