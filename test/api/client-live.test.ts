@@ -19,6 +19,7 @@ import { readConfig } from '../../src/config.ts';
 import { startEmbedded } from '../../src/embedded.ts';
 import { createLog } from '../../src/log.ts';
 import type { RunningNode } from '../../src/node.ts';
+import { compileCache } from '../support/compile-cache.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'ledger-trust-client-'));
 let node: RunningNode;
@@ -302,7 +303,7 @@ describe('ledger-trust export and verify', () => {
   const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
   const run = (args: readonly string[], env: Record<string, string> = {}) =>
     new Promise<{ code: number | null; out: string; err: string }>((resolve, reject) => {
-      const child = spawn(process.execPath, [main, ...args], { cwd: dir, env });
+      const child = spawn(process.execPath, [main, ...args], { cwd: dir, env: { ...compileCache, ...env } });
       let out = '';
       let err = '';
       child.stdout.on('data', (chunk) => {

@@ -7,6 +7,7 @@ import { type LocalCluster, startLocalCluster } from '../../cluster/local/cluste
 import type { Backend, CassandraAddress, RedisAddress } from '../support/backends/backend.ts';
 import { backendsForTests, describeOn } from '../support/backends/for-tests.ts';
 import { newClientOrder } from '../support/client-order.ts';
+import { compileCache } from '../support/compile-cache.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'lts-local-cluster-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -35,7 +36,7 @@ const start = (at: Both, place: string, more: { env?: Record<string, string>; po
     cassandraNodes: 1,
     port: more.port ?? 0,
     grpcPort: 0,
-    env: { PATH, HOME, LOG_LEVEL: 'warn', CLUSTER_NAME: name, ...more.env },
+    env: { PATH, HOME, ...compileCache, LOG_LEVEL: 'warn', CLUSTER_NAME: name, ...more.env },
     backends: {
       redisUrl: at.redis.url,
       contactPoints: at.cassandra.contactPoints,

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { afterMs } from '../../cluster/local/ports.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { compileCache } from '../support/compile-cache.ts';
 import { startNpmScript } from '../support/npm-script.ts';
 import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { type ClusterUnderTest, shardCount, startCluster } from './rig/cluster-under-test.ts';
@@ -20,7 +21,10 @@ interface Ended {
 /** `ledger-trust …` as an operator runs it. */
 function ledgerTrust(env: Readonly<Record<string, string>>, ...args: string[]): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [CLI, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [CLI, ...args], {
+      env: { ...compileCache, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let [out, err] = ['', ''];
     child.stdout.on('data', (data) => {
       out += data;
@@ -194,7 +198,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
   test('SIGTERM to npm run start:cluster ends the node itself, with 0 and its shards handed over', async () => {
     const { PATH = '', HOME = '' } = process.env;
     const ports = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', INTERNAL_HOST: '127.0.0.1', INTERNAL_PORT: '0' };
-    const env = { ...cluster.commonEnv, ...ports, PATH, HOME, NODE_ID: 'node-4', LOG_LEVEL: 'silent' };
+    const env = { ...cluster.commonEnv, ...ports, ...compileCache, PATH, HOME, NODE_ID: 'node-4', LOG_LEVEL: 'silent' };
     await using npm = startNpmScript('start:cluster', env);
     await expect.poll(() => npm.said(), { timeout: 40_000 }).toContain('node node-4');
     expect(await untilShares('node-4', (shards) => shards > shardCount / 8)).toMatchObject({ state: 'serving' });

@@ -8,6 +8,7 @@ import { readConfig } from '../../src/config.ts';
 import { startEmbedded } from '../../src/embedded.ts';
 import { createLog } from '../../src/log.ts';
 import type { RunningNode } from '../../src/node.ts';
+import { compileCache } from '../support/compile-cache.ts';
 
 /** Runs exactly what the README tells a newcomer to type, against a node of its own. */
 const root = resolve(import.meta.dirname, '../..');
@@ -53,7 +54,7 @@ function shell(script: string): Promise<{ readonly code: number | null; readonly
   return new Promise((done) => {
     const bash = spawn('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: place,
-      env: { ...process.env, BASE: `http://127.0.0.1:${node.http.port}`, HOOK_PORT: String(hookPort) },
+      env: { ...process.env, ...compileCache, BASE: `http://127.0.0.1:${node.http.port}`, HOOK_PORT: String(hookPort) },
     });
     let out = '';
     let err = '';

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { compileCache } from './compile-cache.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
@@ -41,7 +42,7 @@ function begin(env: ProcessEnvironment, main: string, args: readonly string[], u
   const isGroup = under.length > 0;
   const [command = '', ...rest] = [...under, process.execPath, main, ...args];
   const child = spawn(command, rest, {
-    env: { PATH, HOME, ...anyPorts, ...env },
+    env: { PATH, HOME, ...compileCache, ...anyPorts, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: isGroup,
   });

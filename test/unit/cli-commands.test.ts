@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ed25519Key } from '../../src/client/signing.ts';
+import { compileCache } from '../support/compile-cache.ts';
 import { vectors } from '../support/vectors.ts';
 
 interface Ended {
@@ -16,10 +17,10 @@ const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 const dir = mkdtempSync(join(tmpdir(), 'ledger-trust-cli-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Runs the real command in a process of its own, with an empty environment but for what is given. */
+/** Runs the real command in a process of its own, with nothing in its environment that it looks at but what is given. */
 function run(args: readonly string[], input = '', env: Record<string, string> = {}): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [main, ...args], { cwd: dir, env });
+    const child = spawn(process.execPath, [main, ...args], { cwd: dir, env: { ...compileCache, ...env } });
     let out = '';
     let err = '';
     child.stdout.on('data', (chunk) => {

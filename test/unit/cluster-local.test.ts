@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { sharedKeys } from '../../cluster/local/shared-keys.ts';
+import { compileCache } from '../support/compile-cache.ts';
 
 // Processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
@@ -33,7 +34,7 @@ interface Program {
 function run(file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Program {
   const path = fileURLToPath(new URL(`../../cluster/${file}`, import.meta.url));
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [path, ...args], { env: { PATH, HOME, TMPDIR: dir, ...env } });
+  const child = spawn(process.execPath, [path, ...args], { env: { PATH, HOME, TMPDIR: dir, ...compileCache, ...env } });
   programs.add(child);
   let out = '';
   let err = '';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ServerProcess, startServerProcess } from '../../../cluster/local/child-process.ts';
 import { afterMs } from '../../../cluster/local/ports.ts';
+import { compileCache } from '../../support/compile-cache.ts';
 import { type Cut, openCut } from './cut.ts';
 import { fixedPorts } from './fixed-ports.ts';
 
@@ -80,6 +81,7 @@ export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promis
     LOG_LEVEL: 'warn',
     PATH: process.env.PATH ?? '',
     HOME: process.env.HOME ?? '',
+    ...compileCache,
     ...env,
   };
   const variables = Object.entries(own).map(([name, value]) => `${name}=${value}`);
