@@ -3,6 +3,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { backupLmdb } from '../../src/store/lmdb/backup.ts';
+import { checkDataFile } from '../../src/store/lmdb/data-file.ts';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { StartError } from '../../src/store/start-error.ts';
 import { childLedgers, countBatches } from '../support/store-lmdb-batches.ts';
@@ -34,6 +35,15 @@ describe('backup', () => {
       expect(await copy.ledgers.stands(claim, claim.head)).toBe(true);
     }
     expect(child.lines.some((line) => line.startsWith('fatal'))).toBe(false);
+  }, 60_000);
+
+  test('a file that grows while it is looked at is not taken for a damaged one', async () => {
+    const dataDir = await newDataDir();
+    await using child = startChild(['append', dataDir]);
+    for (let acks = 1; acks <= 1_500; acks++) {
+      await child.line('ack', acks);
+      for (let look = 0; look < 20; look++) checkDataFile(dataDir);
+    }
   }, 60_000);
 
   test('a target that holds anything is refused and left as it was', async () => {

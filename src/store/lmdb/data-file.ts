@@ -32,15 +32,17 @@ function isData(path: string): boolean {
   const file = openData(path);
   if (file === null) return true;
   try {
-    const { size } = fstatSync(file);
-    if (size === 0) return true;
+    if (fstatSync(file).size === 0) return true;
     const first = readMeta(file, 0);
     if (first === null) return false;
     const pageBytes = first.readUInt32LE(PAGE_SIZE_AT);
     const second = readMeta(file, pageBytes);
-    if (second === null || size < 2 * pageBytes) return false;
+    if (second === null) return false;
+    // Looked at behind them: while a node appends the file grows, and never before what its meta pages name.
+    const { size } = fstatSync(file);
     const newest = first.readBigUInt64LE(TRANSACTION_AT) > second.readBigUInt64LE(TRANSACTION_AT) ? first : second;
     const pages = BigInt(size) / BigInt(pageBytes);
+    if (pages < 2n) return false;
     return ROOTS_AT.map((at) => newest.readBigUInt64LE(at)).every((root) => root === NO_ROOT || root < pages);
   } finally {
     closeSync(file);
