@@ -68,7 +68,7 @@ function cassandraSource(env: Environment): Source<CassandraAddress> {
       return { contactPoints: points, localDataCenter: env.CASSANDRA_DATA_CENTER || 'datacenter1', allow };
     },
     local: async (dir) => {
-      const local = await startCassandra({ nodes: 1, dir });
+      const local = await startCassandra({ nodes: 1, dir, isThrownAway: true });
       const { contactPoints, localDataCenter } = local;
       return {
         address: { contactPoints, localDataCenter, allow: [] },
