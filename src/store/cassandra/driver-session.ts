@@ -2,6 +2,7 @@ import cassandra from 'cassandra-driver';
 import { LedgerError } from '../../domain/errors.ts';
 import { AvoidingPolicy } from './avoiding-policy.ts';
 import { Circuit, DeadlinePassed, type Health } from './circuit.ts';
+import { controlConnectionOf, searchOnceAtATime } from './control-connection.ts';
 import { type CqlSession, type Decision, type Row, type Statement, Undecided } from './session.ts';
 import { type CassandraSettings, portOf } from './settings.ts';
 
@@ -34,7 +35,7 @@ export function createClient(
   loadBalancing: AvoidingPolicy = policyFor(settings),
 ): cassandra.Client {
   const { retry, reconnection } = cassandra.policies;
-  return new cassandra.Client({
+  const client = new cassandra.Client({
     contactPoints: [...settings.contactPoints],
     localDataCenter: settings.localDataCenter,
     // Nodes tell of each other by address alone: without this the driver takes the others to be on 9042.
@@ -61,6 +62,8 @@ export function createClient(
     },
     queryOptions: { prepare: true, isIdempotent: false, fetchSize: rowsPerAnswer, captureStackTrace: false },
   });
+  searchOnceAtATime(controlConnectionOf(client));
+  return client;
 }
 
 /** A replica of what is asked for, in the local data centre, that answers. */
