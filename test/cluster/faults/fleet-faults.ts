@@ -55,7 +55,17 @@ export const scale: Fault = async ({ cluster, load }) => {
   // A node that a fault before this one started again may still be without its share.
   await cluster.untilBalanced(balancedMaxMs);
   const before = await cluster.owners();
-  for (const node of await Promise.all(Array.from({ length: size }, () => cluster.grow()))) front.add(node);
+  // However it ends, what comes next meets as many nodes as before.
+  await using _ = {
+    async [Symbol.asyncDispose]() {
+      while (cluster.nodes.length > size) await cluster.shrink();
+    },
+  };
+  const added = await Promise.allSettled(Array.from({ length: size }, () => cluster.grow()));
+  for (const one of added) {
+    if (one.status === 'rejected') throw one.reason;
+    front.add(one.value);
+  }
   const grownMs = await cluster.untilBalanced(balancedMaxMs);
   const grown = await cluster.owners();
   const stops: Stopped[] = [];

@@ -4,14 +4,19 @@ import { createServer } from 'node:net';
 const lowest = 20_000;
 const highest = 31_999;
 
+/** Given out before, so taken, whether their server runs or not. */
+const given = new Set<number>();
+
 /** TCP ports of the loopback that nobody listens on now, and that no outgoing connection will take. */
 export async function fixedPorts(count: number): Promise<number[]> {
-  const ports = new Set<number>();
-  while (ports.size < count) {
+  const ports: number[] = [];
+  while (ports.length < count) {
     const port = lowest + Math.floor(Math.random() * (highest - lowest));
-    if (!ports.has(port) && (await isFree(port))) ports.add(port);
+    if (given.has(port)) continue;
+    given.add(port);
+    if (await isFree(port)) ports.push(port);
   }
-  return [...ports];
+  return ports;
 }
 
 function isFree(port: number): Promise<boolean> {
