@@ -150,13 +150,35 @@ describe('the checker of histories', () => {
     expect(check(log.with(4, { ...event, payload: '{"n":99}' }), { attempts, looks })).toMatch(/hash_mismatch/);
   });
 
-  test('what was told as not written, and stands there', () => {
+  test.each([{ kind: 'not_written', code: 'unavailable' } as const, { kind: 'refused', code: 'not_found' } as const])(
+    'what was told as $kind, and stands there',
+    (told) => {
+      const { log, attempts, looks } = trueHistory();
+      const lied = attempts.map((attempt, at) => (at === 4 ? { ...attempt, told } : attempt));
+      expect(check(log, { attempts: lied, looks })).toMatch(/refused but there: command 4/);
+      const honest = attempts.map((attempt, at) => (at === 4 ? unclear(attempt) : attempt));
+      expect(check(log, { attempts: honest, looks })).toBe('');
+    },
+  );
+
+  test('what stood there, and was refused when it was asked for again', () => {
     const { log, attempts, looks } = trueHistory();
-    const told = { kind: 'not_written', code: 'unavailable' } as const;
-    const lied = attempts.map((attempt, at) => (at === 4 ? { ...attempt, told } : attempt));
-    expect(check(log, { attempts: lied, looks })).toMatch(/refused but there: command 4/);
-    const honest = attempts.map((attempt, at) => (at === 4 ? unclear(attempt) : attempt));
-    expect(check(log, { attempts: honest, looks })).toBe('');
+    const [granted, last] = [attempts[8], attempts.at(-1)];
+    if (granted === undefined || last === undefined) throw new Error('too short');
+    const keyed = { ...unclear(granted), command: { ...granted.command, marks: [mark('granted')] } };
+    // Its access was revoked meanwhile.
+    const again: Attempt = {
+      ...keyed,
+      begun: (last.ended ?? 0) + 0.1,
+      ended: null,
+      told: { kind: 'refused', code: 'not_found' },
+    };
+    expect(check(log, { attempts: [...attempts.with(8, keyed), again], looks })).toMatch(
+      /^forgotten: command 8 was told not_found, and stood at seq \d+ when that was asked for$/,
+    );
+    // Sent a second time before the access was there: the first one may have come behind it.
+    const beside = { ...again, begun: attempts[7]?.begun ?? 0 };
+    expect(check(log, { attempts: [...attempts.with(8, keyed), beside], looks })).toBe('');
   });
 
   test('a refusal for a state that was over when it was asked for', () => {

@@ -28,6 +28,7 @@ export function checkHistory(ledgerId: string, log: readonly LedgerEvent[], hist
     ...ruleViolations(attempts, written, replay),
     ...acknowledgedViolations(attempts, written),
     ...twiceOrRefusedViolations(attempts, written),
+    ...forgottenViolations(attempts, written),
     ...orderViolations(attempts),
     ...laneViolations(attempts, written),
     ...refusalViolations(attempts, replay),
@@ -123,6 +124,20 @@ function twiceOrRefusedViolations(attempts: readonly Attempt[], written: Written
       const codes = all.map(({ told }) => ('code' in told ? told.code : told.kind)).join(', ');
       found.push(`refused but there: ${name} (${codes}) stands at seq ${seqs}`);
     }
+  }
+  return found;
+}
+
+/** Who asks again by the same key for what stands there is told of it, whatever the rules say by then. */
+function forgottenViolations(attempts: readonly Attempt[], written: Written): Violation[] {
+  const found: Violation[] = [];
+  const acknowledged = new Acknowledged(attempts);
+  for (const { name, command, begun, told } of attempts) {
+    if (told.kind !== 'refused' || command.marks.length === 0) continue;
+    const [event] = written.of(command);
+    // Where a later one was acknowledged, it stood.
+    if (event !== undefined && event.seq <= acknowledged.newestBefore(begun))
+      found.push(`forgotten: ${name} was told ${told.code}, and stood at seq ${event.seq} when that was asked for`);
   }
   return found;
 }
