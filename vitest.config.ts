@@ -3,8 +3,12 @@ import { defineConfig } from 'vitest/config';
 /** Suites that judge how long something takes, or that keep every core busy by themselves: nothing may run beside them. */
 const alone = [
   'test/api/append-stream.test.ts',
+  'test/api/hang-ups.test.ts',
+  'test/api/process-start.test.ts',
+  'test/api/process-stop.test.ts',
   'test/api/webhook-isolation.test.ts',
   'test/cluster/faults.test.ts',
+  'test/cluster/local-command.test.ts',
   'test/cluster/webhooks.test.ts',
   'test/contract/cassandra-outage.test.ts',
   'test/contract/redis-leases.test.ts',

@@ -1,10 +1,14 @@
+import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ledgerKey, seqKey } from '../../src/store/lmdb/keys.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import { dropKeyspace, makeKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { compileCache } from '../support/compile-cache.ts';
 import {
   append,
   type Device,
@@ -141,6 +145,21 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
     expect((await copy()).out).toBe(second.out);
     const verified = await runCli(env, ['cluster', 'verify', '--all']);
     expect(verified).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^GOOD {2}3 ledgers, 88 events/) });
+  });
+
+  test('where somebody watches, a bar shows how far it is', async () => {
+    const program = fileURLToPath(new URL('../../cluster/cli.ts', import.meta.url));
+    const command = `'${process.execPath}' '${program}' copy --from lmdb --to cassandra`;
+    const { PATH = '' } = process.env;
+    const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], {
+      env: { PATH, TERM: 'xterm', ...compileCache, ...env },
+    });
+    const drawn = [...stdout.matchAll(/(\d+) of (\d+) events and records/g)].map(([, done, all]) => [done, all]);
+    const [, all] = drawn[0] ?? [];
+    expect([drawn[0], drawn.at(-1)]).toEqual([
+      ['0', all],
+      [all, all],
+    ]);
   });
 
   test('a ledger that stands there with other events is left as it is', async () => {

@@ -41,6 +41,30 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
     await open(settings);
   });
 
+  test('has access histories leave by themselves, in whole files of a week', async () => {
+    const settings = keyspace();
+    await makeKeyspace(settings);
+    const found = await withClient({ ...settings, keyspace: 'system' }, (client) =>
+      client.execute(
+        'SELECT table_name, default_time_to_live, compaction FROM system_schema.tables WHERE keyspace_name = ?',
+        [settings.keyspace],
+      ),
+    );
+    const weekly = found.rows.filter(({ table_name }) => String(table_name).startsWith('access_'));
+    expect(weekly.map(({ table_name }) => table_name)).toEqual(['access_block', 'access_hour']);
+    for (const { default_time_to_live, compaction } of weekly) {
+      // decisions.md keeps them for 90 days; a week and a day more, so that no file leaves that holds what may still be read.
+      expect(default_time_to_live).toBe(98 * 24 * 60 * 60);
+      expect(compaction).toMatchObject({
+        class: expect.stringMatching(/TimeWindowCompactionStrategy$/),
+        compaction_window_unit: 'DAYS',
+        compaction_window_size: '7',
+      });
+    }
+    const others = found.rows.filter((table) => !weekly.includes(table));
+    expect(new Set(others.map((table) => table.default_time_to_live))).toEqual(new Set([0]));
+  });
+
   test('is never made by a node: one that finds none says so', async () => {
     const settings = keyspace();
     expect(await refusal(open(settings))).toContain('run `ledger-trust schema apply`');

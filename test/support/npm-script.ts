@@ -8,6 +8,8 @@ export interface NpmScript extends AsyncDisposable {
   said(): string;
   /** SIGTERM to npm alone; its exit code and signal. */
   terminate(): Promise<unknown[]>;
+  /** Ctrl-C: SIGINT to all that it has started, as a terminal does; resolves when npm has ended. */
+  interrupt(): Promise<unknown[]>;
 }
 
 export function startNpmScript(script: string, env: NodeJS.ProcessEnv): NpmScript {
@@ -29,6 +31,11 @@ export function startNpmScript(script: string, env: NodeJS.ProcessEnv): NpmScrip
     terminate: () => {
       const ended = once(npm, 'exit');
       npm.kill('SIGTERM');
+      return ended;
+    },
+    interrupt: () => {
+      const ended = once(npm, 'exit');
+      process.kill(-pid, 'SIGINT');
       return ended;
     },
     async [Symbol.asyncDispose]() {
