@@ -1,3 +1,4 @@
+import { percentile } from '../campaign/percentiles.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import type { FaultContext } from './fault.ts';
 
@@ -6,6 +7,7 @@ const firstMaxMs = 12_000;
 /** One that is begun once it knows. */
 const quickMaxMs = 1_000;
 const callsAtOnce = 100;
+const appendsAtOnce = 20;
 const heldMaxBytes = 100 * 1024 * 1024;
 
 interface Answer {
@@ -21,13 +23,23 @@ export interface OutageOutcome {
 }
 
 /**
- * Asks every node while no Cassandra answers: 503 in time at first, then at once, in bounded memory, and no write is acknowledged
+ * Asks every node while no Cassandra answers: 503 in time at first, then at once, appends too, in bounded memory, and no write is acknowledged
  * (cluster.md: Cassandra is down). Resolves when each node has been seen to do so.
  */
 export async function askWithoutStore(context: FaultContext): Promise<OutageOutcome> {
-  const { cluster, load } = context;
+  const { cluster, load, world, random } = context;
   const beganMs = performance.now();
   const seen = await Promise.all(cluster.nodes.map((node) => askNode(context, node)));
+  // Every node knows by now, so it is the same wherever an append is sent on to.
+  const appends = await Promise.all(
+    Array.from({ length: appendsAtOnce }, () =>
+      load.appendOnce(random.pick(world.ledgers), random.pick(cluster.nodes)),
+    ),
+  );
+  const appendMedianMs = percentile(
+    appends.map(({ tookMs }) => tookMs),
+    50,
+  );
   const acknowledged = load.history.calls.filter(
     (call) => call.beganMs > beganMs && (call.told.kind === 'written' || call.told.kind === 'done'),
   );
@@ -35,10 +47,14 @@ export async function askWithoutStore(context: FaultContext): Promise<OutageOutc
     violations: [
       ...seen.flatMap(({ violations }) => violations),
       ...acknowledged.map(({ name, node }) => `without a store ${node} acknowledged ${name}`),
+      ...(appendMedianMs > quickMaxMs
+        ? [`without a store half of ${appendsAtOnce} appends were answered after ${Math.round(appendMedianMs)} ms`]
+        : []),
     ],
     figures: {
       first_unavailable_ms: Math.round(Math.max(...seen.map(({ firstMs }) => firstMs))),
       unavailable_median_ms: Math.round(Math.max(...seen.map(({ medianMs }) => medianMs))),
+      append_unavailable_median_ms: Math.round(appendMedianMs),
     },
   };
 }
@@ -62,7 +78,10 @@ async function askNode(context: FaultContext, node: NodeUnderTest) {
   const heldBefore = await residentBytes(node);
   const answers = await Promise.all(Array.from({ length: callsAtOnce }, ask));
   const heldBytes = (await residentBytes(node)) - heldBefore;
-  const medianMs = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b)[callsAtOnce / 2] ?? 0;
+  const medianMs = percentile(
+    answers.map(({ tookMs }) => tookMs),
+    50,
+  );
   if (medianMs > quickMaxMs)
     violations.push(`${node.id} answered half of ${callsAtOnce} calls after ${Math.round(medianMs)} ms`);
   if (heldBytes > heldMaxBytes) violations.push(`${node.id} took ${heldBytes} bytes for ${callsAtOnce} calls`);

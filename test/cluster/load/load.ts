@@ -73,6 +73,15 @@ export class Load {
     return isCertain(told) ? performance.now() - began : null;
   }
 
+  /** One append by a party that may, sent once, whatever comes of it; `tookMs` in milliseconds. */
+  async appendOnce(ledger: LoadLedger, node: NodeUnderTest): Promise<{ told: Answered; tookMs: number }> {
+    const { random, world } = this.#options;
+    const call = this.#calls.append(ledger, random.pick(ledger.masters.slice(closedKept)), world.supplier);
+    const began = performance.now();
+    const told = await noted(this.history, call, node, () => call.attempt(node));
+    return { told, tookMs: performance.now() - began };
+  }
+
   /** More callers, as most are: at one address, with the client as it is made by default. */
   callThrough(address: OneAddress): UsualCallers {
     const { world, random, restMaxMs } = this.#options;
