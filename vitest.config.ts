@@ -9,6 +9,7 @@ const alone = [
   'test/api/webhook-isolation.test.ts',
   'test/cluster/faults.test.ts',
   'test/cluster/local-command.test.ts',
+  'test/cluster/readiness.test.ts',
   'test/cluster/webhooks.test.ts',
   'test/contract/cassandra-outage.test.ts',
   'test/contract/redis-leases.test.ts',

@@ -79,7 +79,9 @@ describe('production mode', () => {
   });
 
   test('creating calls without a credential are limited by address, and say when to come again', async () => {
-    await using node = await runNode({ env: { ...env, RATE_LIMIT_CREATE_BURST: '5' } });
+    await using node = await runNode({
+      env: { ...env, RATE_LIMIT_CREATE_PER_MINUTE: '1', RATE_LIMIT_CREATE_BURST: '5' },
+    });
     const answers = [];
     for (let n = 0; n < 8; n += 1) answers.push(await rest(node.base, 'POST', '/v1/actors', { body: {} }));
     expect(answers.slice(0, 5).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
