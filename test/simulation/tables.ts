@@ -25,7 +25,12 @@ interface Table {
   readonly clustering: readonly string[];
   readonly statics: ReadonlySet<string>;
   readonly partitions: Map<string, Partition>;
+  /** Filled as columns are asked for. */
+  readonly readers: Map<string, ColumnReader>;
 }
+
+/** A column's value in a line, or in a partition that has none. */
+type ColumnReader = (partition: Partition, line: Line | null) => Value;
 
 /** Timestamps that the server gives are later than any seq. */
 const serverTimestampsFrom = 1n << 50n;
@@ -54,11 +59,13 @@ export class SimulatedTables {
     const table = this.#table(statement.table);
     const { where, limit } = statement;
     const places = where.filter(({ column }) => !table.partitionKey.includes(column));
+    const placeReaders = places.map(({ column }) => readerOf(table, column));
+    const readers = statement.columns.map((column) => readerOf(table, column));
     const rows: Row[] = [];
     for (const partition of partitionsOf(table, where)) {
       const add = (line: Line | null) => {
         const row: Record<string, unknown> = {};
-        for (const column of statement.columns) row[column] = columnOf(table, partition, line, column);
+        for (const [at, column] of statement.columns.entries()) row[column] = readers[at]?.(partition, line);
         rows.push(row);
       };
       // A partition that has static columns alone is one row, unless it is asked for places.
@@ -66,7 +73,7 @@ export class SimulatedTables {
       const lines = statement.descending ? partition.lines.toReversed() : partition.lines;
       for (const line of lines) {
         if (rows.length >= limit) break;
-        if (places.every((test) => holds(columnOf(table, partition, line, test.column), test))) add(line);
+        if (places.every((test, at) => holds(placeReaders[at]?.(partition, line) ?? null, test))) add(line);
       }
     }
     return rows.slice(0, limit);
@@ -88,7 +95,7 @@ export class SimulatedTables {
       const row: Record<string, unknown> = {};
       let applied = true;
       for (const test of statement.condition) {
-        const standing = columnOf(table, partition, partition.lines[0] ?? null, test.column);
+        const standing = readerOf(table, test.column)(partition, partition.lines[0] ?? null);
         row[test.column] = standing;
         applied &&= holds(standing, test);
       }
@@ -159,6 +166,7 @@ function tableOf(statement: string): readonly [string, Table] {
     clustering: clustering?.split(', ') ?? [],
     statics: new Set(statics),
     partitions: new Map(),
+    readers: new Map(),
   };
   return [name, table];
 }
@@ -174,11 +182,17 @@ function partitionsOf(table: Table, tests: readonly Test[]): Partition[] {
   return names.flatMap((name) => table.partitions.get(name) ?? []);
 }
 
-function columnOf(table: Table, partition: Partition, line: Line | null, column: string): Value {
-  if (table.statics.has(column)) return partition.statics.get(column)?.value ?? null;
-  const place = table.clustering.indexOf(column);
-  if (place >= 0) return line?.place[place] ?? null;
-  return partition.key.get(column) ?? line?.columns.get(column)?.value ?? null;
+function readerOf(table: Table, column: string): ColumnReader {
+  let reader = table.readers.get(column);
+  if (reader === undefined) {
+    const place = table.clustering.indexOf(column);
+    if (table.statics.has(column)) reader = ({ statics }) => statics.get(column)?.value ?? null;
+    else if (place >= 0) reader = (_partition, line) => line?.place[place] ?? null;
+    else if (table.partitionKey.includes(column)) reader = ({ key }) => key.get(column) ?? null;
+    else reader = (_partition, line) => line?.columns.get(column)?.value ?? null;
+    table.readers.set(column, reader);
+  }
+  return reader;
 }
 
 function lineAt(partition: Partition, place: readonly Value[]): Line {

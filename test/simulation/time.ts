@@ -5,11 +5,9 @@ interface Occurrence {
   run: (() => void) | null;
 }
 
-const realImmediate = globalThis.setImmediate;
-
-/** Resolves when everything that waits for nothing but promises has gone on. */
+/** Resolves when everything that waits for nothing but promises has gone on: Node takes its next tick after all of them. */
 function settled(): Promise<void> {
-  return new Promise((resolve) => void realImmediate(resolve));
+  return new Promise((resolve) => void process.nextTick(resolve));
 }
 
 /**
