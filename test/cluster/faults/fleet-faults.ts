@@ -126,6 +126,6 @@ function countFailures(load: Load): () => Promise<string[]> {
   const before = load.history.failed.length;
   return async () => {
     await load.settled();
-    return load.history.failed.slice(before).map(({ name, last }) => `${name} failed (${last})`);
+    return load.history.failed.slice(before).map(({ name, attempts }) => `${name} failed (${attempts.join('; ')})`);
   };
 }

@@ -91,8 +91,7 @@ export async function runLane(parts: LaneParts): Promise<void> {
     const late = open.filter(({ begunMs }) => endedMs - begunMs > callMaxMs);
     if (late.length > 0) {
       // Those behind it are given up with it: they would stand without it.
-      for (const { call, begunMs } of late)
-        history.failed.push({ name: call.name, begunMs, endedMs, last: 'not settled' });
+      for (const { call, begunMs } of late) history.noteFailed(call.name, begunMs);
       for (const { end } of open) end();
       return;
     }

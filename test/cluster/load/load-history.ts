@@ -31,7 +31,8 @@ export interface FailedCall {
   readonly name: string;
   readonly begunMs: number;
   readonly endedMs: number;
-  readonly last: string;
+  /** What came of each attempt, in words. */
+  readonly attempts: readonly string[];
 }
 
 /** Everything that a load saw. */
@@ -41,6 +42,14 @@ export class LoadHistory extends HistoryBook {
   readonly failed: FailedCall[] = [];
   /** What no caller should ever be told. */
   readonly broken: string[] = [];
+
+  /** Notes a call that is given up. */
+  noteFailed(name: string, begunMs: number): void {
+    const attempts = this.calls
+      .filter((call) => call.name === name)
+      .map((call) => `${(call.endedMs - call.beganMs).toFixed(0)} ms, ${call.node}: ${call.words ?? call.told.kind}`);
+    this.failed.push({ name, begunMs, endedMs: performance.now(), attempts });
+  }
 
   /** Notes an error if it is one that no caller should ever be told. */
   noteBroken(error: unknown): void {

@@ -140,7 +140,7 @@ export class Load {
         return told;
       }
       if (endedMs - begunMs > callMaxMs) {
-        history.failed.push({ name: call.name, begunMs, endedMs, last: told.kind });
+        history.noteFailed(call.name, begunMs);
         return told;
       }
       await afterMs(random.between(pauseMin, pauseMax));

@@ -50,10 +50,7 @@ export function startUsualCallers(parts: UsualCallersParts): UsualCallers {
       const endedMs = performance.now();
       if (told.kind === 'written') history.acknowledgements.push({ atMs: endedMs, tookMs: endedMs - begunMs });
       if (isCertain(told)) answered[transport] += 1;
-      else {
-        const words = history.calls.findLast(({ name }) => name === call.name)?.words ?? told.kind;
-        history.failed.push({ name: `${call.name} over ${transport}`, begunMs, endedMs, last: words });
-      }
+      else history.noteFailed(call.name, begunMs);
       await afterMs(random.between(0, restMaxMs));
     }
   };
