@@ -10,6 +10,8 @@ export interface CassandraNodePlan {
   readonly seeds: readonly string[];
   readonly token: string;
   readonly dir: string;
+  /** How long it tries to write or read before it says that it could not. Default: its own, 1.8 to 5 s. */
+  readonly requestMaxMs?: number;
 }
 
 /** Tokens that cut the ring of Murmur3Partitioner into equal parts. */
@@ -32,7 +34,7 @@ export async function writeCassandraFiles(plan: CassandraNodePlan): Promise<{ ya
  * As a production cluster should be set where it matters: commits are on disk before they are acknowledged
  * (batch, and direct access: the memory-mapped log is slow to sync), Paxos is v2 with its state purged by repair.
  */
-function yamlOf({ address, port, storagePort, seeds, token, dir }: CassandraNodePlan): string {
+function yamlOf({ address, port, storagePort, seeds, token, dir, requestMaxMs }: CassandraNodePlan): string {
   return `cluster_name: ledger-trust-local
 num_tokens: 1
 initial_token: ${token}
@@ -60,6 +62,13 @@ commit_failure_policy: stop
 auto_snapshot: false
 paxos_variant: v2
 paxos_state_purging: repaired
+${requestMaxMs === undefined ? '' : requestLimits(requestMaxMs)}`;
+}
+
+function requestLimits(ms: number): string {
+  return `read_request_timeout: ${ms}ms
+write_request_timeout: ${ms}ms
+cas_contention_timeout: ${ms}ms
 `;
 }
 

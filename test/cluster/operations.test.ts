@@ -6,6 +6,7 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { compileCache } from '../support/compile-cache.ts';
 import { startNpmScript } from '../support/npm-script.ts';
 import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, shardCount, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
 
@@ -100,8 +101,8 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
     await cluster.untilBalanced(movedMaxMs);
     env = { REDIS_URL: cluster.redis.current.url, ...cluster.cassandraEnv };
     for (let n = 0; n < 6; n += 1) {
-      const made = await newOrder(nodeOf(n % 3).baseUrl);
-      pairs.push({ order: made, master: await newMaster(made) });
+      const made = await askedAgain(() => newOrder(nodeOf(n % 3).baseUrl));
+      pairs.push({ order: made, master: await askedAgain(() => newMaster(made)) });
     }
     await write('first');
   }, 120_000);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
+import { askedAgain } from './rig/asked-again.ts';
 import { startCluster } from './rig/cluster-under-test.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'ledger-production-'));
@@ -25,8 +26,8 @@ await describeOnCassandra('a cluster in production mode', (address) => {
     await cluster.untilBalanced(30_000);
     const bases = cluster.nodes.map(({ baseUrl }) => baseUrl);
     const [base = ''] = bases;
-    const order = await newOrder(base);
-    const master = await newMaster(order);
+    const order = await askedAgain(() => newOrder(base));
+    const master = await askedAgain(() => newMaster(order));
     // A node forwards once it has heard who owns the ledger's shard, and writes by itself until then.
     const forwarded = async () => {
       for (const at of bases)

@@ -9,6 +9,7 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { newOrder, type Order } from '../support/parties.ts';
 import { type RestAnswer, rest } from '../support/parties-rest.ts';
 import { runCli } from '../support/scrub-cli.ts';
+import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
 
@@ -20,7 +21,7 @@ await describeOnCassandra('a rotation of the authority that sees none of the nod
   let order: Order;
   beforeAll(async () => {
     cluster = await startCluster({ nodes: 2, cassandra: address });
-    order = await newOrder(nodeOf(0).baseUrl);
+    order = await askedAgain(() => newOrder(nodeOf(0).baseUrl));
   }, 60_000);
   afterAll(() => cluster?.[Symbol.asyncDispose](), 30_000);
 

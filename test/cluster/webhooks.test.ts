@@ -4,6 +4,7 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { append, type Master, newMaster, newOrder, type Order, type Party } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
 import { eventually, receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, leaseTtlMs, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
 
@@ -109,8 +110,8 @@ await describeOnCassandra('webhooks of a cluster of three', (address) => {
     await cluster.untilBalanced(balancedMaxMs);
     receiver = await receiveWebhooks();
     for (let at = 0; at < orderCount; at++) {
-      const order = await newOrder(baseOf(at), { keyed: false });
-      const written = { order, master: await newMaster(order), answered: new Set<string>() };
+      const order = await askedAgain(() => newOrder(baseOf(at), { keyed: false }));
+      const written = { order, master: await askedAgain(() => newMaster(order)), answered: new Set<string>() };
       all.push(written);
       for (const [owner, asks] of [
         [order.buyer, {}],

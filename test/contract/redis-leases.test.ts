@@ -11,6 +11,9 @@ import { redisMembers } from '../../cluster/redis/redis-members.ts';
 import { describeOnRedis } from '../support/backends/for-tests.ts';
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Of what runs out while a test waits, and is looked at before: longer than a machine stands still. */
+const shortMs = 600;
+const untilOverMs = shortMs + 50;
 let clusters = 0;
 
 await describeOnRedis('leases and members in Redis', ({ url }) => {
@@ -51,12 +54,12 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
 
   test('a renewal is what keeps a lease', async () => {
     const { leases } = await newCluster();
-    await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 200);
+    await leases.acquire({ shard: 1, token: 'a' }, 'node-a', shortMs);
     for (let turn = 0; turn < 4; turn++) {
-      await wait(100);
-      expect(await leases.renew([{ shard: 1, token: 'a' }], 200)).toEqual(new Set([1]));
+      await wait(shortMs / 3);
+      expect(await leases.renew([{ shard: 1, token: 'a' }], shortMs)).toEqual(new Set([1]));
     }
-    await wait(260);
+    await wait(untilOverMs);
     expect(await leases.owner(1)).toBeNull();
   });
 
@@ -69,10 +72,10 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
     await leases.release({ shard: 1, token: 'not mine' }, 'node-x', 5_000);
     expect(await leases.owner(1)).toBe('node-a');
-    await leases.release({ shard: 1, token: 'a' }, 'node-b', 150);
+    await leases.release({ shard: 1, token: 'a' }, 'node-b', shortMs);
     expect(await leases.acquire({ shard: 1, token: 'c' }, 'node-c', 5_000)).toEqual({ held: false, owner: 'node-b' });
     expect(await leases.renew([{ shard: 1, token: 'a' }], 5_000)).toEqual(new Set());
-    await wait(220);
+    await wait(untilOverMs);
     expect(await leases.acquire({ shard: 1, token: 'c' }, 'node-c', 5_000)).toEqual({ held: true });
     await leases.release({ shard: 1, token: 'c' }, null, 150);
     expect(await leases.owner(1)).toBeNull();
@@ -80,20 +83,20 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
 
   test('an heir that is gone before it takes its shard holds nobody up', async () => {
     const { leases, members } = await newCluster();
-    for (const [shard, ttlMs] of [60, 5_000].entries()) {
+    for (const [shard, ttlMs] of [shortMs, 5_000].entries()) {
       await announceHeir(members, ttlMs);
       await leases.acquire({ shard, token: 'a' }, 'node-a', 5_000);
       await leases.release({ shard, token: 'a' }, 'node-b', 5_000);
       expect([await leases.owner(shard), (await leases.owners(8)).get(shard)]).toEqual(['node-b', 'node-b']);
-      if (shard === 0) await wait(100);
+      if (shard === 0) await wait(untilOverMs);
       else await members.withdraw({ id: 'node-b', address: 'b:1', startedAt: 't' });
       expect([await leases.owner(shard), (await leases.owners(8)).get(shard)]).toEqual([null, undefined]);
       expect(await leases.acquire({ shard, token: 'c' }, 'node-c', 5_000)).toEqual({ held: true });
     }
     // What it has taken is its own until its lease runs out.
-    await announceHeir(members, 60);
+    await announceHeir(members, shortMs);
     expect(await leases.acquire({ shard: 3, token: 'b' }, 'node-b', 5_000)).toEqual({ held: true });
-    await wait(100);
+    await wait(untilOverMs);
     expect(await leases.acquire({ shard: 3, token: 'c' }, 'node-c', 5_000)).toEqual({ held: false, owner: 'node-b' });
   });
 
@@ -107,7 +110,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     const { members } = await newCluster();
     const announce = (id: string, ttlMs: number, draining = false) =>
       members.announce({ id, address: `${id}:1`, startedAt: 't', shardCount: 8, draining }, ttlMs);
-    await Promise.all([announce('node-b', 5_000, true), announce('node-a', 5_000), announce('node-c', 80)]);
+    await Promise.all([announce('node-b', 5_000, true), announce('node-a', 5_000), announce('node-c', shortMs)]);
     const orders = ['cordoned', 'draining', null, null, 'cordoned'] as const;
     const had: boolean[] = [];
     for (const order of orders) had.push(await members.order('node-a', order));
@@ -117,7 +120,7 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
       ['node-b', true, null],
       ['node-c', false, null],
     ]);
-    await wait(120);
+    await wait(untilOverMs);
     await members.order('node-a', null);
     await members.withdraw({ id: 'node-b', address: 'node-b:1', startedAt: 't' });
     expect((await members.list()).map(({ id, order }) => [id, order])).toEqual([['node-a', null]]);
@@ -136,9 +139,9 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     await announce(third);
     await members.withdraw(second);
     expect(await seen()).toEqual([['a:1', 't1', false]]);
-    await announce(first, 80, true);
+    await announce(first, shortMs, true);
     expect(await seen()).toEqual([['a:1', 't1', true]]);
-    await wait(120);
+    await wait(untilOverMs);
     await announce(second);
     await announce(first);
     expect(await seen()).toEqual([['a:1', 't2', false]]);
