@@ -28,6 +28,8 @@ export const limits = Object.freeze({
   requestTimeoutMs: 30_000,
   /** Longer than the idle time of common load balancers (60 s), so that they close first and no request meets a closed socket. */
   keepAliveTimeoutMs: 65_000,
+  /** An idle connection is kept so much longer than its client was told: clients look at their clocks a second or two late. */
+  keepAliveBufferMs: 5_000,
   /** How often Node looks for connections past the two times above. */
   connectionsCheckMs: 5_000,
   /** A port holds no more connections than this; each idle one costs some 10 kB. */

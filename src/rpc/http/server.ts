@@ -37,6 +37,7 @@ export function createHttpServer(serve: RequestListener, tls: TlsKeys | null, ne
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
+    keepAliveTimeoutBuffer: limits.keepAliveBufferMs,
     connectionsCheckingInterval: limits.connectionsCheckMs,
     joinDuplicateHeaders: true,
     // A missing Host gets our envelope instead of Node's bare 400.
