@@ -10,8 +10,8 @@ export interface CassandraNodePlan {
   readonly seeds: readonly string[];
   readonly token: string;
   readonly dir: string;
-  /** How long it tries to write or read before it says that it could not. Default: its own, 1.8 to 5 s. */
-  readonly requestMaxMs?: number;
+  /** How long it tries to write before it says that it could not. Default: its own, 2 s, and 1.8 s for its turn at a conditional write. */
+  readonly writeMaxMs?: number;
 }
 
 /** Tokens that cut the ring of Murmur3Partitioner into equal parts. */
@@ -34,7 +34,7 @@ export async function writeCassandraFiles(plan: CassandraNodePlan): Promise<{ ya
  * As a production cluster should be set where it matters: commits are on disk before they are acknowledged
  * (batch, and direct access: the memory-mapped log is slow to sync), Paxos is v2 with its state purged by repair.
  */
-function yamlOf({ address, port, storagePort, seeds, token, dir, requestMaxMs }: CassandraNodePlan): string {
+function yamlOf({ address, port, storagePort, seeds, token, dir, writeMaxMs }: CassandraNodePlan): string {
   return `cluster_name: ledger-trust-local
 num_tokens: 1
 initial_token: ${token}
@@ -62,12 +62,11 @@ commit_failure_policy: stop
 auto_snapshot: false
 paxos_variant: v2
 paxos_state_purging: repaired
-${requestMaxMs === undefined ? '' : requestLimits(requestMaxMs)}`;
+${writeMaxMs === undefined ? '' : writeLimits(writeMaxMs)}`;
 }
 
-function requestLimits(ms: number): string {
-  return `read_request_timeout: ${ms}ms
-write_request_timeout: ${ms}ms
+function writeLimits(ms: number): string {
+  return `write_request_timeout: ${ms}ms
 cas_contention_timeout: ${ms}ms
 `;
 }

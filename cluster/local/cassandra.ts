@@ -22,8 +22,8 @@ export interface LocalCassandraOptions {
   readonly heapMb?: number;
   /** It is never started again: its schema stays in memory and in its commit log, and is changed in a fifth of the time. */
   readonly isThrownAway?: boolean;
-  /** How long a node tries to write or read before it says that it could not. Default: Cassandra's own, 1.8 to 5 s. */
-  readonly requestMaxMs?: number;
+  /** How long a node tries to write before it says that it could not. Default: Cassandra's own, 2 s. */
+  readonly writeMaxMs?: number;
   /** Ends the start: what runs by then is stopped. */
   readonly signal?: AbortSignal;
 }
@@ -60,8 +60,8 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
   const start = async (address: string, index: number): Promise<LocalCassandraNode> => {
     const dir = join(options.dir, `node-${index + 1}`);
     const token = tokens[index] ?? '0';
-    const { requestMaxMs } = options;
-    const plan: CassandraNodePlan = { address, port, storagePort, seeds: addresses, token, dir, requestMaxMs };
+    const { writeMaxMs } = options;
+    const plan: CassandraNodePlan = { address, port, storagePort, seeds: addresses, token, dir, writeMaxMs };
     return { address, process: await startNode(plan, classpath, options) };
   };
   const nodes = await Promise.all(addresses.map(start));

@@ -31,7 +31,7 @@ export interface FailedCall {
   readonly name: string;
   readonly begunMs: number;
   readonly endedMs: number;
-  /** What came of each attempt, in words. */
+  /** What came of each attempt of the load, in words; of a client that tries again by itself, its last one. */
   readonly attempts: readonly string[];
 }
 

@@ -1,9 +1,22 @@
-import { vi } from 'vitest';
+import { afterMs } from '../../../cluster/local/ports.ts';
+
+const forMs = 20_000;
+const restMs = 200;
+/** What a client asks again after. */
+const retryable = /"code":"(unavailable|overloaded|outcome_unknown|idempotency_in_progress)"/;
 
 /**
- * Asks again until it succeeds, for up to 20 s, as clients do: for what a test needs before it begins, of a cluster whose store may answer
- * late on a busy machine. What is made twice has to be no harm.
+ * Asks again while the service says that it may, for up to 20 s: for what a test needs before it begins, of a cluster whose store may
+ * answer late on a busy machine. What is made twice has to be no harm. Anything else that goes wrong is thrown at once.
  */
-export function askedAgain<T>(work: () => Promise<T>): Promise<T> {
-  return vi.waitFor(work, { timeout: 20_000, interval: 200 });
+export async function askedAgain<T>(work: () => Promise<T>): Promise<T> {
+  const began = performance.now();
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!retryable.test(String(error)) || performance.now() - began > forMs) throw error;
+      await afterMs(restMs);
+    }
+  }
 }

@@ -71,7 +71,7 @@ function cassandraSource(env: Environment): Source<CassandraAddress> {
       return { contactPoints: points, localDataCenter: env.CASSANDRA_DATA_CENTER || 'datacenter1', allow };
     },
     local: async (dir) => {
-      const local = await startCassandra({ nodes: 1, dir, isThrownAway: true, requestMaxMs: sharedCassandraMaxMs });
+      const local = await startCassandra({ nodes: 1, dir, isThrownAway: true, writeMaxMs: sharedCassandraMaxMs });
       const { contactPoints, localDataCenter } = local;
       return {
         address: { contactPoints, localDataCenter, allow: [] },
