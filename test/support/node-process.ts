@@ -69,7 +69,7 @@ function begin(env: ProcessEnvironment, main: string, args: readonly string[], u
 }
 
 /** Longer than anything that is run to its end may take. */
-const endMaxMs = 15_000;
+const endMaxMs = 30_000;
 
 /** Runs a program of the project to its end. */
 export async function runToEnd(

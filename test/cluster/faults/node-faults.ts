@@ -59,18 +59,31 @@ async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Pro
   }
 }
 
-/** SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner. */
+/** SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them gone. */
 export const pauseNode: Fault = async (context) => {
   const { random } = context;
   const victim = await ownerOfSomething(context);
+  const lostBefore = await leasesLostBy(victim);
   const pausedMs = leaseTtlMs + random.between(500, 2_500);
   victim.pause();
   await afterMs(pausedMs);
   victim.resume();
+  const awakeMs = performance.now();
   await victim.untilReady();
-  await afterMs(500);
-  return { what: `${victim.id} paused for ${pausedMs} ms` };
+  let lost = 0;
+  while (lost === 0 && performance.now() - awakeMs < movedMaxMs) {
+    await afterMs(pollMs);
+    lost = (await leasesLostBy(victim)) - lostBefore;
+  }
+  const violations = lost === 0 ? [`${victim.id} slept for ${pausedMs} ms and found none of its leases gone`] : [];
+  return { what: `${victim.id} paused for ${pausedMs} ms, which lost it ${lost} leases`, violations };
 };
+
+async function leasesLostBy(node: NodeUnderTest): Promise<number> {
+  const [, count] = /^svc_leases_lost_total\{.*\} (\d+)$/m.exec(await node.metrics()) ?? [];
+  if (count === undefined) throw new Error(`${node.id} does not tell how many leases it lost`);
+  return Number(count);
+}
 
 const cutPlaces = ['one from its peers', 'all from each other', 'one from Redis', 'one from everything'] as const;
 

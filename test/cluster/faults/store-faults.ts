@@ -60,8 +60,10 @@ export const pauseCassandraForLong: Fault = async (context) => {
   const [node] = context.cluster.cassandra?.nodes ?? [];
   if (node === undefined) throw new Error('the cluster has no Cassandra of its own');
   const beganMs = performance.now();
-  node.process.pause();
-  const outage = await askWithoutStore(context).finally(() => node.process.resume());
+  const outage = await context.load.history.withoutStore(() => {
+    node.process.pause();
+    return askWithoutStore(context).finally(() => node.process.resume());
+  });
   const pausedMs = Math.round(performance.now() - beganMs);
   const recoveryMs = await firstAppendAfter(context);
   return { what: `Cassandra ${node.address} paused for ${pausedMs} ms`, recoveryMs, ...outage };
@@ -82,13 +84,20 @@ export const pauseCassandraBriefly: Fault = async (context) => {
 
 /** kill -9 of a node of Cassandra, and started again with what it has on disk. */
 export const killCassandra: Fault = async (context) => {
-  const { cluster, random } = context;
+  const { cluster, load, random } = context;
   const nodes = cluster.cassandra?.nodes ?? [];
   const index = random.between(0, nodes.length - 1);
-  await nodes[index]?.process.kill();
+  const killAndRestart = async (whileGone: () => Promise<Partial<FaultOutcome>>) => {
+    await nodes[index]?.process.kill();
+    const found = await whileGone();
+    await cluster.cassandra?.restart(index);
+    return found;
+  };
   // Where it was one of three, those that are left are a quorum.
-  const outage = nodes.length === 1 ? await askWithoutStore(context) : {};
-  await cluster.cassandra?.restart(index);
+  const outage =
+    nodes.length === 1
+      ? await load.history.withoutStore(() => killAndRestart(() => askWithoutStore(context)))
+      : await killAndRestart(async () => ({}));
   const recoveryMs = await firstAppendAfter(context);
   return { what: `Cassandra ${nodes[index]?.address} killed and started again`, recoveryMs, ...outage };
 };

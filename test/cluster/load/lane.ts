@@ -3,7 +3,7 @@ import { afterMs } from '../../../cluster/local/ports.ts';
 import type { SeededRandom } from '../../simulation/random.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import { type AppendCall, type LoadCalls, written } from './calls.ts';
-import { answeredBy, callMaxMs, isCertain, type LoadHistory, noted } from './load-history.ts';
+import { answeredBy, isCertain, type LoadHistory, noted } from './load-history.ts';
 import { closedKept, type LoadLedger } from './load-world.ts';
 import type { LoadParty } from './parties.ts';
 
@@ -87,8 +87,7 @@ export async function runLane(parts: LaneParts): Promise<void> {
     }
     await Promise.all(outcomes);
     open = open.filter(({ settled }) => !settled);
-    const endedMs = performance.now();
-    const late = open.filter(({ begunMs }) => endedMs - begunMs > callMaxMs);
+    const late = open.filter(({ begunMs }) => history.isInVain(begunMs));
     if (late.length > 0) {
       // Those behind it are given up with it: they would stand without it.
       for (const { call, begunMs } of late) history.noteFailed(call.name, begunMs);

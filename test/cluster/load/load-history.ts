@@ -42,6 +42,24 @@ export class LoadHistory extends HistoryBook {
   readonly failed: FailedCall[] = [];
   /** What no caller should ever be told. */
   readonly broken: string[] = [];
+  #outages = 0;
+  #storeBackMs = Number.NEGATIVE_INFINITY;
+
+  /** Meanwhile nothing can be written anywhere. */
+  async withoutStore<T>(work: () => Promise<T>): Promise<T> {
+    this.#outages += 1;
+    try {
+      return await work();
+    } finally {
+      this.#outages -= 1;
+      this.#storeBackMs = performance.now();
+    }
+  }
+
+  /** Whether a call that is not certain yet had its time, all of it since the last outage of the store. */
+  isInVain(begunMs: number): boolean {
+    return this.#outages === 0 && performance.now() - Math.max(begunMs, this.#storeBackMs) > callMaxMs;
+  }
 
   /** Notes a call that is given up. */
   noteFailed(name: string, begunMs: number): void {
@@ -73,7 +91,7 @@ const neverRight: ReadonlySet<string> = new Set([
 ]);
 
 /** From the first attempt to the last: what the client of the project takes by default. */
-export const callMaxMs = 30_000;
+const callMaxMs = 30_000;
 
 /** What an error tells its caller about the call. */
 export function answeredBy(error: unknown): Answered {

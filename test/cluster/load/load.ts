@@ -4,7 +4,7 @@ import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import { type Call, LoadCalls } from './calls.ts';
 import { runLane } from './lane.ts';
-import { type Answered, answeredBy, callMaxMs, isCertain, LoadHistory, noted } from './load-history.ts';
+import { type Answered, answeredBy, isCertain, LoadHistory, noted } from './load-history.ts';
 import { closedKept, type LoadLedger, type LoadWorld, loadMaster } from './load-world.ts';
 import type { OneAddress } from './parties.ts';
 import { startUsualCallers, type UsualCallers } from './usual-callers.ts';
@@ -139,7 +139,7 @@ export class Load {
         if (told.kind === 'written') history.acknowledgements.push({ atMs: endedMs, tookMs: endedMs - begunMs });
         return told;
       }
-      if (endedMs - begunMs > callMaxMs) {
+      if (history.isInVain(begunMs)) {
         history.noteFailed(call.name, begunMs);
         return told;
       }

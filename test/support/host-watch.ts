@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+
+/** From it on a machine is too slow for others' sake to be judged by the clock. */
+const unfairShare = 0.1;
+
+/** Watches what the host of a virtual machine keeps of the processor time that this machine has work for. */
+export interface HostWatch {
+  /** Since it was begun, 0 to 1. Always 0 where nobody tells: on other systems than Linux. */
+  keptShare(): number;
+  /** Whether times that were taken since it was begun say anything of the software. */
+  isFair(): boolean;
+  /** The most that something may have taken which ended now: none where times say nothing. */
+  bound(max: number): number;
+}
+
+export function watchHost(): HostWatch {
+  const before = processorTimes();
+  const keptShare = () => {
+    const now = processorTimes();
+    const kept = now.kept - before.kept;
+    return kept === 0 ? 0 : kept / (kept + now.given - before.given);
+  };
+  const isFair = () => keptShare() < unfairShare;
+  return { keptShare, isFair, bound: (max) => (isFair() ? max : Number.POSITIVE_INFINITY) };
+}
+
+/** In ticks since the system was started, of all processors (proc(5), /proc/stat). */
+function processorTimes(): { readonly given: number; readonly kept: number } {
+  if (process.platform !== 'linux') return { given: 0, kept: 0 };
+  const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n');
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, kept = 0] = line.split(/ +/).slice(1).map(Number);
+  return { given: user + nice + system + irq + softirq, kept };
+}
