@@ -2,12 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { newKeyPair, newParty } from '../support/parties.ts';
 import { done, expectRefused, rest, shape } from '../support/parties-rest.ts';
+import { embeddedTest } from '../support/several-nodes.ts';
 
 const { base } = await nodeForTests();
 const party = await newParty(base);
 
 describe('health, terms and trust anchor', () => {
-  test.each(['/health', '/v1/health'])('%s names the store', async (path) => {
+  embeddedTest.each(['/health', '/v1/health'])('%s names the store', async (path) => {
     const { status, body } = await rest(base, 'GET', path);
     expect({ status, body }).toEqual({ status: 200, body: { status: 'ok', db: [{ name: 'lmdb', status: 'ok' }] } });
   });

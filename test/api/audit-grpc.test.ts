@@ -9,7 +9,7 @@ import { callGrpc, grpcClient, openGrpcStream } from '../support/door-grpc.ts';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { newDevice, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
 import { runNode } from '../support/running-node.ts';
-import { untilKnownElsewhere } from '../support/several-nodes.ts';
+import { embeddedTest, untilKnownElsewhere } from '../support/several-nodes.ts';
 
 const { node, order, master } = await nodeWithMaster({ keyed: false });
 const client = grpcClient(node.grpcAddress);
@@ -149,7 +149,7 @@ describe('a stream', () => {
     await expect.poll(() => streamsOf(own.buyer), { timeout: 5_000 }).toMatchObject([{ ledger_id: own.ledgerId }]);
   });
 
-  test('in the name of an entity that must sign leaves nothing where nothing was signed', async () => {
+  embeddedTest('in the name of an entity that must sign leaves nothing where nothing was signed', async () => {
     await using own = await runNode();
     const device = await newDevice(own.base, { keyed: true });
     const root = await newOrder(own.base, { keyed: false });

@@ -7,6 +7,7 @@ import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { newOrganization, onboarding } from '../support/organizations.ts';
 import { newDevice, newOrder, newParty, type Party } from '../support/parties.ts';
 import { done, type Fields, shape } from '../support/parties-rest.ts';
+import { embeddedTest } from '../support/several-nodes.ts';
 
 /** Every method that touches a ledger leaves its event: carried out, and refused to somebody else. */
 
@@ -297,7 +298,7 @@ test('what names no ledger leaves nothing', async () => {
   expect(await historyOf(base, party)).toEqual([]);
 });
 
-test('an entity’s calls about its root ledger are kept, whether there is one or not', async () => {
+embeddedTest('an entity’s calls about its root ledger are kept, whether there is one or not', async () => {
   const rootId = uuidV5(device.actorId, 'entity-root');
   const unknown = await tracked(base, 'GET', `/v1/entities/root-ledger/${device.actorId}`, { headers: device.headers });
   expect(unknown.answer.status).toBe(404);

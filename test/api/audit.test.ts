@@ -6,7 +6,7 @@ import { newOrganization } from '../support/organizations.ts';
 import { append, entityRequest, newDevice, newMaster, newOrder, newParty } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';
 import { runNode, temporaryDir } from '../support/running-node.ts';
-import { untilKnownElsewhere } from '../support/several-nodes.ts';
+import { embeddedTest, untilKnownElsewhere } from '../support/several-nodes.ts';
 
 const { base, order, master } = await nodeWithMaster({ keyed: false });
 
@@ -223,7 +223,7 @@ describe('across the life of a node', () => {
 });
 
 describe('an entity that must sign', () => {
-  test('has nothing in its history of calls that anybody may have made in its name', async () => {
+  embeddedTest('has nothing in its history of calls that anybody may have made in its name', async () => {
     await using own = await runNode();
     const device = await newDevice(own.base, { keyed: true });
     const unknown = randomUUID();
@@ -247,7 +247,7 @@ describe('an entity that must sign', () => {
     ]);
   });
 
-  test('has what it signed and was refused in its history, however little of it was read', async () => {
+  embeddedTest('has what it signed and was refused in its history, however little of it was read', async () => {
     await using own = await runNode();
     const device = await newDevice(own.base, { keyed: true });
     const ledgerId = randomUUID();

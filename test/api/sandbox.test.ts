@@ -9,6 +9,7 @@ import { nodeForTests } from '../support/node-for-tests.ts';
 import { newParty } from '../support/parties.ts';
 import { done, type Fields } from '../support/parties-rest.ts';
 import { expectPassed } from '../support/sandbox-story.ts';
+import { oneNodeTest } from '../support/several-nodes.ts';
 
 const node = await nodeForTests();
 
@@ -40,7 +41,7 @@ test('as SSE it has the same lines', async () => {
   expectPassed(data.join('\n'));
 });
 
-test('six at once do not disturb each other: four run, two say that they wait', async () => {
+oneNodeTest('six at once do not disturb each other: four run, two say that they wait', async () => {
   const texts = await Promise.all(Array.from({ length: 6 }, async () => (await run()).text()));
   for (const text of texts) expectPassed(text);
   const waited = texts.filter((text) => text.startsWith('…'));

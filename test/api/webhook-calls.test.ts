@@ -5,6 +5,7 @@ import { nodeWithOrder } from '../support/node-for-tests.ts';
 import { append, newMaster, newParty, type Party, signedBy } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 import { runNode } from '../support/running-node.ts';
+import { oneNodeTest } from '../support/several-nodes.ts';
 import { eventually, receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const { node, base, order } = await nodeWithOrder();
@@ -77,7 +78,7 @@ describe('a subscription', () => {
     expect((answer.body.error as { details: Fields }).details.field).toBe(field);
   });
 
-  test('to the service’s own ports is refused', async () => {
+  oneNodeTest('to the service’s own ports is refused', async () => {
     for (const own of [base, node.opsBase, `http://${node.grpcAddress}`]) {
       const { port } = new URL(own);
       for (const host of ['127.0.0.1', 'localhost', '127.1', '[::1]', 'localhost.'])

@@ -1,6 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { test } from 'vitest';
 
-const isSpread = process.env.TEST_CLUSTER_API === 'spread';
+/** How the API suite meets a cluster (test/cluster/api); undefined: it meets an embedded node. */
+const met = process.env.TEST_CLUSTER_API;
+const isSpread = met === 'spread';
+
+/** A test of what is true of an embedded node alone, like its store's name and what its files hold: skipped where there is none. */
+export const embeddedTest = test.skipIf(met !== undefined);
+
+/** A test of what is true of each node by itself: skipped where each request meets another one. */
+export const oneNodeTest = test.skipIf(isSpread);
+
 /** Access history is written a tenth of a second behind the answer; that a key was revoked other nodes know within a second. */
 const waitMs = Object.freeze({ 'access history': 1_000, 'a revoked API key': 1_500 });
 
