@@ -31,4 +31,4 @@ VOLUME /data
 EXPOSE 8080 50051
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s CMD ["node", "-e", \
   "fetch('http://127.0.0.1:' + (process.env.INTERNAL_PORT || process.env.OPS_PORT || 9100) + '/health/ready').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--use-largepages=silent", "src/main.ts"]
+CMD ["node", "--use-largepages=silent", "--max-semi-space-size=32", "src/main.ts"]
