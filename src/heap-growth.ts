@@ -7,7 +7,9 @@ import { setFlagsFromString } from 'node:v8';
  */
 const growthPercent = 150;
 
-/** Bounds the heap of this process. For processes that are a node, before it starts. */
+/** Bounds the heaps of this process. For processes that are a node, before it starts. */
 export function boundHeapGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${growthPercent}`);
+  // The command line's is for the main thread, which has it by now. It would go before the `resourceLimits` of all other threads.
+  setFlagsFromString('--max-semi-space-size=0');
 }

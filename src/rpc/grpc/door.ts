@@ -1,24 +1,14 @@
-import { createServer, type Server as NetServer, type Socket } from 'node:net';
-import {
-  type handleBidiStreamingCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
-  type MethodDefinition,
-  Server,
-  ServerCredentials,
-  type ServiceDefinition,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
-import { HealthImplementation } from 'grpc-health-check';
-import { limits } from '../../limits.ts';
+import { Worker } from 'node:worker_threads';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { TlsKeys } from '../http/server.ts';
-import { addressOf, type ListeningDoor, listenOn } from '../listening.ts';
+import type { ListeningDoor } from '../listening.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
-import { releaseClosedStreams } from './closed-streams.ts';
+import { GrpcCall } from './call.ts';
+import { descriptorFiles } from './descriptor-files.ts';
 import { GrpcBidiExchange, GrpcStreamExchange, GrpcUnaryExchange } from './exchange.ts';
-import { addReflection } from './reflection.ts';
+import { Inbox, Outbox, told } from './frames.ts';
+import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from './thread-messages.ts';
 
 export interface GrpcDoorParts {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
@@ -34,122 +24,167 @@ export interface GrpcDoor extends ListeningDoor {
   setServing(serving: boolean): void;
 }
 
-/** Opens it; port 0 takes any free one. The sockets are ours, so that their number is bounded and stopping is too. */
+const script = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url);
+
+/** Of its new objects most have died within 8 MiB of further ones; with more the thread holds more and works as fast. */
+const resourceLimits = { maxYoungGenerationSizeMb: 24 };
+
+/**
+ * Opens it; port 0 takes any free one. A thread of its own listens and speaks HTTP/2 (thread.ts), which is as much work as all that the main
+ * thread does for a call.
+ */
 export async function openGrpcDoor(parts: GrpcDoorParts, host: string, port: number): Promise<GrpcDoor> {
-  const server = new Server({
-    'grpc.max_receive_message_length': limits.grpcReceiveMaxBytes,
-    'grpc.max_send_message_length': limits.grpcSendMaxBytes,
-    'grpc.max_concurrent_streams': limits.grpcStreamsMax,
-    'grpc-node.max_session_memory': limits.grpcSessionMemoryMb,
-    'grpc.keepalive_time_ms': limits.grpcKeepaliveMs,
-    'grpc.keepalive_timeout_ms': limits.grpcKeepaliveTimeoutMs,
-    'grpc.max_connection_idle_ms': limits.grpcIdleMs,
-    'grpc.enable_channelz': 0,
-  });
-  for (const [definition, implementation] of servicesOf(parts)) server.addService(definition, implementation);
-  const services = new Set([...parts.endpoints.values()].map(({ method }) => method.parent.typeName));
-  const health = new HealthImplementation();
-  const setServing = (serving: boolean): void => {
-    for (const name of ['', ...services]) health.setStatus(name, serving ? 'SERVING' : 'NOT_SERVING');
+  const endpoints = [...parts.endpoints.values()];
+  const workerData: GrpcThreadData = {
+    ...{ host, port, tls: parts.tls },
+    services: servicesOf(endpoints),
+    files: descriptorFiles(endpoints),
   };
-  setServing(true);
-  health.addToServer(server);
-  addReflection(server, parts.endpoints.values());
-
-  releaseClosedStreams();
-  const injector = server.createConnectionInjector(credentialsOf(parts.tls));
-  const sockets = new Set<Socket>();
-  const net: NetServer = createServer({ noDelay: true, pauseOnConnect: false }, (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => socket.destroy());
-    injector.injectConnection(socket);
-  });
-  net.maxConnections = limits.connectionsMax;
-  await listenOn(net, host, port);
-
-  const close = async (graceMs: number): Promise<void> => {
-    setServing(false);
-    const closed = new Promise<void>((resolve) => net.close(() => resolve()));
-    // Each connection is told to go away and ends by itself after its last call. grpc-js says too early that all have.
-    server.tryShutdown(() => {});
-    const late = setTimeout(() => {
-      for (const socket of sockets) socket.destroy();
-    }, graceMs);
-    await closed;
-    clearTimeout(late);
-    server.forceShutdown();
+  const worker = new Worker(script, { workerData, execArgv: [], resourceLimits, stdout: false, stderr: false });
+  const thread = new Thread(worker, parts, endpoints);
+  const address = await thread.listening;
+  return {
+    ...address,
+    setServing: (serving) => thread.order({ order: 'say serving', serving }),
+    close: (graceMs) => thread.close(graceMs),
+    [Symbol.asyncDispose]: () => thread.close(0),
   };
-  return { ...addressOf(net), setServing, close, [Symbol.asyncDispose]: () => close(0) };
 }
 
-function credentialsOf(tls: TlsKeys | null): ServerCredentials {
-  if (tls === null) return ServerCredentials.createInsecure();
-  return ServerCredentials.createSsl(null, [{ cert_chain: Buffer.from(tls.cert), private_key: Buffer.from(tls.key) }]);
-}
+/**
+ * The thread as the main thread sees it, with the calls that it told of and that are not answered. Should it fail, the process does, as for any
+ * fault that nobody awaits.
+ */
+class Thread {
+  readonly #worker: Worker;
+  readonly #parts: GrpcDoorParts;
+  /** By the thread's numbers of methods. */
+  readonly #endpoints: readonly Endpoint[];
+  readonly #outbox: Outbox;
+  /** By their numbers, which the thread gives again once a call has ended. */
+  readonly #exchanges: (GrpcUnaryExchange | GrpcStreamExchange | undefined)[] = [];
+  readonly #listening = Promise.withResolvers<{ readonly host: string; readonly port: number }>();
+  readonly #closed = Promise.withResolvers<void>();
+  #isEnding = false;
 
-/** Messages stay bytes at the border to grpc-js: the pipeline reads them after it knows the caller. */
-const asIs = (bytes: Buffer): Buffer => bytes;
-
-function* servicesOf(parts: GrpcDoorParts): Iterable<[ServiceDefinition, UntypedServiceImplementation]> {
-  const byService = new Map<string, Endpoint[]>();
-  for (const endpoint of parts.endpoints.values()) {
-    const name = endpoint.method.parent.typeName;
-    byService.set(name, [...(byService.get(name) ?? []), endpoint]);
+  constructor(worker: Worker, parts: GrpcDoorParts, endpoints: readonly Endpoint[]) {
+    this.#worker = worker;
+    this.#parts = parts;
+    this.#endpoints = endpoints;
+    this.#outbox = new Outbox((frames) => worker.postMessage(frames, [frames.buffer]));
+    worker.on('message', (message: Uint8Array<ArrayBuffer> | ThreadNews) => {
+      if (message instanceof Uint8Array) this.#take(new Inbox(message));
+      else this.#hear(message);
+    });
+    worker.on('error', (error) => {
+      throw error;
+    });
+    worker.on('exit', () => {
+      if (!this.#isEnding) throw new Error('the thread of the gRPC port has ended');
+    });
   }
-  for (const endpoints of byService.values()) {
-    const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
-    const implementation: UntypedServiceImplementation = {};
-    for (const endpoint of endpoints) {
-      const { method, rpcPath } = endpoint;
-      const kind = method.methodKind;
-      definition[method.name] = {
-        path: rpcPath,
-        requestStream: kind === 'client_streaming' || kind === 'bidi_streaming',
-        responseStream: kind === 'server_streaming' || kind === 'bidi_streaming',
-        requestSerialize: asIs,
-        requestDeserialize: asIs,
-        responseSerialize: asIs,
-        responseDeserialize: asIs,
-      };
-      implementation[method.name] = handlerOf(parts, endpoint);
+
+  get listening(): Promise<{ readonly host: string; readonly port: number }> {
+    return this.#listening.promise;
+  }
+
+  order(order: ThreadOrder): void {
+    this.#outbox.flush();
+    this.#worker.postMessage(order);
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.order({ order: 'close', graceMs });
+    await this.#closed.promise;
+    await this.#terminate();
+  }
+
+  async #terminate(): Promise<void> {
+    this.#isEnding = true;
+    await this.#worker.terminate();
+  }
+
+  #hear(news: ThreadNews): void {
+    if (news.news === 'closed') this.#closed.resolve();
+    else if (news.news === 'listening') this.#listening.resolve({ host: news.host, port: news.port });
+    else {
+      const cause = Object.assign(new Error(news.message), { code: news.code });
+      void this.#terminate();
+      this.#listening.reject(new Error(news.message, { cause }));
     }
-    yield [definition, implementation];
   }
-}
 
-function handlerOf(
-  parts: GrpcDoorParts,
-  endpoint: Endpoint,
-):
-  | handleUnaryCall<Buffer, Buffer>
-  | handleServerStreamingCall<Buffer, Buffer>
-  | handleBidiStreamingCall<Buffer, Buffer> {
-  const { pipeline, clientAddress, now } = parts;
-  switch (endpoint.method.methodKind) {
-    case 'unary':
-      return (call, callback) => {
-        const exchange = new GrpcUnaryExchange(call, callback, endpoint, clientAddress, now);
-        call.on('cancelled', () => pipeline.running.hangUp(exchange));
+  #take(frames: Inbox): void {
+    while (!frames.isEmpty) {
+      const kind = frames.u8();
+      const number = frames.u32();
+      if (kind === told.begun) this.#begin(number, frames);
+      else this.#goOn(this.#exchanges[number], kind, frames);
+    }
+  }
+
+  #begin(number: number, frames: Inbox): void {
+    const endpoint = this.#endpoints[frames.u32()];
+    if (endpoint === undefined) throw new Error('the thread tells of a method that there is not');
+    const { pipeline, clientAddress, now } = this.#parts;
+    const call = new GrpcCall(number, frames, this.#outbox, this.#ended);
+    switch (endpoint.method.methodKind) {
+      case 'unary': {
+        const exchange = new GrpcUnaryExchange(call, endpoint, clientAddress, now);
+        this.#exchanges[number] = exchange;
         void pipeline.unary(endpoint, exchange);
-      };
-    case 'server_streaming': {
-      const serve: handleServerStreamingCall<Buffer, Buffer> = (call) => {
+        return;
+      }
+      case 'server_streaming': {
         const exchange = new GrpcStreamExchange(call, endpoint, clientAddress, now);
-        call.on('cancelled', () => pipeline.running.hangUp(exchange));
+        this.#exchanges[number] = exchange;
         void pipeline.serverStream(endpoint, exchange);
-      };
-      return serve;
-    }
-    case 'bidi_streaming': {
-      const serve: handleBidiStreamingCall<Buffer, Buffer> = (call) => {
+        return;
+      }
+      default: {
         const exchange = new GrpcBidiExchange(call, endpoint, clientAddress, now);
-        call.on('cancelled', () => pipeline.running.hangUp(exchange));
+        this.#exchanges[number] = exchange;
         void pipeline.bidi(endpoint, exchange);
-      };
-      return serve;
+      }
     }
-    default:
-      throw new TypeError(`${endpoint.rpcPath}: no door serves ${endpoint.method.methodKind}`);
   }
+
+  #ended = (number: number): void => {
+    this.#exchanges[number] = undefined;
+  };
+
+  /** `exchange` is undefined where the call has been answered meanwhile. */
+  #goOn(exchange: GrpcUnaryExchange | GrpcStreamExchange | undefined, kind: number, frames: Inbox): void {
+    switch (kind) {
+      case told.request: {
+        const bytes = frames.bytes();
+        if (exchange instanceof GrpcBidiExchange) exchange.requests.take(bytes);
+        return;
+      }
+      case told.requestsEnd:
+        if (exchange instanceof GrpcBidiExchange) exchange.requests.end();
+        return;
+      case told.sent: {
+        const bytes = frames.u32();
+        if (exchange instanceof GrpcStreamExchange) exchange.sent(bytes);
+        return;
+      }
+      case told.gone:
+        if (exchange === undefined) return;
+        this.#parts.pipeline.running.hangUp(exchange);
+        exchange.gone();
+    }
+  }
+}
+
+function servicesOf(endpoints: readonly Endpoint[]): GrpcService[] {
+  const byService = Map.groupBy(endpoints.entries(), ([, { method }]) => method.parent.typeName);
+  return [...byService].map(([name, methods]) => ({
+    name,
+    methods: methods.map(([number, { method, rpcPath }]): GrpcMethod => {
+      const kind = method.methodKind;
+      if (kind === 'client_streaming') throw new TypeError(`${rpcPath}: no door serves ${kind}`);
+      return { name: method.name, path: rpcPath, kind, number };
+    }),
+  }));
 }

@@ -1,0 +1,79 @@
+import { bidden, type Inbox, type Outbox } from './frames.ts';
+
+/** A call as the thread of a gRPC door told of it, and the way to answer it. */
+export class GrpcCall {
+  /** Milliseconds since 1970; Infinity: the caller did not say. */
+  readonly deadline: number;
+  /** Where it comes from, as grpc-js says it: `address:port`. */
+  readonly peer: string;
+  /** The one request message; empty where requests come one by one. */
+  readonly request: Buffer;
+  /** Names and values. */
+  readonly #headers: readonly string[];
+  readonly #number: number;
+  readonly #outbox: Outbox;
+  readonly #ended: (number: number) => void;
+  /** Its number may be another call's. */
+  #isOver = false;
+
+  /** `frame` behind the number of the method. `ended` is called with the call's last frame. */
+  constructor(number: number, frame: Inbox, outbox: Outbox, ended: (number: number) => void) {
+    this.deadline = frame.f64();
+    this.#headers = frame.head();
+    this.peer = this.#headers[0] ?? '';
+    this.request = frame.bytes();
+    this.#number = number;
+    this.#outbox = outbox;
+    this.#ended = ended;
+  }
+
+  header(name: string): string | undefined {
+    const headers = this.#headers;
+    for (let at = 1; at < headers.length; at += 2) if (headers[at] === name) return headers[at + 1];
+    return undefined;
+  }
+
+  /** The answer of a unary call. `head`: names and values of headers. */
+  answer(head: readonly string[], bytes: Uint8Array): void {
+    this.#last(bidden.answer)?.head(head).bytes(bytes);
+  }
+
+  /** `details` is a serialized google.rpc.Status. */
+  fail(status: number, head: readonly string[], message: string, details: Uint8Array): void {
+    this.#last(bidden.fail)?.u8(status).head(head).bytes(Buffer.from(message)).bytes(details);
+  }
+
+  /** Before the first answer of a stream. */
+  start(head: readonly string[]): void {
+    this.#frame(bidden.headers)?.head(head);
+  }
+
+  send(bytes: Uint8Array): void {
+    this.#frame(bidden.send)?.bytes(bytes);
+  }
+
+  end(): void {
+    this.#last(bidden.end);
+  }
+
+  /** Lets so many more requests come. */
+  grant(count: number): void {
+    this.#frame(bidden.grant)?.u32(count);
+  }
+
+  /** Requests that come from now on are dropped. */
+  drop(): void {
+    this.#frame(bidden.drop);
+  }
+
+  #frame(kind: number): Outbox | null {
+    return this.#isOver ? null : this.#outbox.frame(kind, this.#number);
+  }
+
+  #last(kind: number): Outbox | null {
+    const frame = this.#frame(kind);
+    if (frame !== null) this.#ended(this.#number);
+    this.#isOver = true;
+    return frame;
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * How the thread that speaks gRPC (thread.ts) and the main thread talk: what one has to tell in a turn of its event loop goes over in one
+ * piece of memory, frames one behind the other. A frame is a kind, a call's number and fields as each kind has them.
+ */
+
+/** What the thread tells of calls. */
+export const told = {
+  /** method u32, deadline f64 (milliseconds since 1970), head (peer, then names and values of headers), request bytes. */
+  begun: 1,
+  /** bytes: one more request of a stream. */
+  request: 2,
+  /** No more requests come. */
+  requestsEnd: 3,
+  /** The caller has gone, or its connection has. */
+  gone: 4,
+  /** bytes u32: so much of a stream's answers has left. */
+  sent: 5,
+} as const;
+
+/** What the thread is told to do. Each call gets one `answer`, `end` or `fail`, after which its number is free. */
+export const bidden = {
+  /** head (names and values of headers), bytes: the answer of a unary call. */
+  answer: 1,
+  /** status u8, head, message (UTF-8), details bytes (google.rpc.Status). */
+  fail: 2,
+  /** head: of a stream of answers, before the first. */
+  headers: 3,
+  /** bytes: one answer of a stream. */
+  send: 4,
+  end: 5,
+  /** count u32: so many more requests may be handed over. */
+  grant: 6,
+  /** Requests from now on are dropped. */
+  drop: 7,
+} as const;
+
+/** Texts of a head stand in one, since each text costs a call into native code. No header has a NUL (RFC 9110, section 5.5). */
+const between = '\0';
+
+const startBytes = 4 * 1024;
+
+/** Frames that wait to go over. Those of one turn of the event loop go together, behind what else the turn does. */
+export class Outbox {
+  readonly #post: (frames: Uint8Array<ArrayBuffer>) => void;
+  #bytes = Buffer.allocUnsafeSlow(startBytes);
+  #at = 0;
+
+  /** `post` takes the memory over. */
+  constructor(post: (frames: Uint8Array<ArrayBuffer>) => void) {
+    this.#post = post;
+  }
+
+  frame(kind: number, call: number): this {
+    if (this.#at === 0) setImmediate(() => this.flush());
+    this.#room(5);
+    this.#at = this.#bytes.writeUInt8(kind, this.#at);
+    return this.u32(call);
+  }
+
+  u8(value: number): this {
+    this.#room(1);
+    this.#at = this.#bytes.writeUInt8(value, this.#at);
+    return this;
+  }
+
+  u32(value: number): this {
+    this.#room(4);
+    this.#at = this.#bytes.writeUInt32LE(value, this.#at);
+    return this;
+  }
+
+  f64(value: number): this {
+    this.#room(8);
+    this.#at = this.#bytes.writeDoubleLE(value, this.#at);
+    return this;
+  }
+
+  bytes(value: Uint8Array): this {
+    this.u32(value.length).#room(value.length);
+    this.#bytes.set(value, this.#at);
+    this.#at += value.length;
+    return this;
+  }
+
+  /** Names and values of headers, and what else is ASCII. */
+  head(texts: readonly string[]): this {
+    const text = texts.join(between);
+    this.u32(text.length).#room(text.length);
+    this.#at += this.#bytes.write(text, this.#at, 'latin1');
+    return this;
+  }
+
+  flush(): void {
+    if (this.#at === 0) return;
+    const frames = this.#bytes.subarray(0, this.#at);
+    // A busy turn is followed by one like it.
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(startBytes, this.#at + (this.#at >> 2)));
+    this.#at = 0;
+    this.#post(frames);
+  }
+
+  #room(length: number): void {
+    if (this.#at + length <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.#bytes.length * 2, this.#at + length));
+    this.#bytes.copy(larger, 0, 0, this.#at);
+    this.#bytes = larger;
+  }
+}
+
+/** Reads frames in the order in which they were written. What it hands out as bytes is a view of them. */
+export class Inbox {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(frames: Uint8Array<ArrayBuffer>) {
+    this.#bytes = Buffer.from(frames.buffer, frames.byteOffset, frames.length);
+  }
+
+  get isEmpty(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  u8(): number {
+    const value = this.#bytes.readUInt8(this.#at);
+    this.#at += 1;
+    return value;
+  }
+
+  u32(): number {
+    const value = this.#bytes.readUInt32LE(this.#at);
+    this.#at += 4;
+    return value;
+  }
+
+  f64(): number {
+    const value = this.#bytes.readDoubleLE(this.#at);
+    this.#at += 8;
+    return value;
+  }
+
+  bytes(): Buffer {
+    const length = this.u32();
+    this.#at += length;
+    return this.#bytes.subarray(this.#at - length, this.#at);
+  }
+
+  head(): string[] {
+    const length = this.u32();
+    this.#at += length;
+    return length === 0 ? [] : this.#bytes.toString('latin1', this.#at - length, this.#at).split(between);
+  }
+}

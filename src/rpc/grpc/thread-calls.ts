@@ -1,0 +1,165 @@
+import {
+  Metadata,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
+import { bidden, type Inbox, type Outbox, told } from './frames.ts';
+
+export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
+
+/** A call of grpc-js that the main thread answers. */
+export interface ThreadCall {
+  /** Does what a frame says; true: that was the last. */
+  obey(kind: number, frame: Inbox): boolean;
+}
+
+/** Tells of a call. `request` is empty where requests come one by one. */
+export function tellBegun(
+  outbox: Outbox,
+  number: number,
+  method: number,
+  call: UnaryCall | StreamCall,
+  request: Uint8Array,
+): void {
+  const head = [call.getPeer()];
+  for (const [name, values] of Object.entries(call.metadata.toJSON()))
+    if (typeof values[0] === 'string') head.push(name, values.length === 1 ? values[0] : values.join(', '));
+  outbox.frame(told.begun, number).u32(method).f64(Number(call.getDeadline())).head(head).bytes(request);
+}
+
+export class ThreadUnaryCall implements ThreadCall {
+  readonly #call: UnaryCall;
+  readonly #callback: sendUnaryData<Buffer>;
+
+  constructor(call: UnaryCall, callback: sendUnaryData<Buffer>) {
+    this.#call = call;
+    this.#callback = callback;
+  }
+
+  obey(kind: number, frame: Inbox): boolean {
+    if (kind === bidden.answer) {
+      this.#call.sendMetadata(metadataOf(frame));
+      this.#callback(null, frame.bytes());
+    } else {
+      this.#callback(errorOf(frame));
+    }
+    return true;
+  }
+}
+
+/** Answers of a stream, and its requests if they come one by one. */
+export class ThreadStreamCall implements ThreadCall {
+  readonly #stream: StreamCall;
+  readonly #outbox: Outbox;
+  /** That the main thread knows it by. */
+  number = 0;
+  /** Requests that may still be handed over. */
+  #granted = 0;
+  #isRead = false;
+  #isOver = false;
+  /** Of answers that grpc-js holds. */
+  #heldBytes = 0;
+  /** Of answers that have left, which the main thread was not told of yet. */
+  #sentBytes = 0;
+
+  constructor(stream: StreamCall, outbox: Outbox) {
+    this.#stream = stream;
+    this.#outbox = outbox;
+    stream.on('drain', () => {
+      this.#sent(this.#heldBytes);
+      this.#heldBytes = 0;
+    });
+  }
+
+  obey(kind: number, frame: Inbox): boolean {
+    const stream = this.#stream;
+    switch (kind) {
+      case bidden.headers:
+        stream.sendMetadata(metadataOf(frame));
+        return false;
+      case bidden.send: {
+        const bytes = frame.bytes();
+        if (stream.destroyed) return false;
+        if (stream.write(bytes)) this.#sent(bytes.length);
+        else this.#heldBytes += bytes.length;
+        return false;
+      }
+      case bidden.grant:
+        this.#grant(frame.u32());
+        return false;
+      case bidden.drop:
+        this.#drop();
+        return false;
+      case bidden.end:
+        this.#isOver = true;
+        stream.end();
+        return true;
+      default: {
+        this.#isOver = true;
+        const error = errorOf(frame);
+        if (!stream.destroyed) stream.emit('error', error);
+        return true;
+      }
+    }
+  }
+
+  #sent(bytes: number): void {
+    if (this.#isOver) return;
+    if (this.#sentBytes === 0) setImmediate(() => this.#tellSent());
+    this.#sentBytes += bytes;
+  }
+
+  #tellSent(): void {
+    if (!this.#isOver) this.#outbox.frame(told.sent, this.number).u32(this.#sentBytes);
+    this.#sentBytes = 0;
+  }
+
+  #grant(count: number): void {
+    const stream = this.#stream;
+    this.#granted += count;
+    if (!('read' in stream)) return;
+    if (this.#isRead) stream.resume();
+    else {
+      this.#isRead = true;
+      stream.on('data', this.#onRequest).on('end', this.#onEnd).on('close', this.#onEnd);
+    }
+  }
+
+  #onRequest = (bytes: Buffer): void => {
+    if (this.#isOver) return;
+    this.#outbox.frame(told.request, this.number).bytes(bytes);
+    this.#granted -= 1;
+    if (this.#granted === 0 && 'pause' in this.#stream) this.#stream.pause();
+  };
+
+  #onEnd = (): void => {
+    if (!this.#isOver && this.#isRead) this.#outbox.frame(told.requestsEnd, this.number);
+    this.#isRead = false;
+  };
+
+  #drop(): void {
+    const stream = this.#stream;
+    if (!('read' in stream)) return;
+    this.#isRead = false;
+    stream.off('data', this.#onRequest).resume();
+  }
+}
+
+function metadataOf(frame: Inbox): Metadata {
+  const metadata = new Metadata();
+  const head = frame.head();
+  for (let at = 0; at < head.length; at += 2) metadata.set(head[at] ?? '', head[at + 1] ?? '');
+  return metadata;
+}
+
+/** The error as grpc-js sends it: status, message, and ErrorInfo in the trailers. */
+function errorOf(frame: Inbox) {
+  const code = frame.u8();
+  const metadata = metadataOf(frame);
+  const details = frame.bytes().toString();
+  metadata.set('grpc-status-details-bin', Buffer.from(frame.bytes()));
+  return { name: 'ServiceError', message: details, code, details, metadata };
+}

@@ -1,0 +1,36 @@
+import type { TlsKeys } from '../http/server.ts';
+
+/** What a thread that speaks gRPC is started with. */
+export interface GrpcThreadData {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: TlsKeys | null;
+  readonly services: readonly GrpcService[];
+  /** Serialized google.protobuf.FileDescriptorProto of the services and all that they import, for reflection. */
+  readonly files: readonly Uint8Array[];
+}
+
+export interface GrpcService {
+  readonly name: string;
+  readonly methods: readonly GrpcMethod[];
+}
+
+export interface GrpcMethod {
+  readonly name: string;
+  /** `/package.Service/Method` */
+  readonly path: string;
+  readonly kind: 'unary' | 'server_streaming' | 'bidi_streaming';
+  /** What the thread calls it by. */
+  readonly number: number;
+}
+
+/** What the thread says beside the frames of calls. */
+export type ThreadNews =
+  | { readonly news: 'listening'; readonly host: string; readonly port: number }
+  | { readonly news: 'not listening'; readonly message: string; readonly code: string | null }
+  | { readonly news: 'closed' };
+
+/** What it is told beside them. */
+export type ThreadOrder =
+  | { readonly order: 'say serving'; readonly serving: boolean }
+  | { readonly order: 'close'; readonly graceMs: number };

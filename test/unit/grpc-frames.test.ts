@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { bidden, Inbox, Outbox, told } from '../../src/rpc/grpc/frames.ts';
+
+/** An outbox, and what was posted of it. */
+function opened() {
+  const posted: Uint8Array<ArrayBuffer>[] = [];
+  return { outbox: new Outbox((frames) => void posted.push(frames)), posted };
+}
+
+/** As one thread gets what the other has posted: the memory goes over. */
+function read(frames: Uint8Array<ArrayBuffer> | undefined): Inbox {
+  if (frames === undefined) throw new Error('nothing was posted');
+  return new Inbox(structuredClone(frames, { transfer: [frames.buffer] }));
+}
+
+describe('frames between threads', () => {
+  test('come out as they went in, in their order', () => {
+    const { outbox, posted } = opened();
+    const head = ['127.0.0.1:1', 'authorization', 'Bearer é', 'empty', ''];
+    outbox.frame(told.begun, 7).u32(3).f64(Number.POSITIVE_INFINITY).head(head).bytes(Buffer.from('ab'));
+    outbox.frame(bidden.fail, 0xffff_ffff).u8(255).head([]).bytes(Buffer.alloc(0));
+    outbox.flush();
+    expect(posted.length).toBe(1);
+    const inbox = read(posted[0]);
+    expect([inbox.u8(), inbox.u32(), inbox.u32(), inbox.f64()]).toEqual([told.begun, 7, 3, Number.POSITIVE_INFINITY]);
+    expect(inbox.head()).toEqual(head);
+    expect(inbox.bytes().toString()).toBe('ab');
+    expect(inbox.isEmpty).toBe(false);
+    expect([inbox.u8(), inbox.u32(), inbox.u8()]).toEqual([bidden.fail, 0xffff_ffff, 255]);
+    expect([inbox.head(), inbox.bytes().length, inbox.isEmpty]).toEqual([[], 0, true]);
+  });
+
+  test('of one turn go together, behind it, and those of the next turn by themselves', async () => {
+    const { outbox, posted } = opened();
+    outbox.frame(bidden.end, 1);
+    outbox.frame(bidden.end, 2);
+    expect(posted).toEqual([]);
+    await new Promise((resolve) => setImmediate(resolve));
+    outbox.frame(bidden.end, 3);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(posted.map((frames) => frames.length)).toEqual([10, 5]);
+    outbox.flush();
+    expect(posted.length).toBe(2);
+  });
+
+  test.each([1, 4_000, 100_000, 3_000_000])('hold %d bytes, and then small ones', (length) => {
+    const { outbox, posted } = opened();
+    const large = Buffer.alloc(length, 'x');
+    for (let call = 0; call < 3; call++) outbox.frame(bidden.send, call).bytes(large);
+    outbox.flush();
+    outbox.frame(bidden.send, 3).bytes(Buffer.from('small'));
+    outbox.flush();
+    const inbox = read(posted[0]);
+    for (let call = 0; call < 3; call++) {
+      expect([inbox.u8(), inbox.u32()]).toEqual([bidden.send, call]);
+      expect(inbox.bytes().equals(large)).toBe(true);
+    }
+    expect(inbox.isEmpty).toBe(true);
+    const next = read(posted[1]);
+    expect([next.u8(), next.u32(), next.bytes().toString()]).toEqual([bidden.send, 3, 'small']);
+  });
+});
