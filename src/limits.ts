@@ -54,7 +54,7 @@ export const limits = Object.freeze({
   streamCredentialCheckMs: 500,
   /** Requests of a stream that were read and not yet taken by the handler; then the connection is not read on. */
   streamReadAheadMax: 64,
-  /** Answers of a stream that its caller has not let out yet; then the handler waits. */
+  /** Answers of a stream that HTTP/2 has not taken yet, beside the 16 that grpc-js holds; then the handler waits. */
   streamSendAheadBytes: 64 * 1024,
   /** How long a stream whose credential ended may take to hand out the outcomes of what it had taken. */
   streamLastOutcomesMs: 5_000,

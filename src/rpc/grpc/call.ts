@@ -21,7 +21,7 @@ export class GrpcCall {
     this.deadline = frame.f64();
     this.#headers = frame.head();
     this.peer = this.#headers[0] ?? '';
-    this.request = frame.bytes();
+    this.request = Buffer.from(frame.bytes());
     this.#number = number;
     this.#outbox = outbox;
     this.#ended = ended;

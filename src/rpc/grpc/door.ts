@@ -65,6 +65,7 @@ class Thread {
   readonly #exchanges: (GrpcUnaryExchange | GrpcStreamExchange | undefined)[] = [];
   readonly #listening = Promise.withResolvers<{ readonly host: string; readonly port: number }>();
   readonly #closed = Promise.withResolvers<void>();
+  #isListening = false;
   #isEnding = false;
 
   constructor(worker: Worker, parts: GrpcDoorParts, endpoints: readonly Endpoint[]) {
@@ -76,12 +77,15 @@ class Thread {
       if (message instanceof Uint8Array) this.#take(new Inbox(message));
       else this.#hear(message);
     });
-    worker.on('error', (error) => {
-      throw error;
-    });
-    worker.on('exit', () => {
-      if (!this.#isEnding) throw new Error('the thread of the gRPC port has ended');
-    });
+    worker.on('error', (error) => this.#fail(error));
+    worker.on('exit', () => this.#fail(new Error('the thread of the gRPC port has ended')));
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isEnding) return;
+    if (this.#isListening) throw error;
+    this.#isEnding = true;
+    this.#listening.reject(error);
   }
 
   get listening(): Promise<{ readonly host: string; readonly port: number }> {
@@ -96,6 +100,7 @@ class Thread {
   async close(graceMs: number): Promise<void> {
     this.order({ order: 'close', graceMs });
     await this.#closed.promise;
+    for (const exchange of this.#exchanges) if (exchange !== undefined) this.#gone(exchange);
     await this.#terminate();
   }
 
@@ -106,8 +111,10 @@ class Thread {
 
   #hear(news: ThreadNews): void {
     if (news.news === 'closed') this.#closed.resolve();
-    else if (news.news === 'listening') this.#listening.resolve({ host: news.host, port: news.port });
-    else {
+    else if (news.news === 'listening') {
+      this.#isListening = true;
+      this.#listening.resolve({ host: news.host, port: news.port });
+    } else {
       const cause = Object.assign(new Error(news.message), { code: news.code });
       void this.#terminate();
       this.#listening.reject(new Error(news.message, { cause }));
@@ -170,10 +177,13 @@ class Thread {
         return;
       }
       case told.gone:
-        if (exchange === undefined) return;
-        this.#parts.pipeline.running.hangUp(exchange);
-        exchange.gone();
+        if (exchange !== undefined) this.#gone(exchange);
     }
+  }
+
+  #gone(exchange: GrpcUnaryExchange | GrpcStreamExchange): void {
+    this.#parts.pipeline.running.hangUp(exchange);
+    exchange.gone();
   }
 }
 

@@ -114,7 +114,7 @@ export class GrpcUnaryExchange extends GrpcExchange implements UnaryExchange {
 export class GrpcStreamExchange extends GrpcExchange implements StreamExchange {
   #started = false;
   #isGone = false;
-  /** Of answers that have not left. */
+  /** Of answers that HTTP/2 has not taken yet. */
   #unsentBytes = 0;
   #wake: (() => void) | null = null;
 
@@ -130,7 +130,7 @@ export class GrpcStreamExchange extends GrpcExchange implements StreamExchange {
     });
   }
 
-  /** So much has left. */
+  /** So much was taken. */
   sent(bytes: number): void {
     this.#unsentBytes -= bytes;
     if (this.#unsentBytes < limits.streamSendAheadBytes) this.#goOn();

@@ -5,7 +5,7 @@
 
 /** What the thread tells of calls. */
 export const told = {
-  /** method u32, deadline f64 (milliseconds since 1970), head (peer, then names and values of headers), request bytes. */
+  /** method u32, deadline f64 (milliseconds since 1970), head (the caller's address, names and values of headers), request bytes. */
   begun: 1,
   /** bytes: one more request of a stream. */
   request: 2,
@@ -13,7 +13,7 @@ export const told = {
   requestsEnd: 3,
   /** The caller has gone, or its connection has. */
   gone: 4,
-  /** bytes u32: so much of a stream's answers has left. */
+  /** bytes u32: so much of a stream's answers was taken by HTTP/2, or is soon (grpc-js holds up to 16 more). */
   sent: 5,
 } as const;
 
@@ -34,10 +34,9 @@ export const bidden = {
   drop: 7,
 } as const;
 
-/** Texts of a head stand in one, since each text costs a call into native code. No header has a NUL (RFC 9110, section 5.5). */
-const between = '\0';
-
 const startBytes = 4 * 1024;
+/** What is made ready for the next turn at most. */
+const readyMaxBytes = 64 * 1024;
 
 /** Frames that wait to go over. Those of one turn of the event loop go together, behind what else the turn does. */
 export class Outbox {
@@ -82,11 +81,13 @@ export class Outbox {
     return this;
   }
 
-  /** Names and values of headers, and what else is ASCII. */
+  /** Texts of bytes, as headers are (latin1). */
   head(texts: readonly string[]): this {
-    const text = texts.join(between);
-    this.u32(text.length).#room(text.length);
-    this.#at += this.#bytes.write(text, this.#at, 'latin1');
+    this.u32(texts.length);
+    for (const text of texts) {
+      this.u32(text.length).#room(text.length);
+      this.#at += this.#bytes.write(text, this.#at, 'latin1');
+    }
     return this;
   }
 
@@ -94,7 +95,7 @@ export class Outbox {
     if (this.#at === 0) return;
     const frames = this.#bytes.subarray(0, this.#at);
     // A busy turn is followed by one like it.
-    this.#bytes = Buffer.allocUnsafeSlow(Math.max(startBytes, this.#at + (this.#at >> 2)));
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(startBytes, Math.min(this.#at + (this.#at >> 2), readyMaxBytes)));
     this.#at = 0;
     this.#post(frames);
   }
@@ -107,7 +108,7 @@ export class Outbox {
   }
 }
 
-/** Reads frames in the order in which they were written. What it hands out as bytes is a view of them. */
+/** Reads frames in the order in which they were written. Bytes that it hands out are a view, which keeps all frames of the turn: copy what stays. */
 export class Inbox {
   readonly #bytes: Buffer;
   #at = 0;
@@ -145,8 +146,12 @@ export class Inbox {
   }
 
   head(): string[] {
-    const length = this.u32();
-    this.#at += length;
-    return length === 0 ? [] : this.#bytes.toString('latin1', this.#at - length, this.#at).split(between);
+    const texts = new Array<string>(this.u32());
+    for (let index = 0; index < texts.length; index++) {
+      const length = this.u32();
+      this.#at += length;
+      texts[index] = this.#bytes.toString('latin1', this.#at - length, this.#at);
+    }
+    return texts;
   }
 }

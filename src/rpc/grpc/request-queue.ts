@@ -31,7 +31,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
 
   [Symbol.asyncIterator](): this {
     // Nothing is read before a handler asks: the credential comes first.
-    this.#source.grant(limits.streamReadAheadMax);
+    if (!this.#ended) this.#source.grant(limits.streamReadAheadMax);
     return this;
   }
 

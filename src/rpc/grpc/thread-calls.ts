@@ -16,18 +16,12 @@ export interface ThreadCall {
   obey(kind: number, frame: Inbox): boolean;
 }
 
-/** Tells of a call. `request` is empty where requests come one by one. */
-export function tellBegun(
-  outbox: Outbox,
-  number: number,
-  method: number,
-  call: UnaryCall | StreamCall,
-  request: Uint8Array,
-): void {
+/** What is told of a call at its beginning: the caller's address, and names and values of its headers. */
+export function headOf(call: UnaryCall | StreamCall): string[] {
   const head = [call.getPeer()];
   for (const [name, values] of Object.entries(call.metadata.toJSON()))
     if (typeof values[0] === 'string') head.push(name, values.length === 1 ? values[0] : values.join(', '));
-  outbox.frame(told.begun, number).u32(method).f64(Number(call.getDeadline())).head(head).bytes(request);
+  return head;
 }
 
 export class ThreadUnaryCall implements ThreadCall {
@@ -59,10 +53,11 @@ export class ThreadStreamCall implements ThreadCall {
   /** Requests that may still be handed over. */
   #granted = 0;
   #isRead = false;
+  #requestsEnded = false;
   #isOver = false;
   /** Of answers that grpc-js holds. */
   #heldBytes = 0;
-  /** Of answers that have left, which the main thread was not told of yet. */
+  /** Of answers that grpc-js let pass, which the main thread was not told of yet. */
   #sentBytes = 0;
 
   constructor(stream: StreamCall, outbox: Outbox) {
@@ -72,6 +67,7 @@ export class ThreadStreamCall implements ThreadCall {
       this.#sent(this.#heldBytes);
       this.#heldBytes = 0;
     });
+    if ('read' in stream) stream.on('end', this.#onEnd).on('close', this.#onEnd);
   }
 
   obey(kind: number, frame: Inbox): boolean {
@@ -81,7 +77,7 @@ export class ThreadStreamCall implements ThreadCall {
         stream.sendMetadata(metadataOf(frame));
         return false;
       case bidden.send: {
-        const bytes = frame.bytes();
+        const bytes = Buffer.from(frame.bytes());
         if (stream.destroyed) return false;
         if (stream.write(bytes)) this.#sent(bytes.length);
         else this.#heldBytes += bytes.length;
@@ -119,13 +115,11 @@ export class ThreadStreamCall implements ThreadCall {
 
   #grant(count: number): void {
     const stream = this.#stream;
-    this.#granted += count;
     if (!('read' in stream)) return;
+    this.#granted += count;
     if (this.#isRead) stream.resume();
-    else {
-      this.#isRead = true;
-      stream.on('data', this.#onRequest).on('end', this.#onEnd).on('close', this.#onEnd);
-    }
+    else stream.on('data', this.#onRequest);
+    this.#isRead = true;
   }
 
   #onRequest = (bytes: Buffer): void => {
@@ -136,14 +130,14 @@ export class ThreadStreamCall implements ThreadCall {
   };
 
   #onEnd = (): void => {
-    if (!this.#isOver && this.#isRead) this.#outbox.frame(told.requestsEnd, this.number);
-    this.#isRead = false;
+    if (!this.#isOver && !this.#requestsEnded) this.#outbox.frame(told.requestsEnd, this.number);
+    this.#requestsEnded = true;
   };
 
   #drop(): void {
     const stream = this.#stream;
     if (!('read' in stream)) return;
-    this.#isRead = false;
+    this.#requestsEnded = true;
     stream.off('data', this.#onRequest).resume();
   }
 }

@@ -19,7 +19,14 @@ import type { TlsKeys } from '../http/server.ts';
 import { addressOf, listenOn } from '../listening.ts';
 import { releaseClosedStreams } from './closed-streams.ts';
 import { Inbox, Outbox, told } from './frames.ts';
-import { type StreamCall, type ThreadCall, ThreadStreamCall, ThreadUnaryCall, tellBegun } from './thread-calls.ts';
+import {
+  headOf,
+  type StreamCall,
+  type ThreadCall,
+  ThreadStreamCall,
+  ThreadUnaryCall,
+  type UnaryCall,
+} from './thread-calls.ts';
 import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from './thread-messages.ts';
 
 /** What the thread of a gRPC door runs: HTTP/2, TLS and gRPC. What calls ask for is done by the main thread (door.ts). */
@@ -152,17 +159,24 @@ function handlerOf(
   | handleBidiStreamingCall<Buffer, Buffer> {
   if (method.kind === 'unary')
     return (call, callback) => {
+      const head = headOf(call);
       const own = new ThreadUnaryCall(call, callback);
       const number = calls.add(own);
       watch(call, number, own);
-      tellBegun(outbox, number, method.number, call, call.request);
+      outbox.frame(told.begun, number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(call.request);
     };
   return (call: StreamCall) => {
+    const head = headOf(call);
     const own = new ThreadStreamCall(call, outbox);
     own.number = calls.add(own);
     watch(call, own.number, own);
-    tellBegun(outbox, own.number, method.number, call, 'request' in call ? call.request : nothing);
+    const request = 'request' in call ? call.request : nothing;
+    outbox.frame(told.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
   };
+}
+
+function deadlineOf(call: UnaryCall | StreamCall): number {
+  return Number(call.getDeadline());
 }
 
 function reflection(): ReflectionService {
