@@ -82,17 +82,22 @@ abstract class GrpcExchange implements Exchange {
 
   /** With ErrorInfo in the trailers. */
   fail(call: RunningCall, error: LedgerError): void {
-    const head = ['x-request-id', call.requestId, ...[...call.headers].flat()];
     // grpc-js percent-encodes the message, which throws on lone surrogates.
     const message = error.message.toWellFormed();
-    this.grpc.fail(statusOf(error.code).grpc, head, message, statusDetails(error, call.requestId));
+    this.grpc.fail(statusOf(error.code).grpc, this.#head(call), message, statusDetails(error, call.requestId));
   }
 
   protected answerHead(call: RunningCall): string[] {
-    const head = ['x-request-id', call.requestId];
-    for (const [name, value] of call.headers) head.push(name, value);
+    const head = this.#head(call);
     for (const [name, value] of call.answerHeaders) head.push(name, value);
     if (call.replayed) head.push('idempotent-replayed', 'true');
+    return head;
+  }
+
+  /** Of every answer, errors too. */
+  #head(call: RunningCall): string[] {
+    const head = ['x-request-id', call.requestId];
+    for (const [name, value] of call.headers) head.push(name, value);
     return head;
   }
 
