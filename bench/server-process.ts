@@ -88,16 +88,17 @@ export function cpuTime(pid: number): CpuTime {
   return { allUs: ticks(`/proc/${pid}/stat`) * tickUs, mainUs: ticks(`/proc/${pid}/task/${pid}/stat`) * tickUs };
 }
 
+/** What the processors of the machine did since it was started, in ticks (proc(5), /proc/stat): `kept` by its host though there was work. */
+export function processorTicks(): { readonly given: number; readonly kept: number } {
+  const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n', 1);
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, kept = 0] = line.split(/ +/).slice(1).map(Number);
+  return { given: user + nice + system + irq + softIrq, kept };
+}
+
 /** CPU time of the whole machine that was not idle, in µs, with what the host took away. */
 export function machineCpuUs(): number {
-  const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0, steal = 0] = readFileSync('/proc/stat', 'utf8')
-    .split('\n', 1)
-    .join()
-    .trim()
-    .split(/\s+/)
-    .slice(1)
-    .map(Number);
-  return (user + nice + system + irq + softIrq + steal) * tickUs;
+  const { given, kept } = processorTicks();
+  return (given + kept) * tickUs;
 }
 
 /** Anonymous memory of a process and of those that it started, MiB. */

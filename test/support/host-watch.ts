@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { processorTicks } from '../../bench/server-process.ts';
 
 /** From it on a machine is too slow for others' sake to be judged by the clock. */
 const unfairShare = 0.1;
@@ -24,10 +24,6 @@ export function watchHost(): HostWatch {
   return { keptShare, isFair, bound: (max) => (isFair() ? max : Number.POSITIVE_INFINITY) };
 }
 
-/** In ticks since the system was started, of all processors (proc(5), /proc/stat). */
-function processorTimes(): { readonly given: number; readonly kept: number } {
-  if (process.platform !== 'linux') return { given: 0, kept: 0 };
-  const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n');
-  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, kept = 0] = line.split(/ +/).slice(1).map(Number);
-  return { given: user + nice + system + irq + softirq, kept };
+function processorTimes(): ReturnType<typeof processorTicks> {
+  return process.platform === 'linux' ? processorTicks() : { given: 0, kept: 0 };
 }
