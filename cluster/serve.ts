@@ -4,6 +4,7 @@ import type { Environment } from '../src/config.ts';
 import { boundHeapGrowth } from '../src/heap-growth.ts';
 import { createLog, type Log } from '../src/log.ts';
 import type { RunningNode } from '../src/node.ts';
+import { orNotAnswering } from '../src/store/cassandra/connect.ts';
 import { StartError } from '../src/store/start-error.ts';
 import { type ClusterConfig, internalWords, readClusterConfig } from './config.ts';
 import { startClusterNode } from './start.ts';
@@ -48,7 +49,8 @@ async function startPatiently(config: ClusterConfig, log: Log, stopped: Promise<
   for (;;) {
     try {
       return await startClusterNode(config, log);
-    } catch (error) {
+    } catch (failure) {
+      const error = orNotAnswering(failure);
       if (!(error instanceof StartError) || performance.now() + tryAgainMs > deadline) throw error;
       if (error.message !== told) log.warn({}, `waiting: ${error.message}`);
       told = error.message;

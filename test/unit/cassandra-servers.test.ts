@@ -8,6 +8,8 @@ interface FakeServer {
   readonly version: string;
   /** As its table of settings has them. null: it has no such table. */
   readonly settings: Readonly<Record<string, string>> | null;
+  /** What it answers when it is asked: that it takes too long. */
+  readonly fails?: Error;
   readonly isUp?: boolean;
 }
 
@@ -20,7 +22,8 @@ const older: FakeServer = { version: '3.11.19', settings: null };
 async function told(servers: readonly FakeServer[], allow: readonly Override[] = []): Promise<string> {
   const hosts = servers.map(({ isUp = true }, at) => ({ address: `10.0.0.${at}:9042`, isUp: () => isUp }));
   const execute = async (cql: string, _: unknown, { host }: { readonly host: (typeof hosts)[number] }) => {
-    const { version, settings } = servers[hosts.indexOf(host)] ?? fine;
+    const { version, settings, fails } = servers[hosts.indexOf(host)] ?? fine;
+    if (fails !== undefined) throw fails;
     if (cql.endsWith('FROM system.local')) return { rows: [{ release_version: version }] };
     if (settings === null) throw new TypeError('keyspace system_views does not exist');
     return { rows: Object.entries(settings).map(([name, value]) => ({ name, value })) };
@@ -71,6 +74,12 @@ describe('a node of Cassandra that can be reached', () => {
       expect(await told([server], ['paxos-v1'])).toBe('fine');
     },
   );
+
+  test('that does not answer in time is to be waited for, in one sentence', async () => {
+    expect(await told([{ ...fine, fails: new Error('did not reply before timeout 10000 ms') }])).toBe(
+      'Cassandra was reached, but did not answer (did not reply before timeout 10000 ms): see whether its nodes have the processor and memory they need, then try again.',
+    );
+  });
 
   test('with a periodic commit log is refused, whatever Paxos it is allowed', async () => {
     const server = { ...old, settings: { commitlog_sync: 'periodic' } };

@@ -1,7 +1,7 @@
 import cassandra from 'cassandra-driver';
 import { StartError } from '../start-error.ts';
 import { bucketEvents } from './bucket.ts';
-import { connect } from './connect.ts';
+import { connect, orNotAnswering } from './connect.ts';
 import { createClient, driverSession } from './driver-session.ts';
 import { ClusterFacts } from './facts.ts';
 import { schemaFact, schemaVersion, tableStatements } from './schema.ts';
@@ -57,7 +57,11 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
 async function withFacts<T>(settings: CassandraSettings, work: (facts: ClusterFacts) => Promise<T>): Promise<T> {
   await using opened = driverSession(settings);
   await connect(opened.client, settings);
-  return await work(new ClusterFacts(opened.session));
+  try {
+    return await work(new ClusterFacts(opened.session));
+  } catch (error) {
+    throw orNotAnswering(error);
+  }
 }
 
 /** Before anything is changed: what a newer version has made is not for this one to add to. */

@@ -1,6 +1,10 @@
 import type cassandra from 'cassandra-driver';
+import { LedgerError } from '../../domain/errors.ts';
 import { StartError } from '../start-error.ts';
 import type { CassandraSettings } from './settings.ts';
+
+/** Cassandra's own limit of a read is 5 s; what it queues behind where it has just started may take as long. */
+const lookMaxMs = 10_000;
 
 /** Connects, or throws a StartError that says what to look at. A client that could not connect is shut down. */
 export async function connect(client: cassandra.Client, settings: CassandraSettings): Promise<void> {
@@ -16,6 +20,32 @@ export async function connect(client: cassandra.Client, settings: CassandraSetti
       error,
     );
   }
+}
+
+/** What Cassandra holds about itself, in rows. StartError where it does not tell: it has just started, or is too busy. */
+export async function look(
+  client: cassandra.Client,
+  query: string,
+  params: readonly string[] = [],
+  options: cassandra.QueryOptions = {},
+): Promise<cassandra.types.Row[]> {
+  try {
+    return (await client.execute(query, [...params], { readTimeout: lookMaxMs, ...options })).rows;
+  } catch (error) {
+    throw notAnswering(error);
+  }
+}
+
+/** A store that is `unavailable` as a StartError; any other error as it is. */
+export function orNotAnswering(error: unknown): unknown {
+  return error instanceof LedgerError && error.code === 'unavailable' ? notAnswering(error) : error;
+}
+
+function notAnswering(error: unknown): StartError {
+  return new StartError(
+    `Cassandra was reached, but did not answer (${reasonOf(error)}): see whether its nodes have the processor and memory they need, then try again.`,
+    error,
+  );
 }
 
 /** The driver's own words say "see innerErrors"; these are those. */

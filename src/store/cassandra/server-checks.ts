@@ -1,5 +1,6 @@
 import type cassandra from 'cassandra-driver';
 import { StartError } from '../start-error.ts';
+import { look } from './connect.ts';
 import type { ReadSchemaNodes, Wait } from './schema-agreement.ts';
 import type { CassandraSettings, Override } from './settings.ts';
 
@@ -37,10 +38,7 @@ export async function checkServers(client: cassandra.Client, { allow }: Cassandr
   for (const host of client.hosts.values()) {
     if (!host.isUp()) continue;
     checkVersion(host.address, await versionOf(client, host), allow);
-    const { rows } = await client.execute('SELECT name, value FROM system_views.settings', [], {
-      host,
-      fetchSize: 5_000,
-    });
+    const rows = await look(client, 'SELECT name, value FROM system_views.settings', [], { host, fetchSize: 5_000 });
     const values = new Map(rows.map((row) => [String(row.name), String(row.value)]));
     for (const { name, isFine, override, advice } of settings) {
       const value = values.get(name)?.toLowerCase() ?? 'unknown';
@@ -53,8 +51,8 @@ export async function checkServers(client: cassandra.Client, { allow }: Cassandr
 }
 
 async function versionOf(client: cassandra.Client, host: cassandra.Host): Promise<string> {
-  const { rows } = await client.execute('SELECT release_version FROM system.local', [], { host });
-  return String(rows[0]?.release_version);
+  const [row] = await look(client, 'SELECT release_version FROM system.local', [], { host });
+  return String(row?.release_version);
 }
 
 /** Paxos v2 and its setting came with 4.1: a node before that has no setting to be told by, and one before 4.0 tells none at all. */
@@ -120,10 +118,9 @@ function tooFewNodes({ name, replicas, count }: { name: string; replicas: number
 
 /** Replicas by data centre, or null where there is no such keyspace. StartError for a replication that names none. */
 export async function replicasOf(client: cassandra.Client, keyspace: string): Promise<Map<string, number> | null> {
-  const { rows } = await client.execute('SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?', [
-    keyspace,
-  ]);
-  const replication: unknown = rows[0]?.replication;
+  const asked = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';
+  const [row] = await look(client, asked, [keyspace]);
+  const replication: unknown = row?.replication;
   if (replication === undefined) return null;
   const entries = Object.entries(replication as Record<string, string>);
   const strategy = entries.find(([key]) => key === 'class')?.[1] ?? '';
