@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { patience } from './test/support/patience.ts';
 
 /** Suites that judge how long something takes, or that keep every core busy by themselves: nothing may run beside them. */
 const alone = [
@@ -23,8 +24,7 @@ const unit = ['test/unit/**/*.test.ts'];
  */
 export default defineConfig({
   test: {
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    ...patience,
     // Starts Redis and Cassandra when the first suite asks for them, and ends them with the run. Once for all projects, since it stands here.
     globalSetup: ['test/support/backends/global-setup.ts'],
     projects: [

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Message } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { grpcClient } from '../support/door-grpc.ts';
 import { watchHost } from '../support/host-watch.ts';
 import { startNodeProcess } from '../support/node-process.ts';
@@ -13,9 +13,6 @@ import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';
 import { openStream, outcomeOf, type StreamOutcome, streamed } from '../support/parties-stream.ts';
 import { temporaryDir } from '../support/running-node.ts';
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const dirs: string[] = [];
 const freshDir = (): string => {

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import { authorityKeysOf, keysFromResolver } from '../../src/client/key-source.ts';
 import { signerFromPrivateKey } from '../../src/client/signing.ts';
@@ -14,9 +14,6 @@ import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder, type O
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
 import { runNode, temporaryDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
-
-// Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 const root = temporaryDir();

@@ -106,7 +106,7 @@ await describeOnCassandra('cluster verify --finish', (address) => {
         return () => run('DELETE FROM ledger_event WHERE ledger_id = ? AND bucket = 1', [order.ledgerId]);
       },
     ],
-  ])('writes nothing beside a log that %s', { timeout: 60_000 }, async ([, damage]) => {
+  ])('writes nothing beside a log that %s', async ([, damage]) => {
     const [healthy, damaged] = scenes;
     if (healthy === undefined || damaged === undefined) throw new Error('no scene');
     await withClient(settings, async (client) => {

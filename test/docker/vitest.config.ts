@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { patience } from '../support/patience.ts';
 
 /** `npm run test:docker`: what needs a container engine, and the contract suite on the backends that it runs. */
 export default defineConfig({
@@ -11,7 +12,8 @@ export default defineConfig({
     env: { REQUIRE_BACKENDS: '1' },
     // One after the other: several Cassandras at once are more than a small machine has memory for.
     fileParallelism: false,
-    testTimeout: 60_000,
+    ...patience,
+    // Images are built, and three Cassandras started.
     hookTimeout: 900_000,
   },
 });

@@ -34,7 +34,7 @@ export function callGrpc(
   method: DescMethod,
   request: object | Buffer,
   headers: Readonly<Record<string, string>> = {},
-  deadlineMs = 10_000,
+  deadlineMs = 30_000,
 ): Promise<GrpcAnswer> {
   return new Promise((resolve) => {
     let initial = new Metadata();

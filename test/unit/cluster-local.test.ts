@@ -9,8 +9,6 @@ import { sharedKeys } from '../../cluster/local/shared-keys.ts';
 import { compileCache } from '../support/compile-cache.ts';
 
 // Processes start slowly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
-
 const dir = mkdtempSync(join(tmpdir(), 'lts-cluster-local-'));
 const programs = new Set<ChildProcess>();
 afterAll(() => {

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { patience } from '../../support/patience.ts';
 
 /** The API suite against three nodes: `npm run test:cluster-api`. */
 export default defineConfig({
@@ -19,7 +20,6 @@ export default defineConfig({
     globalSetup: ['test/cluster/api/global-setup.ts'],
     // One node's worth of processor is shared by three nodes and Cassandra.
     maxWorkers: 1,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    ...patience,
   },
 });
