@@ -10,12 +10,8 @@ import type { Call, Caller, CallSignature } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Appending, PreparedAppend } from '../writing/appending.ts';
 import { appendedMessage } from './masters.ts';
+import { OpenEvents } from './open-events.ts';
 import { type LedgerLane, LedgerLanes, type Promised } from './stream-lanes.ts';
-
-/** Events of a stream that were taken and whose outcome was not handed out yet. */
-const openEventsMax = 512;
-/** In characters, which is in bytes where there is nothing but ASCII. */
-const openLengthMax = 8 * 1024 * 1024;
 
 /** An outcome on its way to the caller. */
 type Answer =
@@ -98,8 +94,7 @@ class AppendStream {
   readonly #now: () => number;
   readonly #lanes: LedgerLanes;
   readonly #ready: { answer: Answer; length: number }[] = [];
-  #open = 0;
-  #openLength = 0;
+  readonly #open = new OpenEvents();
   #sent = 0;
   #ended = false;
   #failure: unknown = null;
@@ -121,7 +116,7 @@ class AppendStream {
         // The lane is that of the ledger, so the ledger has to be known before anything behind this event is looked at.
         const ledgerId = this.#appending.ledgerOf(request.uuid) ?? (await this.#appending.findLedger(request.uuid));
         this.#begin(request, ledgerId);
-        while (this.#open >= openEventsMax || this.#openLength >= openLengthMax) {
+        while (!this.#open.mayTake) {
           await new Promise<void>((resolve) => {
             this.#wakeReader = resolve;
           });
@@ -141,13 +136,12 @@ class AppendStream {
         const next = this.#ready[at];
         if (next === undefined) continue;
         yield next.answer;
-        this.#open -= 1;
-        this.#openLength -= next.length;
+        this.#open.handedOut(next.length);
       }
       this.#ready.length = 0;
       this.#wakeReader?.();
       this.#wakeReader = null;
-      if (this.#ended && this.#open === 0) {
+      if (this.#ended && this.#open.count === 0) {
         if (this.#failure !== null) throw this.#failure;
         return;
       }
@@ -162,12 +156,11 @@ class AppendStream {
     const lane = this.#lanes.of(ledgerId);
     const { clientIndex } = request;
     const length = lengthOf(request);
-    this.#open += 1;
-    this.#openLength += length;
+    this.#open.taken(length);
     const call = new StreamedCall(this.#call, this.#caller, request, this.#now());
     const prepared = this.#named(request.uuid, this.#appending.prepare(call, request, request.idempotencyKey));
     prepared.catch(() => {});
-    lane.waiting.push({ clientIndex, length, prepared });
+    lane.waiting.push({ clientIndex, length, takenAt: call.now, prepared });
     if (!lane.sending) void this.#send(lane);
   }
 
@@ -244,6 +237,7 @@ class AppendStream {
     } catch (error) {
       answer = this.#refusal(lane, promised.clientIndex, error);
     }
+    this.#open.settled(this.#now() - promised.takenAt);
     this.#ready.push({ answer, length: promised.length });
     this.#wake();
   }

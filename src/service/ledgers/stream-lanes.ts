@@ -10,6 +10,8 @@ export interface Promised {
   readonly clientIndex: bigint;
   /** What it counts for while it is open. */
   readonly length: number;
+  /** Milliseconds since 1970. */
+  readonly takenAt: number;
   readonly prepared: Promise<PreparedAppend>;
 }
 
