@@ -1,3 +1,4 @@
+import { turnsAtOnceMax } from './actors/bounds.ts';
 import { localPlacement } from './actors/local-placement.ts';
 import { noPeers } from './actors/no-peers.ts';
 import type { Config } from './config.ts';
@@ -34,6 +35,7 @@ export async function startEmbedded(config: Config, log: Log, onFatal: (error: E
         placement: localPlacement(self),
         peers: noPeers,
         revocationLeadMs,
+        turnsAtOnceMax: turnsAtOnceMax.commitsTogether,
         clock,
         log,
       };

@@ -68,6 +68,8 @@ export interface NodeParts {
   readonly membership?: Membership;
   /** How far ahead a key's revocation is dated: long enough that no node believes an older record by then. 0 on a node that stands alone. */
   readonly revocationLeadMs: number;
+  /** Ledgers that take their turns at once on a saturated node: what suits its store. */
+  readonly turnsAtOnceMax: number;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -161,7 +163,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     shardCount: membership?.shardCount ?? defaultShardCount,
     placement: parts.placement,
     peers: parts.peers,
-    isSaturated: saturation(),
+    turnPace: { atOnceMax: parts.turnsAtOnceMax, isSaturated: saturation() },
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond }),
   });
   const accesses = new AccessQueue({ log: parts.access, clock, random, report: accessReport(log) });

@@ -7,10 +7,16 @@ export const batchBytesMax = 256 * 1024;
 /** What an event adds to its payload in a row: content, hashes, signature. Only an estimate, for the two bounds above. */
 export const eventOverheadBytes = 1_024;
 
-/** Ledgers of a saturated node that are at a turn at once before others wait: enough to have the store busy meanwhile. */
-export const turnsAtOnceMax = 16;
-/** A ledger waits for its turn until another one ends; for two of these at most, 50 ms. */
-export const turnWaitTickMs = 25;
+/**
+ * Ledgers of a saturated node that are at a turn at once before others wait: enough to have the store busy meanwhile. More of a store that commits
+ * what several of them write at once in one go (LMDB) than of one that each commit is a request of its own to (Cassandra).
+ */
+export const turnsAtOnceMax = { commitsTogether: 16, commitsApart: 8 } as const;
+/**
+ * A ledger waits for its turn until another one ends; for two of these at most, 500 ms. Some turns of a store that takes 100 ms for a commit: with
+ * 50 ms nobody waited for those, and on a hundred ledgers a commit of three busy nodes held half as many events.
+ */
+export const turnWaitTickMs = 250;
 
 /** Waiting commands of one ledger: some 60 full commits, about a second of work. */
 export const mailboxLettersMax = 4_096;

@@ -14,6 +14,7 @@ import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
 import { notRunHere, refusedAgain, stopping } from './refusals.ts';
 import { Shard, shardOf } from './shard.ts';
+import { type TurnPace, unpaced } from './turn-slots.ts';
 
 export interface DirectoryParts extends LedgerActorParts {
   readonly self: NodeId;
@@ -22,8 +23,8 @@ export interface DirectoryParts extends LedgerActorParts {
   readonly peers: Peers;
   /** Ledgers that may come into memory in a second; none given: no limit. */
   readonly activationsPerSecond?: number;
-  /** Whether the node has more to do than it can; none given: never. */
-  readonly isSaturated?: () => boolean;
+  /** None given: ledgers do not wait for each other with their turns. */
+  readonly turnPace?: TurnPace;
 }
 
 /**
@@ -48,7 +49,7 @@ export class Directory {
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
-    this.#nodeWide = nodeWide(parts.clock, parts.isSaturated ?? (() => false));
+    this.#nodeWide = nodeWide(parts.clock, parts.turnPace ?? unpaced);
     this.#pace =
       parts.activationsPerSecond === undefined ? null : new ActivationPace(parts.clock, parts.activationsPerSecond);
     this.#armLook();

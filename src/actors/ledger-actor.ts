@@ -17,7 +17,7 @@ import { isRetryable, outcomeUnknown, reloading, somethingWrong, timeIsUp } from
 import type { SigningKeys } from './signing-keys.ts';
 import { decideTurn, type Turn, TurnFailed, type Verdict } from './turn.ts';
 import { readForTurn } from './turn-reads.ts';
-import { TurnSlots } from './turn-slots.ts';
+import { type TurnPace, TurnSlots, unpaced } from './turn-slots.ts';
 import { Twins } from './twins.ts';
 import { Yielding } from './yielding.ts';
 
@@ -40,8 +40,8 @@ export interface NodeWide {
   readonly slots: TurnSlots;
 }
 
-export function nodeWide(clock: Clock, isSaturated: () => boolean): NodeWide {
-  return { watch: new DeadlineWatch(clock), slots: new TurnSlots(clock, isSaturated) };
+export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
+  return { watch: new DeadlineWatch(clock), slots: new TurnSlots(clock, pace) };
 }
 
 /**
@@ -71,7 +71,7 @@ export class LedgerActor {
   #stopped = false;
   #lastUsed: number;
 
-  constructor(ledgerId: string, parts: LedgerActorParts, node = nodeWide(parts.clock, () => false)) {
+  constructor(ledgerId: string, parts: LedgerActorParts, node = nodeWide(parts.clock, unpaced)) {
     this.ledgerId = ledgerId;
     this.#parts = parts;
     this.#nodeWide = node;

@@ -1,5 +1,16 @@
-import { turnsAtOnceMax, turnWaitTickMs } from './bounds.ts';
+import { turnWaitTickMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
+
+/** When ledgers wait for each other with their turns. */
+export interface TurnPace {
+  /** As many of them take turns at once in any case. */
+  readonly atOnceMax: number;
+  /** Whether the node has more to do than it can. */
+  readonly isSaturated: () => boolean;
+}
+
+/** They never do. */
+export const unpaced: TurnPace = { atOnceMax: 0, isSaturated: () => false };
 
 interface Waiting {
   readonly go: () => void;
@@ -15,21 +26,21 @@ interface Waiting {
  */
 export class TurnSlots {
   readonly #clock: Clock;
-  readonly #isSaturated: () => boolean;
+  readonly #pace: TurnPace;
   #running = 0;
   /** Oldest first. */
   readonly #waiting: Waiting[] = [];
   #tick = 0;
   #isTicking = false;
 
-  constructor(clock: Clock, isSaturated: () => boolean) {
+  constructor(clock: Clock, pace: TurnPace) {
     this.#clock = clock;
-    this.#isSaturated = isSaturated;
+    this.#pace = pace;
   }
 
   /** Begins a turn; undefined: at once. Each that has begun must `leave`. */
   enter(): Promise<void> | undefined {
-    if (this.#running < turnsAtOnceMax || !this.#isSaturated()) {
+    if (this.#running < this.#pace.atOnceMax || !this.#pace.isSaturated()) {
       this.#running += 1;
       return undefined;
     }
@@ -42,7 +53,7 @@ export class TurnSlots {
   /** Ends a turn. */
   leave(): void {
     this.#running -= 1;
-    if (this.#running < turnsAtOnceMax) this.#beginNext();
+    if (this.#running < this.#pace.atOnceMax) this.#beginNext();
   }
 
   #beginNext(): void {

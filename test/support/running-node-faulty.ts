@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { turnsAtOnceMax } from '../../src/actors/bounds.ts';
 import { localPlacement } from '../../src/actors/local-placement.ts';
 import { noPeers } from '../../src/actors/no-peers.ts';
 import { readConfig } from '../../src/config.ts';
@@ -41,6 +42,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     placement: localPlacement('faulty'),
     peers: noPeers,
     revocationLeadMs: 0,
+    turnsAtOnceMax: turnsAtOnceMax.commitsTogether,
     clock: systemClock,
     log: createLog('silent'),
   });

@@ -1,15 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { turnsAtOnceMax, turnWaitTickMs } from '../../src/actors/bounds.ts';
+import { turnWaitTickMs } from '../../src/actors/bounds.ts';
 import { TurnSlots } from '../../src/actors/turn-slots.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 import { append, createMaster, openLedger, uuid } from '../support/commands.ts';
 import { rig, startMs, storeWith } from '../support/world.ts';
 
+const atOnceMax = 8;
+
 /** Slots, and the order in which turns began. */
 function slotsUnderTest(isSaturated = () => true) {
   const clock = new ManualClock(startMs);
-  const slots = new TurnSlots(clock, isSaturated);
+  const slots = new TurnSlots(clock, { atOnceMax, isSaturated });
   const begun: number[] = [];
   let asked = 0;
   const ask = (): void => {
@@ -19,7 +21,7 @@ function slotsUnderTest(isSaturated = () => true) {
     else void wait.then(() => begun.push(turn));
   };
   const fill = (): void => {
-    for (let at = 0; at < turnsAtOnceMax; at += 1) ask();
+    for (let at = 0; at < atOnceMax; at += 1) ask();
   };
   return { clock, slots, begun, ask, fill };
 }
@@ -28,7 +30,7 @@ describe('turns at once', () => {
   test('begin at once up to their number, and leave no timer', () => {
     const { clock, begun, fill } = slotsUnderTest();
     fill();
-    expect(begun).toHaveLength(turnsAtOnceMax);
+    expect(begun).toHaveLength(atOnceMax);
     expect(clock.timers).toBe(0);
   });
 
@@ -37,10 +39,10 @@ describe('turns at once', () => {
     const { begun, ask, fill } = slotsUnderTest(() => isBusy);
     fill();
     ask();
-    expect(begun).toHaveLength(turnsAtOnceMax + 1);
+    expect(begun).toHaveLength(atOnceMax + 1);
     isBusy = true;
     ask();
-    expect(begun).toHaveLength(turnsAtOnceMax + 1);
+    expect(begun).toHaveLength(atOnceMax + 1);
   });
 
   test('beyond it they begin as others end, first come first served', async () => {
@@ -49,13 +51,13 @@ describe('turns at once', () => {
     ask();
     ask();
     await settled();
-    expect(begun).toHaveLength(turnsAtOnceMax);
+    expect(begun).toHaveLength(atOnceMax);
     slots.leave();
     await settled();
-    expect(begun.slice(turnsAtOnceMax)).toEqual([turnsAtOnceMax]);
+    expect(begun.slice(atOnceMax)).toEqual([atOnceMax]);
     slots.leave();
     await settled();
-    expect(begun.slice(turnsAtOnceMax)).toEqual([turnsAtOnceMax, turnsAtOnceMax + 1]);
+    expect(begun.slice(atOnceMax)).toEqual([atOnceMax, atOnceMax + 1]);
   });
 
   test('after two ticks a turn begins though none has ended; one that came later waits for its own two', async () => {
@@ -64,11 +66,11 @@ describe('turns at once', () => {
     ask();
     await clock.advance(turnWaitTickMs);
     ask();
-    expect(begun).toHaveLength(turnsAtOnceMax);
+    expect(begun).toHaveLength(atOnceMax);
     await clock.advance(turnWaitTickMs);
-    expect(begun).toHaveLength(turnsAtOnceMax + 1);
+    expect(begun).toHaveLength(atOnceMax + 1);
     await clock.advance(turnWaitTickMs);
-    expect(begun).toHaveLength(turnsAtOnceMax + 2);
+    expect(begun).toHaveLength(atOnceMax + 2);
     expect(clock.timers).toBe(0);
   });
 
@@ -80,10 +82,10 @@ describe('turns at once', () => {
     ask();
     slots.leave();
     await settled();
-    expect(begun).toHaveLength(turnsAtOnceMax + 1);
+    expect(begun).toHaveLength(atOnceMax + 1);
     slots.leave();
     await settled();
-    expect(begun).toHaveLength(turnsAtOnceMax + 2);
+    expect(begun).toHaveLength(atOnceMax + 2);
   });
 
   test('whatever comes and goes, all begin in their order, and none waits longer than two ticks', async () => {
@@ -118,7 +120,7 @@ describe('ledgers that take turns', () => {
   async function stuck() {
     const held = Promise.withResolvers<void>();
     let isStuck = false;
-    const last = uuid(0x500 + turnsAtOnceMax);
+    const last = uuid(0x500 + atOnceMax);
     const world = rig({
       wrap: (memory) =>
         storeWith(memory, {
@@ -128,8 +130,8 @@ describe('ledgers that take turns', () => {
           },
         }),
     });
-    const directory = world.directory({ isSaturated: () => true });
-    const ids = Array.from({ length: turnsAtOnceMax + 1 }, (_, at) => uuid(0x500 + at));
+    const directory = world.directory({ turnPace: { atOnceMax, isSaturated: () => true } });
+    const ids = Array.from({ length: atOnceMax + 1 }, (_, at) => uuid(0x500 + at));
     for (const ledgerId of ids) {
       await directory.submit(openLedger({ ledgerId }));
       await directory.submit(createMaster({ ledgerId }));
