@@ -29,6 +29,8 @@ const verificationsMax = 3.5;
 /** A run with the bare loops that it is compared with. */
 interface ComparedRun {
   readonly run: ClusterRunReport;
+  /** Of verifications on all cores, right before and right behind the run: a shared host changes its pace within minutes. */
+  readonly limits: readonly LimitResult[];
   readonly bareLoop: BareLoopReport;
   readonly rowsAlone: BareLoopReport;
   /** At the pace of the run: Cassandra's idle threads spin for as long then. */
@@ -41,18 +43,18 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
   try {
     progress('starting Redis, Cassandra and three nodes');
     await using cluster = await startBenchCluster(join(workDir, 'cluster'), options.profileDir);
-    const verifications: LimitResult[] = [];
     const prepared: PreparedClusterRun[] = [];
     const compared: ComparedRun[] = [];
     for (const ledgers of options.ledgerCounts) {
       progress(`${ledgers} ledger(s): signing ${options.events} events`);
       const setting = await makeSetting(cluster.nodes[0]?.base ?? '', ledgers);
       const one = await prepareClusterRun(cluster, setting, options.events, compared.length === 0, workDir);
-      verifications.push(await verificationLimit(options.limitSeconds));
       progress(`${ledgers} ledger(s): warming up`);
       await warmUpCluster(cluster, one);
       progress(`${ledgers} ledger(s): sending`);
+      const before = await verificationLimit(options.limitSeconds);
       const run = await measureClusterRun(cluster, one);
+      const limits = [before, await verificationLimit(options.limitSeconds)];
       progress(JSON.stringify(run));
       progress(
         `${ledgers} ledger(s): the same batches and projections by a bare loop, then the conditional rows alone`,
@@ -63,24 +65,16 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
       const rowsAlone = await loop(false, null);
       const rowsAlonePaced = await loop(false, run.commitsPerSecond);
       prepared.push(one);
-      compared.push({ run, bareLoop, rowsAlone, rowsAlonePaced });
+      compared.push({ run, limits, bareLoop, rowsAlone, rowsAlonePaced });
     }
-    verifications.push(await verificationLimit(options.limitSeconds));
     progress('the hop to the owner');
     const forwardingHop = await measureHop(cluster);
     if (options.verified) progress('reading everything back');
     const verification = options.verified ? await verifyAll(cluster, prepared) : null;
-    const limit = mean(verifications.map(({ perSecond }) => perSecond));
-    const verificationUs = mean(verifications.map(({ cpuUs }) => cpuUs));
     return {
       machine: { node: process.version, cores: cpus().length, cpu: cpus()[0]?.model ?? '' },
       ...{ nodes: cluster.nodes.length, events: options.events, payloadBytes, keys: keyCount },
-      limits: {
-        verificationsPerSecond: Math.round(limit),
-        verificationsMeasured: verifications.map(({ perSecond }) => Math.round(perSecond)),
-        verificationCpuUs: rounded(verificationUs),
-      },
-      runs: compared.map((one) => withTargets(one, verificationUs)),
+      runs: compared.map(withTargets),
       forwardingHop,
       verification,
     };
@@ -89,13 +83,19 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
   }
 }
 
-function withTargets({ run, bareLoop, rowsAlone, rowsAlonePaced }: ComparedRun, verificationUs: number): object {
+function withTargets({ run, limits, bareLoop, rowsAlone, rowsAlonePaced }: ComparedRun): object {
+  const verificationUs = mean(limits.map(({ cpuUs }) => cpuUs));
   const ofBareLoop = run.perSecond / bareLoop.perSecond;
   const ofRows = (rows: BareLoopReport) => run.cpuUsPerEvent.cassandra / rows.cpuUsPerEvent.cassandra;
   const ofRowsAlonePaced = ofRows(rowsAlonePaced);
   const inVerifications = run.cpuUsPerEvent.nodes / verificationUs;
   return {
     ...run,
+    limits: {
+      verificationsPerSecond: Math.round(mean(limits.map(({ perSecond }) => perSecond))),
+      verificationsMeasured: limits.map(({ perSecond }) => Math.round(perSecond)),
+      verificationCpuUs: rounded(verificationUs),
+    },
     bareLoop,
     rowsAlone,
     rowsAlonePaced,
