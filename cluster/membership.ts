@@ -84,6 +84,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const service: Server = peerServer({
     self: self.id,
     security,
+    turnsStood: () => directory?.turnsStood ?? 0,
     carryOut: async (command) => {
       try {
         if (directory === null) throw new NotOwner(null);

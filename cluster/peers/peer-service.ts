@@ -24,6 +24,8 @@ import { commandOf } from './wire-command.ts';
 
 /** Commands of one peer that are being worked on; then its stream is not read on. */
 const underWayMax = 8_192;
+/** How often a peer whose commands wait is told that others are carried out. */
+const tellWorkEveryMs = 500;
 /** What an answer takes beside its row. */
 const answerOverheadBytes = 64;
 
@@ -32,6 +34,8 @@ export interface PeerServiceParts {
   readonly security: PeerSecurity;
   /** Directory.carryOut. */
   readonly carryOut: (command: Command) => Promise<Outcome>;
+  /** Directory.turnsStood. */
+  readonly turnsStood: () => number;
 }
 
 type ExchangeCall = ServerDuplexStream<ExchangeRequest, ExchangeResponse>;
@@ -53,7 +57,7 @@ export function peerServer(parts: PeerServiceParts): Server {
   return server;
 }
 
-function serve({ self, security, carryOut }: PeerServiceParts, call: ExchangeCall): void {
+function serve({ self, security, carryOut, turnsStood }: PeerServiceParts, call: ExchangeCall): void {
   if (security.secret !== null && !isSecret(call.metadata.get(secretKey)[0], security.secret)) {
     call.emit('error', { code: status.UNAUTHENTICATED, details: 'Not a node of this cluster.' });
     return;
@@ -67,10 +71,20 @@ function serve({ self, security, carryOut }: PeerServiceParts, call: ExchangeCal
   let ending = false;
   const write = (answers: AnswerInit[]) => !over && call.write(create(ExchangeResponseSchema, { answers }));
   const outgoing = new Outgoing<AnswerInit>({ write }, sizeOf);
+  let turnsTold = turnsStood();
+  const telling = setInterval(() => {
+    const isTold = turnsTold === turnsStood();
+    turnsTold = turnsStood();
+    if (!isTold && underWay > 0 && outgoing.isOpen) call.write(create(ExchangeResponseSchema, { works: true }));
+  }, tellWorkEveryMs).unref();
+  const close = () => {
+    over = true;
+    clearInterval(telling);
+  };
   const endIfDone = () => {
     if (!ending || underWay > 0 || over) return;
     outgoing.flush();
-    over = true;
+    close();
     call.end();
   };
   const answer = (given: AnswerInit) => {
@@ -95,10 +109,7 @@ function serve({ self, security, carryOut }: PeerServiceParts, call: ExchangeCal
     ending = true;
     endIfDone();
   });
-  for (const event of ['cancelled', 'error'] as const)
-    call.on(event, () => {
-      over = true;
-    });
+  for (const event of ['cancelled', 'error'] as const) call.on(event, close);
 }
 
 async function carry(carryOut: PeerServiceParts['carryOut'], text: string): Promise<Outcome> {

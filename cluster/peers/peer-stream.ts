@@ -139,10 +139,10 @@ export class PeerStream {
     return asks.length === 0 || this.#parts.call.write(create(ExchangeRequestSchema, { asks }));
   }
 
-  #hear({ answers }: ExchangeResponse): void {
+  #hear({ answers, works }: ExchangeResponse): void {
+    // What comes too late for its command counts too.
+    if (works || answers.some(showsWork)) this.#workedAt = this.#parts.monotonicMs();
     for (const answer of answers) {
-      // What comes too late for its command counts too.
-      if (showsWork(answer)) this.#workedAt = this.#parts.monotonicMs();
       const waiting = this.#waiting.get(answer.id);
       // What was not sent has no answer.
       if (waiting === undefined || waiting.text !== null) continue;

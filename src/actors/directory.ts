@@ -196,6 +196,11 @@ export class Directory {
     return { ledgers, waiting };
   }
 
+  /** Turns of ledgers of this node that stand in the store, ever: grows for as long as the node gets commands carried out. */
+  get turnsStood(): number {
+    return this.#nodeWide.turns.stood;
+  }
+
   #shard(number: number): Shard {
     let shard = this.#shards.get(number);
     if (shard === undefined) {

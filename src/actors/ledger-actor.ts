@@ -38,10 +38,12 @@ export interface LedgerActorParts {
 export interface NodeWide {
   readonly watch: DeadlineWatch;
   readonly slots: TurnSlots;
+  /** Turns of all its ledgers that stand in the store. */
+  readonly turns: { stood: number };
 }
 
 export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
-  return { watch: new DeadlineWatch(clock), slots: new TurnSlots(clock, pace) };
+  return { watch: new DeadlineWatch(clock), slots: new TurnSlots(clock, pace), turns: { stood: 0 } };
 }
 
 /**
@@ -280,6 +282,7 @@ export class LedgerActor {
 
   /** The turn stands: what was written is told before anything else may fail. */
   #answer(turn: Turn): void {
+    this.#nodeWide.turns.stood += 1;
     for (const verdict of turn.verdicts) {
       if (verdict.kind === 'replayed') continue;
       this.#parts.meter.verdict(verdict.kind);

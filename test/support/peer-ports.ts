@@ -15,8 +15,13 @@ import { rig } from './world.ts';
 export const secret: PeerSecurity = { tls: null, secret: 'a secret of all the nodes' };
 
 /** A node's internal port, with whatever carries commands out; 0: any that is free. */
-export async function nodePort(carryOut: (command: Command) => Promise<Outcome>, security = secret, at = 0) {
-  const server = peerServer({ self: 'node-a', security, carryOut });
+export async function nodePort(
+  carryOut: (command: Command) => Promise<Outcome>,
+  security = secret,
+  at = 0,
+  turnsStood = () => 0,
+) {
+  const server = peerServer({ self: 'node-a', security, carryOut, turnsStood });
   const injector = server.createConnectionInjector(serverCredentials(security));
   /** Of other nodes, open now. */
   const connections = new Set<Socket>();
