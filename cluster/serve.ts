@@ -48,7 +48,8 @@ async function startPatiently(config: ClusterConfig, log: Log, stopped: Promise<
   let told = '';
   for (;;) {
     try {
-      return await startClusterNode(config, log);
+      // Stopped meanwhile, it ends with the process: nobody has been told of this node yet.
+      return await Promise.race([startClusterNode(config, log), stopped.then(() => null)]);
     } catch (failure) {
       const error = orNotAnswering(failure);
       if (!(error instanceof StartError) || performance.now() + tryAgainMs > deadline) throw error;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { turnsAtOnceMax } from '../src/actors/bounds.ts';
+import { turnPaces } from '../src/actors/bounds.ts';
 import { ConfigError } from '../src/config.ts';
 import type { Log } from '../src/log.ts';
 import { type RunningNode, startNodeOver } from '../src/node.ts';
@@ -86,7 +86,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       peers: membership.peers,
       membership,
       revocationLeadMs,
-      turnsAtOnceMax: turnsAtOnceMax.commitsApart,
+      turnPace: turnPaces.commitsApart,
       clock: systemClock,
       log,
     };

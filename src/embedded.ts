@@ -1,4 +1,4 @@
-import { turnsAtOnceMax } from './actors/bounds.ts';
+import { turnPaces } from './actors/bounds.ts';
 import { localPlacement } from './actors/local-placement.ts';
 import { noPeers } from './actors/no-peers.ts';
 import type { Config } from './config.ts';
@@ -35,7 +35,7 @@ export async function startEmbedded(config: Config, log: Log, onFatal: (error: E
         placement: localPlacement(self),
         peers: noPeers,
         revocationLeadMs,
-        turnsAtOnceMax: turnsAtOnceMax.commitsTogether,
+        turnPace: turnPaces.commitsTogether,
         clock,
         log,
       };

@@ -8,6 +8,7 @@ import type { Clock } from './actors/clock.ts';
 import { Directory } from './actors/directory.ts';
 import type { Peers } from './actors/peers.ts';
 import type { NodeId, Placement } from './actors/placement.ts';
+import type { TurnPace } from './actors/turn-slots.ts';
 import { apiOf } from './api.ts';
 import { watchClock } from './clock-watch.ts';
 import { type Config, ConfigError } from './config.ts';
@@ -68,8 +69,8 @@ export interface NodeParts {
   readonly membership?: Membership;
   /** How far ahead a key's revocation is dated: long enough that no node believes an older record by then. 0 on a node that stands alone. */
   readonly revocationLeadMs: number;
-  /** Ledgers that take their turns at once on a saturated node: what suits its store. */
-  readonly turnsAtOnceMax: number;
+  /** How ledgers wait for each other while the node is saturated: what suits its store. */
+  readonly turnPace: Omit<TurnPace, 'isSaturated'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -163,7 +164,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     shardCount: membership?.shardCount ?? defaultShardCount,
     placement: parts.placement,
     peers: parts.peers,
-    turnPace: { atOnceMax: parts.turnsAtOnceMax, isSaturated: saturation() },
+    turnPace: { ...parts.turnPace, isSaturated: saturation() },
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond }),
   });
   const accesses = new AccessQueue({ log: parts.access, clock, random, report: accessReport(log) });

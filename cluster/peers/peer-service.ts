@@ -71,11 +71,12 @@ function serve({ self, security, carryOut, turnsStood }: PeerServiceParts, call:
   let ending = false;
   const write = (answers: AnswerInit[]) => !over && call.write(create(ExchangeResponseSchema, { answers }));
   const outgoing = new Outgoing<AnswerInit>({ write }, sizeOf);
-  let turnsTold = turnsStood();
+  let stoodBefore = turnsStood();
   const telling = setInterval(() => {
-    const isTold = turnsTold === turnsStood();
-    turnsTold = turnsStood();
-    if (!isTold && underWay > 0 && outgoing.isOpen) call.write(create(ExchangeResponseSchema, { works: true }));
+    const stood = turnsStood();
+    const works = stood !== stoodBefore;
+    stoodBefore = stood;
+    if (works && underWay > 0 && outgoing.isOpen) call.write(create(ExchangeResponseSchema, { works }));
   }, tellWorkEveryMs).unref();
   const close = () => {
     over = true;

@@ -36,7 +36,7 @@ export type ExchangeCall = ClientDuplexStream<ExchangeRequest, ExchangeResponse>
 export interface PeerStreamParts {
   readonly call: ExchangeCall;
   readonly monotonicMs: () => number;
-  /** A peer that has carried nothing out for so long while something waits is given up, whatever else it says (`showsWork`). */
+  /** A peer that has carried nothing out for so long while something waits is given up, whatever else it says (`showsWork`, `works`). */
   readonly budgetMs: number;
   /** How long an answer is waited for where the peer carries out others meanwhile: it has much to do, and who took its ledgers from it would only add to that. */
   readonly patienceMs: number;

@@ -8,15 +8,16 @@ export const batchBytesMax = 256 * 1024;
 export const eventOverheadBytes = 1_024;
 
 /**
- * Ledgers of a saturated node that are at a turn at once before others wait: enough to have the store busy meanwhile. More of a store that commits
- * what several of them write at once in one go (LMDB) than of one that each commit is a request of its own to (Cassandra).
+ * How ledgers of a saturated node take turns: so many at once, enough to have the store busy meanwhile, and the others wait until one of
+ * those ends, so long at most. LMDB commits what several ledgers write at once in one go, and within milliseconds. To Cassandra each commit is a
+ * request of its own, which takes 100 ms and more where processors are short: who waits for less waits for nobody, and commits stay small.
  */
-export const turnsAtOnceMax = { commitsTogether: 16, commitsApart: 8 } as const;
-/**
- * A ledger waits for its turn until another one ends; for two of these at most, 500 ms. Some turns of a store that takes 100 ms for a commit: with
- * 50 ms nobody waited for those, and on a hundred ledgers a commit of three busy nodes held half as many events.
- */
-export const turnWaitTickMs = 250;
+export const turnPaces = {
+  commitsTogether: { atOnceMax: 16, waitMaxMs: 50 },
+  commitsApart: { atOnceMax: 8, waitMaxMs: 500 },
+} as const;
+/** How often it is looked who has waited for long enough, and whether there is time to spare again. */
+export const turnTickMs = 25;
 
 /** Waiting commands of one ledger: some 60 full commits, about a second of work. */
 export const mailboxLettersMax = 4_096;

@@ -196,7 +196,7 @@ export class Directory {
     return { ledgers, waiting };
   }
 
-  /** Turns of ledgers of this node that stand in the store, ever: grows for as long as the node gets commands carried out. */
+  /** Turns of this node's ledgers that the store has confirmed, ever: grows for as long as the node gets commands carried out. */
   get turnsStood(): number {
     return this.#nodeWide.turns.stood;
   }

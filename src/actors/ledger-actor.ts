@@ -38,7 +38,7 @@ export interface LedgerActorParts {
 export interface NodeWide {
   readonly watch: DeadlineWatch;
   readonly slots: TurnSlots;
-  /** Turns of all its ledgers that stand in the store. */
+  /** Turns of all its ledgers that the store has confirmed. */
   readonly turns: { stood: number };
 }
 
@@ -71,6 +71,8 @@ export class LedgerActor {
   /** null while there is nothing to do. */
   #work: Promise<void> | null = null;
   #stopped = false;
+  /** Whoever has it closed waits for it, and so do those who come for its shard. */
+  #isClosing = false;
   #lastUsed: number;
 
   constructor(ledgerId: string, parts: LedgerActorParts, node = nodeWide(parts.clock, unpaced)) {
@@ -146,6 +148,7 @@ export class LedgerActor {
 
   /** Takes the actor out of memory once all that was submitted is answered. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     while (this.#work !== null) await this.#work;
     await this.#leave();
   }
@@ -162,7 +165,7 @@ export class LedgerActor {
     const { watch, slots } = this.#nodeWide;
     const stopWatching = watch.begin(() => this.#lookAtDeadlines());
     while ((this.#mailbox.size > 0 || this.#asking.length > 0) && !this.#stopped) {
-      const turn = slots.enter();
+      const turn = slots.enter(this.#isClosing);
       if (turn !== undefined) await turn;
       this.#batch = this.#mailbox.take(batchEventsMax, batchBytesMax);
       try {
@@ -218,6 +221,7 @@ export class LedgerActor {
       if (held === null) this.#yielding.turnTook(clock.now() - began);
       if (written === 'stands') {
         this.#yielding.stood();
+        if (this.#batch.length > 0) this.#nodeWide.turns.stood += 1;
         if (turn.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, turn.entries);
         this.#answer(turn);
         this.#batch = [...turn.deferred];
@@ -282,7 +286,6 @@ export class LedgerActor {
 
   /** The turn stands: what was written is told before anything else may fail. */
   #answer(turn: Turn): void {
-    this.#nodeWide.turns.stood += 1;
     for (const verdict of turn.verdicts) {
       if (verdict.kind === 'replayed') continue;
       this.#parts.meter.verdict(verdict.kind);

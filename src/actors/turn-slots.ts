@@ -1,16 +1,18 @@
-import { turnWaitTickMs } from './bounds.ts';
+import { turnTickMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
 
 /** When ledgers wait for each other with their turns. */
 export interface TurnPace {
   /** As many of them take turns at once in any case. */
   readonly atOnceMax: number;
+  /** No turn waits for longer. */
+  readonly waitMaxMs: number;
   /** Whether the node has more to do than it can. */
   readonly isSaturated: () => boolean;
 }
 
 /** They never do. */
-export const unpaced: TurnPace = { atOnceMax: 0, isSaturated: () => false };
+export const unpaced: TurnPace = { atOnceMax: 0, waitMaxMs: 0, isSaturated: () => false };
 
 interface Waiting {
   readonly go: () => void;
@@ -21,7 +23,7 @@ interface Waiting {
 /**
  * Lets the ledgers of a node take their turns; few at once while the node has more to do than it can. Commands then wait in the mailboxes
  * of their ledgers, where they become larger groups, instead of in front of the node: a commit of five events costs little more than one
- * of one. While there is time to spare nobody waits, however slow the store is; and nobody waits for more than two ticks, whatever
+ * of one. While there is time to spare nobody waits, however slow the store is; and nobody waits for longer than the pace says, whatever
  * became of the turns before.
  */
 export class TurnSlots {
@@ -38,9 +40,10 @@ export class TurnSlots {
     this.#pace = pace;
   }
 
-  /** Begins a turn; undefined: at once. Each that has begun must `leave`. */
-  enter(): Promise<void> | undefined {
-    if (this.#running < this.#pace.atOnceMax || !this.#pace.isSaturated()) {
+  /** Begins a turn; undefined: at once. Each that has begun must `leave`. `isUrgent`: others wait for this one to end. */
+  enter(isUrgent = false): Promise<void> | undefined {
+    this.#goOn();
+    if (isUrgent || this.#mayBegin()) {
       this.#running += 1;
       return undefined;
     }
@@ -53,27 +56,34 @@ export class TurnSlots {
   /** Ends a turn. */
   leave(): void {
     this.#running -= 1;
-    if (this.#running < this.#pace.atOnceMax) this.#beginNext();
+    this.#goOn();
   }
 
-  #beginNext(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) return;
-    this.#running += 1;
-    next.go();
+  #mayBegin(): boolean {
+    return this.#running < this.#pace.atOnceMax || !this.#pace.isSaturated();
   }
 
-  #isOverdue(waiting: Waiting | undefined): boolean {
-    return waiting !== undefined && this.#tick - waiting.tick >= 2;
+  /** Begins the turns that need not wait any longer. */
+  #goOn(): void {
+    for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
+      if (!this.#isOverdue(first) && !this.#mayBegin()) break;
+      this.#waiting.shift();
+      this.#running += 1;
+      first.go();
+    }
+  }
+
+  #isOverdue({ tick }: Waiting): boolean {
+    return (this.#tick - tick) * turnTickMs >= this.#pace.waitMaxMs;
   }
 
   #startTicking(): void {
     if (this.#isTicking) return;
     this.#isTicking = true;
-    this.#clock.after(turnWaitTickMs, () => {
+    this.#clock.after(turnTickMs, () => {
       this.#isTicking = false;
       this.#tick += 1;
-      while (this.#isOverdue(this.#waiting[0])) this.#beginNext();
+      this.#goOn();
       if (this.#waiting.length > 0) this.#startTicking();
     });
   }

@@ -40,7 +40,16 @@ export class FarEnd extends EventEmitter {
   }
 
   answer(answer: AnswerInit): void {
-    const response: ExchangeResponse = create(ExchangeResponseSchema, { answers: [answer] });
+    this.#tell({ answers: [answer] });
+  }
+
+  /** Says that it carries out what others asked for. */
+  works(): void {
+    this.#tell({ works: true });
+  }
+
+  #tell(message: MessageInitShape<typeof ExchangeResponseSchema>): void {
+    const response: ExchangeResponse = create(ExchangeResponseSchema, message);
     this.emit('data', response);
   }
 }

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { turnsAtOnceMax } from '../../src/actors/bounds.ts';
+import { turnPaces } from '../../src/actors/bounds.ts';
 import { localPlacement } from '../../src/actors/local-placement.ts';
 import { noPeers } from '../../src/actors/no-peers.ts';
 import { readConfig } from '../../src/config.ts';
@@ -42,7 +42,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     placement: localPlacement('faulty'),
     peers: noPeers,
     revocationLeadMs: 0,
-    turnsAtOnceMax: turnsAtOnceMax.commitsTogether,
+    turnPace: turnPaces.commitsTogether,
     clock: systemClock,
     log: createLog('silent'),
   });

@@ -10,7 +10,7 @@ import { sha256 } from '../../src/domain/hash.ts';
 import { emptyLedgerData } from '../../src/store/memory/ledger-data.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 import { append, createMaster, grant, ledgerId, mark, openLedger, stranger, uuid } from '../support/commands.ts';
-import { codeOf, faultsOf, rig, startMs } from '../support/world.ts';
+import { codeOf, faultsOf, rig, startMs, storeWith } from '../support/world.ts';
 
 function placedAt(owner: string | null): Placement {
   return {
@@ -46,6 +46,30 @@ function peers(ask: (node: string, command: Command) => ReturnType<Peers['ask']>
     },
   };
 }
+
+describe('turns that stand', () => {
+  test('are those that the store has confirmed: of events, and of refusals', async () => {
+    const world = await node();
+    const { directory } = world;
+    expect(directory.turnsStood).toBe(0);
+    await directory.submit(append({ marks: [mark('one')] }));
+    expect(directory.turnsStood).toBe(1);
+    expect(await codeOf(directory.submit(append({ actorId: stranger })))).not.toBe('ok');
+    expect(directory.turnsStood).toBe(2);
+    await directory.submit(append({ marks: [mark('one')] }));
+    expect(directory.turnsStood).toBe(2);
+  });
+
+  test('are none that the store did not answer', async () => {
+    const unavailable = async () => {
+      throw new LedgerError('unavailable', 'The store cannot be reached.');
+    };
+    const world = rig({ wrap: (memory) => storeWith(memory, { append: unavailable, stands: unavailable }) });
+    const directory = world.directory();
+    expect(await codeOf(directory.submit(openLedger()))).toBe('unavailable');
+    expect(directory.turnsStood).toBe(0);
+  });
+});
 
 describe('where a command is carried out', () => {
   test('the shard of a ledger is the first 32 bits of a hash, modulo their number', () => {

@@ -1,17 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { turnWaitTickMs } from '../../src/actors/bounds.ts';
+import { turnTickMs } from '../../src/actors/bounds.ts';
 import { TurnSlots } from '../../src/actors/turn-slots.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 import { append, createMaster, openLedger, uuid } from '../support/commands.ts';
 import { rig, startMs, storeWith } from '../support/world.ts';
 
 const atOnceMax = 8;
+const waitMaxMs = 100;
 
 /** Slots, and the order in which turns began. */
 function slotsUnderTest(isSaturated = () => true) {
   const clock = new ManualClock(startMs);
-  const slots = new TurnSlots(clock, { atOnceMax, isSaturated });
+  const slots = new TurnSlots(clock, { atOnceMax, waitMaxMs, isSaturated });
   const begun: number[] = [];
   let asked = 0;
   const ask = (): void => {
@@ -45,6 +46,31 @@ describe('turns at once', () => {
     expect(begun).toHaveLength(atOnceMax + 1);
   });
 
+  test('those that wait begin as soon as the node has time to spare again', async () => {
+    let isBusy = true;
+    const { clock, begun, ask, fill } = slotsUnderTest(() => isBusy);
+    fill();
+    ask();
+    ask();
+    isBusy = false;
+    await clock.advance(turnTickMs);
+    expect(begun).toHaveLength(atOnceMax + 2);
+    expect(clock.timers).toBe(0);
+  });
+
+  test('an urgent one begins at once, and counts', async () => {
+    const { slots, begun, ask, fill } = slotsUnderTest();
+    fill();
+    expect(slots.enter(true)).toBeUndefined();
+    ask();
+    slots.leave();
+    await settled();
+    expect(begun).toHaveLength(atOnceMax);
+    slots.leave();
+    await settled();
+    expect(begun).toHaveLength(atOnceMax + 1);
+  });
+
   test('beyond it they begin as others end, first come first served', async () => {
     const { slots, begun, ask, fill } = slotsUnderTest();
     fill();
@@ -60,16 +86,17 @@ describe('turns at once', () => {
     expect(begun.slice(atOnceMax)).toEqual([atOnceMax, atOnceMax + 1]);
   });
 
-  test('after two ticks a turn begins though none has ended; one that came later waits for its own two', async () => {
+  test('after so long a turn begins though none has ended; one that came later waits as long', async () => {
     const { clock, begun, ask, fill } = slotsUnderTest();
     fill();
     ask();
-    await clock.advance(turnWaitTickMs);
+    await clock.advance(turnTickMs);
     ask();
+    await clock.advance(waitMaxMs - 2 * turnTickMs);
     expect(begun).toHaveLength(atOnceMax);
-    await clock.advance(turnWaitTickMs);
+    await clock.advance(turnTickMs);
     expect(begun).toHaveLength(atOnceMax + 1);
-    await clock.advance(turnWaitTickMs);
+    await clock.advance(turnTickMs);
     expect(begun).toHaveLength(atOnceMax + 2);
     expect(clock.timers).toBe(0);
   });
@@ -78,7 +105,7 @@ describe('turns at once', () => {
     const { clock, slots, begun, ask, fill } = slotsUnderTest();
     fill();
     ask();
-    await clock.advance(2 * turnWaitTickMs);
+    await clock.advance(waitMaxMs);
     ask();
     slots.leave();
     await settled();
@@ -88,7 +115,7 @@ describe('turns at once', () => {
     expect(begun).toHaveLength(atOnceMax + 2);
   });
 
-  test('whatever comes and goes, all begin in their order, and none waits longer than two ticks', async () => {
+  test('whatever comes and goes, all begin in their order, and none waits for longer than it may', async () => {
     const step = fc.constantFrom('ask', 'ask', 'leave', 'tick');
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
@@ -103,11 +130,11 @@ describe('turns at once', () => {
           } else if (kind === 'leave' && ended < begun.length) {
             ended += 1;
             slots.leave();
-          } else if (kind === 'tick') await clock.advance(turnWaitTickMs);
+          } else if (kind === 'tick') await clock.advance(turnTickMs);
           await settled();
-          overdue += askedAt.slice(begun.length).filter((at) => clock.now() - at >= 2 * turnWaitTickMs).length;
+          overdue += askedAt.slice(begun.length).filter((at) => clock.now() - at >= waitMaxMs).length;
         }
-        await clock.advance(2 * turnWaitTickMs);
+        await clock.advance(waitMaxMs);
         expect(begun).toEqual(askedAt.map((_, turn) => turn));
         expect(overdue).toBe(0);
       }),
@@ -130,7 +157,7 @@ describe('ledgers that take turns', () => {
           },
         }),
     });
-    const directory = world.directory({ turnPace: { atOnceMax, isSaturated: () => true } });
+    const directory = world.directory({ turnPace: { atOnceMax, waitMaxMs, isSaturated: () => true } });
     const ids = Array.from({ length: atOnceMax + 1 }, (_, at) => uuid(0x500 + at));
     for (const ledgerId of ids) {
       await directory.submit(openLedger({ ledgerId }));
@@ -146,22 +173,22 @@ describe('ledgers that take turns', () => {
   test('what comes for a ledger while it waits is one group', async () => {
     const { clock, meter, directory, last, others, release } = await stuck();
     const outcomes = [1, 2, 3].map((count) => directory.submit(append({ ledgerId: last, payload: `{"n":${count}}` })));
-    await clock.advance(turnWaitTickMs);
+    await clock.advance(turnTickMs);
     expect(meter.batches).toEqual([]);
     release();
     await Promise.all([...others, ...outcomes]);
     expect(meter.batches.filter((events) => events > 1)).toEqual([3]);
   });
 
-  test('ledgers whose store hangs keep the others waiting for two ticks and no longer', async () => {
+  test('ledgers whose store hangs keep the others waiting for so long and no longer', async () => {
     const { clock, directory, last, others, release } = await stuck();
     let answered = false;
     const outcome = directory.submit(append({ ledgerId: last })).then(() => {
       answered = true;
     });
-    await clock.advance(turnWaitTickMs);
+    await clock.advance(waitMaxMs - turnTickMs);
     expect(answered).toBe(false);
-    await clock.advance(turnWaitTickMs);
+    await clock.advance(turnTickMs);
     expect(answered).toBe(true);
     release();
     await Promise.all([outcome, ...others]);

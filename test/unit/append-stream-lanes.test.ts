@@ -29,6 +29,7 @@ function answersOf(
   behind: Behind,
   events: AsyncIterable<AppendEventsRequest> | Iterable<AppendEventsRequest>,
   as = call,
+  now = Date.now,
 ) {
   const { ledgerOf = () => null, findLedger = async () => null } = behind;
   const prepare = behind.prepare ?? (() => Promise.reject(notFound('master')));
@@ -36,7 +37,7 @@ function answersOf(
   async function* requests() {
     yield* events;
   }
-  return appendStream(appending as unknown as Appending, naming, Date.now)(requests(), as);
+  return appendStream(appending as unknown as Appending, naming, now)(requests(), as);
 }
 
 function* masters(count: number): Iterable<string> {
@@ -115,6 +116,34 @@ test.each(['uuid', 'eventType', 'payload', 'signingKeyId', 'actorSig', 'idempote
     expect(taken).toBe(8 - 1);
   },
 );
+
+test('more events are taken while outcomes are in time, fewer while they are late or to be tried again', async () => {
+  let nowMs = 0;
+  const held: PromiseWithResolvers<Outcome>[] = [];
+  const prepare = async () =>
+    checked(() => {
+      held.push(Promise.withResolvers<Outcome>());
+      return (held.at(-1) as PromiseWithResolvers<Outcome>).promise;
+    });
+  // Each of a ledger of its own: none waits behind one that failed.
+  const behind = { prepare, ledgerOf: (id: string) => id };
+  void codes(answersOf(behind, eventsOf(masters(100_000)), call, () => nowMs));
+  /** Settles all that is open, and answers how many are open behind that. */
+  const settle = async (settleOne: (one: PromiseWithResolvers<Outcome>) => void): Promise<number> => {
+    for (const one of held.splice(0)) settleOne(one);
+    for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+    return held.length;
+  };
+  const inTime = () => settle(({ resolve }) => resolve(outcome));
+  expect(await settle(() => {})).toBe(64);
+  expect(await inTime()).toBeGreaterThan(70);
+  for (let round = 0; round < 40; round += 1) await inTime();
+  expect(held).toHaveLength(512);
+  nowMs += 2_001;
+  expect(await inTime()).toBe(256);
+  const overloaded = new LedgerError('overloaded', 'Too much is waiting.');
+  expect(await settle(({ reject }) => reject(overloaded))).toBe(128);
+});
 
 test('an event whose master comes while it is looked at is answered as one whose master is not there', async () => {
   const sent: (Lane | null)[] = [];

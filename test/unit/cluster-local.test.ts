@@ -8,7 +8,6 @@ import { afterAll, describe, expect, test, vi } from 'vitest';
 import { sharedKeys } from '../../cluster/local/shared-keys.ts';
 import { compileCache } from '../support/compile-cache.ts';
 
-// Processes start slowly on a busy machine.
 const dir = mkdtempSync(join(tmpdir(), 'lts-cluster-local-'));
 const programs = new Set<ChildProcess>();
 afterAll(() => {

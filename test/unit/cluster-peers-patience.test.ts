@@ -103,6 +103,27 @@ describe('an owner that gets others carried out', () => {
     expect(far.cancelled).toBe(false);
   });
 
+  test('of other nodes is waited for as long, and given up 2.5 s after it last said so', async () => {
+    const { log, far, pass, submit } = await world();
+    const outcome = submit();
+    await pass(5_000, () => far.works());
+    expect(outcome).toEqual({});
+    await pass(2_200);
+    expect(outcome).toEqual({});
+    await pass(400);
+    expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
+    expect(faultsOf(await log())).toEqual([]);
+  });
+
+  test('of other nodes is not waited for longer than callers wait', async () => {
+    const { log, far, pass, submit } = await world();
+    const outcome = submit();
+    await pass(12_100, () => far.works());
+    expect(outcome.error).toMatchObject({ code: 'outcome_unknown' });
+    expect(await log()).toHaveLength(3);
+    expect(far.cancelled).toBe(false);
+  });
+
   test('or refused for good is waited for too', async () => {
     const { pass, submit, fails } = await world();
     const outcome = submit();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { OpenEvents } from '../../src/service/ledgers/open-events.ts';
 
-const timelyMs = 1_000;
+const timelyMs = 2_000;
 
 /** How many events of no length it takes at once. */
 function room(open: OpenEvents): number {
@@ -12,30 +12,41 @@ function room(open: OpenEvents): number {
   return taken;
 }
 
-function settle(open: OpenEvents, times: number, tookMs: number): void {
-  for (let n = 0; n < times; n += 1) open.settled(tookMs);
+/** As many outcomes as may be open, so many times. */
+function settleAll(open: OpenEvents, times: number, tookMs: number): void {
+  for (let n = 0; n < times; n += 1) for (let left = room(open); left > 0; left -= 1) open.settled(tookMs);
 }
 
-test('a stream begins with 64 events open', () => {
+test('a stream begins with as many events open as a commit holds', () => {
   expect(room(new OpenEvents())).toBe(64);
 });
 
-test('each timely outcome lets it have one more, up to 512', () => {
+test('once all that it may have open were in time it may have 16 more, up to 512', () => {
   const open = new OpenEvents();
-  settle(open, 100, timelyMs);
-  expect(room(open)).toBe(164);
-  settle(open, 1_000, 0);
+  settleAll(open, 1, timelyMs);
+  expect(room(open)).toBeGreaterThan(75);
+  expect(room(open)).toBeLessThanOrEqual(80);
+  settleAll(open, 40, 0);
   expect(room(open)).toBe(512);
 });
 
-test('each late one takes one away, down to 16, and timely ones give them back', () => {
+test('once all were late it may have half as many, down to a commit of them, and grows again behind that', () => {
   const open = new OpenEvents();
-  settle(open, 20, timelyMs + 1);
-  expect(room(open)).toBe(44);
-  settle(open, 1_000, 9_000);
-  expect(room(open)).toBe(16);
-  settle(open, 10, 20);
-  expect(room(open)).toBe(26);
+  settleAll(open, 40, 0);
+  settleAll(open, 1, timelyMs + 1);
+  expect(room(open)).toBe(256);
+  settleAll(open, 10, 9_000);
+  expect(room(open)).toBe(64);
+  settleAll(open, 1, 20);
+  expect(room(open)).toBeGreaterThan(75);
+});
+
+test('of two streams of a node that is now quick and now late, the one that had more comes to what the other one has', () => {
+  const [rich, poor] = [new OpenEvents(), new OpenEvents()];
+  settleAll(rich, 40, 0);
+  for (let round = 0; round < 20; round += 1)
+    for (const open of [rich, poor]) settleAll(open, 1, round % 4 === 0 ? 5_000 : 10);
+  expect(room(rich) / room(poor)).toBeLessThan(1.1);
 });
 
 test('8 Mi characters are enough, however few events they are', () => {
@@ -65,7 +76,7 @@ test('whatever was late, what was handed out makes room again: no stream stands 
       }
       for (const length of held) open.handedOut(length);
       expect(open.count).toBe(0);
-      expect(room(open)).toBeGreaterThanOrEqual(16);
+      expect(room(open)).toBeGreaterThanOrEqual(64);
     }),
   );
 });

@@ -230,14 +230,16 @@ class AppendStream {
 
   async #settle(lane: LedgerLane, promised: Promised, outcome: Promise<Outcome>): Promise<void> {
     let answer: Answer;
+    let isDone = true;
     try {
       const settled = await outcome;
       const value = { event: appendedMessage(settled), replayed: settled.replayed };
       answer = { clientIndex: promised.clientIndex, outcome: { case: 'appended', value } };
     } catch (error) {
+      isDone = !mayBeRetried(error);
       answer = this.#refusal(lane, promised.clientIndex, error);
     }
-    this.#open.settled(this.#now() - promised.takenAt);
+    this.#open.settled(isDone ? this.#now() - promised.takenAt : Number.POSITIVE_INFINITY);
     this.#ready.push({ answer, length: promised.length });
     this.#wake();
   }

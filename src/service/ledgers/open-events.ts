@@ -1,22 +1,25 @@
+import { batchEventsMax } from '../../actors/bounds.ts';
+
 /** Most events of a stream that were taken and whose outcome was not handed out yet. */
 const eventsMax = 512;
-/** With fewer a ledger's commits would be small, however slow the node is. */
-const eventsMin = 16;
-/** A stream begins with so many: whether the node is busy shows in their outcomes. */
-const eventsAtFirst = 64;
+/** At first, since whether the node is busy shows in their outcomes; and at least, since on one ledger fewer would make its commits smaller. */
+const eventsMin = batchEventsMax;
+/** So many more once as many as are open were in time. */
+const growth = 16;
 /** In characters, which is in bytes where there is nothing but ASCII. */
 const lengthMax = 8 * 1024 * 1024;
-/** An outcome that takes longer shows that the node has more to do than it can: a tenth of the time that a command is given. */
-const timelyMs = 1_000;
+/** An outcome that takes longer shows that the node has more to do than it can: a fifth of the time that a command is given. */
+const timelyMs = 2_000;
 
 /**
- * What a stream has open, and whether it may take more. As many events as have their outcomes in time: one more for each that was timely, one
- * fewer for each that was late. What a busy node does not come to then waits with its caller, instead of here until its time is up.
+ * What a stream has open, and whether it may take more. The number of events is held where few outcomes are late: a bit more while they are in
+ * time, half as many where they are not, as TCP holds its window, so that streams of one node come to the same. What a busy node
+ * does not come to then waits with its caller, instead of here until its time is up.
  */
 export class OpenEvents {
   #count = 0;
   #length = 0;
-  #most = eventsAtFirst;
+  #most = eventsMin;
 
   get count(): number {
     return this.#count;
@@ -31,10 +34,10 @@ export class OpenEvents {
     this.#length += length;
   }
 
-  /** There is an outcome, so many milliseconds after the event was taken. */
+  /** There is an outcome, so many milliseconds after the event was taken; Infinity: one that the caller has to try again. */
   settled(tookMs: number): void {
-    const most = this.#most + (tookMs <= timelyMs ? 1 : -1);
-    this.#most = Math.min(Math.max(most, eventsMin), eventsMax);
+    const change = tookMs <= timelyMs ? growth / this.#most : -1 / 2;
+    this.#most = Math.min(Math.max(this.#most + change, eventsMin), eventsMax);
   }
 
   handedOut(length: number): void {

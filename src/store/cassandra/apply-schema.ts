@@ -1,7 +1,7 @@
-import cassandra from 'cassandra-driver';
+import type cassandra from 'cassandra-driver';
 import { StartError } from '../start-error.ts';
 import { bucketEvents } from './bucket.ts';
-import { connect, orNotAnswering } from './connect.ts';
+import { connect, isRefused, orNotAnswering } from './connect.ts';
 import { createClient, driverSession } from './driver-session.ts';
 import { ClusterFacts } from './facts.ts';
 import { schemaFact, schemaVersion, tableStatements } from './schema.ts';
@@ -122,14 +122,6 @@ async function change(client: cassandra.Client, nodes: ReadSchemaNodes, statemen
       await untilAgreed(nodes);
     }
   }
-}
-
-/** What Cassandra has answered with: no further try changes it. */
-function isRefused(error: unknown): boolean {
-  if (!(error instanceof cassandra.errors.ResponseError)) return error instanceof TypeError;
-  const { syntaxError, invalid, configError, unauthorized, badCredentials, alreadyExists } =
-    cassandra.types.responseErrorCodes;
-  return [syntaxError, invalid, configError, unauthorized, badCredentials, alreadyExists].includes(error.code);
 }
 
 function checkReplication(

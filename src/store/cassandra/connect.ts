@@ -1,10 +1,12 @@
-import type cassandra from 'cassandra-driver';
-import { LedgerError } from '../../domain/errors.ts';
+import cassandra from 'cassandra-driver';
+import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
 import { StartError } from '../start-error.ts';
 import type { CassandraSettings } from './settings.ts';
 
 /** Cassandra's own limit of a read is 5 s; what it queues behind where it has just started may take as long. */
 const lookMaxMs = 10_000;
+/** What a start may be refused with by a store that is slow. */
+const passing: ReadonlySet<ErrorCode> = new Set(['unavailable', 'overloaded', 'outcome_unknown']);
 
 /** Connects, or throws a StartError that says what to look at. A client that could not connect is shut down. */
 export async function connect(client: cassandra.Client, settings: CassandraSettings): Promise<void> {
@@ -22,7 +24,10 @@ export async function connect(client: cassandra.Client, settings: CassandraSetti
   }
 }
 
-/** What Cassandra holds about itself, in rows. StartError where it does not tell: it has just started, or is too busy. */
+/**
+ * What Cassandra holds about itself, in rows. StartError where it does not tell: it has just started, or is too busy, or does not let the
+ * login see it.
+ */
 export async function look(
   client: cassandra.Client,
   query: string,
@@ -32,13 +37,26 @@ export async function look(
   try {
     return (await client.execute(query, [...params], { readTimeout: lookMaxMs, ...options })).rows;
   } catch (error) {
-    throw notAnswering(error);
+    if (!isRefused(error)) throw notAnswering(error);
+    throw new StartError(
+      `Cassandra does not say how it is set (${reasonOf(error)}): let the login read the keyspaces system, system_schema and system_views.`,
+      error,
+    );
   }
 }
 
-/** A store that is `unavailable` as a StartError; any other error as it is. */
+/** A store that may do later what it did not do now, as a StartError; any other error as it is. */
 export function orNotAnswering(error: unknown): unknown {
-  return error instanceof LedgerError && error.code === 'unavailable' ? notAnswering(error) : error;
+  const isPassing = error instanceof LedgerError && passing.has(error.code);
+  return isPassing ? notAnswering(error.cause ?? error) : error;
+}
+
+/** What Cassandra has answered with: no further try changes it. */
+export function isRefused(error: unknown): boolean {
+  if (!(error instanceof cassandra.errors.ResponseError)) return error instanceof TypeError;
+  const { syntaxError, invalid, configError, unauthorized, badCredentials, alreadyExists } =
+    cassandra.types.responseErrorCodes;
+  return [syntaxError, invalid, configError, unauthorized, badCredentials, alreadyExists].includes(error.code);
 }
 
 function notAnswering(error: unknown): StartError {
