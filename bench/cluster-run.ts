@@ -20,7 +20,7 @@ import { wrongEvery } from './signing.ts';
 /** Events sent before time is taken of the first run: Cassandra compiles for half a minute, at the cost of whatever is measured meanwhile. */
 const firstWarmUpEvents = 48_000;
 /** Before a later run, on ledgers of its own. */
-const laterWarmUpEvents = 16_000;
+const laterWarmUpEvents = 32_000;
 /** With few events open in the beginning: cold, a cluster is far slower. */
 const coldEvents = 8_000;
 /** Events of each of the 16 streams that wait at a time then. */

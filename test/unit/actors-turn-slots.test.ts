@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { turnTickMs } from '../../src/actors/bounds.ts';
+import { batchEventsMax, turnTickMs } from '../../src/actors/bounds.ts';
 import { TurnSlots } from '../../src/actors/turn-slots.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 import { append, createMaster, openLedger, uuid } from '../support/commands.ts';
@@ -192,5 +192,20 @@ describe('ledgers that take turns', () => {
     expect(answered).toBe(true);
     release();
     await Promise.all([outcome, ...others]);
+  });
+
+  test('a ledger that is being closed waits once, and not for each of its turns', async () => {
+    const { clock, directory, last, others, release } = await stuck();
+    let answered = 0;
+    const outcomes = Array.from({ length: 2 * batchEventsMax + 1 }, async () => {
+      await directory.submit(append({ ledgerId: last }));
+      answered += 1;
+    });
+    await settled();
+    const closed = directory[Symbol.asyncDispose]();
+    await clock.advance(waitMaxMs);
+    expect(answered).toBe(outcomes.length);
+    release();
+    await Promise.all([...outcomes, ...others, closed]);
   });
 });
