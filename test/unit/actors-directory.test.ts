@@ -54,7 +54,7 @@ describe('turns that stand', () => {
     expect(directory.turnsStood).toBe(0);
     await directory.submit(append({ marks: [mark('one')] }));
     expect(directory.turnsStood).toBe(1);
-    expect(await codeOf(directory.submit(append({ actorId: stranger })))).not.toBe('ok');
+    expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('not_found');
     expect(directory.turnsStood).toBe(2);
     await directory.submit(append({ marks: [mark('one')] }));
     expect(directory.turnsStood).toBe(2);
