@@ -135,25 +135,22 @@ class Thread {
     if (endpoint === undefined) throw new Error('the thread tells of a method that there is not');
     const { pipeline, clientAddress, now } = this.#parts;
     const call = new GrpcCall(number, frames, this.#outbox, this.#ended);
+    const given = [call, endpoint, clientAddress, now] as const;
     switch (endpoint.method.methodKind) {
-      case 'unary': {
-        const exchange = new GrpcUnaryExchange(call, endpoint, clientAddress, now);
-        this.#exchanges[number] = exchange;
-        void pipeline.unary(endpoint, exchange);
+      case 'unary':
+        void pipeline.unary(endpoint, this.#keep(number, new GrpcUnaryExchange(...given)));
         return;
-      }
-      case 'server_streaming': {
-        const exchange = new GrpcStreamExchange(call, endpoint, clientAddress, now);
-        this.#exchanges[number] = exchange;
-        void pipeline.serverStream(endpoint, exchange);
+      case 'server_streaming':
+        void pipeline.serverStream(endpoint, this.#keep(number, new GrpcStreamExchange(...given)));
         return;
-      }
-      default: {
-        const exchange = new GrpcBidiExchange(call, endpoint, clientAddress, now);
-        this.#exchanges[number] = exchange;
-        void pipeline.bidi(endpoint, exchange);
-      }
+      default:
+        void pipeline.bidi(endpoint, this.#keep(number, new GrpcBidiExchange(...given)));
     }
+  }
+
+  #keep<T extends GrpcUnaryExchange | GrpcStreamExchange>(number: number, exchange: T): T {
+    this.#exchanges[number] = exchange;
+    return exchange;
   }
 
   #ended = (number: number): void => {

@@ -1,6 +1,7 @@
 import cassandra from 'cassandra-driver';
 import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
 import { StartError } from '../start-error.ts';
+import { isProgrammerError } from './driver-session.ts';
 import type { CassandraSettings } from './settings.ts';
 
 /** Cassandra's own limit of a read is 5 s; what it queues behind where it has just started may take as long. */
@@ -53,10 +54,12 @@ export function orNotAnswering(error: unknown): unknown {
 
 /** What Cassandra has answered with: no further try changes it. */
 export function isRefused(error: unknown): boolean {
-  if (!(error instanceof cassandra.errors.ResponseError)) return error instanceof TypeError;
-  const { syntaxError, invalid, configError, unauthorized, badCredentials, alreadyExists } =
-    cassandra.types.responseErrorCodes;
-  return [syntaxError, invalid, configError, unauthorized, badCredentials, alreadyExists].includes(error.code);
+  if (isProgrammerError(error)) return true;
+  const { unauthorized, badCredentials, alreadyExists } = cassandra.types.responseErrorCodes;
+  return (
+    error instanceof cassandra.errors.ResponseError &&
+    [unauthorized, badCredentials, alreadyExists].includes(error.code)
+  );
 }
 
 function notAnswering(error: unknown): StartError {

@@ -166,7 +166,7 @@ function healthOf(error: unknown): Health {
 }
 
 /** A statement that Cassandra will never accept: no retry mends it, and it should not look like an outage. */
-function isProgrammerError(error: unknown): boolean {
+export function isProgrammerError(error: unknown): boolean {
   if (error instanceof TypeError) return true;
   if (!(error instanceof cassandra.errors.ResponseError)) return false;
   const { syntaxError, invalid, configError } = responseErrorCodes;
