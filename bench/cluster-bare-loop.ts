@@ -44,15 +44,15 @@ export interface BareLoopReport {
  * Sends Cassandra what the service sent it for the events of a run, in groups of the same sizes on as many ledgers and for as long,
  * with nothing around it: no signatures, no actors, no callers, one process.
  */
-export async function measureBareLoop(
+export function runBareLoop(
   cluster: BenchCluster,
   setting: Setting,
   { groupSizes, seconds }: Pick<ClusterRunReport, 'groupSizes' | 'seconds'>,
   what: Pick<BareLoopJob, 'withProjections' | 'batchesPerSecond'>,
-): Promise<BareLoopReport> {
+): Promise<BareLoopResult> {
   const [sample] = setting.ledgers;
   if (sample === undefined) throw new Error('there is no ledger');
-  const result = await runProcess<BareLoopJob, BareLoopResult>('cluster-bare-process.ts', {
+  return runProcess<BareLoopJob, BareLoopResult>('cluster-bare-process.ts', {
     env: cluster.env,
     cassandraPid: cluster.cassandraPid,
     sampleLedgerId: sample.ledgerId,
@@ -62,13 +62,19 @@ export async function measureBareLoop(
     ...what,
     seconds,
   });
+}
+
+/** Of one loop, or of several that ran in turns with something else. */
+export function bareLoopReport(loops: readonly BareLoopResult[]): BareLoopReport {
+  const sum = (of: (loop: BareLoopResult) => number): number => loops.reduce((total, loop) => total + of(loop), 0);
+  const [events, batches] = [sum((loop) => loop.events), sum((loop) => loop.batches)];
   return {
-    perSecond: Math.round(result.events / result.seconds),
-    eventsPerBatch: rounded(result.events / result.batches),
-    batchMs: rounded(result.batchMs),
+    perSecond: Math.round(events / sum(({ seconds }) => seconds)),
+    eventsPerBatch: rounded(events / batches),
+    batchMs: rounded(sum((loop) => loop.batchMs * loop.batches) / batches),
     cpuUsPerEvent: {
-      loop: rounded(result.loopUs / result.events),
-      cassandra: rounded(result.cassandraUs / result.events),
+      loop: rounded(sum(({ loopUs }) => loopUs) / events),
+      cassandra: rounded(sum(({ cassandraUs }) => cassandraUs) / events),
     },
   };
 }

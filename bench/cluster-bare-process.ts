@@ -7,7 +7,7 @@ import type { BareLoopJob, BareLoopResult } from './cluster-bare-loop.ts';
 import { cpuTime } from './server-process.ts';
 
 /** Before time is taken: the loop, and the statements that it has to prepare. */
-const warmUpMs = 3_000;
+const warmUpMs = 6_000;
 
 /** The bare loop, a process of its own: takes its job as JSON on standard input, answers the result as JSON. */
 async function run(job: BareLoopJob): Promise<BareLoopResult> {

@@ -50,6 +50,19 @@ export function totalsBetween(before: CommitTotals, after: CommitTotals): Commit
   };
 }
 
+/** Of several parts of a run together. */
+export function sumOfTotals(parts: readonly CommitTotals[]): CommitTotals {
+  const sum = (of: (part: CommitTotals) => number): number => parts.reduce((total, part) => total + of(part), 0);
+  const bounds = new Set(parts.flatMap(({ bySize }) => [...bySize.keys()]));
+  return {
+    commits: sum(({ commits }) => commits),
+    events: sum(({ events }) => events),
+    seconds: sum(({ seconds }) => seconds),
+    bySize: new Map([...bounds].map((bound) => [bound, sum(({ bySize }) => bySize.get(bound) ?? 0)])),
+    forwarded: sum(({ forwarded }) => forwarded),
+  };
+}
+
 /**
  * The sizes that the commits had. The histogram says how many lie between two of its bounds; within them they are taken
  * to lie at one same part of the way, the one at which all their events together are as many as were counted.

@@ -1,5 +1,7 @@
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { loadStream } from './load-stream.ts';
+import { VerificationProbe } from './verification-probe.ts';
+import type { Counted } from './verifications.ts';
 
 /** What came of the streams to all nodes. */
 export interface ClusterLoadResult {
@@ -8,14 +10,19 @@ export interface ClusterLoadResult {
   readonly seconds: number;
   /** CPU time of the load generator, in µs. */
   readonly cpuUs: number;
+  /** Verified meanwhile, a little every two seconds. */
+  readonly verifications: Counted;
 }
 
 /** The load generator of a cluster, a process of its own: streams to several nodes at once, a job each, JSON both ways. */
 let text = '';
 for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
 const jobs = JSON.parse(text) as LoadJob[];
+const probe = new VerificationProbe();
 const [cpu, startedMs] = [process.cpuUsage(), performance.now()];
 const nodes = await Promise.all(jobs.map(loadStream));
+const seconds = (performance.now() - startedMs) / 1_000;
 const { user, system } = process.cpuUsage(cpu);
-const result: ClusterLoadResult = { nodes, seconds: (performance.now() - startedMs) / 1_000, cpuUs: user + system };
+const verifications = await probe.stop();
+const result: ClusterLoadResult = { nodes, seconds, cpuUs: user + system - verifications.cpuUs, verifications };
 process.stdout.write(JSON.stringify(result));

@@ -5,12 +5,14 @@ import {
   commitTotals,
   type GroupSize,
   groupSizes,
+  sumOfTotals,
   totalsBetween,
   troubleOf,
 } from './cluster-commits.ts';
 import type { ClusterLoadResult } from './cluster-load-process.ts';
 import type { BenchCluster } from './cluster-processes.ts';
 import { type NodeRequests, signForNodes } from './cluster-requests.ts';
+import { LatencyHistogram } from './latency.ts';
 import type { LoadJob } from './load-job.ts';
 import { type PreparedRun, rounded } from './run.ts';
 import { cpuTime, machineCpuUs } from './server-process.ts';
@@ -28,6 +30,9 @@ const inFlightCold = 16;
 /** And while it is measured: some forty a ledger, or a dozen full commits of the hot one. */
 const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 256);
 
+/** In which a run is sent. */
+const partsOfRun = 3;
+
 /** A run whose requests are signed and in files. */
 export interface PreparedClusterRun {
   readonly setting: Setting;
@@ -44,7 +49,6 @@ export interface ClusterRunReport {
   readonly accepted: number;
   readonly refused: number;
   readonly perSecond: number;
-  /** As the slowest node's streams saw it. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly eventsPerCommit: number;
@@ -59,6 +63,8 @@ export interface ClusterRunReport {
     readonly cassandra: number;
     readonly loadGenerator: number;
   };
+  /** CPU time of an Ed25519 verification of Node, in µs, measured meanwhile. */
+  readonly verificationCpuUs: number;
   /** Cores that nothing of this run used: above a tenth or so, something else ran on the machine. */
   readonly coresOfOthers: number;
   readonly seconds: number;
@@ -84,41 +90,88 @@ export async function warmUpCluster(cluster: BenchCluster, run: PreparedClusterR
   await load(cluster, run, { from: cold, to: run.warmUp, inFlight: inFlightOf(run.setting.ledgers.length) });
 }
 
-/** Sends the rest to all nodes at once. Throws where anything but the wrongly signed events was refused. */
-export async function measureClusterRun(cluster: BenchCluster, run: PreparedClusterRun): Promise<ClusterRunReport> {
-  const { warmUp, laneRecords } = run;
-  const before = await look(cluster);
-  const inFlight = inFlightOf(run.setting.ledgers.length);
-  const result = await load(cluster, run, { from: warmUp, to: laneRecords, inFlight });
-  const after = await look(cluster);
-  for (const { file } of run.nodes) rmSync(file.path);
+/** A part of a run as it was measured. */
+interface ClusterPart {
+  readonly load: ClusterLoadResult;
+  readonly commits: CommitTotals;
+  /** CPU time of each, in µs, while it was sent. */
+  readonly nodesUs: number;
+  readonly nodesMainUs: number;
+  readonly cassandraUs: number;
+  readonly machineUs: number;
+}
 
-  const events = (laneRecords - warmUp) * keyCount;
-  const accepted = sumOf(result, 'accepted');
-  const commits = totalsBetween(before.commits, after.commits);
-  const [nodesUs, cassandraUs] = [after.nodesUs - before.nodesUs, after.cassandraUs - before.cassandraUs];
-  const othersUs = after.machineUs - before.machineUs - nodesUs - cassandraUs - result.cpuUs;
+/**
+ * Sends the rest to all nodes at once, in parts, and has `beside` measure after each what it is compared with: a shared host changes its
+ * pace within minutes. Throws where anything but the wrongly signed events was refused.
+ */
+export async function measureClusterRun(
+  cluster: BenchCluster,
+  run: PreparedClusterRun,
+  beside: (part: ClusterRunReport) => Promise<void>,
+): Promise<ClusterRunReport> {
+  const { warmUp, laneRecords } = run;
+  const measured: ClusterPart[] = [];
+  const startOf = (part: number): number => warmUp + Math.floor(((laneRecords - warmUp) * part) / partsOfRun);
+  for (let part = 0; part < partsOfRun; part++) {
+    const one = await measurePart(cluster, run, startOf(part), startOf(part + 1));
+    measured.push(one);
+    await beside(clusterRunReport(run, [one]));
+  }
+  for (const { file } of run.nodes) rmSync(file.path);
+  return clusterRunReport(run, measured);
+}
+
+async function measurePart(
+  cluster: BenchCluster,
+  run: PreparedClusterRun,
+  from: number,
+  to: number,
+): Promise<ClusterPart> {
+  const before = await look(cluster);
+  const result = await load(cluster, run, { from, to, inFlight: inFlightOf(run.setting.ledgers.length) });
+  const after = await look(cluster);
+  return {
+    load: result,
+    commits: totalsBetween(before.commits, after.commits),
+    nodesUs: after.nodesUs - before.nodesUs,
+    nodesMainUs: after.nodesMainUs - before.nodesMainUs,
+    cassandraUs: after.cassandraUs - before.cassandraUs,
+    machineUs: after.machineUs - before.machineUs,
+  };
+}
+
+function clusterRunReport(run: PreparedClusterRun, parts: readonly ClusterPart[]): ClusterRunReport {
+  const sum = (of: (part: ClusterPart) => number): number => parts.reduce((total, part) => total + of(part), 0);
+  const commits = sumOfTotals(parts.map((part) => part.commits));
+  const [accepted, refused] = [sum(({ load }) => sumOf(load, 'accepted')), sum(({ load }) => sumOf(load, 'refused'))];
+  const [seconds, loadUs] = [sum(({ load }) => load.seconds), sum(({ load }) => load.cpuUs)];
+  const [nodesUs, cassandraUs] = [sum((part) => part.nodesUs), sum((part) => part.cassandraUs)];
+  const verifyingUs = sum(({ load }) => load.verifications.cpuUs);
+  const othersUs = sum((part) => part.machineUs) - nodesUs - cassandraUs - loadUs - verifyingUs;
+  const events = accepted + refused;
+  const latencies = new LatencyHistogram();
+  for (const { load } of parts) for (const { latencyCounts } of load.nodes) latencies.add(latencyCounts);
   return {
     ledgers: run.setting.ledgers.length,
-    events,
-    accepted,
-    refused: sumOf(result, 'refused'),
-    perSecond: Math.round(accepted / result.seconds),
-    p50Ms: rounded(Math.max(...result.nodes.map(({ p50Ms }) => p50Ms))),
-    p99Ms: rounded(Math.max(...result.nodes.map(({ p99Ms }) => p99Ms))),
+    ...{ events, accepted, refused },
+    perSecond: Math.round(accepted / seconds),
+    p50Ms: rounded(latencies.percentileMs(0.5)),
+    p99Ms: rounded(latencies.percentileMs(0.99)),
     eventsPerCommit: rounded(commits.events / commits.commits),
-    commitsPerSecond: rounded(commits.commits / result.seconds),
+    commitsPerSecond: rounded(commits.commits / seconds),
     commitMs: rounded((commits.seconds / commits.commits) * 1_000),
     groupSizes: groupSizes(commits),
     forwarded: rounded(commits.forwarded / accepted),
     cpuUsPerEvent: {
       nodes: rounded(nodesUs / events),
-      nodesMainThreads: rounded((after.nodesMainUs - before.nodesMainUs) / events),
+      nodesMainThreads: rounded(sum((part) => part.nodesMainUs) / events),
       cassandra: rounded(cassandraUs / events),
-      loadGenerator: rounded(result.cpuUs / events),
+      loadGenerator: rounded(loadUs / events),
     },
-    coresOfOthers: rounded(othersUs / (result.seconds * 1e6)),
-    seconds: rounded(result.seconds),
+    verificationCpuUs: rounded(verifyingUs / sum(({ load }) => load.verifications.count)),
+    coresOfOthers: rounded(othersUs / (seconds * 1e6)),
+    seconds: rounded(seconds),
   };
 }
 

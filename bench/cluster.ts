@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BareLoopReport, measureBareLoop } from './cluster-bare-loop.ts';
+import { type BareLoopReport, type BareLoopResult, bareLoopReport, runBareLoop } from './cluster-bare-loop.ts';
 import { measureHop } from './cluster-hop.ts';
 import { type BenchCluster, startBenchCluster } from './cluster-processes.ts';
 import {
@@ -12,10 +12,8 @@ import {
   prepareClusterRun,
   warmUpCluster,
 } from './cluster-run.ts';
-import type { LimitResult } from './limit-process.ts';
 import type { BenchOptions } from './options.ts';
 import { payloadBytes } from './payload.ts';
-import { verificationLimit } from './raw-limits.ts';
 import { rounded, type VerificationReport, verifyRuns } from './run.ts';
 import { keyCount, makeSetting } from './setting.ts';
 
@@ -26,11 +24,9 @@ const ofRowsAloneMax = 2;
 /** CPU of the nodes an append, in Ed25519 verifications. */
 const verificationsMax = 3.5;
 
-/** A run with the bare loops that it is compared with. */
+/** A run with the bare loops that it is compared with, part by part in turns with it. */
 interface ComparedRun {
   readonly run: ClusterRunReport;
-  /** Of verifications on all cores, right before and right behind the run: a shared host changes its pace within minutes. */
-  readonly limits: readonly LimitResult[];
   readonly bareLoop: BareLoopReport;
   readonly rowsAlone: BareLoopReport;
   /** At the pace of the run: Cassandra's idle threads spin for as long then. */
@@ -51,21 +47,27 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
       const one = await prepareClusterRun(cluster, setting, options.events, compared.length === 0, workDir);
       progress(`${ledgers} ledger(s): warming up`);
       await warmUpCluster(cluster, one);
-      progress(`${ledgers} ledger(s): sending`);
-      const before = await verificationLimit(options.limitSeconds);
-      const run = await measureClusterRun(cluster, one);
-      const limits = [before, await verificationLimit(options.limitSeconds)];
+      progress(`${ledgers} ledger(s): sending, in turns with bare loops of the same batches`);
+      const loops = {
+        bareLoop: [] as BareLoopResult[],
+        rowsAlone: [] as BareLoopResult[],
+        paced: [] as BareLoopResult[],
+      };
+      const run = await measureClusterRun(cluster, one, async (part) => {
+        const loop = (withProjections: boolean, batchesPerSecond: number | null) =>
+          runBareLoop(cluster, setting, part, { withProjections, batchesPerSecond });
+        loops.bareLoop.push(await loop(true, null));
+        loops.rowsAlone.push(await loop(false, null));
+        loops.paced.push(await loop(false, part.commitsPerSecond));
+      });
       progress(JSON.stringify(run));
-      progress(
-        `${ledgers} ledger(s): the same batches and projections by a bare loop, then the conditional rows alone`,
-      );
-      const loop = (withProjections: boolean, batchesPerSecond: number | null) =>
-        measureBareLoop(cluster, setting, run, { withProjections, batchesPerSecond });
-      const bareLoop = await loop(true, null);
-      const rowsAlone = await loop(false, null);
-      const rowsAlonePaced = await loop(false, run.commitsPerSecond);
       prepared.push(one);
-      compared.push({ run, limits, bareLoop, rowsAlone, rowsAlonePaced });
+      compared.push({
+        run,
+        bareLoop: bareLoopReport(loops.bareLoop),
+        rowsAlone: bareLoopReport(loops.rowsAlone),
+        rowsAlonePaced: bareLoopReport(loops.paced),
+      });
     }
     progress('the hop to the owner');
     const forwardingHop = await measureHop(cluster);
@@ -83,19 +85,13 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
   }
 }
 
-function withTargets({ run, limits, bareLoop, rowsAlone, rowsAlonePaced }: ComparedRun): object {
-  const verificationUs = mean(limits.map(({ cpuUs }) => cpuUs));
+function withTargets({ run, bareLoop, rowsAlone, rowsAlonePaced }: ComparedRun): object {
   const ofBareLoop = run.perSecond / bareLoop.perSecond;
   const ofRows = (rows: BareLoopReport) => run.cpuUsPerEvent.cassandra / rows.cpuUsPerEvent.cassandra;
   const ofRowsAlonePaced = ofRows(rowsAlonePaced);
-  const inVerifications = run.cpuUsPerEvent.nodes / verificationUs;
+  const inVerifications = run.cpuUsPerEvent.nodes / run.verificationCpuUs;
   return {
     ...run,
-    limits: {
-      verificationsPerSecond: Math.round(mean(limits.map(({ perSecond }) => perSecond))),
-      verificationsMeasured: limits.map(({ perSecond }) => Math.round(perSecond)),
-      verificationCpuUs: rounded(verificationUs),
-    },
     bareLoop,
     rowsAlone,
     rowsAlonePaced,
@@ -109,10 +105,6 @@ function withTargets({ run, limits, bareLoop, rowsAlone, rowsAlonePaced }: Compa
       reached: inVerifications <= verificationsMax,
     },
   };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, one) => sum + one, 0) / values.length;
 }
 
 /** Reads everything back through one of the nodes: any of them sees what was answered by any. */

@@ -15,6 +15,19 @@ export class LatencyHistogram {
     this.#total += 1;
   }
 
+  /** Counts by bucket, for `add`. */
+  counts(): number[] {
+    return Array.from(this.#counts);
+  }
+
+  /** Adds what another process has counted. */
+  add(counts: readonly number[]): void {
+    for (const [at, count] of counts.entries()) {
+      this.#counts[at] = (this.#counts[at] ?? 0) + count;
+      this.#total += count;
+    }
+  }
+
   /** The time, in milliseconds, below which this share of all latencies lies. */
   percentileMs(share: number): number {
     let seen = 0;

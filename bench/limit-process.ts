@@ -1,8 +1,8 @@
-import { generateKeyPairSync, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { createServer } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { open } from 'lmdb';
+import { type Counted, Verifications } from './verifications.ts';
 
 /** What this machine can do without any service, measured in a process of its own. */
 export type LimitJob =
@@ -11,14 +11,12 @@ export type LimitJob =
 
 export interface LimitResult {
   readonly perSecond: number;
-  /** CPU time that each took, in µs: what else the machine does hardly changes it. */
-  readonly cpuUs: number;
 }
 
 /** Events of a commit of the service. */
 const putsAtOnce = 64;
 
-/** Ed25519 verifications of 32-byte digests by `crypto.verify`, a thread a core. */
+/** Ed25519 verifications, a thread a core. */
 async function verifications(seconds: number, keys: number): Promise<LimitResult> {
   const workers = Array.from(
     { length: availableParallelism() },
@@ -28,32 +26,7 @@ async function verifications(seconds: number, keys: number): Promise<LimitResult
     workers.map((worker) => new Promise<Counted>((resolve) => worker.once('message', resolve))),
   );
   const count = counts.reduce((sum, counted) => sum + counted.count, 0);
-  return { perSecond: count / seconds, cpuUs: counts.reduce((sum, counted) => sum + counted.cpuUs, 0) / count };
-}
-
-/** What a thread has done, and its CPU time in µs. */
-interface Counted {
-  readonly count: number;
-  readonly cpuUs: number;
-}
-
-function countVerifications(seconds: number, keyCount: number): Counted {
-  const signed = Array.from({ length: keyCount }, () => {
-    const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-    const digest = randomBytes(32);
-    return { publicKey: publicKey as KeyObject, digest, signature: sign(null, digest, privateKey) };
-  });
-  const end = performance.now() + seconds * 1_000;
-  const cpu = process.threadCpuUsage();
-  let count = 0;
-  while (performance.now() < end) {
-    for (const { publicKey, digest, signature } of signed) {
-      if (!verify(null, digest, publicKey, signature)) throw new Error('a good signature was refused');
-      count += 1;
-    }
-  }
-  const { user, system } = process.threadCpuUsage(cpu);
-  return { count, cpuUs: user + system };
+  return { perSecond: count / seconds };
 }
 
 /** Durable puts of rows as large as those of the service's, as many in a commit as the service's, one commit at a time. */
@@ -68,7 +41,7 @@ async function lmdbPuts(seconds: number, directory: string, rowBytes: number): P
   });
   const row = 'r'.repeat(rowBytes);
   const end = performance.now() + seconds * 1_000;
-  const [started, cpu] = [performance.now(), process.cpuUsage()];
+  const started = performance.now();
   let count = 0;
   while (performance.now() < end) {
     await db.batch(() => {
@@ -81,9 +54,8 @@ async function lmdbPuts(seconds: number, directory: string, rowBytes: number): P
     });
   }
   const perSecond = (count / (performance.now() - started)) * 1_000;
-  const { user, system } = process.cpuUsage(cpu);
   await db.close();
-  return { perSecond, cpuUs: (user + system) / count };
+  return { perSecond };
 }
 
 /** A bare HTTP server that says back what it was told, until its standard input ends. */
@@ -106,7 +78,7 @@ function echo(): void {
 
 if (!isMainThread) {
   const { seconds, keys } = workerData as { seconds: number; keys: number };
-  parentPort?.postMessage(countVerifications(seconds, keys));
+  parentPort?.postMessage(new Verifications(keys).during(seconds));
 } else if (process.argv[2] === 'echo') {
   echo();
 } else {

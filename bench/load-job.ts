@@ -26,6 +26,8 @@ export interface LoadResult {
   readonly seconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** All latencies (LatencyHistogram.counts). */
+  readonly latencyCounts: readonly number[];
   /** CPU time of the load generator while it sent, in µs. */
   readonly cpuUs: number;
 }

@@ -2,6 +2,7 @@ import { closeSync, openSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from './child.ts';
+import { LatencyHistogram } from './latency.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import type { Door } from './options.ts';
 import type { RequestFile } from './request-file.ts';
@@ -13,6 +14,8 @@ import { requestOf } from './wire.ts';
 
 /** Events sent before time is taken, so that what is measured is a server that has run for a while. */
 const warmUpEvents = 16_000;
+/** Events between two looks at the limit, all lanes together: a shared host changes its pace within seconds. */
+const partEvents = 10_000;
 /** Events of each of the 16 lanes that wait at a time: on a hundred ledgers a few of each ledger, so that they are written together. */
 const inFlight: Readonly<Record<Door, number>> = { rest: 24, grpc: 24, stream: 64 };
 
@@ -43,6 +46,10 @@ export interface RunReport {
   readonly coresOfOthers: number;
   readonly eventsPerCommit: number;
   readonly commitMs: number;
+  /** The limit, as it was beside each part for as long as that part took. */
+  readonly verificationsPerSecond: number;
+  /** Each look at it, before the first part and after each one. */
+  readonly verificationsMeasured: readonly number[];
 }
 
 /** Signs the requests of a run, all cores at it, into a file in `workDir`. */
@@ -64,45 +71,87 @@ export async function prepareRun(door: Door, setting: Setting, events: number, w
   return { door, setting, file, warmUp };
 }
 
-/** Sends a prepared run and reports what came of it. Throws where anything but the wrongly signed events was refused. */
-export async function measureRun(server: ServerProcess, run: PreparedRun): Promise<RunReport> {
+/**
+ * Sends a prepared run in parts, with a look at the limit of verifications a second beside each, and reports what came of it. Throws where
+ * anything but the wrongly signed events was refused.
+ */
+export async function measureRun(
+  server: ServerProcess,
+  run: PreparedRun,
+  lookAtLimit: () => Promise<number>,
+): Promise<RunReport> {
   const job = loadJob(run, run.door === 'rest' ? server.httpPort : server.grpcPort);
   const { warmUp, file } = run;
-  const load = (part: LoadJob) => runProcess<LoadJob, LoadResult>('load-process.ts', part);
-  await load({ ...job, from: 0, to: warmUp });
+  const load = (from: number, to: number) => runProcess<LoadJob, LoadResult>('load-process.ts', { ...job, from, to });
+  await load(0, warmUp);
   const commits = await commitCounts(server);
-  const [cpu, machineUs] = [cpuTime(server.pid), machineCpuUs()];
-  const result = await load(job);
-  const [cpuAfter, machineAfterUs] = [cpuTime(server.pid), machineCpuUs()];
+  const looks = [await lookAtLimit()];
+  const parts: MeasuredPart[] = [];
+  const partRecords = Math.ceil(partEvents / keyCount);
+  for (let from = warmUp; from < file.laneRecords; from += partRecords) {
+    const to = Math.min(from + partRecords, file.laneRecords);
+    parts.push(await measurePart(server, () => load(from, to)));
+    looks.push(await lookAtLimit());
+  }
   const commitsAfter = await commitCounts(server);
-  const othersUs = machineAfterUs - machineUs - (cpuAfter.allUs - cpu.allUs) - result.cpuUs;
   rmSync(file.path);
 
   const events = (file.laneRecords - warmUp) * keyCount;
   const wrong = Math.floor((file.laneRecords * keyCount) / wrongEvery) - Math.floor((warmUp * keyCount) / wrongEvery);
-  if (result.failed > 0 || result.refused !== wrong) {
-    throw new Error(
-      `${run.door}: ${result.refused} refused of ${wrong} wrong ones, ${result.failed} failed: ${result.firstFailure}`,
-    );
+  const sum = (of: (part: MeasuredPart) => number): number => parts.reduce((total, part) => total + of(part), 0);
+  const [refused, failed] = [sum(({ load }) => load.refused), sum(({ load }) => load.failed)];
+  if (failed > 0 || refused !== wrong) {
+    const first = parts.find(({ load }) => load.firstFailure !== null)?.load.firstFailure;
+    throw new Error(`${run.door}: ${refused} refused of ${wrong} wrong ones, ${failed} failed: ${first}`);
   }
+  const latencies = new LatencyHistogram();
+  for (const part of parts) latencies.add(part.load.latencyCounts);
+  const [accepted, seconds] = [sum(({ load }) => load.accepted), sum(({ load }) => load.seconds)];
+  const [serverUs, loadUs] = [sum((part) => part.serverUs), sum(({ load }) => load.cpuUs)];
+  const verifiable = parts.reduce(
+    (total, part, at) => total + (((looks[at] ?? 0) + (looks[at + 1] ?? 0)) / 2) * part.load.seconds,
+    0,
+  );
   const committed = commitsAfter.commits - commits.commits;
   return {
     door: run.door,
     ledgers: run.setting.ledgers.length,
     events,
-    accepted: result.accepted,
-    refused: result.refused,
-    perSecond: Math.round(result.accepted / result.seconds),
-    p50Ms: rounded(result.p50Ms),
-    p99Ms: rounded(result.p99Ms),
+    accepted,
+    refused,
+    perSecond: Math.round(accepted / seconds),
+    p50Ms: rounded(latencies.percentileMs(0.5)),
+    p99Ms: rounded(latencies.percentileMs(0.99)),
     cpuUsPerEvent: {
-      server: rounded((cpuAfter.allUs - cpu.allUs) / events),
-      serverMainThread: rounded((cpuAfter.mainUs - cpu.mainUs) / events),
-      loadGenerator: rounded(result.cpuUs / events),
+      server: rounded(serverUs / events),
+      serverMainThread: rounded(sum((part) => part.serverMainUs) / events),
+      loadGenerator: rounded(loadUs / events),
     },
-    coresOfOthers: rounded(othersUs / (result.seconds * 1e6)),
+    coresOfOthers: rounded((sum((part) => part.machineUs) - serverUs - loadUs) / (seconds * 1e6)),
     eventsPerCommit: rounded((commitsAfter.events - commits.events) / committed),
     commitMs: rounded(((commitsAfter.seconds - commits.seconds) / committed) * 1_000),
+    verificationsPerSecond: Math.round(verifiable / seconds),
+    verificationsMeasured: looks.map(Math.round),
+  };
+}
+
+/** A part of a run, with the CPU time that it took, in µs. */
+interface MeasuredPart {
+  readonly load: LoadResult;
+  readonly serverUs: number;
+  readonly serverMainUs: number;
+  readonly machineUs: number;
+}
+
+async function measurePart(server: ServerProcess, send: () => Promise<LoadResult>): Promise<MeasuredPart> {
+  const [cpu, machineUs] = [cpuTime(server.pid), machineCpuUs()];
+  const load = await send();
+  const [cpuAfter, machineAfterUs] = [cpuTime(server.pid), machineCpuUs()];
+  return {
+    load,
+    serverUs: cpuAfter.allUs - cpu.allUs,
+    serverMainUs: cpuAfter.mainUs - cpu.mainUs,
+    machineUs: machineAfterUs - machineUs,
   };
 }
 

@@ -35,6 +35,7 @@ export class Tally {
       seconds: (now - this.#startedMs) / 1_000,
       p50Ms: this.#latencies.percentileMs(0.5),
       p99Ms: this.#latencies.percentileMs(0.99),
+      latencyCounts: this.#latencies.counts(),
       cpuUs: user + system,
     });
   }

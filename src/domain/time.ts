@@ -8,10 +8,20 @@ const TIME_MAX_MS = 253_402_300_799_999;
 /** date "T" time, fraction, "Z" or offset, the letters in either case (RFC 3339, section 5.6). */
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
+/** The second that was written last, since 1970, and its text up to the point: most times are of the same second as the one before. */
+const written = { second: Number.NaN, text: '' };
+
 /** `2026-11-21T02:06:39.123Z`, always three decimals (decisions.md, section 1). RangeError outside the years 0 to 9999. */
 export function isoTime(timeMs: number): string {
   if (!isWritable(timeMs)) throw new RangeError(`No time that can be written: ${timeMs}`);
-  return new Date(timeMs).toISOString();
+  const wholeMs = Math.trunc(timeMs);
+  const second = Math.floor(wholeMs / 1_000);
+  if (second !== written.second) {
+    written.text = new Date(second * 1_000).toISOString().slice(0, -'000Z'.length);
+    written.second = second;
+  }
+  const decimals = wholeMs - second * 1_000;
+  return `${written.text}${decimals < 10 ? '00' : decimals < 100 ? '0' : ''}${decimals}Z`;
 }
 
 /**

@@ -17,6 +17,19 @@ describe('writing times', () => {
   test.each([Number.NaN, Number.POSITIVE_INFINITY, 253_402_300_800_000, -62_167_219_200_001])('%d is no time', (ms) => {
     expect(() => isoTime(ms)).toThrow(RangeError);
   });
+
+  test('times of few seconds, one after the other, are written as Date writes them, fractions cut off', () => {
+    const seconds = fc.integer({ min: -2, max: 2 });
+    const times = fc.array(fc.record({ second: seconds, ms: fc.double({ min: 0, max: 999.99, noNaN: true }) }));
+    fc.assert(
+      fc.property(times, (all) => {
+        for (const { second, ms } of all) {
+          const timeMs = second * 1_000 + ms;
+          expect(isoTime(timeMs)).toBe(new Date(timeMs).toISOString());
+        }
+      }),
+    );
+  });
 });
 
 describe('reading times', () => {
