@@ -19,16 +19,14 @@ import { cpuTime, machineCpuUs } from './server-process.ts';
 import { keyCount, type Setting } from './setting.ts';
 import { wrongEvery } from './signing.ts';
 
-/** Events sent before time is taken of the first run: Cassandra compiles for half a minute, at the cost of whatever is measured meanwhile. */
-const firstWarmUpEvents = 48_000;
-/** Before a later run, on ledgers of its own. */
-const laterWarmUpEvents = 32_000;
+/** Events sent before time is taken: Cassandra and the nodes compile for a minute, at the cost of whatever is measured meanwhile. */
+const warmUpEvents = 48_000;
 /** With few events open in the beginning: cold, a cluster is far slower. */
 const coldEvents = 8_000;
 /** Events of each of the 16 streams that wait at a time then. */
 const inFlightCold = 16;
-/** And while it is measured: some forty a ledger, or a dozen full commits of the hot one. */
-const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 256);
+/** And while it is measured: some twenty a ledger, or a dozen full commits of the hot one. With twice as many a cluster is slower. */
+const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 128);
 
 /** In which a run is sent. */
 const partsOfRun = 3;
@@ -74,10 +72,9 @@ export async function prepareClusterRun(
   cluster: BenchCluster,
   setting: Setting,
   events: number,
-  isFirst: boolean,
   workDir: string,
 ): Promise<PreparedClusterRun> {
-  const warmUp = Math.ceil((isFirst ? firstWarmUpEvents : laterWarmUpEvents) / keyCount);
+  const warmUp = Math.ceil(warmUpEvents / keyCount);
   const laneRecords = warmUp + Math.ceil(events / keyCount);
   const nodes = await signForNodes(setting, laneRecords, cluster.nodes.length, workDir);
   return { setting, nodes, laneRecords, warmUp };

@@ -44,7 +44,7 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
     for (const ledgers of options.ledgerCounts) {
       progress(`${ledgers} ledger(s): signing ${options.events} events`);
       const setting = await makeSetting(cluster.nodes[0]?.base ?? '', ledgers);
-      const one = await prepareClusterRun(cluster, setting, options.events, compared.length === 0, workDir);
+      const one = await prepareClusterRun(cluster, setting, options.events, workDir);
       progress(`${ledgers} ledger(s): warming up`);
       await warmUpCluster(cluster, one);
       progress(`${ledgers} ledger(s): sending, in turns with bare loops of the same batches`);

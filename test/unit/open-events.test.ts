@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { OpenEvents } from '../../src/service/ledgers/open-events.ts';
 
-const timelyMs = 2_000;
+const timelyMs = 1_000;
 
 /** How many events of no length it takes at once. */
 function room(open: OpenEvents): number {
