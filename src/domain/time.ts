@@ -11,6 +11,11 @@ const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Z
 /** The second that was written last, since 1970, and its text up to the point: most times are of the same second as the one before. */
 const written = { second: Number.NaN, text: '' };
 
+/** Whether a time can be written: it lies in the years 0 to 9999. The time of a UUIDv7 may lie behind them. */
+export function isWritable(timeMs: number): boolean {
+  return timeMs >= TIME_MIN_MS && timeMs <= TIME_MAX_MS;
+}
+
 /** `2026-11-21T02:06:39.123Z`, always three decimals (decisions.md, section 1). RangeError outside the years 0 to 9999. */
 export function isoTime(timeMs: number): string {
   if (!isWritable(timeMs)) throw new RangeError(`No time that can be written: ${timeMs}`);
@@ -20,8 +25,7 @@ export function isoTime(timeMs: number): string {
     written.text = new Date(second * 1_000).toISOString().slice(0, -'000Z'.length);
     written.second = second;
   }
-  const decimals = wholeMs - second * 1_000;
-  return `${written.text}${decimals < 10 ? '00' : decimals < 100 ? '0' : ''}${decimals}Z`;
+  return `${written.text}${String(wholeMs - second * 1_000).padStart(3, '0')}Z`;
 }
 
 /**
@@ -46,10 +50,6 @@ export function parseRfc3339(text: string): number | null {
 }
 
 type Six = [number, number, number, number, number, number];
-
-function isWritable(timeMs: number): boolean {
-  return timeMs >= TIME_MIN_MS && timeMs <= TIME_MAX_MS;
-}
 
 /** How far local time is ahead of UTC; `-00:00` (no known offset) is UTC. */
 function offsetOf(sign: string | undefined, hours: number, minutes: number): number | null {

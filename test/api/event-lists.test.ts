@@ -104,6 +104,7 @@ describe.each(['ledger', 'master'] as const)('the events of a %s', (kind) => {
     expect((await list(`event_id=${third.id}`)).rows('events')).toEqual([third]);
     expect((await list(`event_id=${third.id}&event_type=NOBODY_WROTE`)).rows('events')).toEqual([]);
     expect((await list(`event_id=${order.ledgerId}`)).rows('events')).toEqual([]);
+    expect((await list(`event_id=f0000000-0000-7000-8000-000000000000`)).rows('events')).toEqual([]);
     expect((await list(`from_seq=${third.seq}`)).rows('events')).toEqual(all().slice(3));
     expect((await list(`from_seq=${third.seq}&order=desc`)).rows('events')).toEqual(all().slice(3).toReversed());
     expect((await list('from_seq=1000')).rows('events')).toEqual([]);

@@ -104,6 +104,10 @@ describe('redelivery', () => {
     const [first] = (await world.deliveries(supplier, id)).deliveries;
     await expect(redeliver(world, id, first?.id ?? '', buyer)).rejects.toMatchObject({ code: 'not_found' });
     await expect(redeliver(world, id, uuid(1))).rejects.toMatchObject({ code: 'not_found' });
+    // No time of the years that can be written.
+    await expect(redeliver(world, id, 'f0000000-0000-7000-8000-000000000000')).rejects.toMatchObject({
+      code: 'not_found',
+    });
     const other = await world.subscribe(supplier);
     await expect(redeliver(world, other.id, first?.id ?? '')).rejects.toMatchObject({ code: 'not_found' });
     expect(world.posts).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { CorruptRow, parseRow } from '../../domain/row.ts';
-import { isoTime } from '../../domain/time.ts';
+import { isoTime, isWritable } from '../../domain/time.ts';
 import { uuidV7Time } from '../../domain/uuid.ts';
 import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
 import type { EventQuery } from './event-query.ts';
@@ -24,7 +24,7 @@ export async function seqBounds(
   const idTime = query.eventId === null ? null : uuidV7Time(query.eventId);
   if (query.eventId !== null) {
     // An event's id carries its created_at, so that an event is found by its id without an index.
-    if (idTime === null) return { low: 0, high: -1 };
+    if (idTime === null || !isWritable(idTime)) return { low: 0, high: -1 };
     const at = isoTime(idTime);
     from = from === null || at > from ? at : from;
     to = to === null || at < to ? at : to;

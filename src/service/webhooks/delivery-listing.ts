@@ -1,5 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { isoTime } from '../../domain/time.ts';
+import { isoTime, isWritable } from '../../domain/time.ts';
 import { uuidV7Time } from '../../domain/uuid.ts';
 import type { FindPage, FoundRecord, RecordStore } from '../../store/record-store.ts';
 import { blockKind, blockLengthOf, blockSpanMs, parseBlock } from './delivery-block.ts';
@@ -58,7 +58,7 @@ export async function blockDelivery(
   signal?: AbortSignal,
 ): Promise<DeliveryRecord | null> {
   const timeMs = uuidV7Time(id);
-  if (timeMs === null) return null;
+  if (timeMs === null || !isWritable(timeMs + blockSpanMs)) return null;
   // Its event's time is in the id, and its block's last event is that one or lies a span behind it at most.
   const latest = isoTime(timeMs + blockSpanMs);
   const after = { order: isoTime(Math.max(0, timeMs - 1)), id };
