@@ -34,9 +34,7 @@ async function killOwner(
   away: (victim: NodeUnderTest, killedMs: number) => Promise<void>,
 ): Promise<FaultOutcome> {
   const { cluster, load } = context;
-  const victim = await ownerOfSomething(context);
-  const owners = await cluster.owners();
-  const hit = await ledgersOf(context, victim, owners);
+  const { victim, hit } = await ownerOfSomething(context);
   const others = cluster.nodes.filter((node) => node !== victim);
   const killedMs = performance.now();
   await victim.kill();
@@ -62,7 +60,7 @@ async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Pro
 /** SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them gone. */
 export const pauseNode: Fault = async (context) => {
   const { random } = context;
-  const victim = await ownerOfSomething(context);
+  const { victim } = await ownerOfSomething(context);
   const lostBefore = await leasesLostBy(victim);
   const pausedMs = leaseTtlMs + random.between(500, 2_500);
   victim.pause();
@@ -115,11 +113,16 @@ async function cut(context: FaultContext, which: (typeof cutPlaces)[number]): Pr
   return { what, ...acrossApart(appends, new Set(unheard.map(({ id }) => id))) };
 }
 
-async function ownerOfSomething({ cluster, world, random }: FaultContext): Promise<NodeUnderTest> {
-  return (await cluster.ownerOf(random.pick(world.ledgers).id)) ?? random.pick(cluster.nodes);
-}
-
-async function ledgersOf({ cluster, world }: FaultContext, node: NodeUnderTest, owners: ReadonlyMap<number, string>) {
-  const ids = world.ledgers.filter(({ id }) => owners.get(cluster.shardOf(id)) === node.id);
-  return ids.length > 0 ? ids : world.ledgers.slice(0, 1);
+/** The owner of something that is written to, with all of that which it owns. It is waited for: shards may be on their way to it. */
+async function ownerOfSomething({ cluster, world, random }: FaultContext) {
+  const beganMs = performance.now();
+  const { id } = random.pick(world.ledgers);
+  while (performance.now() - beganMs < movedMaxMs) {
+    const owners = await cluster.owners();
+    const ownerOf = (ledgerId: string) => owners.get(cluster.shardOf(ledgerId));
+    const victim = cluster.nodes.find((node) => node.id === ownerOf(id));
+    if (victim !== undefined) return { victim, hit: world.ledgers.filter((one) => ownerOf(one.id) === victim.id) };
+    await afterMs(pollMs);
+  }
+  throw new Error(`nobody came to own ledger ${id} in ${movedMaxMs} ms`);
 }
