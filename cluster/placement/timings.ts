@@ -1,4 +1,4 @@
-/** How long everything about placement takes (cluster.md). All in milliseconds, all by configuration; tests use shorter ones. */
+/** How long everything about placement takes (cluster.md). All in milliseconds; the configuration says some of them, and tests use shorter ones. */
 export interface PlacementTimings {
   /** A lease runs out so long after it was last renewed at Redis. */
   readonly leaseTtlMs: number;
