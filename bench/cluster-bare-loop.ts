@@ -1,9 +1,9 @@
 import { runProcess } from './child.ts';
 import type { GroupSize } from './cluster-commits.ts';
 import type { BenchCluster } from './cluster-processes.ts';
-import type { ClusterRunReport } from './cluster-run.ts';
-import { rounded } from './run.ts';
+import type { ClusterRunReport } from './cluster-run-report.ts';
 import type { Setting } from './setting.ts';
+import { rounded, sumOf } from './sum.ts';
 
 /** What a bare loop over the driver is to send. Plain data: it goes to that process as JSON. */
 export interface BareLoopJob {
@@ -64,17 +64,16 @@ export function runBareLoop(
   });
 }
 
-/** Of one loop, or of several that ran in turns with something else. */
+/** Of the loops of a run, one for each of its parts. */
 export function bareLoopReport(loops: readonly BareLoopResult[]): BareLoopReport {
-  const sum = (of: (loop: BareLoopResult) => number): number => loops.reduce((total, loop) => total + of(loop), 0);
-  const [events, batches] = [sum((loop) => loop.events), sum((loop) => loop.batches)];
+  const [events, batches] = [sumOf(loops, (loop) => loop.events), sumOf(loops, (loop) => loop.batches)];
   return {
-    perSecond: Math.round(events / sum(({ seconds }) => seconds)),
+    perSecond: Math.round(events / sumOf(loops, ({ seconds }) => seconds)),
     eventsPerBatch: rounded(events / batches),
-    batchMs: rounded(sum((loop) => loop.batchMs * loop.batches) / batches),
+    batchMs: rounded(sumOf(loops, (loop) => loop.batchMs * loop.batches) / batches),
     cpuUsPerEvent: {
-      loop: rounded(sum(({ loopUs }) => loopUs) / events),
-      cassandra: rounded(sum(({ cassandraUs }) => cassandraUs) / events),
+      loop: rounded(sumOf(loops, ({ loopUs }) => loopUs) / events),
+      cassandra: rounded(sumOf(loops, ({ cassandraUs }) => cassandraUs) / events),
     },
   };
 }

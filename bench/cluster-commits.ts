@@ -1,3 +1,5 @@
+import { sumOf } from './sum.ts';
+
 /** What the nodes of a cluster have committed since they began, all together. */
 export interface CommitTotals {
   readonly commits: number;
@@ -18,7 +20,7 @@ export interface GroupSize {
 /** Reads the metrics of all nodes at their internal ports. */
 export async function commitTotals(internalBases: readonly string[]): Promise<CommitTotals> {
   const texts = await metricsOf(internalBases);
-  const sum = (name: string): number => texts.reduce((total, text) => total + seriesValue(text, name), 0);
+  const sum = (name: string): number => sumOf(texts, (text) => seriesValue(text, name));
   const cumulative = new Map<number, number>();
   for (const text of texts) {
     for (const [, bound = '', count = ''] of text.matchAll(/^svc_commit_batch_events_bucket\{le="(\d+)"\} (\d+)$/gm)) {
@@ -52,14 +54,13 @@ export function totalsBetween(before: CommitTotals, after: CommitTotals): Commit
 
 /** Of several parts of a run together. */
 export function sumOfTotals(parts: readonly CommitTotals[]): CommitTotals {
-  const sum = (of: (part: CommitTotals) => number): number => parts.reduce((total, part) => total + of(part), 0);
   const bounds = new Set(parts.flatMap(({ bySize }) => [...bySize.keys()]));
   return {
-    commits: sum(({ commits }) => commits),
-    events: sum(({ events }) => events),
-    seconds: sum(({ seconds }) => seconds),
-    bySize: new Map([...bounds].map((bound) => [bound, sum(({ bySize }) => bySize.get(bound) ?? 0)])),
-    forwarded: sum(({ forwarded }) => forwarded),
+    commits: sumOf(parts, ({ commits }) => commits),
+    events: sumOf(parts, ({ events }) => events),
+    seconds: sumOf(parts, ({ seconds }) => seconds),
+    bySize: new Map([...bounds].map((bound) => [bound, sumOf(parts, ({ bySize }) => bySize.get(bound) ?? 0)])),
+    forwarded: sumOf(parts, ({ forwarded }) => forwarded),
   };
 }
 

@@ -4,8 +4,8 @@ import type { LocalNode } from '../cluster/local/node.ts';
 import { createClient, type LedgerTrustClient, signerFromPrivateKey } from '../src/client/index.ts';
 import { type BenchCluster, ownerAndOther } from './cluster-processes.ts';
 import { payloadOf } from './payload.ts';
-import { rounded } from './run.ts';
 import { type BenchKey, makeSetting } from './setting.ts';
+import { rounded } from './sum.ts';
 
 const pairs = 400;
 /** Not counted: connections, caches, and who owns the shard have to be found first. */

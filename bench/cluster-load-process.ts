@@ -8,9 +8,9 @@ export interface ClusterLoadResult {
   readonly nodes: readonly LoadResult[];
   /** Until the last outcome. */
   readonly seconds: number;
-  /** CPU time of the load generator, in µs. */
+  /** CPU time of the load generator since its start, in µs, without the probe's. */
   readonly cpuUs: number;
-  /** Verified meanwhile, a little every two seconds. */
+  /** What the probe verified meanwhile. */
   readonly verifications: Counted;
 }
 
@@ -18,11 +18,11 @@ export interface ClusterLoadResult {
 let text = '';
 for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
 const jobs = JSON.parse(text) as LoadJob[];
-const probe = new VerificationProbe();
-const [cpu, startedMs] = [process.cpuUsage(), performance.now()];
+const probe = await VerificationProbe.start();
+const startedMs = performance.now();
 const nodes = await Promise.all(jobs.map(loadStream));
 const seconds = (performance.now() - startedMs) / 1_000;
-const { user, system } = process.cpuUsage(cpu);
 const verifications = await probe.stop();
+const { user, system } = process.cpuUsage();
 const result: ClusterLoadResult = { nodes, seconds, cpuUs: user + system - verifications.cpuUs, verifications };
 process.stdout.write(JSON.stringify(result));

@@ -6,16 +6,18 @@ import { measureHop } from './cluster-hop.ts';
 import { type BenchCluster, startBenchCluster } from './cluster-processes.ts';
 import {
   asPreparedRun,
-  type ClusterRunReport,
   measureClusterRun,
   type PreparedClusterRun,
   prepareClusterRun,
   warmUpCluster,
 } from './cluster-run.ts';
+import type { ClusterRunReport } from './cluster-run-report.ts';
 import type { BenchOptions } from './options.ts';
 import { payloadBytes } from './payload.ts';
-import { rounded, type VerificationReport, verifyRuns } from './run.ts';
-import { keyCount, makeSetting } from './setting.ts';
+import { lookSeconds, verificationLimit } from './raw-limits.ts';
+import { keyCount, makeSetting, type Setting } from './setting.ts';
+import { meanOf, rounded } from './sum.ts';
+import { type VerificationReport, verifyRuns } from './verify-runs.ts';
 
 /** Appends a second, of what a bare loop sends; it neither verifies, nor forwards, nor serves clients. */
 const ofBareLoopMin = 0.25;
@@ -24,9 +26,14 @@ const ofRowsAloneMax = 2;
 /** CPU of the nodes an append, in Ed25519 verifications. */
 const verificationsMax = 3.5;
 
+const loopNames = ['rowsAlonePaced', 'bareLoop', 'rowsAlone'] as const;
+type LoopName = (typeof loopNames)[number];
+
 /** A run with the bare loops that it is compared with, part by part in turns with it. */
 interface ComparedRun {
   readonly run: ClusterRunReport;
+  /** At verifications a second on all cores, while nothing else has anything to do. */
+  readonly quietLooks: readonly number[];
   readonly bareLoop: BareLoopReport;
   readonly rowsAlone: BareLoopReport;
   /** At the pace of the run: Cassandra's idle threads spin for as long then. */
@@ -48,25 +55,17 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
       progress(`${ledgers} ledger(s): warming up`);
       await warmUpCluster(cluster, one);
       progress(`${ledgers} ledger(s): sending, in turns with bare loops of the same batches`);
-      const loops = {
-        bareLoop: [] as BareLoopResult[],
-        rowsAlone: [] as BareLoopResult[],
-        paced: [] as BareLoopResult[],
-      };
-      const run = await measureClusterRun(cluster, one, async (part) => {
-        const loop = (withProjections: boolean, batchesPerSecond: number | null) =>
-          runBareLoop(cluster, setting, part, { withProjections, batchesPerSecond });
-        loops.bareLoop.push(await loop(true, null));
-        loops.rowsAlone.push(await loop(false, null));
-        loops.paced.push(await loop(false, part.commitsPerSecond));
-      });
+      const { report: run, beside } = await measureClusterRun(cluster, one, (part, at) =>
+        measureBeside(cluster, setting, part, at),
+      );
       progress(JSON.stringify(run));
       prepared.push(one);
       compared.push({
         run,
-        bareLoop: bareLoopReport(loops.bareLoop),
-        rowsAlone: bareLoopReport(loops.rowsAlone),
-        rowsAlonePaced: bareLoopReport(loops.paced),
+        quietLooks: beside.map(({ quietLook }) => quietLook),
+        bareLoop: bareLoopReport(beside.map(({ bareLoop }) => bareLoop)),
+        rowsAlone: bareLoopReport(beside.map(({ rowsAlone }) => rowsAlone)),
+        rowsAlonePaced: bareLoopReport(beside.map(({ rowsAlonePaced }) => rowsAlonePaced)),
       });
     }
     progress('the hop to the owner');
@@ -85,7 +84,18 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
   }
 }
 
-function withTargets({ run, bareLoop, rowsAlone, rowsAlonePaced }: ComparedRun): object {
+/** What a part of a run is compared with. The loops change their order from part to part: what one leaves for Cassandra to do falls to the next. */
+async function measureBeside(cluster: BenchCluster, setting: Setting, part: ClusterRunReport, at: number) {
+  const quietLook = await verificationLimit(lookSeconds);
+  const loops: { [name in LoopName]?: BareLoopResult } = {};
+  for (const name of [...loopNames.slice(at % loopNames.length), ...loopNames.slice(0, at % loopNames.length)]) {
+    const batchesPerSecond = name === 'rowsAlonePaced' ? part.commitsPerSecond : null;
+    loops[name] = await runBareLoop(cluster, setting, part, { withProjections: name === 'bareLoop', batchesPerSecond });
+  }
+  return { quietLook, ...(loops as { [name in LoopName]: BareLoopResult }) };
+}
+
+function withTargets({ run, quietLooks, bareLoop, rowsAlone, rowsAlonePaced }: ComparedRun): object {
   const ofBareLoop = run.perSecond / bareLoop.perSecond;
   const ofRows = (rows: BareLoopReport) => run.cpuUsPerEvent.cassandra / rows.cpuUsPerEvent.cassandra;
   const ofRowsAlonePaced = ofRows(rowsAlonePaced);
@@ -101,7 +111,9 @@ function withTargets({ run, bareLoop, rowsAlone, rowsAlonePaced }: ComparedRun):
       ...{ targetMax: ofRowsAloneMax, reached: ofRowsAlonePaced <= ofRowsAloneMax },
     },
     nodesCpu: {
-      ...{ verificationsPerAppend: rounded(inVerifications), targetMax: verificationsMax },
+      verificationsPerAppend: rounded(inVerifications),
+      inQuietVerifications: rounded((run.cpuUsPerEvent.nodes * meanOf(quietLooks)) / (cpus().length * 1e6)),
+      targetMax: verificationsMax,
       reached: inVerifications <= verificationsMax,
     },
   };

@@ -2,35 +2,31 @@ import { createServer } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { open } from 'lmdb';
-import { type Counted, Verifications } from './verifications.ts';
+import { sumOf } from './sum.ts';
+import { signaturesOf, verifyFor } from './verifications.ts';
 
 /** What this machine can do without any service, measured in a process of its own. */
 export type LimitJob =
   | { readonly kind: 'verifications'; readonly seconds: number; readonly keys: number }
   | { readonly kind: 'lmdb'; readonly seconds: number; readonly directory: string; readonly rowBytes: number };
 
-export interface LimitResult {
-  readonly perSecond: number;
-}
-
 /** Events of a commit of the service. */
 const putsAtOnce = 64;
 
 /** Ed25519 verifications, a thread a core. */
-async function verifications(seconds: number, keys: number): Promise<LimitResult> {
+async function verifications(seconds: number, keys: number): Promise<number> {
   const workers = Array.from(
     { length: availableParallelism() },
     () => new Worker(new URL(import.meta.url), { workerData: { seconds, keys } }),
   );
   const counts = await Promise.all(
-    workers.map((worker) => new Promise<Counted>((resolve) => worker.once('message', resolve))),
+    workers.map((worker) => new Promise<number>((resolve) => worker.once('message', resolve))),
   );
-  const count = counts.reduce((sum, counted) => sum + counted.count, 0);
-  return { perSecond: count / seconds };
+  return sumOf(counts, (count) => count) / seconds;
 }
 
 /** Durable puts of rows as large as those of the service's, as many in a commit as the service's, one commit at a time. */
-async function lmdbPuts(seconds: number, directory: string, rowBytes: number): Promise<LimitResult> {
+async function lmdbPuts(seconds: number, directory: string, rowBytes: number): Promise<number> {
   const db = open<string, Buffer>({
     path: directory,
     noSubdir: false,
@@ -55,7 +51,7 @@ async function lmdbPuts(seconds: number, directory: string, rowBytes: number): P
   }
   const perSecond = (count / (performance.now() - started)) * 1_000;
   await db.close();
-  return { perSecond };
+  return perSecond;
 }
 
 /** A bare HTTP server that says back what it was told, until its standard input ends. */
@@ -78,7 +74,7 @@ function echo(): void {
 
 if (!isMainThread) {
   const { seconds, keys } = workerData as { seconds: number; keys: number };
-  parentPort?.postMessage(new Verifications(keys).during(seconds));
+  parentPort?.postMessage(verifyFor(seconds, signaturesOf(keys)).count);
 } else if (process.argv[2] === 'echo') {
   echo();
 } else {

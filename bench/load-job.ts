@@ -24,11 +24,9 @@ export interface LoadResult {
   readonly failed: number;
   readonly firstFailure: string | null;
   readonly seconds: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  /** All latencies (LatencyHistogram.counts). */
+  /** Latencies (LatencyHistogram.counts). */
   readonly latencyCounts: readonly number[];
-  /** CPU time of the load generator while it sent, in µs. */
+  /** CPU time of the load generator since its start, in µs. */
   readonly cpuUs: number;
 }
 

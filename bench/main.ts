@@ -4,16 +4,17 @@ import { join } from 'node:path';
 import { benchCluster } from './cluster.ts';
 import { type BenchOptions, type Door, readOptions } from './options.ts';
 import { readPages } from './pages.ts';
-import { echoLimit, lmdbLimit, verificationLimit } from './raw-limits.ts';
-import { loadJob, measureRun, type PreparedRun, prepareRun, type RunReport, rounded, verifyRuns } from './run.ts';
+import { echoLimit, lmdbLimit, lookSeconds, verificationLimit } from './raw-limits.ts';
+import { loadJob, measureRun, type PreparedRun, prepareRun } from './run.ts';
+import type { RunReport } from './run-report.ts';
 import { anonymousMib, startServer } from './server-process.ts';
 import { keyCount, makeSetting } from './setting.ts';
+import { meanOf, rounded } from './sum.ts';
+import { verifyRuns } from './verify-runs.ts';
 
 /** What each door has to reach of the limit of verifications. */
 const targets: Readonly<Record<Door, number>> = { stream: 0.45, grpc: 0.3, rest: 0.25 };
 const memoryTargetMib = 400;
-/** How long each look at the limit of verifications takes. */
-const lookSeconds = 1;
 const pageTargetMs = 100;
 
 /** `npm run bench`: what is measured and how is told in docs/performance.md. */
@@ -22,7 +23,7 @@ async function bench(options: BenchOptions): Promise<object> {
   const server = await startServer(join(workDir, 'data'), options.profileDir);
   try {
     const memoryAtStart = anonymousMib(server.pid);
-    const lookAtLimit = async () => (await verificationLimit(lookSeconds)).perSecond;
+    const lookAtLimit = () => verificationLimit(lookSeconds);
     const runs: PreparedRun[] = [];
     const reports: RunReport[] = [];
     let echo: number | null = null;
@@ -39,9 +40,8 @@ async function bench(options: BenchOptions): Promise<object> {
       }
     }
     const memory = anonymousMib(server.pid);
-    const lmdb = await lmdbLimit(options.limitSeconds, workDir);
-    const looks = reports.flatMap((report) => report.verificationsMeasured);
-    const limit = looks.reduce((sum, one) => sum + one, 0) / looks.length;
+    const lmdb = await lmdbLimit(options.lmdbSeconds, workDir);
+    const limit = meanOf(reports.flatMap((report) => report.verificationsMeasured));
     const [lastRun] = runs.slice(-1);
     const pages = options.memory && lastRun ? await readPages(server, lastRun.setting, options.events) : null;
     if (options.verified) progress('reading everything back');
@@ -53,7 +53,7 @@ async function bench(options: BenchOptions): Promise<object> {
       keys: keyCount,
       limits: {
         verificationsPerSecond: Math.round(limit),
-        lmdbDurablePutsPerSecond: Math.round(lmdb.perSecond),
+        lmdbDurablePutsPerSecond: Math.round(lmdb),
         ...(echo === null ? {} : { bareHttpEchoPerSecond: echo }),
       },
       runs: reports.map(withTarget),

@@ -15,8 +15,8 @@ export interface BenchOptions {
   readonly cluster: boolean;
   /** Where the JSON goes beside standard output; null: nowhere else. */
   readonly jsonFile: string | null;
-  /** Seconds that each raw limit is measured for. */
-  readonly limitSeconds: number;
+  /** Seconds that durable puts into LMDB are measured for. */
+  readonly lmdbSeconds: number;
   /** Whether everything is read back and verified afterwards. */
   readonly verified: boolean;
   /** Where the server writes CPU profiles; null: none. */
@@ -65,7 +65,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     memory: values.memory,
     cluster: values.cluster,
     jsonFile: values.json ?? null,
-    limitSeconds: values.quick ? 2 : 4,
+    lmdbSeconds: values.quick ? 2 : 4,
     profileDir: values.profile ?? null,
     verified: !values.unverified,
   };

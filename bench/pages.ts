@@ -1,6 +1,6 @@
-import { rounded } from './run.ts';
 import type { ServerProcess } from './server-process.ts';
 import type { Setting } from './setting.ts';
+import { rounded } from './sum.ts';
 
 const pageEvents = 1_000;
 const pageCount = 20;

@@ -2,23 +2,26 @@ import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProcess } from './child.ts';
-import type { LimitJob, LimitResult } from './limit-process.ts';
+import type { LimitJob } from './limit-process.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { keyCount } from './setting.ts';
 
 /** Bytes of a stored event whose payload has 500 bytes. */
 const rowBytes = 1_750;
 
+/** How long a look at the limit of verifications takes. */
+export const lookSeconds = 1;
+
 /** Ed25519 verifications a second of Node on all cores. */
-export function verificationLimit(seconds: number): Promise<LimitResult> {
-  return runProcess<LimitJob, LimitResult>('limit-process.ts', { kind: 'verifications', seconds, keys: keyCount });
+export function verificationLimit(seconds: number): Promise<number> {
+  return runProcess<LimitJob, number>('limit-process.ts', { kind: 'verifications', seconds, keys: keyCount });
 }
 
 /** Durable LMDB puts a second, 64 in a commit. */
-export function lmdbLimit(seconds: number, workDir: string): Promise<LimitResult> {
+export function lmdbLimit(seconds: number, workDir: string): Promise<number> {
   const directory = join(workDir, 'lmdb-limit');
   mkdirSync(directory);
-  return runProcess<LimitJob, LimitResult>('limit-process.ts', { kind: 'lmdb', seconds, directory, rowBytes });
+  return runProcess<LimitJob, number>('limit-process.ts', { kind: 'lmdb', seconds, directory, rowBytes });
 }
 
 /** The same REST requests from the same load generator to a bare HTTP server. */

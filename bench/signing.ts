@@ -22,11 +22,16 @@ export interface SigningJob {
 }
 
 /** One event in so many is wrongly signed. */
-export const wrongEvery = 1_000;
+const wrongEvery = 1_000;
 
 /** The index of an event in its run: lanes take turns. */
 export function eventIndex(lane: number, laneIndex: number, lanes: number): number {
   return laneIndex * lanes + lane;
+}
+
+/** How many of the events of these records are wrongly signed, all lanes together; `from` inclusive, `to` exclusive. */
+export function wrongIn(from: number, to: number, lanes: number): number {
+  return Math.floor((to * lanes) / wrongEvery) - Math.floor((from * lanes) / wrongEvery);
 }
 
 export function isWronglySigned(index: number): boolean {

@@ -7,7 +7,6 @@ export class Tally {
   readonly #expected: number;
   readonly #latencies = new LatencyHistogram();
   readonly #counts = { accepted: 0, refused: 0, failed: 0 };
-  readonly #cpu = process.cpuUsage();
   readonly #startedMs = performance.now();
   #firstFailure: string | null = null;
   #answered = 0;
@@ -28,13 +27,11 @@ export class Tally {
     if (verdict === 'failed') this.#firstFailure ??= failure?.() ?? null;
     this.#answered += 1;
     if (this.#answered < this.#expected) return;
-    const { user, system } = process.cpuUsage(this.#cpu);
+    const { user, system } = process.cpuUsage();
     this.#finish({
       ...this.#counts,
       firstFailure: this.#firstFailure,
       seconds: (now - this.#startedMs) / 1_000,
-      p50Ms: this.#latencies.percentileMs(0.5),
-      p99Ms: this.#latencies.percentileMs(0.99),
       latencyCounts: this.#latencies.counts(),
       cpuUs: user + system,
     });

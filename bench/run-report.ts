@@ -1,0 +1,73 @@
+import { LatencyHistogram } from './latency.ts';
+import type { LoadResult } from './load-job.ts';
+import type { Door } from './options.ts';
+import type { CommitCounts } from './server-process.ts';
+import { rounded, sumOf } from './sum.ts';
+
+export interface RunReport {
+  readonly door: Door;
+  readonly ledgers: number;
+  readonly events: number;
+  readonly accepted: number;
+  readonly refused: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpuUsPerEvent: {
+    readonly server: number;
+    readonly serverMainThread: number;
+    readonly loadGenerator: number;
+  };
+  /** Cores that neither the server nor the load generator used: above a tenth or so, something else ran on the machine. */
+  readonly coresOfOthers: number;
+  readonly eventsPerCommit: number;
+  readonly commitMs: number;
+  /** The limit, as it was beside each part for as long as that part took. */
+  readonly verificationsPerSecond: number;
+  /** Each look at it, before the first part and after each one. */
+  readonly verificationsMeasured: readonly number[];
+}
+
+/** A part of a run. CPU times are in µs, from before its load generator was started until it ended. */
+export interface MeasuredPart {
+  readonly load: LoadResult;
+  readonly wholeSeconds: number;
+  readonly serverUs: number;
+  readonly serverMainUs: number;
+  readonly machineUs: number;
+  /** The limit beside it. */
+  readonly verificationsPerSecond: number;
+}
+
+/** `looks` at the limit, and the server's commits while the parts were sent. */
+export function runReport(
+  what: Pick<RunReport, 'door' | 'ledgers'>,
+  parts: readonly MeasuredPart[],
+  looks: readonly number[],
+  commits: CommitCounts,
+): RunReport {
+  const latencies = new LatencyHistogram();
+  for (const { load } of parts) latencies.add(load.latencyCounts);
+  const [accepted, refused] = [sumOf(parts, ({ load }) => load.accepted), sumOf(parts, ({ load }) => load.refused)];
+  const events = accepted + refused;
+  const seconds = sumOf(parts, ({ load }) => load.seconds);
+  const [serverUs, loadUs] = [sumOf(parts, (part) => part.serverUs), sumOf(parts, ({ load }) => load.cpuUs)];
+  const othersUs = sumOf(parts, ({ machineUs }) => machineUs) - serverUs - loadUs;
+  const verifiable = sumOf(parts, ({ load, verificationsPerSecond }) => verificationsPerSecond * load.seconds);
+  return {
+    ...{ ...what, events, accepted, refused },
+    perSecond: Math.round(accepted / seconds),
+    p50Ms: rounded(latencies.percentileMs(0.5)),
+    p99Ms: rounded(latencies.percentileMs(0.99)),
+    cpuUsPerEvent: {
+      server: rounded(serverUs / events),
+      serverMainThread: rounded(sumOf(parts, (part) => part.serverMainUs) / events),
+      loadGenerator: rounded(loadUs / events),
+    },
+    coresOfOthers: rounded(othersUs / (sumOf(parts, ({ wholeSeconds }) => wholeSeconds) * 1e6)),
+    eventsPerCommit: rounded(commits.events / commits.commits),
+    commitMs: rounded((commits.seconds / commits.commits) * 1_000),
+    verificationsPerSecond: Math.round(verifiable / seconds),
+    verificationsMeasured: looks.map(Math.round),
+  };
+}
