@@ -8,7 +8,12 @@ import type { Fault, FaultOutcome } from './faults/fault.ts';
 import { rollingRestart, scale } from './faults/fleet-faults.ts';
 import { type FaultKind, faults } from './faults/kinds.ts';
 import { cutOffAll, killBriefly, killForGood } from './faults/node-faults.ts';
-import { pauseCassandraBriefly, pauseCassandraForLong, stopRedisForLong } from './faults/store-faults.ts';
+import {
+  killWithoutRedis,
+  pauseCassandraBriefly,
+  pauseCassandraForLong,
+  stopRedisForLong,
+} from './faults/store-faults.ts';
 import { checkLoad } from './load/check.ts';
 import { Load } from './load/load.ts';
 import { type LoadWorld, makeLoadWorld } from './load/load-world.ts';
@@ -29,6 +34,11 @@ const facts: readonly (readonly [FaultKind, string, Fault])[] = [
     'redis_stopped',
     'without Redis all nodes append and nothing moves, and its return brings back who owns what',
     stopRedisForLong,
+  ],
+  [
+    'redis_stopped',
+    'without Redis whoever is asked claims what a killed node had, and so does that node',
+    killWithoutRedis,
   ],
   ['redis_flushed', 'shards are taken anew after Redis forgot them all', faults.redis_flushed],
   ['cassandra_paused', 'a store that hangs is waited for, and what was under way is settled', pauseCassandraBriefly],

@@ -1,5 +1,5 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { renameSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openRedisView } from '../../cluster/cli/redis-view.ts';
@@ -41,7 +41,12 @@ await describeOnCassandra('a rotation of the authority that sees none of the nod
     return { status: answer.status, text: await answer.text() };
   };
 
-  test('spoils no seal: those that run, and one that slept meanwhile, seal nothing beyond the end of their key', async () => {
+  const endsAtOnce = async (node: NodeUnderTest, why: RegExp) => {
+    await expect(node.start()).rejects.toThrow(/has ended/);
+    expect(readFileSync(node.logFile, 'utf8')).toMatch(why);
+  };
+
+  test('spoils no seal: those that run, and one that slept meanwhile, seal nothing beyond the end of their key, and none starts with another', async () => {
     const [awake, asleep] = [nodeOf(0), nodeOf(1)];
     const keyFile = cluster.commonEnv.AUTHORITY_KEY_FILE ?? '';
     const next = join(cluster.dir, 'next.pem');
@@ -72,7 +77,13 @@ await describeOnCassandra('a rotation of the authority that sees none of the nod
     expect(new Set(statuses.filter((status) => status >= 300))).toEqual(new Set([503]));
 
     await Promise.all([awake.terminate(), asleep.terminate()]);
+    await endsAtOnce(awake, /AUTHORITY_KEY_FILE holds another key .*\n$/);
     renameSync(next, keyFile);
+    const secretsFile = cluster.commonEnv.SECRETS_KEY_FILE ?? '';
+    const secrets = readFileSync(secretsFile);
+    writeFileSync(secretsFile, `${randomBytes(32).toString('base64')}\n`);
+    await endsAtOnce(awake, /SECRETS_KEY_FILE holds another key .*\n$/);
+    writeFileSync(secretsFile, secrets);
     await Promise.all([awake.start(), asleep.start()]);
     for (const node of [awake, asleep]) expect((await open(node)).status).toBeLessThan(300);
     const verified = await runCli(cluster.cassandraEnv, ['cluster', 'verify', '--all', '--json']);

@@ -32,6 +32,31 @@ async function stopRedisFor(context: FaultContext, goneMs: number): Promise<Faul
   return { what: `Redis gone for ${goneForMs} ms`, duringMs: appends.map(({ tookMs }) => tookMs), violations };
 }
 
+/**
+ * Redis is gone, and then an owner is killed: whoever is asked claims what it had (cluster.md: Redis is down). Started again, it serves
+ * without Redis as well.
+ */
+export const killWithoutRedis: Fault = async (context) => {
+  const { cluster, load, random } = context;
+  const ledgers = await ledgerOfEachOwner(context);
+  const { ledger, owner } = random.pick(ledgers);
+  const victim = cluster.nodes.find(({ id }) => id === owner);
+  if (victim === undefined) throw new Error(`there is no ${owner}`);
+  await cluster.redis.current.process.kill();
+  const killedMs = performance.now();
+  await victim.kill();
+  const others = cluster.nodes.filter((node) => node !== victim);
+  const isClaimed = (await load.appendTo(ledger, others)) !== null;
+  const recoveryMs = isClaimed ? performance.now() - killedMs : Number.POSITIVE_INFINITY;
+  await victim.start();
+  const appends = await appendDuring(context, ledgers, leaseTtlMs + 1_000);
+  const goneForMs = Math.round(performance.now() - killedMs);
+  await cluster.restartRedis();
+  await cluster.untilBalanced(balancedMaxMs);
+  const what = `Redis gone for ${goneForMs} ms, and ${victim.id} killed meanwhile`;
+  return { what, recoveryMs, duringMs: appends.map(({ tookMs }) => tookMs) };
+};
+
 /** The shards of a node by state, and how many came and went since it began, as its metrics have it. */
 async function placementOf(node: NodeUnderTest): Promise<string> {
   const series = (await node.metrics()).match(/^svc_(?:shards|shard_moves_total)\{.*$/gm) ?? [];
