@@ -5,6 +5,7 @@ import { BareDriver } from './cluster-bare-driver.ts';
 import { BareLedger, readSample } from './cluster-bare-ledger.ts';
 import type { BareLoopJob, BareLoopResult } from './cluster-bare-loop.ts';
 import { cpuTime } from './server-process.ts';
+import { sumOf } from './sum.ts';
 
 /** Before time is taken: the loop, and the statements that it has to prepare. */
 const warmUpMs = 6_000;
@@ -63,7 +64,7 @@ const mixedSizes = 1_009;
 
 /** Sizes in the shares that they had, each ledger's turn taking any of them: steps of a fixed length through their distribution. */
 function evenlyMixed({ groupSizes }: BareLoopJob): number[] {
-  const commits = groupSizes.reduce((sum, group) => sum + group.commits, 0);
+  const commits = sumOf(groupSizes, (group) => group.commits);
   const inOrder: number[] = [];
   let below = 0;
   for (const group of groupSizes) {

@@ -73,8 +73,8 @@ export function groupSizes({ bySize, events }: CommitTotals): GroupSize[] {
     .sort(([left], [right]) => left - right)
     .map(([to, commits], at, all) => ({ from: (all[at - 1]?.[0] ?? 0) + 1, to, commits }))
     .filter(({ commits }) => commits > 0);
-  const least = ranges.reduce((sum, { from, commits }) => sum + from * commits, 0);
-  const most = ranges.reduce((sum, { to, commits }) => sum + to * commits, 0);
+  const least = sumOf(ranges, ({ from, commits }) => from * commits);
+  const most = sumOf(ranges, ({ to, commits }) => to * commits);
   const part = most === least ? 0 : Math.min(1, Math.max(0, (events - least) / (most - least)));
   return ranges.flatMap(({ from, to, commits }) => {
     const size = from + part * (to - from);

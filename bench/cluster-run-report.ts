@@ -1,21 +1,12 @@
 import { type CommitTotals, type GroupSize, groupSizes, sumOfTotals } from './cluster-commits.ts';
 import type { ClusterLoadResult } from './cluster-load-process.ts';
 import { LatencyHistogram } from './latency.ts';
+import type { LoadReport } from './load-report.ts';
 import { rounded, sumOf } from './sum.ts';
 
-/** A run as it was measured: per event, counting all that were sent. */
-export interface ClusterRunReport {
-  readonly ledgers: number;
-  readonly events: number;
-  readonly accepted: number;
-  readonly refused: number;
-  readonly perSecond: number;
-  /** As the slowest node's streams saw it. */
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly eventsPerCommit: number;
+/** A run as it was measured: per event, counting all that were sent. Latencies are those that the slowest node's streams saw. */
+export interface ClusterRunReport extends LoadReport {
   readonly commitsPerSecond: number;
-  readonly commitMs: number;
   readonly groupSizes: readonly GroupSize[];
   /** Share of the events that came to another node than the owner's. */
   readonly forwarded: number;
@@ -27,8 +18,6 @@ export interface ClusterRunReport {
   };
   /** CPU time of an Ed25519 verification of Node, in µs, measured meanwhile. */
   readonly verificationCpuUs: number;
-  /** Cores that nothing of this run used: above a tenth or so, something else ran on the machine. */
-  readonly coresOfOthers: number;
   readonly seconds: number;
 }
 

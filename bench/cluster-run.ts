@@ -6,6 +6,7 @@ import type { BenchCluster } from './cluster-processes.ts';
 import { type NodeRequests, signForNodes } from './cluster-requests.ts';
 import { type ClusterPart, type ClusterRunReport, clusterRunReport } from './cluster-run-report.ts';
 import type { LoadJob } from './load-job.ts';
+import { partsOf, type Records } from './load-report.ts';
 import type { PreparedRun } from './run.ts';
 import { cpuTime, machineCpuUs } from './server-process.ts';
 import { keyCount, type Setting } from './setting.ts';
@@ -63,11 +64,10 @@ export async function measureClusterRun<T>(
 ): Promise<{ readonly report: ClusterRunReport; readonly beside: readonly T[] }> {
   const { warmUp, laneRecords } = run;
   const ledgers = run.setting.ledgers.length;
-  const startOf = (part: number): number => warmUp + Math.floor(((laneRecords - warmUp) * part) / partsOfRun);
   const parts: ClusterPart[] = [];
   const results: T[] = [];
-  for (let at = 0; at < partsOfRun; at++) {
-    const part = await measurePart(cluster, run, startOf(at), startOf(at + 1));
+  for (const [at, records] of partsOf({ from: warmUp, to: laneRecords }, partsOfRun).entries()) {
+    const part = await measurePart(cluster, run, records);
     parts.push(part);
     results.push(await beside(clusterRunReport(ledgers, [part]), at));
   }
@@ -75,14 +75,9 @@ export async function measureClusterRun<T>(
   return { report: clusterRunReport(ledgers, parts), beside: results };
 }
 
-async function measurePart(
-  cluster: BenchCluster,
-  run: PreparedClusterRun,
-  from: number,
-  to: number,
-): Promise<ClusterPart> {
+async function measurePart(cluster: BenchCluster, run: PreparedClusterRun, records: Records): Promise<ClusterPart> {
   const [startedMs, before] = [performance.now(), await look(cluster)];
-  const result = await load(cluster, run, { from, to, inFlight: inFlightOf(run.setting.ledgers.length) });
+  const result = await load(cluster, run, { ...records, inFlight: inFlightOf(run.setting.ledgers.length) });
   const after = await look(cluster);
   return {
     load: result,

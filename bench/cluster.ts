@@ -14,7 +14,7 @@ import {
 import type { ClusterRunReport } from './cluster-run-report.ts';
 import type { BenchOptions } from './options.ts';
 import { payloadBytes } from './payload.ts';
-import { lookSeconds, verificationLimit } from './raw-limits.ts';
+import { verificationLimit } from './raw-limits.ts';
 import { keyCount, makeSetting, type Setting } from './setting.ts';
 import { meanOf, rounded } from './sum.ts';
 import { type VerificationReport, verifyRuns } from './verify-runs.ts';
@@ -60,12 +60,15 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
       );
       progress(JSON.stringify(run));
       prepared.push(one);
+      const loops = beside.flatMap((part) => part.loops);
+      const reportOf = (name: LoopName) =>
+        bareLoopReport(loops.filter((loop) => loop.name === name).map(({ result }) => result));
       compared.push({
         run,
         quietLooks: beside.map(({ quietLook }) => quietLook),
-        bareLoop: bareLoopReport(beside.map(({ bareLoop }) => bareLoop)),
-        rowsAlone: bareLoopReport(beside.map(({ rowsAlone }) => rowsAlone)),
-        rowsAlonePaced: bareLoopReport(beside.map(({ rowsAlonePaced }) => rowsAlonePaced)),
+        bareLoop: reportOf('bareLoop'),
+        rowsAlone: reportOf('rowsAlone'),
+        rowsAlonePaced: reportOf('rowsAlonePaced'),
       });
     }
     progress('the hop to the owner');
@@ -86,13 +89,14 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
 
 /** What a part of a run is compared with. The loops change their order from part to part: what one leaves for Cassandra to do falls to the next. */
 async function measureBeside(cluster: BenchCluster, setting: Setting, part: ClusterRunReport, at: number) {
-  const quietLook = await verificationLimit(lookSeconds);
-  const loops: { [name in LoopName]?: BareLoopResult } = {};
+  const quietLook = await verificationLimit();
+  const loops: { readonly name: LoopName; readonly result: BareLoopResult }[] = [];
   for (const name of [...loopNames.slice(at % loopNames.length), ...loopNames.slice(0, at % loopNames.length)]) {
     const batchesPerSecond = name === 'rowsAlonePaced' ? part.commitsPerSecond : null;
-    loops[name] = await runBareLoop(cluster, setting, part, { withProjections: name === 'bareLoop', batchesPerSecond });
+    const what = { withProjections: name === 'bareLoop', batchesPerSecond };
+    loops.push({ name, result: await runBareLoop(cluster, setting, part, what) });
   }
-  return { quietLook, ...(loops as { [name in LoopName]: BareLoopResult }) };
+  return { quietLook, loops };
 }
 
 function withTargets({ run, quietLooks, bareLoop, rowsAlone, rowsAlonePaced }: ComparedRun): object {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { benchCluster } from './cluster.ts';
 import { type BenchOptions, type Door, readOptions } from './options.ts';
 import { readPages } from './pages.ts';
-import { echoLimit, lmdbLimit, lookSeconds, verificationLimit } from './raw-limits.ts';
+import { echoLimit, lmdbLimit } from './raw-limits.ts';
 import { loadJob, measureRun, type PreparedRun, prepareRun } from './run.ts';
 import type { RunReport } from './run-report.ts';
 import { anonymousMib, startServer } from './server-process.ts';
@@ -23,7 +23,6 @@ async function bench(options: BenchOptions): Promise<object> {
   const server = await startServer(join(workDir, 'data'), options.profileDir);
   try {
     const memoryAtStart = anonymousMib(server.pid);
-    const lookAtLimit = () => verificationLimit(lookSeconds);
     const runs: PreparedRun[] = [];
     const reports: RunReport[] = [];
     let echo: number | null = null;
@@ -33,7 +32,7 @@ async function bench(options: BenchOptions): Promise<object> {
         const run = await prepareRun(door, await makeSetting(server.baseUrl, ledgers), options.events, workDir);
         if (door === 'rest' && echo === null) echo = await echoOf(run);
         progress(`${door}, ${ledgers} ledger(s): sending`);
-        const report = await measureRun(server, run, lookAtLimit);
+        const report = await measureRun(server, run);
         progress(JSON.stringify(withTarget(report)));
         runs.push(run);
         reports.push(report);

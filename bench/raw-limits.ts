@@ -10,11 +10,12 @@ import { keyCount } from './setting.ts';
 const rowBytes = 1_750;
 
 /** How long a look at the limit of verifications takes. */
-export const lookSeconds = 1;
+const lookSeconds = 1;
 
 /** Ed25519 verifications a second of Node on all cores. */
-export function verificationLimit(seconds: number): Promise<number> {
-  return runProcess<LimitJob, number>('limit-process.ts', { kind: 'verifications', seconds, keys: keyCount });
+export function verificationLimit(): Promise<number> {
+  const job: LimitJob = { kind: 'verifications', seconds: lookSeconds, keys: keyCount };
+  return runProcess<LimitJob, number>('limit-process.ts', job);
 }
 
 /** Durable LMDB puts a second, 64 in a commit. */

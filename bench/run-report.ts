@@ -1,27 +1,17 @@
 import { LatencyHistogram } from './latency.ts';
 import type { LoadResult } from './load-job.ts';
+import type { LoadReport } from './load-report.ts';
 import type { Door } from './options.ts';
 import type { CommitCounts } from './server-process.ts';
 import { rounded, sumOf } from './sum.ts';
 
-export interface RunReport {
+export interface RunReport extends LoadReport {
   readonly door: Door;
-  readonly ledgers: number;
-  readonly events: number;
-  readonly accepted: number;
-  readonly refused: number;
-  readonly perSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
   readonly cpuUsPerEvent: {
     readonly server: number;
     readonly serverMainThread: number;
     readonly loadGenerator: number;
   };
-  /** Cores that neither the server nor the load generator used: above a tenth or so, something else ran on the machine. */
-  readonly coresOfOthers: number;
-  readonly eventsPerCommit: number;
-  readonly commitMs: number;
   /** The limit, as it was beside each part for as long as that part took. */
   readonly verificationsPerSecond: number;
   /** Each look at it, before the first part and after each one. */

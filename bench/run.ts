@@ -3,7 +3,9 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from './child.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
+import { partsOf, type Records } from './load-report.ts';
 import type { Door } from './options.ts';
+import { verificationLimit } from './raw-limits.ts';
 import type { RequestFile } from './request-file.ts';
 import { type MeasuredPart, type RunReport, runReport } from './run-report.ts';
 import { commitCounts, cpuTime, machineCpuUs, type ServerProcess } from './server-process.ts';
@@ -51,20 +53,15 @@ export async function prepareRun(door: Door, setting: Setting, events: number, w
  * Sends a prepared run in parts, with a look at the limit of verifications a second beside each, and reports what came of it. Throws where
  * anything but the wrongly signed events was refused.
  */
-export async function measureRun(
-  server: ServerProcess,
-  run: PreparedRun,
-  lookAtLimit: () => Promise<number>,
-): Promise<RunReport> {
+export async function measureRun(server: ServerProcess, run: PreparedRun): Promise<RunReport> {
   const { warmUp, file } = run;
-  await sendRecords(server, run, 0, warmUp);
+  await sendRecords(server, run, { from: 0, to: warmUp });
   const commits = await commitCounts(server);
-  const startOf = (part: number): number => warmUp + Math.floor(((file.laneRecords - warmUp) * part) / partsOfRun);
-  const looks = [await lookAtLimit()];
+  const looks = [await verificationLimit()];
   const parts: MeasuredPart[] = [];
-  for (let part = 0; part < partsOfRun; part++) {
-    const measured = await measurePart(server, () => sendRecords(server, run, startOf(part), startOf(part + 1)));
-    looks.push(await lookAtLimit());
+  for (const records of partsOf({ from: warmUp, to: file.laneRecords }, partsOfRun)) {
+    const measured = await measurePart(server, () => sendRecords(server, run, records));
+    looks.push(await verificationLimit());
     parts.push({ ...measured, verificationsPerSecond: meanOf(looks.slice(-2)) });
   }
   const commitsAfter = await commitCounts(server);
@@ -76,8 +73,7 @@ export async function measureRun(
   });
 }
 
-/** Sends these records of each lane, `to` exclusive. */
-async function sendRecords(server: ServerProcess, run: PreparedRun, from: number, to: number): Promise<LoadResult> {
+async function sendRecords(server: ServerProcess, run: PreparedRun, { from, to }: Records): Promise<LoadResult> {
   const job = loadJob(run, run.door === 'rest' ? server.httpPort : server.grpcPort);
   const result = await runProcess<LoadJob, LoadResult>('load-process.ts', { ...job, from, to });
   const { refused, failed, firstFailure } = result;

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { nodeArguments } from '../src/node-arguments.ts';
+import { sumOf } from './sum.ts';
 
 /** The server under test, a process of its own. */
 export interface ServerProcess {
@@ -107,7 +108,7 @@ export function anonymousMib(pid: number): number {
   const children = readdirSync(`/proc/${pid}/task`)
     .flatMap((task) => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' '))
     .filter((child) => child !== '');
-  return Number(own ?? 0) / 1_024 + children.reduce((sum, child) => sum + anonymousMib(Number(child)), 0);
+  return Number(own ?? 0) / 1_024 + sumOf(children, (child) => anonymousMib(Number(child)));
 }
 
 /** Commits and their events since the start of the server. */

@@ -8,6 +8,7 @@ import { benchEventType } from './payload.ts';
 import { loadJob, prepareRun } from './run.ts';
 import { cpuTime, startServer } from './server-process.ts';
 import { clientOf, keyCount, makeSetting } from './setting.ts';
+import { meanOf } from './sum.ts';
 import { Receivers } from './webhook-receiver-process.ts';
 
 /** Events of a round: two to three seconds. */
@@ -92,6 +93,6 @@ export async function appendsBesideWebhooks(door: Door, pairs: number): Promise<
 }
 
 function mean(rounds: readonly Round[]): Round {
-  const of = (name: keyof Round) => Math.round(rounds.reduce((sum, one) => sum + one[name], 0) / rounds.length);
+  const of = (name: keyof Round) => Math.round(meanOf(rounds.map((one) => one[name])));
   return { perSecond: of('perSecond'), cpuUs: of('cpuUs') };
 }

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { sumOf } from './sum.ts';
 import type { ReceiverKind, ReceiverReport } from './webhook-receivers.ts';
 
 /** Receivers in a process of their own (webhook-receivers.ts). */
@@ -25,7 +26,7 @@ export class Receivers {
 
   /** Different events that all of them got. */
   async received(): Promise<number> {
-    return (await this.reports()).reduce((sum, report) => sum + report.received, 0);
+    return sumOf(await this.reports(), (report) => report.received);
   }
 
   stop(): void {

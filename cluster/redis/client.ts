@@ -6,8 +6,8 @@ const reconnectMaxMs = 1_000;
 const connectMaxMs = 3_000;
 
 /**
- * A client for leases, members and news, which are all told anew if they are lost. Whatever Redis cannot answer now fails now: nothing is queued through an outage and played to
- * another master later, nothing is sent twice.
+ * A client for leases, members and news, which are all told anew if they are lost. Whatever Redis cannot answer now fails now: nothing is
+ * queued through an outage and played to another master later, nothing is sent twice.
  */
 export function createRedis(url: string, failed: (error: Error) => void): Redis {
   const redis = new Redis(url, {

@@ -114,7 +114,7 @@ async function cut(context: FaultContext, which: (typeof cutPlaces)[number]): Pr
 }
 
 /** The owner of something that is written to, with all of that which it owns. It is waited for: shards may be on their way to it. */
-async function ownerOfSomething({ cluster, world, random }: FaultContext) {
+export async function ownerOfSomething({ cluster, world, random }: FaultContext) {
   const beganMs = performance.now();
   const { id } = random.pick(world.ledgers);
   while (performance.now() - beganMs < movedMaxMs) {

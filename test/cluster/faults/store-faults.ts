@@ -4,6 +4,7 @@ import { leaseTtlMs } from '../rig/cluster-under-test.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import { appendDuring, ledgerOfEachOwner } from './appends-during.ts';
 import type { Fault, FaultContext, FaultOutcome } from './fault.ts';
+import { ownerOfSomething } from './node-faults.ts';
 import { askWithoutStore } from './store-outage.ts';
 
 const balancedMaxMs = 30_000;
@@ -39,15 +40,13 @@ async function stopRedisFor(context: FaultContext, goneMs: number): Promise<Faul
 export const killWithoutRedis: Fault = async (context) => {
   const { cluster, load, random } = context;
   const ledgers = await ledgerOfEachOwner(context);
-  const { ledger, owner } = random.pick(ledgers);
-  const victim = cluster.nodes.find(({ id }) => id === owner);
-  if (victim === undefined) throw new Error(`there is no ${owner}`);
+  const { victim, hit } = await ownerOfSomething(context);
   await cluster.redis.current.process.kill();
   const killedMs = performance.now();
   await victim.kill();
   const others = cluster.nodes.filter((node) => node !== victim);
-  const isClaimed = (await load.appendTo(ledger, others)) !== null;
-  const recoveryMs = isClaimed ? performance.now() - killedMs : Number.POSITIVE_INFINITY;
+  const seenMs = performance.now() - killedMs;
+  const recoveryMs = seenMs + ((await load.appendTo(random.pick(hit), others)) ?? Number.POSITIVE_INFINITY);
   await victim.start();
   const appends = await appendDuring(context, ledgers, leaseTtlMs + 1_000);
   const goneForMs = Math.round(performance.now() - killedMs);
