@@ -2,9 +2,9 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { keyCount } from './setting.ts';
 import { type Counted, signaturesOf, verifyFor } from './verifications.ts';
 
-/** A fortieth of a core: enough to see the machine's pace, too little to change it. */
-const lookSeconds = 0.05;
-const everyMs = 2_000;
+/** A fortieth of a core: enough to see the machine's pace, which a shared host changes from second to second, and too little to change it. */
+const lookSeconds = 0.0125;
+const everyMs = 500;
 
 /** What the thread is started with. */
 const role = 'verification probe';

@@ -8,7 +8,7 @@ import type { Clock } from './actors/clock.ts';
 import { Directory } from './actors/directory.ts';
 import type { Peers } from './actors/peers.ts';
 import type { NodeId, Placement } from './actors/placement.ts';
-import type { TurnPace } from './actors/turn-slots.ts';
+import type { TurnPace } from './actors/turn-pacing.ts';
 import { apiOf } from './api.ts';
 import { watchClock } from './clock-watch.ts';
 import { type Config, ConfigError } from './config.ts';
@@ -69,7 +69,7 @@ export interface NodeParts {
   readonly membership?: Membership;
   /** How far ahead a key's revocation is dated: long enough that no node believes an older record by then. 0 on a node that stands alone. */
   readonly revocationLeadMs: number;
-  /** How ledgers wait for each other while the node is saturated: what suits its store. */
+  /** How ledgers wait before their turns while the node is saturated: what suits its store. */
   readonly turnPace: Omit<TurnPace, 'isSaturated'>;
   readonly clock: Clock;
   readonly log: Log;

@@ -8,13 +8,14 @@ export const batchBytesMax = 256 * 1024;
 export const eventOverheadBytes = 1_024;
 
 /**
- * How ledgers of a saturated node take turns: so many at once, enough to have the store busy meanwhile, and the others wait until one of
- * those ends, so long at most. LMDB commits what several ledgers write at once in one go, and within milliseconds. To Cassandra each commit is a
- * request of its own, which takes 100 ms and more where processors are short: who waits for less waits for nobody, and commits stay small.
+ * How ledgers of a saturated node wait before their turns; with as many turns as are free the store is busy. LMDB commits what several
+ * ledgers write at once in one go, and within milliseconds: groups grow enough while others run. To Cassandra each commit is requests of its own, and
+ * takes 100 ms and more where processors are short: there groups are waited for. Events of one of a hundred busy ledgers come some 70 ms
+ * apart, several at a time (docs/performance.md, A cluster).
  */
 export const turnPaces = {
-  commitsTogether: { atOnceMax: 16, waitMaxMs: 50 },
-  commitsApart: { atOnceMax: 8, waitMaxMs: 500 },
+  commitsTogether: { freeMax: 16, waitMaxMs: 100, quietMs: 0 },
+  commitsApart: { freeMax: 8, waitMaxMs: 500, quietMs: 350 },
 } as const;
 /** How often it is looked who has waited for long enough, and whether there is time to spare again. */
 export const turnTickMs = 25;

@@ -14,7 +14,7 @@ import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
 import { notRunHere, refusedAgain, stopping } from './refusals.ts';
 import { Shard, shardOf } from './shard.ts';
-import { type TurnPace, unpaced } from './turn-slots.ts';
+import { type TurnPace, unpaced } from './turn-pacing.ts';
 
 export interface DirectoryParts extends LedgerActorParts {
   readonly self: NodeId;
@@ -23,7 +23,7 @@ export interface DirectoryParts extends LedgerActorParts {
   readonly peers: Peers;
   /** Ledgers that may come into memory in a second; none given: no limit. */
   readonly activationsPerSecond?: number;
-  /** None given: ledgers do not wait for each other with their turns. */
+  /** None given: ledgers do not wait before their turns. */
   readonly turnPace?: TurnPace;
 }
 

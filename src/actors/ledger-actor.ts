@@ -7,6 +7,7 @@ import { batchBytesMax, batchEventsMax, mailboxBytesMax, mailboxLettersMax } fro
 import { type Clock, sleep } from './clock.ts';
 import { CommittedLedger, type Written } from './committed-ledger.ts';
 import { DeadlineWatch } from './deadline-watch.ts';
+import { GroupGrowth } from './group-growth.ts';
 import { Lanes } from './lanes.ts';
 import { Letter } from './letter.ts';
 import { Mailbox } from './mailbox.ts';
@@ -16,8 +17,8 @@ import type { Outcome } from './outcome.ts';
 import { isRetryable, outcomeUnknown, reloading, somethingWrong, timeIsUp } from './refusals.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { decideTurn, type Turn, TurnFailed, type Verdict } from './turn.ts';
+import { type TurnNeed, type TurnPace, TurnPacing, unpaced } from './turn-pacing.ts';
 import { readForTurn } from './turn-reads.ts';
-import { type TurnPace, TurnSlots, unpaced } from './turn-slots.ts';
 import { Twins } from './twins.ts';
 import { Yielding } from './yielding.ts';
 
@@ -37,13 +38,13 @@ export interface LedgerActorParts {
 /** What the ledgers of a node have in common while they work. */
 export interface NodeWide {
   readonly watch: DeadlineWatch;
-  readonly slots: TurnSlots;
+  readonly pacing: Pick<TurnPacing, 'begin' | 'end' | 'quietMs'>;
   /** Turns of all its ledgers that the store has confirmed. */
   readonly turns: { stood: number };
 }
 
 export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
-  return { watch: new DeadlineWatch(clock), slots: new TurnSlots(clock, pace), turns: { stood: 0 } };
+  return { watch: new DeadlineWatch(clock), pacing: new TurnPacing(clock, pace), turns: { stood: 0 } };
 }
 
 /**
@@ -162,10 +163,11 @@ export class LedgerActor {
   async #run(): Promise<void> {
     // What arrives in the same tick of the event loop joins the first batch.
     await Promise.resolve();
-    const { watch, slots } = this.#nodeWide;
+    const { watch, pacing } = this.#nodeWide;
     const stopWatching = watch.begin(() => this.#lookAtDeadlines());
     while ((this.#mailbox.size > 0 || this.#asking.length > 0) && !this.#stopped) {
-      const turn = slots.enter(this.#isClosing);
+      const growth = new GroupGrowth(this.#parts.clock, pacing.quietMs);
+      const turn = pacing.begin(() => this.#turnNeed(growth));
       if (turn !== undefined) await turn;
       this.#batch = this.#mailbox.take(batchEventsMax, batchBytesMax);
       try {
@@ -174,13 +176,20 @@ export class LedgerActor {
         this.#stop(error);
       } finally {
         this.#batch = [];
-        slots.leave();
+        pacing.end();
       }
       if (this.#asking.length > 0) await this.#tellCertainty();
     }
     stopWatching();
     this.#lastUsed = this.#parts.clock.now();
     this.#work = null;
+  }
+
+  /** Who asks what is certain waits for nobody. */
+  #turnNeed(growth: GroupGrowth): TurnNeed {
+    if (this.#isClosing || this.#mailbox.size === 0) return 'haste';
+    const isWhole = this.#mailbox.holds(batchEventsMax, batchBytesMax) || growth.hasEnded(this.#mailbox.size);
+    return isWhole ? 'nothing' : 'more';
   }
 
   /** That it could not be made certain is no harm to the commands: their own claim tells them. */
@@ -234,7 +243,7 @@ export class LedgerActor {
         const waitMs = this.#yielding.fenced(this.#ledger.state.seq, byte / 256);
         this.#ledger.forget();
         reason = 'fenced';
-        if (waitMs > 0) await this.#leaveSlotFor(waitMs);
+        if (waitMs > 0) await this.#rest(waitMs);
       }
     }
     await Promise.all(replays);
@@ -322,13 +331,12 @@ export class LedgerActor {
     return this.#sent?.verdicts.some((verdict) => verdict.letter === letter && verdict.kind === 'written') === true;
   }
 
-  /** Other ledgers take their turns meanwhile. */
-  async #leaveSlotFor(waitMs: number): Promise<void> {
-    const { slots } = this.#nodeWide;
-    slots.leave();
+  /** In the middle of a turn, which does not count meanwhile. */
+  async #rest(waitMs: number): Promise<void> {
+    const { pacing } = this.#nodeWide;
+    pacing.end();
     await sleep(this.#parts.clock, waitMs);
-    const turn = slots.enter();
-    if (turn !== undefined) await turn;
+    void pacing.begin(() => 'haste');
   }
 
   #refuse(letter: Letter, error: LedgerError): void {

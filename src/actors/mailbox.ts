@@ -35,6 +35,11 @@ export class Mailbox {
     this.#bytes += letter.bytes;
   }
 
+  /** Whether so many letters wait, or so many bytes. */
+  holds(count: number, bytes: number): boolean {
+    return this.size >= count || this.#bytes >= bytes;
+  }
+
   /** The next letters: at most `count` and `bytes`, but at least one if there is one. */
   take(count: number, bytes: number): Letter[] {
     const taken: Letter[] = [];

@@ -1,0 +1,112 @@
+import { turnTickMs } from './bounds.ts';
+import type { Clock } from './clock.ts';
+
+/** When ledgers wait before their turns. */
+export interface TurnPace {
+  /** Turns at once, up to which none of them waits: so few commits are not what keeps a node busy. */
+  readonly freeMax: number;
+  /** No turn waits for longer. */
+  readonly waitMaxMs: number;
+  /** What nothing has joined for so long needs no more. */
+  readonly quietMs: number;
+  /** Whether the node has more to do than it can. */
+  readonly isSaturated: () => boolean;
+}
+
+/** They never do. */
+export const unpaced: TurnPace = { freeMax: 0, waitMaxMs: 0, quietMs: 0, isSaturated: () => false };
+
+/** What a ledger says of its turn: that more commands may come, that it has what it waits for, or that somebody waits for it to end. */
+export type TurnNeed = 'more' | 'nothing' | 'haste';
+
+interface Waiting {
+  readonly need: () => TurnNeed;
+  readonly go: () => void;
+  /** When it came: milliseconds since 1970, and ticks, which go on where that clock is put back. */
+  readonly at: number;
+  readonly tick: number;
+}
+
+/**
+ * Has the ledgers of a node wait before their turns while the node has more to do than it can. Commands then wait in the mailboxes of their
+ * ledgers, where they become larger groups, instead of in front of the node: a commit of ten events costs little more than one of five.
+ * While there is time to spare nobody waits, however slow the store is; and nobody waits for longer than the pace says, whatever became of
+ * the turns before.
+ *
+ * Turns that waited for more begin with a tick, several together, so that what they ask the store for goes out in one piece.
+ */
+export class TurnPacing {
+  readonly #clock: Clock;
+  readonly #pace: TurnPace;
+  #running = 0;
+  /** Oldest first. */
+  #waiting: Waiting[] = [];
+  #tick = 0;
+  #isTicking = false;
+
+  constructor(clock: Clock, pace: TurnPace) {
+    this.#clock = clock;
+    this.#pace = pace;
+  }
+
+  /** Begins a turn; undefined: at once. Each that has begun must `end`. While it waits, `need` is asked again with each tick. */
+  begin(need: () => TurnNeed): Promise<void> | undefined {
+    if (this.#mayBegin(need(), this.#running + this.#waiting.length, 0)) {
+      this.#running += 1;
+      return undefined;
+    }
+    return new Promise((go) => {
+      this.#waiting.push({ need, go, at: this.#clock.now(), tick: this.#tick });
+      this.#startTicking();
+    });
+  }
+
+  get quietMs(): number {
+    return this.#pace.quietMs;
+  }
+
+  /** Ends a turn. */
+  end(): void {
+    this.#running -= 1;
+    if (this.#running >= this.#pace.freeMax) return;
+    const next = this.#waiting.findIndex(({ need }) => need() === 'nothing');
+    if (next >= 0) for (const turn of this.#waiting.splice(next, 1)) this.#go(turn);
+  }
+
+  #go(turn: Waiting): void {
+    this.#running += 1;
+    turn.go();
+  }
+
+  /** `others`: turns that run or wait, beside this one. */
+  #mayBegin(need: TurnNeed, others: number, waitedMs: number): boolean {
+    const { freeMax, waitMaxMs, isSaturated } = this.#pace;
+    if (need === 'haste' || waitedMs >= waitMaxMs || others < freeMax) return true;
+    // Full groups too: a store that is given more of them at once than it can write answers none in time.
+    if (need === 'nothing' && this.#running < freeMax) return true;
+    return !isSaturated();
+  }
+
+  #goOn(): void {
+    const asked = this.#waiting;
+    const now = this.#clock.now();
+    this.#waiting = [];
+    for (const [at, turn] of asked.entries()) {
+      const others = this.#running + this.#waiting.length + asked.length - at - 1;
+      const waitedMs = Math.max(now - turn.at, (this.#tick - turn.tick) * turnTickMs);
+      if (this.#mayBegin(turn.need(), others, waitedMs)) this.#go(turn);
+      else this.#waiting.push(turn);
+    }
+  }
+
+  #startTicking(): void {
+    if (this.#isTicking) return;
+    this.#isTicking = true;
+    this.#clock.after(turnTickMs, () => {
+      this.#isTicking = false;
+      this.#tick += 1;
+      this.#goOn();
+      if (this.#waiting.length > 0) this.#startTicking();
+    });
+  }
+}
