@@ -38,13 +38,20 @@ export interface LedgerActorParts {
 /** What the ledgers of a node have in common while they work. */
 export interface NodeWide {
   readonly watch: DeadlineWatch;
-  readonly pacing: Pick<TurnPacing, 'begin' | 'end' | 'quietMs'>;
+  readonly pacing: Pick<TurnPacing, 'begin' | 'end'>;
+  /** See TurnPace. */
+  readonly quietMs: number;
   /** Turns of all its ledgers that the store has confirmed. */
   readonly turns: { stood: number };
 }
 
 export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
-  return { watch: new DeadlineWatch(clock), pacing: new TurnPacing(clock, pace), turns: { stood: 0 } };
+  return {
+    watch: new DeadlineWatch(clock),
+    pacing: new TurnPacing(clock, pace),
+    quietMs: pace.quietMs,
+    turns: { stood: 0 },
+  };
 }
 
 /**
@@ -62,6 +69,7 @@ export class LedgerActor {
   readonly #mailbox = new Mailbox({ lettersMax: mailboxLettersMax, bytesMax: mailboxBytesMax });
   readonly #lanes = new Lanes();
   readonly #twins = new Twins();
+  readonly #growth: GroupGrowth;
   readonly #yielding = new Yielding();
   readonly #ledger: CommittedLedger;
   /** The letters that are being worked on, and what was sent to the store of them. */
@@ -80,6 +88,7 @@ export class LedgerActor {
     this.ledgerId = ledgerId;
     this.#parts = parts;
     this.#nodeWide = node;
+    this.#growth = new GroupGrowth(parts.clock, node.quietMs);
     this.#ledger = new CommittedLedger(ledgerId, parts.store, parts.clock, parts.meter);
     this.#lastUsed = parts.clock.now();
   }
@@ -166,8 +175,8 @@ export class LedgerActor {
     const { watch, pacing } = this.#nodeWide;
     const stopWatching = watch.begin(() => this.#lookAtDeadlines());
     while ((this.#mailbox.size > 0 || this.#asking.length > 0) && !this.#stopped) {
-      const growth = new GroupGrowth(this.#parts.clock, pacing.quietMs);
-      const turn = pacing.begin(() => this.#turnNeed(growth));
+      this.#growth.start();
+      const turn = pacing.begin(() => this.#turnNeed());
       if (turn !== undefined) await turn;
       this.#batch = this.#mailbox.take(batchEventsMax, batchBytesMax);
       try {
@@ -185,10 +194,10 @@ export class LedgerActor {
     this.#work = null;
   }
 
-  /** Who asks what is certain waits for nobody. */
-  #turnNeed(growth: GroupGrowth): TurnNeed {
-    if (this.#isClosing || this.#mailbox.size === 0) return 'haste';
-    const isWhole = this.#mailbox.holds(batchEventsMax, batchBytesMax) || growth.hasEnded(this.#mailbox.size);
+  /** Who has it closed, or asks what is certain, waits for a turn to end. */
+  #turnNeed(): TurnNeed {
+    if (this.#isClosing || this.#asking.length > 0) return 'haste';
+    const isWhole = this.#mailbox.holds(batchEventsMax, batchBytesMax) || this.#growth.isWhole(this.#mailbox.size);
     return isWhole ? 'nothing' : 'more';
   }
 
@@ -331,7 +340,7 @@ export class LedgerActor {
     return this.#sent?.verdicts.some((verdict) => verdict.letter === letter && verdict.kind === 'written') === true;
   }
 
-  /** In the middle of a turn, which does not count meanwhile. */
+  /** In the middle of a turn, which does not count meanwhile. Nothing can join its group any more, so that it goes on at once. */
   async #rest(waitMs: number): Promise<void> {
     const { pacing } = this.#nodeWide;
     pacing.end();

@@ -3,11 +3,14 @@ import type { Clock } from './clock.ts';
 
 /** When ledgers wait before their turns. */
 export interface TurnPace {
-  /** Turns at once, up to which none of them waits: so few commits are not what keeps a node busy. */
+  /**
+   * Where so few run or wait none waits: so few commits are not what keeps a node busy. And as many run at most of those that need nothing
+   * more, until they have waited for as long as they may.
+   */
   readonly freeMax: number;
   /** No turn waits for longer. */
   readonly waitMaxMs: number;
-  /** What nothing has joined for so long needs no more. */
+  /** A group that nothing has joined for so long needs no more. */
   readonly quietMs: number;
   /** Whether the node has more to do than it can. */
   readonly isSaturated: () => boolean;
@@ -30,10 +33,11 @@ interface Waiting {
 /**
  * Has the ledgers of a node wait before their turns while the node has more to do than it can. Commands then wait in the mailboxes of their
  * ledgers, where they become larger groups, instead of in front of the node: a commit of ten events costs little more than one of five.
- * While there is time to spare nobody waits, however slow the store is; and nobody waits for longer than the pace says, whatever became of
- * the turns before.
+ * While there is time to spare nobody begins to wait, however slow the store is; and nobody waits for longer than the pace says, whatever
+ * became of the turns before.
  *
- * Turns that waited for more begin with a tick, several together, so that what they ask the store for goes out in one piece.
+ * Where a turn ends, one begins that needs nothing more. All others that may begin do so with a tick, several together, so that what they
+ * ask the store for goes out in one piece.
  */
 export class TurnPacing {
   readonly #clock: Clock;
@@ -59,10 +63,6 @@ export class TurnPacing {
       this.#waiting.push({ need, go, at: this.#clock.now(), tick: this.#tick });
       this.#startTicking();
     });
-  }
-
-  get quietMs(): number {
-    return this.#pace.quietMs;
   }
 
   /** Ends a turn. */
