@@ -2,8 +2,10 @@ import cassandra from 'cassandra-driver';
 import type { Row, Statement } from '../src/store/cassandra/session.ts';
 
 const { localQuorum, localSerial } = cassandra.types.consistencies;
-const conditional = { consistency: localQuorum, serialConsistency: localSerial, isIdempotent: false };
-const plain = { consistency: localQuorum, isIdempotent: true };
+/** A shared host may stand still for seconds, which says nothing of the loop. */
+const readTimeout = 30_000;
+const conditional = { consistency: localQuorum, serialConsistency: localSerial, isIdempotent: false, readTimeout };
+const plain = { consistency: localQuorum, isIdempotent: true, readTimeout };
 /** More than any read of the bench asks for. */
 const rowsPerRead = 1_000;
 
