@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { turnTickMs } from '../../src/actors/bounds.ts';
+import type { Clock } from '../../src/actors/clock.ts';
 import { type TurnNeed, TurnPacing } from '../../src/actors/turn-pacing.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 import { startMs } from '../support/world.ts';
@@ -10,8 +11,10 @@ const waitMaxMs = 100;
 const quietMs = 60;
 
 /** The pacing of a node, and the order in which turns began. */
-function pacingUnderTest({ isSaturated = (): boolean => true, clock = new ManualClock(startMs) } = {}) {
-  const pacing = new TurnPacing(clock, { freeMax, waitMaxMs, quietMs, isSaturated });
+function pacingUnderTest({ isSaturated = (): boolean => true, offMs = (): number => 0 } = {}) {
+  const clock = new ManualClock(startMs);
+  const machine: Clock = { now: () => clock.now() + offMs(), after: (delayMs, run) => clock.after(delayMs, run) };
+  const pacing = new TurnPacing(machine, { freeMax, waitMaxMs, quietMs, isSaturated });
   const begun: number[] = [];
   let asked = 0;
   const ask = (need: () => TurnNeed = () => 'more'): void => {
@@ -147,16 +150,11 @@ describe('turns of a saturated node', () => {
   });
 
   test('wait for so many ticks where the clock is put back', async () => {
-    const clock = new ManualClock(startMs);
-    let putBackMs = 0;
-    const shifted = Object.assign(Object.create(clock) as ManualClock, {
-      now: () => clock.now() - putBackMs,
-      after: (delayMs: number, run: () => void) => clock.after(delayMs, run),
-    });
-    const { begun, ask, fill } = pacingUnderTest({ clock: shifted });
+    let offMs = 0;
+    const { clock, begun, ask, fill } = pacingUnderTest({ offMs: () => offMs });
     fill();
     ask();
-    putBackMs = 60_000;
+    offMs = -60_000;
     await clock.advance(waitMaxMs - turnTickMs);
     expect(begun).toHaveLength(freeMax);
     await clock.advance(turnTickMs);
