@@ -46,11 +46,13 @@ export async function prepareClusterRun(
   return { setting, nodes, laneRecords, warmUp };
 }
 
-/** Sends the part of a prepared run that time is not taken of. */
-export async function warmUpCluster(cluster: BenchCluster, run: PreparedClusterRun): Promise<void> {
+/** Sends the part of a prepared run that does not count, and answers how most of it went. */
+export async function warmUpCluster(cluster: BenchCluster, run: PreparedClusterRun): Promise<ClusterRunReport> {
   const cold = Math.ceil(coldEvents / keyCount);
   await load(cluster, run, { from: 0, to: cold, inFlight: inFlightCold });
-  await load(cluster, run, { from: cold, to: run.warmUp, inFlight: inFlightOf(run.setting.ledgers.length) });
+  return clusterRunReport(run.setting.ledgers.length, [
+    await measurePart(cluster, run, { from: cold, to: run.warmUp }),
+  ]);
 }
 
 /**

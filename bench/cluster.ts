@@ -3,6 +3,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BareLoopReport, type BareLoopResult, bareLoopReport, runBareLoop } from './cluster-bare-loop.ts';
 import { measureHop } from './cluster-hop.ts';
+import { untilCompiled } from './cluster-jit.ts';
 import { type BenchCluster, startBenchCluster } from './cluster-processes.ts';
 import {
   asPreparedRun,
@@ -53,7 +54,8 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
       const setting = await makeSetting(cluster.nodes[0]?.base ?? '', ledgers);
       const one = await prepareClusterRun(cluster, setting, options.events, workDir);
       progress(`${ledgers} ledger(s): warming up`);
-      await warmUpCluster(cluster, one);
+      const warmUp = await warmUpCluster(cluster, one);
+      await untilCompiled(cluster, setting, warmUp, progress);
       progress(`${ledgers} ledger(s): sending, in turns with bare loops of the same batches`);
       const { report: run, beside } = await measureClusterRun(cluster, one, (part, at) =>
         measureBeside(cluster, setting, part, at),

@@ -80,13 +80,22 @@ export interface CpuTime {
 const tickUs = 10_000;
 
 export function cpuTime(pid: number): CpuTime {
-  const ticks = (file: string): number => {
-    const fields = readFileSync(file, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ');
-    return Number(fields[11]) + Number(fields[12]);
-  };
-  return { allUs: ticks(`/proc/${pid}/stat`) * tickUs, mainUs: ticks(`/proc/${pid}/task/${pid}/stat`) * tickUs };
+  return { allUs: usedUs(`/proc/${pid}/stat`), mainUs: usedUs(`/proc/${pid}/task/${pid}/stat`) };
+}
+
+/** CPU time in µs of a process's threads whose names begin so. A thread that ends takes its time with it. */
+export function threadsCpuUs(pid: number, ...names: readonly string[]): number {
+  const files = readdirSync(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}`);
+  const named = files.filter((file) => names.some((name) => readFileSync(`${file}/comm`, 'utf8').startsWith(name)));
+  return sumOf(named, (file) => usedUs(`${file}/stat`));
+}
+
+/** What a `stat` of proc(5) says of user and system time. */
+function usedUs(file: string): number {
+  const fields = readFileSync(file, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * tickUs;
 }
 
 /** What the processors of the machine did since it was started, in ticks (proc(5), /proc/stat): `kept` by its host though there was work. */
