@@ -3,6 +3,7 @@ import { type ClusterUnderTest, leaseTtlMs, shardCount } from '../rig/cluster-un
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import { acrossApart, appendDuring, ledgerOfEachOwner } from './appends-during.ts';
 import type { Fault, FaultContext, FaultOutcome } from './fault.ts';
+import { ownerOfSomething } from './owner.ts';
 
 const probes = 3;
 /** Nobody waits longer, which is far above what is demanded (aims.ts). */
@@ -111,18 +112,4 @@ async function cut(context: FaultContext, which: (typeof cutPlaces)[number]): Pr
   const what = `${which}, ${mode}, ${node.id}, ${lastedMs} ms`;
   const unheard = mode === 'silent' ? cluster.nodes.filter(({ fromPeers }) => cuts.includes(fromPeers)) : [];
   return { what, ...acrossApart(appends, new Set(unheard.map(({ id }) => id))) };
-}
-
-/** The owner of something that is written to, with all of that which it owns. It is waited for: shards may be on their way to it. */
-export async function ownerOfSomething({ cluster, world, random }: FaultContext) {
-  const beganMs = performance.now();
-  const { id } = random.pick(world.ledgers);
-  while (performance.now() - beganMs < movedMaxMs) {
-    const owners = await cluster.owners();
-    const ownerOf = (ledgerId: string) => owners.get(cluster.shardOf(ledgerId));
-    const victim = cluster.nodes.find((node) => node.id === ownerOf(id));
-    if (victim !== undefined) return { victim, hit: world.ledgers.filter((one) => ownerOf(one.id) === victim.id) };
-    await afterMs(pollMs);
-  }
-  throw new Error(`nobody came to own ledger ${id} in ${movedMaxMs} ms`);
 }

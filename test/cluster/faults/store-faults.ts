@@ -4,7 +4,7 @@ import { leaseTtlMs } from '../rig/cluster-under-test.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import { appendDuring, ledgerOfEachOwner } from './appends-during.ts';
 import type { Fault, FaultContext, FaultOutcome } from './fault.ts';
-import { ownerOfSomething } from './node-faults.ts';
+import { ownerOfSomething } from './owner.ts';
 import { askWithoutStore } from './store-outage.ts';
 
 const balancedMaxMs = 30_000;
