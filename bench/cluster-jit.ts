@@ -1,37 +1,46 @@
 import { runBareLoop } from './cluster-bare-loop.ts';
 import type { BenchCluster } from './cluster-processes.ts';
 import type { ClusterRunReport } from './cluster-run-report.ts';
-import { threadsCpuUs } from './server-process.ts';
+import { cpuTime, threadsCpuUs } from './server-process.ts';
 import type { Setting } from './setting.ts';
-import { rounded } from './sum.ts';
+import { rounded, sumOf } from './sum.ts';
 
-/** Of one core: less than that is not seen in what is measured. */
-const jitCoresMax = 0.1;
+/** Of Cassandra's CPU. */
+const jitShareMax = 0.1;
 const loopSeconds = 10;
 const loopsMax = 15;
 
+/** How Cassandra's JIT stood when a run began. */
+export interface JitReport {
+  readonly bareLoops: number;
+  /** What its threads had of Cassandra's CPU in the last of them. */
+  readonly jitShare: number;
+  /** Whether that is little; false: it was not waited for any longer. */
+  readonly isLittle: boolean;
+}
+
 /**
- * Sends bare loops of the batches of a run until Cassandra's JIT has compiled what they need. It takes some two minutes of one core
- * for that, which would be half of all that Cassandra does during the first run.
+ * Sends bare loops of the batches of a run, behind its warm-up, until Cassandra's JIT has little to do. It goes on for minutes, and
+ * may take half of Cassandra's CPU, which is no cost of an append.
  */
 export async function untilCompiled(
   cluster: BenchCluster,
   setting: Setting,
   { groupSizes }: ClusterRunReport,
-  progress: (line: string) => void,
-): Promise<void> {
-  for (let loops = 1; ; loops++) {
-    const [startedMs, before] = [performance.now(), jitUs(cluster)];
+): Promise<JitReport> {
+  for (let bareLoops = 1; ; bareLoops++) {
+    const [allBefore, before] = [cpuTime(cluster.cassandraPid).allUs, compilerThreads(cluster)];
     const what = { withProjections: true, batchesPerSecond: null };
     await runBareLoop(cluster, setting, { groupSizes, seconds: loopSeconds }, what);
-    const cores = (jitUs(cluster) - before) / 1_000 / (performance.now() - startedMs);
-    if (cores > jitCoresMax && loops < loopsMax) continue;
-    progress(`after ${loops} bare loop(s) Cassandra's JIT takes ${rounded(cores)} of a core`);
-    return;
+    // Compiler threads come and go with their work; the time of one that has gone is in neither look.
+    const jitUs = sumOf([...compilerThreads(cluster)], ([thread, us]) => us - (before.get(thread) ?? 0));
+    const jitShare = jitUs / (cpuTime(cluster.cassandraPid).allUs - allBefore);
+    const isLittle = jitShare <= jitShareMax;
+    if (isLittle || bareLoops >= loopsMax) return { bareLoops, jitShare: rounded(jitShare), isLittle };
   }
 }
 
-/** HotSpot's compiler threads begin and end as they are needed, the first of each kind excepted, which has nearly all of it. */
-function jitUs({ cassandraPid }: BenchCluster): number {
+/** HotSpot's, as it names them. */
+function compilerThreads({ cassandraPid }: BenchCluster): Map<string, number> {
   return threadsCpuUs(cassandraPid, 'C1 Compiler', 'C2 Compiler');
 }

@@ -13,7 +13,7 @@ import { keyCount, type Setting } from './setting.ts';
 import { wrongIn } from './signing.ts';
 import { rounded, sumOf } from './sum.ts';
 
-/** Events sent before time is taken: while Cassandra and the nodes compile, all that is measured takes longer. */
+/** Events sent before time is taken: while the nodes and Cassandra compile, all that is measured takes longer (cluster-jit.ts goes on for Cassandra). */
 const warmUpEvents = 48_000;
 /** With few events open in the beginning: cold, a cluster is far slower. */
 const coldEvents = 8_000;

@@ -3,7 +3,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BareLoopReport, type BareLoopResult, bareLoopReport, runBareLoop } from './cluster-bare-loop.ts';
 import { measureHop } from './cluster-hop.ts';
-import { untilCompiled } from './cluster-jit.ts';
+import { type JitReport, untilCompiled } from './cluster-jit.ts';
 import { type BenchCluster, startBenchCluster } from './cluster-processes.ts';
 import {
   asPreparedRun,
@@ -32,6 +32,7 @@ type LoopName = (typeof loopNames)[number];
 
 /** A run with the bare loops that it is compared with, part by part in turns with it. */
 interface ComparedRun {
+  readonly cassandraJit: JitReport;
   readonly run: ClusterRunReport;
   /** At verifications a second on all cores, while nothing else has anything to do. */
   readonly quietLooks: readonly number[];
@@ -54,8 +55,7 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
       const setting = await makeSetting(cluster.nodes[0]?.base ?? '', ledgers);
       const one = await prepareClusterRun(cluster, setting, options.events, workDir);
       progress(`${ledgers} ledger(s): warming up`);
-      const warmUp = await warmUpCluster(cluster, one);
-      await untilCompiled(cluster, setting, warmUp, progress);
+      const cassandraJit = await untilCompiled(cluster, setting, await warmUpCluster(cluster, one));
       progress(`${ledgers} ledger(s): sending, in turns with bare loops of the same batches`);
       const { report: run, beside } = await measureClusterRun(cluster, one, (part, at) =>
         measureBeside(cluster, setting, part, at),
@@ -66,6 +66,7 @@ export async function benchCluster(options: BenchOptions, progress: (line: strin
       const reportOf = (name: LoopName) =>
         bareLoopReport(loops.filter((loop) => loop.name === name).map(({ result }) => result));
       compared.push({
+        cassandraJit,
         run,
         quietLooks: beside.map(({ quietLook }) => quietLook),
         bareLoop: reportOf('bareLoop'),
@@ -101,13 +102,14 @@ async function measureBeside(cluster: BenchCluster, setting: Setting, part: Clus
   return { quietLook, loops };
 }
 
-function withTargets({ run, quietLooks, bareLoop, rowsAlone, rowsAlonePaced }: ComparedRun): object {
+function withTargets({ cassandraJit, run, quietLooks, bareLoop, rowsAlone, rowsAlonePaced }: ComparedRun): object {
   const ofBareLoop = run.perSecond / bareLoop.perSecond;
   const ofRows = (rows: BareLoopReport) => run.cpuUsPerEvent.cassandra / rows.cpuUsPerEvent.cassandra;
   const ofRowsAlonePaced = ofRows(rowsAlonePaced);
   const inVerifications = run.cpuUsPerEvent.nodes / run.verificationCpuUs;
   return {
     ...run,
+    cassandraJit,
     bareLoop,
     rowsAlone,
     rowsAlonePaced,

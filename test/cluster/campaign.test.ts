@@ -323,7 +323,8 @@ describe('the recovery from a kill', () => {
     const kill = async () => {
       nowMs += 400;
     };
-    const victim = { id: 'node-1', kill, start: async () => {} };
+    const view = async () => ({ shards: { held: 1, leaving: 0 } });
+    const victim = { id: 'node-1', kill, start: async () => {}, view };
     const world = { ledgers: [{ id: 'a' }, { id: 'b' }] };
     const cluster = { nodes: [victim], owners: async () => new Map([[1, 'node-1']]), shardOf: () => 1 };
     const load = { appendTo: async ({ id }: { readonly id: string }) => (id === 'a' ? 100 : 150) };

@@ -5,7 +5,7 @@ import { ownerOfSomething } from './faults/owner.ts';
 
 type Context = Pick<FaultContext, 'cluster' | 'world' | 'random'>;
 
-/** One ledger, whose shard Redis gives to node-1 with another one; node-1 says what it has by itself, look after look. */
+/** One ledger, whose shard Redis gives to node-1 with another one; node-1 says what it has, look after look. */
 function contextOf(views: (() => Promise<object>)[]): Context & { looks(): number } {
   let looks = 0;
   const view = () => (views[looks++] ?? views.at(-1))?.();
@@ -26,7 +26,7 @@ function contextOf(views: (() => Promise<object>)[]): Context & { looks(): numbe
 const holds = (held: number, leaving = 0) => ({ members: [], owners: {}, shards: { held, leaving } });
 
 describe('the owner that a fault strikes', () => {
-  test('is the node that has the shards by itself', async () => {
+  test('is the node that says itself that it has the shards', async () => {
     const context = contextOf([async () => holds(1, 1)]);
     const { victim, hit } = await ownerOfSomething(context);
     expect([victim.id, hit.map(({ id }) => id), context.looks()]).toEqual(['node-1', ['a'], 1]);

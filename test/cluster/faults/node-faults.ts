@@ -29,7 +29,7 @@ export const killForGood: Fault = async (context) => {
   return { ...outcome, what: `${outcome.what}, which others have after ${Math.round(movedMs)} ms`, movedMs: [movedMs] };
 };
 
-/** The recovery of what the victim owned that is written to is that of the slowest of them, from the kill on. */
+/** The recovery is that of the slowest of a few ledgers that the victim owned, from the kill on. */
 async function killOwner(
   context: FaultContext,
   away: (victim: NodeUnderTest, killedMs: number) => Promise<void>,

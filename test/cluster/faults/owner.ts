@@ -3,6 +3,7 @@ import type { LoadLedger } from '../load/load-world.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import type { FaultContext } from './fault.ts';
 
+/** Far longer than shards are ever under way. */
 const ownedMaxMs = 30_000;
 const pollMs = 50;
 
@@ -31,7 +32,7 @@ export async function ownerOfSomething({
   throw new Error(`nobody came to own ledger ${id} in ${ownedMaxMs} ms`);
 }
 
-/** Whether a node has by itself as many shards as Redis says. */
+/** Whether a node has as many shards by its own account as Redis says. */
 async function hasItsShards(node: NodeUnderTest, owners: ReadonlyMap<number, string>): Promise<boolean> {
   const view = await node.view().catch(() => null);
   const share = [...owners.values()].filter((owner) => owner === node.id).length;

@@ -14,7 +14,7 @@ const pollMs = 50;
 /** What `/cluster` of the internal port says, as far as tests look at it. */
 export interface ClusterView {
   readonly members: readonly { readonly id: string; readonly draining: boolean }[];
-  /** Of those that the node has, by itself: how many it keeps, and how many it is handing over. */
+  /** Of those that the node has by its own account: how many it keeps, and how many it is handing over. */
   readonly shards: { readonly held: number; readonly leaving: number };
   /** By shard number. */
   readonly owners: Readonly<Record<string, string>>;
