@@ -2,11 +2,13 @@ import type { AccessEvent, AccessLog, AccessPage } from '../access-log.ts';
 import { accessTime, checkAccessOrder } from '../access-order.ts';
 import { type AccessBlock, accessBlocks, accessHour, eventsInOrder, formatAccessEvents } from './access-block.ts';
 import { keyText } from './keys.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import { type CqlSession, numberOf, type Statement, textOf } from './session.ts';
 
-const ADD_BLOCK =
-  'INSERT INTO access_block (actor_id, hour, ledger_id, first_id, count, events) VALUES (?, ?, ?, ?, ?, ?)';
-const ADD_HOUR = 'INSERT INTO access_hour (actor_id, hour) VALUES (?, ?)';
+const ADD_BLOCK = preparedAtStart(
+  'INSERT INTO access_block (actor_id, hour, ledger_id, first_id, count, events) VALUES (?, ?, ?, ?, ?, ?)',
+);
+const ADD_HOUR = preparedAtStart('INSERT INTO access_hour (actor_id, hour) VALUES (?, ?)');
 const HOURS_UP = 'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? LIMIT ?';
 const HOURS_DOWN =
   'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? AND hour <= ? ORDER BY hour DESC LIMIT ?';

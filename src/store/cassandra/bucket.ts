@@ -2,6 +2,7 @@ import type { Head, LedgerEntry } from '../ledger-store.ts';
 import type { EventProjections } from '../projection-writer.ts';
 import { type BatchProjections, formatPending } from './batch-projections.ts';
 import { keyText } from './keys.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import { type CqlSession, numberOf, type Row, type Statement, textOf } from './session.ts';
 
 /**
@@ -22,12 +23,21 @@ export interface BucketState {
   readonly pending: string;
 }
 
-const STATE = 'SELECT fence, head_seq, head_hash, pending FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
-const CLAIM = 'UPDATE ledger_event SET fence = ? WHERE ledger_id = ? AND bucket = ? IF fence = ? AND head_seq = ?';
-const MOVE_HEAD =
-  'UPDATE ledger_event SET fence = ?, head_seq = ?, head_hash = ?, projected_seq = ?, pending = ? WHERE ledger_id = ? AND bucket = ? IF fence = ? AND head_seq = ? AND head_hash = ?';
-const ADD_ROW = "INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, '', ?, ?)";
-const ADD_TO_SCOPE = 'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, ?, ?, ?)';
+const STATE = preparedAtStart(
+  'SELECT fence, head_seq, head_hash, pending FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1',
+);
+const CLAIM = preparedAtStart(
+  'UPDATE ledger_event SET fence = ? WHERE ledger_id = ? AND bucket = ? IF fence = ? AND head_seq = ?',
+);
+const MOVE_HEAD = preparedAtStart(
+  'UPDATE ledger_event SET fence = ?, head_seq = ?, head_hash = ?, projected_seq = ?, pending = ? WHERE ledger_id = ? AND bucket = ? IF fence = ? AND head_seq = ? AND head_hash = ?',
+);
+const ADD_ROW = preparedAtStart(
+  "INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, '', ?, ?)",
+);
+const ADD_TO_SCOPE = preparedAtStart(
+  'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, ?, ?, ?)',
+);
 
 /** `serial` settles what is under way on the bucket first. */
 export async function readBucketState(

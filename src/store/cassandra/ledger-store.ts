@@ -25,6 +25,7 @@ import { type KnownLedger, knownAfter, knownLedgersMax, unknownProjections } fro
 import { readLines } from './lines.ts';
 import { bucketOfNext, findLogEnd } from './log-end.ts';
 import { readLog } from './log-reading.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import { writeProjections } from './projecting.ts';
 import { ProjectionLag } from './projection-lag.ts';
 import { readScopePage } from './scopes.ts';
@@ -36,8 +37,10 @@ const FENCE_BYTES = 16;
 /** How often projections are tried before the outcome counts as unknown, and what lies between; each try is bounded itself. */
 const projectionPausesMs: readonly number[] = [20, 100, 500];
 
-const COMMANDS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot IN ? AND id IN ?';
-const CELL = 'SELECT version, value FROM cell WHERE key = ?';
+const COMMANDS = preparedAtStart(
+  'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot IN ? AND id IN ?',
+);
+const CELL = preparedAtStart('SELECT version, value FROM cell WHERE key = ?');
 
 export interface CassandraLedgerOptions {
   readonly session: CqlSession;

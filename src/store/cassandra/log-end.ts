@@ -1,9 +1,10 @@
 import type { Head } from '../ledger-store.ts';
 import { type BucketState, readBucketState } from './bucket.ts';
 import { keyText } from './keys.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import { type CqlSession, numberOf } from './session.ts';
 
-const HINT = 'SELECT bucket FROM ledger WHERE ledger_id = ?';
+const HINT = preparedAtStart('SELECT bucket FROM ledger WHERE ledger_id = ?');
 
 /** Where a ledger's log ends. */
 export interface LogEnd {

@@ -2,10 +2,15 @@ import type { StoredEntry } from '../ledger-store.ts';
 import { readBucketState } from './bucket.ts';
 import { keyText } from './keys.ts';
 import { bucketOfNext } from './log-end.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
 
-const FROM = "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? LIMIT ?";
-const AT = "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq IN ?";
+const FROM = preparedAtStart(
+  "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? LIMIT ?",
+);
+const AT = preparedAtStart(
+  "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq IN ?",
+);
 /** Seqs asked for by one statement, and statements at once: events of a scope may be far apart. */
 const seqsMax = 64;
 const readsAtOnceMax = 16;

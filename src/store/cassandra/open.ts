@@ -7,6 +7,7 @@ import { connect } from './connect.ts';
 import { driverSession } from './driver-session.ts';
 import { ClusterFacts } from './facts.ts';
 import { CassandraLedgerStore } from './ledger-store.ts';
+import { prepareAtStart } from './prepared-at-start.ts';
 import { CassandraRecordStore } from './record-store.ts';
 import { schemaFact, schemaVersion } from './schema.ts';
 import { newerSchema, storedVersion } from './schema-version.ts';
@@ -49,6 +50,7 @@ export async function openCassandra({ settings, now, random, around }: Cassandra
     await checkServers(client, settings);
     const facts = new ClusterFacts(opened.session);
     const bucketEvents = await checkSchema(facts, settings);
+    await prepareAtStart(client);
     const session = around?.(opened.session) ?? opened.session;
     const ledgers = new CassandraLedgerStore({ session, now, random, bucketEvents });
     return {

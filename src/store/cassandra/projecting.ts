@@ -1,13 +1,14 @@
 import type { BatchProjections } from './batch-projections.ts';
 import { commandSlot, commandTtlSeconds, keyText } from './keys.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import type { CqlSession, Statement } from './session.ts';
 
-const SCOPE = 'INSERT INTO scope_bucket (ledger_id, scope, bucket) VALUES (?, ?, ?)';
-const MARK = 'INSERT INTO command (ledger_id, slot, id, seq, fingerprint) VALUES (?, ?, ?, ?, ?)';
-const MARK_FOR_A_DAY = `${MARK} USING TTL ${commandTtlSeconds}`;
-const CELL = 'INSERT INTO cell (key, version, value) VALUES (?, ?, ?) USING TIMESTAMP ?';
-const LINE = 'INSERT INTO line (list, line_order, value) VALUES (?, ?, ?)';
-const BUCKET = 'INSERT INTO ledger (ledger_id, bucket) VALUES (?, ?) USING TIMESTAMP ?';
+const SCOPE = preparedAtStart('INSERT INTO scope_bucket (ledger_id, scope, bucket) VALUES (?, ?, ?)');
+const MARK = preparedAtStart('INSERT INTO command (ledger_id, slot, id, seq, fingerprint) VALUES (?, ?, ?, ?, ?)');
+const MARK_FOR_A_DAY = preparedAtStart(`${MARK} USING TTL ${commandTtlSeconds}`);
+const CELL = preparedAtStart('INSERT INTO cell (key, version, value) VALUES (?, ?, ?) USING TIMESTAMP ?');
+const LINE = preparedAtStart('INSERT INTO line (list, line_order, value) VALUES (?, ?, ?)');
+const BUCKET = preparedAtStart('INSERT INTO ledger (ledger_id, bucket) VALUES (?, ?) USING TIMESTAMP ?');
 
 /** Partitions written to at once: a batch of 64 events under 64 masters has as many. */
 const writesAtOnceMax = 16;

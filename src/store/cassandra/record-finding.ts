@@ -1,13 +1,14 @@
 import type { FindPage, FoundRecord } from '../record-store.ts';
 import { keyText, readFrom } from './keys.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import { readRecord } from './record-row.ts';
 import { type CqlSession, type Row, type Statement, textOf } from './session.ts';
 
 const COLUMNS = 'SELECT line_order, id, put_token FROM record_lookup WHERE kind = ? AND name = ? AND value = ?';
-const UP = `${COLUMNS} LIMIT ?`;
+const UP = preparedAtStart(`${COLUMNS} LIMIT ?`);
 const UP_BEHIND = `${COLUMNS} AND (line_order, id) > (?, ?) LIMIT ?`;
 const UP_BEHIND_ROW = `${COLUMNS} AND (line_order, id, put_token) > (?, ?, ?) LIMIT ?`;
-const DOWN = `${COLUMNS} ORDER BY line_order DESC LIMIT ?`;
+const DOWN = preparedAtStart(`${COLUMNS} ORDER BY line_order DESC LIMIT ?`);
 const DOWN_BEHIND = `${COLUMNS} AND (line_order, id) < (?, ?) ORDER BY line_order DESC LIMIT ?`;
 const DOWN_BEHIND_ROW = `${COLUMNS} AND (line_order, id, put_token) < (?, ?, ?) ORDER BY line_order DESC LIMIT ?`;
 

@@ -1,5 +1,6 @@
 import type { Lookup } from '../record-store.ts';
 import { keyText } from './keys.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import type { CqlSession, Statement } from './session.ts';
 
 /**
@@ -24,13 +25,17 @@ export interface PlacedExpiry {
 
 export const noPlaces: Places = { lookups: [], expiry: null };
 
-const ADD_LOOKUP = 'INSERT INTO record_lookup (kind, name, value, line_order, id, put_token) VALUES (?, ?, ?, ?, ?, ?)';
+const ADD_LOOKUP = preparedAtStart(
+  'INSERT INTO record_lookup (kind, name, value, line_order, id, put_token) VALUES (?, ?, ?, ?, ?, ?)',
+);
 const DROP_LOOKUP =
   'DELETE FROM record_lookup WHERE kind = ? AND name = ? AND value = ? AND line_order = ? AND id = ? AND put_token = ?';
-const ADD_EXPIRY = 'INSERT INTO record_expiry (minute, expires_at, kind, id, put_token) VALUES (?, ?, ?, ?, ?)';
+const ADD_EXPIRY = preparedAtStart(
+  'INSERT INTO record_expiry (minute, expires_at, kind, id, put_token) VALUES (?, ?, ?, ?, ?)',
+);
 const DROP_EXPIRY =
   'DELETE FROM record_expiry WHERE minute = ? AND expires_at = ? AND kind = ? AND id = ? AND put_token = ?';
-const ADD_MINUTE = 'INSERT INTO record_expiry_minute (part, minute) VALUES (0, ?)';
+const ADD_MINUTE = preparedAtStart('INSERT INTO record_expiry_minute (part, minute) VALUES (0, ?)');
 
 const minuteMs = 60_000;
 

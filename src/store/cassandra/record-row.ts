@@ -1,14 +1,16 @@
 import type { StoredRecord } from '../record-store.ts';
 import { keyText } from './keys.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import { formatPlaces, noPlaces, type Places, parsePlaces } from './record-places.ts';
 import { type CqlSession, type Statement, textOf } from './session.ts';
 
 /** How long a removed record leaves its last version behind: longer than any write can be under way. */
 const removedTtlSeconds = 60 * 60;
 
-const GET = 'SELECT version, value, places FROM record WHERE kind = ? AND id = ?';
-const PUT =
-  'UPDATE record SET version = ?, value = ?, places = ?, expires_at = ? WHERE kind = ? AND id = ? IF version = ?';
+const GET = preparedAtStart('SELECT version, value, places FROM record WHERE kind = ? AND id = ?');
+const PUT = preparedAtStart(
+  'UPDATE record SET version = ?, value = ?, places = ?, expires_at = ? WHERE kind = ? AND id = ? IF version = ?',
+);
 const REMOVE = `UPDATE record USING TTL ${removedTtlSeconds} SET version = ?, value = null, places = null, expires_at = null WHERE kind = ? AND id = ? IF version = ?`;
 
 /**

@@ -1,12 +1,13 @@
 import type { ScopeEntries, ScopePage } from '../ledger-store.ts';
 import { keyText } from './keys.ts';
 import { readPlaces } from './log-reading.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import { type CqlSession, numberOf, textOf } from './session.ts';
 
 const BUCKETS = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = ?';
-const ASCENDING = `${BUCKETS} AND bucket >= ? LIMIT ?`;
-const DESCENDING = `${BUCKETS} AND bucket <= ? ORDER BY bucket DESC LIMIT ?`;
-const SEQS = 'SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?';
+const ASCENDING = preparedAtStart(`${BUCKETS} AND bucket >= ? LIMIT ?`);
+const DESCENDING = preparedAtStart(`${BUCKETS} AND bucket <= ? ORDER BY bucket DESC LIMIT ?`);
+const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?');
 const LAST_BUCKET = 2 ** 31 - 1;
 /** Buckets looked into at once; a scope may have one event in each. */
 const bucketsAtOnce = 16;

@@ -1,10 +1,12 @@
 import type { Snapshot } from '../ledger-store.ts';
 import { keyText } from './keys.ts';
+import { preparedAtStart } from './prepared-at-start.ts';
 import { type CqlSession, numberOf, textOf } from './session.ts';
 
-const ALL = 'SELECT fold_version, seq, hash, state, saved_at FROM snapshot WHERE owner = ?';
-const SAVE =
-  'INSERT INTO snapshot (owner, fold_version, seq, hash, state, saved_at) VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?';
+const ALL = preparedAtStart('SELECT fold_version, seq, hash, state, saved_at FROM snapshot WHERE owner = ?');
+const SAVE = preparedAtStart(
+  'INSERT INTO snapshot (owner, fold_version, seq, hash, state, saved_at) VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?',
+);
 
 /**
  * The snapshot saved last. Each fold version has its own row, whose timestamp is the seq, so that an older one does not

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import cassandra from 'cassandra-driver';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { uuidV7 } from '../../src/domain/uuid.ts';
+import type { CassandraStores } from '../../src/store/cassandra/open.ts';
+import { prepareAtStart, textsPreparedAtStart } from '../../src/store/cassandra/prepared-at-start.ts';
+import type { CqlSession, Statement } from '../../src/store/cassandra/session.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { entriesFor, newLedgerId } from '../support/store-entries.ts';
+import { dropKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+
+await describeOnCassandra('Statements that Cassandra has prepared before a node serves', (address) => {
+  const settings = newKeyspace(address);
+  const sent = new Set<string>();
+  let stores: CassandraStores;
+  beforeAll(async () => {
+    await makeKeyspace(settings);
+    stores = await openStores(settings, Date.now, (session) => recording(session, sent));
+  });
+  afterAll(async () => {
+    await stores[Symbol.asyncDispose]();
+    await dropKeyspace(settings);
+  });
+
+  test('are all that a signed append needs, with the reads before it', async () => {
+    const { ledgers, records, access } = stores;
+    sent.clear();
+    await records.get('api_key', 'k');
+    const lookup = { name: 'n', value: 'v' };
+    await records.find('actor_key', lookup, { limit: 1 });
+    const lookups = [{ ...lookup, order: '1' }];
+    await records.put({
+      kind: 'idempotency',
+      id: 'i',
+      replaces: 'absent',
+      value: '{}',
+      lookups,
+      expiresAt: Date.now(),
+    });
+    const claim = await ledgers.claim(newLedgerId());
+    const { ledgerId } = claim;
+    await ledgers.snapshot(ledgerId);
+    await ledgers.findCommands(ledgerId, [{ id: 'c', permanent: false }]);
+    const entries = entriesFor(claim, 1, {
+      projections: () => [
+        { kind: 'scope', scope: 's' },
+        { kind: 'command', command: { id: 'c', fingerprint: 'f', permanent: false } },
+        { kind: 'command', command: { id: 'd', fingerprint: 'f', permanent: true } },
+        { kind: 'cell', key: `k ${ledgerId}`, value: 'v' },
+        { kind: 'line', list: `l ${ledgerId}`, order: '1', value: 'v' },
+      ],
+    });
+    await ledgers.append(claim, entries);
+    await ledgers.claim(ledgerId);
+    await ledgers.read(ledgerId, 0, 1);
+    await ledgers.readScope(ledgerId, 's', { limit: 1 });
+    await ledgers.readScope(ledgerId, 's', { limit: 1, descending: true });
+    await ledgers.cell(`k ${ledgerId}`);
+    await ledgers.saveSnapshot(ledgerId, { foldVersion: 1, seq: 0, hash: '', state: '{}' });
+    const call = {
+      actorId: 'a',
+      apiKeyId: null,
+      ledgerId,
+      method: 'POST',
+      path: '/',
+      responseStatus: 201,
+      requestId: 'r',
+    };
+    await access.append([{ id: uuidV7(Date.now(), randomBytes(10)), ...call }]);
+    const late = [...sent].filter((cql) => !textsPreparedAtStart().includes(cql));
+    expect(late).toEqual([]);
+    expect(sent.size).toBeGreaterThan(25);
+  });
+
+  test('are not executed: the driver finds that a parameter is missing', async () => {
+    await withClient(settings, async (client) => {
+      const ended = vi.spyOn(client, 'execute');
+      await prepareAtStart(client);
+      const texts = textsPreparedAtStart();
+      expect(texts.length).toBeGreaterThan(25);
+      const outcomes = await Promise.allSettled(ended.mock.results.map(({ value }) => value));
+      expect(outcomes).toHaveLength(texts.length);
+      for (const outcome of outcomes)
+        expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(cassandra.errors.ArgumentError) });
+      // The driver's own book of what it has prepared (lib/metadata).
+      const book = client.metadata as unknown as {
+        getPreparedInfo(keyspace: string, cql: string): { queryId?: Buffer };
+      };
+      const missing = texts.filter((cql) => book.getPreparedInfo(settings.keyspace, cql).queryId === undefined);
+      expect(missing).toEqual([]);
+    });
+  });
+});
+
+describe('a Cassandra that prepares nothing', () => {
+  test('keeps no node from starting', async () => {
+    const execute = vi.fn(() => Promise.reject(new Error('gone')));
+    await prepareAtStart({ execute });
+    expect(execute).toHaveBeenCalledTimes(textsPreparedAtStart().length);
+  });
+});
+
+function recording(session: CqlSession, texts: Set<string>): CqlSession {
+  const noted = (statements: readonly Statement[]) => {
+    for (const { cql } of statements) texts.add(cql);
+    return statements;
+  };
+  return {
+    read: (statement, options) => session.read(noted([statement])[0] ?? statement, options),
+    write: (statements) => session.write(noted(statements)),
+    decide: (statements) => session.decide(noted(statements)),
+  };
+}
