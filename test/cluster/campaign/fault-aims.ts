@@ -22,14 +22,13 @@ const never = Number.POSITIVE_INFINITY;
 /**
  * Faults that were carried out, and what those of some kinds must show. What a fault was to measure and did not counts as endless: it
  * broke off. A fault that has nothing to measure says so by an empty list; where none of its kind had anything, a full campaign has not
- * shown what it must, and a short one leaves that aim out.
+ * shown what it must, and a short one leaves that aim out. Only fair faults count, and only their times, but what never ended does always.
  */
 export function faultAims(records: readonly FaultRecord[], demands: Demands): Aim[] {
-  const of = (...wanted: readonly FaultKind[]): FaultOutcome[] =>
-    records.filter(({ kind }) => wanted.includes(kind)).map(({ outcome }) => outcome);
-  const fewest = Math.min(...demands.kinds.map((kind) => of(kind).length));
+  const of = (...wanted: readonly FaultKind[]) => records.filter(({ kind }) => wanted.includes(kind));
+  const fewest = Math.min(...demands.kinds.map((kind) => fair(of(kind)).length));
   return [
-    atLeast('faults', records.length, demands.faults),
+    atLeast('faults', fair(records).length, demands.faults),
     atLeast('faults of the rarest kind', fewest, demands.faultsOfEachKind),
     ...killAims(of('node_killed'), demands),
     ...recoveryAims(of(...recovered)),
@@ -40,39 +39,50 @@ export function faultAims(records: readonly FaultRecord[], demands: Demands): Ai
   ];
 }
 
-function killAims(kills: readonly FaultOutcome[], demands: Demands): Aim[] {
+function fair(records: readonly FaultRecord[]): FaultRecord[] {
+  return records.filter(({ isFair }) => isFair);
+}
+
+/** Times that are judged. */
+function timesOf(records: readonly FaultRecord[], of: (outcome: FaultOutcome) => readonly number[]): number[] {
+  return records.flatMap(({ isFair, outcome }) => of(outcome).filter((ms) => isFair || ms === never));
+}
+
+const recoveryOf = ({ recoveryMs = never }: FaultOutcome) => [recoveryMs];
+const duringOf = ({ duringMs = [never] }: FaultOutcome) => duringMs;
+const unservedOf = ({ unservedMs = [never] }: FaultOutcome) => unservedMs;
+
+function killAims(kills: readonly FaultRecord[], demands: Demands): Aim[] {
   if (demands.kills === 0) return [];
-  const recoveries = kills.map(({ recoveryMs = never }) => recoveryMs);
   return [
-    atLeast('owners killed by kill -9', kills.length, demands.kills),
-    below99th('ms until their ledgers take appends again', recoveries, killRecoveryMaxMs),
+    atLeast('owners killed by kill -9', fair(kills).length, demands.kills),
+    below99th('ms until their ledgers take appends again', timesOf(kills, recoveryOf), killRecoveryMaxMs),
   ];
 }
 
 /** How long Cassandra's return may take a node is promised nowhere, that appends go on without a restart is (cluster.md). */
-function recoveryAims(outcomes: readonly FaultOutcome[]): Aim[] {
-  if (outcomes.length === 0) return [];
-  const recoveries = outcomes.map(({ recoveryMs = never }) => recoveryMs);
-  return [none('faults after which appends did not go on', endless(recoveries))];
+function recoveryAims(records: readonly FaultRecord[]): Aim[] {
+  if (records.length === 0) return [];
+  return [none('faults after which appends did not go on', endless(timesOf(records, recoveryOf)))];
 }
 
-function moveAims(kills: readonly FaultOutcome[], demands: Demands): Aim[] {
-  const moves = kills.flatMap(({ movedMs = [never] }) => movedMs);
+function moveAims(kills: readonly FaultRecord[], demands: Demands): Aim[] {
+  const moves = timesOf(kills, ({ movedMs = [never] }) => movedMs);
   return ifMeasured('ms until others have the shards of a killed node', moves, movedMaxMs, demands);
 }
 
-function duringAims(outcomes: readonly FaultOutcome[]): Aim[] {
-  if (outcomes.length === 0) return [];
-  const during = outcomes.flatMap(({ duringMs = [never] }) => duringMs);
-  const across = outcomes.flatMap(({ acrossMs = [] }) => acrossMs);
+function duringAims(records: readonly FaultRecord[]): Aim[] {
+  if (records.length === 0) return [];
+  const during = timesOf(records, duringOf);
+  const across = timesOf(records, ({ acrossMs = [] }) => acrossMs);
   return [
     none('appends in vain while Redis or nodes are away', endless([...during, ...across])),
     below99th('ms until a node has appended while Redis or nodes are away', during, duringMaxMs),
   ];
 }
 
-function acrossAims(cuts: readonly FaultOutcome[], demands: Demands): Aim[] {
-  const across = cuts.flatMap(({ acrossMs = [never] }) => acrossMs);
+function acrossAims(cuts: readonly FaultRecord[], demands: Demands): Aim[] {
+  const across = timesOf(cuts, ({ acrossMs = [never] }) => acrossMs);
   return ifMeasured('ms until it has where the owner keeps silent behind a cut', across, acrossMaxMs, demands);
 }
 
@@ -81,10 +91,10 @@ function ifMeasured(name: string, valuesMs: readonly number[], boundMs: number, 
   return valuesMs.length === 0 && !isFull(demands) ? [] : [below99th(name, valuesMs, boundMs)];
 }
 
-function restartAims(restarts: readonly FaultOutcome[]): Aim[] {
+function restartAims(restarts: readonly FaultRecord[]): Aim[] {
   if (restarts.length === 0) return [];
-  const failed = restarts.reduce((sum, { figures }) => sum + (figures?.failed_calls ?? Number.NaN), 0);
-  const unserved = restarts.flatMap(({ unservedMs = [never] }) => unservedMs);
+  const failed = restarts.reduce((sum, { outcome }) => sum + (outcome.figures?.failed_calls ?? Number.NaN), 0);
+  const unserved = timesOf(restarts, unservedOf);
   return [
     none('failed calls of clients that retry, in rolling restarts', failed),
     none('shards that nobody served again then', endless(unserved)),

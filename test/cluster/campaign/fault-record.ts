@@ -6,5 +6,7 @@ export interface FaultRecord {
   readonly kind: FaultKind;
   readonly beganMs: number;
   readonly endedMs: number;
+  /** The machine had its processors meanwhile: its host kept less than a tenth. Of others only what never ended says anything. */
+  readonly isFair: boolean;
   readonly outcome: FaultOutcome;
 }

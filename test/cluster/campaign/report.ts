@@ -22,6 +22,8 @@ export interface CampaignReport {
   readonly seconds: number;
   readonly faults: Readonly<Record<string, number>>;
   readonly faults_in_all: number;
+  /** Of them those during which the host kept the processors for itself: their times are not judged, and they count as no fault. */
+  readonly faults_on_a_busy_host: number;
   readonly acknowledged_appends: number;
   /** Within 5 s of the beginning or the end of a fault. */
   readonly near_a_fault_percent: number;
@@ -84,6 +86,7 @@ export function reportOf(parts: ReportParts): CampaignReport {
     seconds: Math.round(tookMs / 1_000),
     faults: countsOf(records.map(({ kind }) => kind)),
     faults_in_all: records.length,
+    faults_on_a_busy_host: records.filter(({ isFair }) => !isFair).length,
     acknowledged_appends: acknowledged,
     near_a_fault_percent: Math.round(10 * nearPercent) / 10,
     calls: countsOf(history.calls.map(({ told }) => (told.kind === 'refused' ? `refused ${told.code}` : told.kind))),
