@@ -27,6 +27,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
     settings: config.cassandra,
     now: () => systemClock.now(),
     random,
+    isServing: true,
     around: (opened) => {
       session = opened;
       return opened;

@@ -1,18 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ServerProcess } from '../../cluster/local/child-process.ts';
 import { SeededRandom } from '../simulation/random.ts';
-import { fullParts, kinds, plan, record } from '../support/campaign-parts.ts';
 import { untilAcknowledged } from './campaign/acknowledged.ts';
 import { percentile } from './campaign/percentiles.ts';
 import { reportOf } from './campaign/report.ts';
 import { scrubOf } from './campaign/scrub.ts';
+import { fullParts, kinds, plan, record } from './campaign-parts.ts';
 import { acrossApart } from './faults/appends-during.ts';
 import type { FaultContext } from './faults/fault.ts';
 import { moveViolations, stopViolations } from './faults/fleet-faults.ts';
 import { planFaults } from './faults/kinds.ts';
-import { killBriefly } from './faults/node-faults.ts';
+import { killBriefly, killForGood } from './faults/node-faults.ts';
 import { type LoadAttempt, LoadHistory } from './load/load-history.ts';
 import { unserved } from './load/served.ts';
+import { shardCount } from './rig/cluster-under-test.ts';
 import { startThoseThatEnded } from './rig/ended-nodes.ts';
 
 function counted(plan: readonly string[]): Record<string, number> {
@@ -58,7 +59,7 @@ describe('a campaign', () => {
     const outcome = { what: '', violations: ['by a fault'] };
     const report = reportOf(
       fullParts({
-        records: [{ kind: 'scaled', beganMs: 0, endedMs: 1, isFair: true, outcome }],
+        records: [{ kind: 'scaled', beganMs: 0, endedMs: 1, hostKept: 0, outcome }],
         proofs: [{ kind: 'failed', reason: 'by verify' }],
         checked: { violations: ['by the checker'], events: 0 },
         scrub: { code: 1, ledgers: 1, events: 1, findings: 1, told: 'by the scrub' },
@@ -124,23 +125,57 @@ describe('appends while nodes are cut off', () => {
   });
 });
 
-describe('the recovery from a kill', () => {
-  afterEach(() => void vi.restoreAllMocks());
+describe('a kill', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  });
 
-  test('counts from the kill, and not from when its end was seen', async () => {
-    let nowMs = 1_000;
-    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
-    const kill = async () => {
-      nowMs += 400;
-    };
+  /** One node that owns two ledgers; killing it takes 400 ms, and `owners` says who has the shards. */
+  function contextOf(owners: () => Map<number, string>, killed: () => void): FaultContext {
     const view = async () => ({ shards: { held: 1, leaving: 0 } });
-    const victim = { id: 'node-1', kill, start: async () => {}, view };
+    const victim = { id: 'node-1', kill: async () => killed(), start: async () => {}, view };
     const world = { ledgers: [{ id: 'a' }, { id: 'b' }] };
-    const cluster = { nodes: [victim], owners: async () => new Map([[1, 'node-1']]), shardOf: () => 1 };
+    const cluster = { nodes: [victim], owners: async () => owners(), shardOf: () => 1 };
     const load = { appendTo: async ({ id }: { readonly id: string }) => (id === 'a' ? 100 : 150) };
     const random = { pick: <T>([first]: readonly T[]) => first, between: () => 0 };
-    const context = { cluster, load, world, random } as unknown as FaultContext;
+    return { cluster, load, world, random } as unknown as FaultContext;
+  }
+  const ofTheVictim = () => new Map([[1, 'node-1']]);
+
+  test('is recovered from counted from the kill, and not from when its end was seen', async () => {
+    let nowMs = 1_000;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const context = contextOf(ofTheVictim, () => {
+      nowMs += 400;
+    });
     expect(await killBriefly(context)).toMatchObject({ recoveryMs: 550, movedMs: [] });
+  });
+
+  test('whose shards nobody comes to hold is a violation, and endless', async () => {
+    vi.useFakeTimers();
+    const outcome = killForGood(contextOf(ofTheVictim, () => {}));
+    await vi.advanceTimersByTimeAsync(31_000);
+    expect(await outcome).toMatchObject({
+      movedMs: [Infinity],
+      violations: ['nobody came to hold the shards: node-1 killed, owner of 2 ledgers'],
+    });
+  });
+
+  test('is over for its shards when others hold all of them', async () => {
+    vi.useFakeTimers();
+    let isKilled = false;
+    const others = () => new Map(Array.from({ length: shardCount }, (_, shard) => [shard, 'node-2']));
+    const context = contextOf(
+      () => (isKilled ? others() : ofTheVictim()),
+      () => setTimeout(() => (isKilled = true), 3_000),
+    );
+    const outcome = killForGood(context);
+    await vi.advanceTimersByTimeAsync(31_000);
+    const { movedMs = [], violations } = await outcome;
+    expect(movedMs[0]).toBeGreaterThanOrEqual(3_000);
+    expect(movedMs[0]).toBeLessThan(3_200);
+    expect(violations).toEqual([]);
   });
 });
 

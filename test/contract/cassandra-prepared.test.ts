@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import cassandra from 'cassandra-driver';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { uuidV7 } from '../../src/domain/uuid.ts';
-import type { CassandraStores } from '../../src/store/cassandra/open.ts';
+import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
 import { prepareAtStart, textsPreparedAtStart } from '../../src/store/cassandra/prepared-at-start.ts';
 import type { CqlSession, Statement } from '../../src/store/cassandra/session.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
@@ -72,6 +72,21 @@ await describeOnCassandra('Statements that Cassandra has prepared before a node 
     expect(sent.size).toBeGreaterThan(25);
   });
 
+  test.each([
+    ['all of them by a node', true, () => textsPreparedAtStart().length],
+    ['none by a command', false, () => 0],
+  ])('are prepared before anything is served: %s', async (_, isServing, count) => {
+    const execute = vi.spyOn(cassandra.Client.prototype, 'execute');
+    try {
+      const serving = await openCassandra({ settings, now: Date.now, random: randomBytes, isServing });
+      const prepared = execute.mock.calls.filter(([cql]) => textsPreparedAtStart().includes(cql));
+      expect(prepared).toHaveLength(count());
+      await serving[Symbol.asyncDispose]();
+    } finally {
+      execute.mockRestore();
+    }
+  });
+
   test('are not executed: the driver finds that a parameter is missing', async () => {
     await withClient(settings, async (client) => {
       const ended = vi.spyOn(client, 'execute');
@@ -97,6 +112,22 @@ describe('a Cassandra that prepares nothing', () => {
     const execute = vi.fn(() => Promise.reject(new Error('gone')));
     await prepareAtStart({ execute });
     expect(execute).toHaveBeenCalledTimes(textsPreparedAtStart().length);
+  });
+
+  test('nor one that does not answer, for longer than three seconds', async () => {
+    vi.useFakeTimers();
+    try {
+      let ended = false;
+      const preparing = prepareAtStart({ execute: () => new Promise(() => {}) }).then(() => {
+        ended = true;
+      });
+      await vi.advanceTimersByTimeAsync(2_999);
+      expect(ended).toBe(false);
+      await vi.advanceTimersByTimeAsync(1);
+      await preparing;
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
 

@@ -13,6 +13,11 @@ export interface HostWatch {
   bound(max: number): number;
 }
 
+/** Whether times say anything of the software where the host kept this share. */
+export function isFairShare(share: number): boolean {
+  return share < unfairShare;
+}
+
 export function watchHost(): HostWatch {
   const before = processorTimes();
   const keptShare = () => {
@@ -20,7 +25,7 @@ export function watchHost(): HostWatch {
     const kept = now.kept - before.kept;
     return kept === 0 ? 0 : kept / (kept + now.given - before.given);
   };
-  const isFair = () => keptShare() < unfairShare;
+  const isFair = () => isFairShare(keptShare());
   return { keptShare, isFair, bound: (max) => (isFair() ? max : Number.POSITIVE_INFINITY) };
 }
 

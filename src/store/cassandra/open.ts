@@ -20,6 +20,8 @@ export interface CassandraOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: (bytes: number) => Buffer;
+  /** Whether callers will wait for these stores: what their first calls need is prepared before. */
+  readonly isServing?: boolean;
   /** What the stores use in place of the session over the driver: tests put faults between. */
   readonly around?: (session: CqlSession) => CqlSession;
 }
@@ -40,7 +42,8 @@ export interface CassandraStores extends AsyncDisposable {
  * Opens a keyspace that `schema apply` has made; nothing of it is made or changed here. StartError, with a sentence that
  * says what to do, where Cassandra cannot be reached, the schema is missing or another, or the settings are not safe.
  */
-export async function openCassandra({ settings, now, random, around }: CassandraOptions): Promise<CassandraStores> {
+export async function openCassandra(options: CassandraOptions): Promise<CassandraStores> {
+  const { settings, now, random, isServing = false, around } = options;
   const opened = driverSession(settings);
   const { client } = opened;
   await connect(client, settings);
@@ -50,7 +53,7 @@ export async function openCassandra({ settings, now, random, around }: Cassandra
     await checkServers(client, settings);
     const facts = new ClusterFacts(opened.session);
     const bucketEvents = await checkSchema(facts, settings);
-    await prepareAtStart(client);
+    if (isServing) await prepareAtStart(client);
     const session = around?.(opened.session) ?? opened.session;
     const ledgers = new CassandraLedgerStore({ session, now, random, bucketEvents });
     return {

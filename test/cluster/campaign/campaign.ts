@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterMs } from '../../../cluster/local/ports.ts';
 import { SeededRandom } from '../../simulation/random.ts';
 import { watchHost } from '../../support/host-watch.ts';
-import type { FaultOutcome } from '../faults/fault.ts';
+import type { Fault, FaultOutcome } from '../faults/fault.ts';
 import { type FaultKind, faults } from '../faults/kinds.ts';
 import { checkLoad } from '../load/check.ts';
 import { Load } from '../load/load.ts';
@@ -12,9 +12,9 @@ import { makeLoadWorld } from '../load/load-world.ts';
 import type { ClusterUnderTest } from '../rig/cluster-under-test.ts';
 import { startThoseThatEnded } from '../rig/ended-nodes.ts';
 import { untilAcknowledged } from './acknowledged.ts';
-import { Agenda } from './agenda.ts';
 import { demandsOf } from './aims.ts';
-import type { FaultRecord } from './fault-record.ts';
+import { carryOutAll } from './carry-out.ts';
+import { isFair } from './fault-record.ts';
 import { type CampaignReport, reportOf } from './report.ts';
 import { scrubAll } from './scrub.ts';
 import { type Proof, proveLedger } from './verified-export.ts';
@@ -37,54 +37,50 @@ export interface CampaignOptions {
   readonly tell: (line: string) => void;
 }
 
-/**
- * Runs faults one after the other under load, and compares what callers were told with what stands in the store. Where the host kept the
- * processors for itself the times of a fault are not judged, and it is carried out again.
- */
+/** Runs faults one after the other under load, and compares what callers were told with what stands in the store. */
 export async function runCampaign(cluster: ClusterUnderTest, options: CampaignOptions): Promise<CampaignReport> {
   const random = new SeededRandom(options.seed);
   const began = performance.now();
   const world = await makeLoadWorld(cluster.nodes, options.ledgers);
   const { workers, streams, restMaxMs } = options;
   const load = new Load({ cluster, world, random, workers, streams, restMaxMs });
-  const records: FaultRecord[] = [];
   const proofs: Promise<Proof>[] = [];
   await cluster.untilBalanced(60_000);
   load.start();
-  const carryOut = async (kind: FaultKind): Promise<FaultOutcome> => {
+  const carryOut = async (kind: FaultKind, fault: Fault): Promise<FaultOutcome> => {
     try {
-      return await faults[kind]({ cluster, load, world, random });
+      return await fault({ cluster, load, world, random });
     } catch (error) {
       return { what: `${kind} did not end well`, violations: [`${kind}: ${String(error)}`] };
     }
   };
-  const carryOutOnAll = async (kind: FaultKind): Promise<FaultOutcome> => {
-    const outcome = await carryOut(kind);
-    const ended = await startThoseThatEnded(cluster.nodes);
-    return { ...outcome, violations: [...(outcome.violations ?? []), ...ended] };
-  };
-  const agenda = new Agenda(options.kinds);
-  for (let kind = agenda.next(); kind !== undefined; kind = agenda.next()) {
-    if (performance.now() - began > options.faultsForMs) break;
-    await afterMs(options.pauseMs);
-    const at = records.length;
-    const beganMs = performance.now();
-    const host = watchHost();
-    if (at % options.proofEvery === 0)
-      proofs.push(proveLedger(cluster, random.pick(cluster.nodes), random.pick(world.ledgers).id, world.buyer.apiKey));
-    const outcome = await carryOutOnAll(kind);
-    const isFair = host.isFair();
-    records.push({ kind, beganMs, endedMs: performance.now(), isFair, outcome });
-    const recovered =
-      outcome.recoveryMs === undefined ? '' : `, appends again after ${Math.round(outcome.recoveryMs)} ms`;
-    const acknowledged = load.history.acknowledgements.length;
-    const again = isFair || !agenda.again(kind) ? '' : ', it comes again';
-    const unfair = isFair ? '' : `; the host kept ${Math.round(100 * host.keptShare())} %${again}`;
-    options.tell(
-      `${at + 1}/${agenda.length} ${kind}: ${outcome.what}${recovered}; ${acknowledged} acknowledged${unfair}`,
-    );
-    for (const violation of outcome.violations ?? []) options.tell(`  ! ${violation}`);
-  }
+  const records = await carryOutAll({
+    plan: options.kinds,
+    watchHost,
+    async goesOn(done) {
+      if (performance.now() - began > options.faultsForMs) return false;
+      await afterMs(options.pauseMs);
+      if (done % options.proofEvery === 0)
+        proofs.push(
+          proveLedger(cluster, random.pick(cluster.nodes), random.pick(world.ledgers).id, world.buyer.apiKey),
+        );
+      return true;
+    },
+    async carryOut(kind, variant) {
+      const outcome = await carryOut(kind, variant ?? faults[kind]);
+      const ended = await startThoseThatEnded(cluster.nodes);
+      return { ...outcome, violations: [...(outcome.violations ?? []), ...ended] };
+    },
+    carriedOut(record, { done, planned }) {
+      const { kind, outcome, hostKept } = record;
+      const recovered =
+        outcome.recoveryMs === undefined ? '' : `, appends again after ${Math.round(outcome.recoveryMs)} ms`;
+      const acknowledged = load.history.acknowledgements.length;
+      const unfair = isFair(record) ? '' : `; the host kept ${Math.round(100 * hostKept)} %`;
+      options.tell(`${done}/${planned} ${kind}: ${outcome.what}${recovered}; ${acknowledged} acknowledged${unfair}`);
+      for (const violation of outcome.violations ?? []) options.tell(`  ! ${violation}`);
+    },
+  });
   const stalled = await untilAcknowledged(() => load.history.acknowledgements.length, options.acknowledgedMin);
   if (stalled !== null) options.tell(`  ! ${stalled}`);
   await afterMs(options.pauseMs);

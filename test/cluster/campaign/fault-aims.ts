@@ -13,7 +13,7 @@ import {
   none,
   unservedMaxMs,
 } from './aims.ts';
-import type { FaultRecord } from './fault-record.ts';
+import { type FaultRecord, isFair } from './fault-record.ts';
 
 /** After these something is appended as soon as that is possible again, and that is waited for. */
 const recovered: readonly FaultKind[] = ['node_killed', 'cassandra_paused', 'cassandra_killed'];
@@ -22,7 +22,8 @@ const never = Number.POSITIVE_INFINITY;
 /**
  * Faults that were carried out, and what those of some kinds must show. What a fault was to measure and did not counts as endless: it
  * broke off. A fault that has nothing to measure says so by an empty list; where none of its kind had anything, a full campaign has not
- * shown what it must, and a short one leaves that aim out. Only fair faults count, and only their times, but what never ended does always.
+ * shown what it must, and a short one leaves that aim out. Faults while the host kept the processors are none of those that are demanded,
+ * and their times are held against what such a host explains, not against the bounds; what failed or never ended counts in every one.
  */
 export function faultAims(records: readonly FaultRecord[], demands: Demands): Aim[] {
   const of = (...wanted: readonly FaultKind[]) => records.filter(({ kind }) => wanted.includes(kind));
@@ -36,27 +37,47 @@ export function faultAims(records: readonly FaultRecord[], demands: Demands): Ai
     ...duringAims(of('redis_stopped', 'cut_off')),
     ...acrossAims(of('cut_off'), demands),
     ...restartAims(of('rolling_restart')),
+    none('times that a busy host does not explain', unexplained(records)),
   ];
 }
 
+type TimesOf = (outcome: FaultOutcome) => readonly number[];
+
+const recoveryOf: TimesOf = ({ recoveryMs = never }) => [recoveryMs];
+const movesOf: TimesOf = ({ movedMs = [never] }) => movedMs;
+const duringOf: TimesOf = ({ duringMs = [never] }) => duringMs;
+const acrossOf: TimesOf = ({ acrossMs = [never] }) => acrossMs;
+const unservedOf: TimesOf = ({ unservedMs = [never] }) => unservedMs;
+
 function fair(records: readonly FaultRecord[]): FaultRecord[] {
-  return records.filter(({ isFair }) => isFair);
+  return records.filter(isFair);
 }
 
-/** Times that are judged. */
-function timesOf(records: readonly FaultRecord[], of: (outcome: FaultOutcome) => readonly number[]): number[] {
-  return records.flatMap(({ isFair, outcome }) => of(outcome).filter((ms) => isFair || ms === never));
+function timesOf(records: readonly FaultRecord[], of: TimesOf): number[] {
+  return records.flatMap(({ outcome }) => of(outcome));
 }
 
-const recoveryOf = ({ recoveryMs = never }: FaultOutcome) => [recoveryMs];
-const duringOf = ({ duringMs = [never] }: FaultOutcome) => duringMs;
-const unservedOf = ({ unservedMs = [never] }: FaultOutcome) => unservedMs;
+/** Of faults while the host kept the processors: times beyond twice the bound on as much less of them. */
+function unexplained(records: readonly FaultRecord[]): number {
+  return records
+    .filter((record) => !isFair(record))
+    .flatMap(({ kind, hostKept, outcome }) => {
+      const bounds: readonly (readonly [readonly number[] | undefined, number])[] = [
+        [kind === 'node_killed' ? recoveryOf(outcome) : [], killRecoveryMaxMs],
+        [outcome.movedMs, movedMaxMs],
+        [outcome.duringMs, duringMaxMs],
+        [outcome.acrossMs, acrossMaxMs],
+        [outcome.unservedMs, unservedMaxMs],
+      ];
+      return bounds.flatMap(([times = [], boundMs]) => times.filter((ms) => ms > (2 * boundMs) / (1 - hostKept)));
+    }).length;
+}
 
 function killAims(kills: readonly FaultRecord[], demands: Demands): Aim[] {
   if (demands.kills === 0) return [];
   return [
     atLeast('owners killed by kill -9', fair(kills).length, demands.kills),
-    below99th('ms until their ledgers take appends again', timesOf(kills, recoveryOf), killRecoveryMaxMs),
+    below99th('ms until their ledgers take appends again', timesOf(fair(kills), recoveryOf), killRecoveryMaxMs),
   ];
 }
 
@@ -67,38 +88,45 @@ function recoveryAims(records: readonly FaultRecord[]): Aim[] {
 }
 
 function moveAims(kills: readonly FaultRecord[], demands: Demands): Aim[] {
-  const moves = timesOf(kills, ({ movedMs = [never] }) => movedMs);
-  return ifMeasured('ms until others have the shards of a killed node', moves, movedMaxMs, demands);
+  return ifMeasured('ms until others have the shards of a killed node', kills, movesOf, movedMaxMs, demands);
 }
 
 function duringAims(records: readonly FaultRecord[]): Aim[] {
   if (records.length === 0) return [];
-  const during = timesOf(records, duringOf);
   const across = timesOf(records, ({ acrossMs = [] }) => acrossMs);
   return [
-    none('appends in vain while Redis or nodes are away', endless([...during, ...across])),
-    below99th('ms until a node has appended while Redis or nodes are away', during, duringMaxMs),
+    none('appends in vain while Redis or nodes are away', endless([...timesOf(records, duringOf), ...across])),
+    below99th(
+      'ms until a node has appended while Redis or nodes are away',
+      timesOf(fair(records), duringOf),
+      duringMaxMs,
+    ),
   ];
 }
 
 function acrossAims(cuts: readonly FaultRecord[], demands: Demands): Aim[] {
-  const across = timesOf(cuts, ({ acrossMs = [never] }) => acrossMs);
-  return ifMeasured('ms until it has where the owner keeps silent behind a cut', across, acrossMaxMs, demands);
+  return ifMeasured('ms until it has where the owner keeps silent behind a cut', cuts, acrossOf, acrossMaxMs, demands);
 }
 
 /** A full campaign has to have measured it. */
-function ifMeasured(name: string, valuesMs: readonly number[], boundMs: number, demands: Demands): Aim[] {
-  return valuesMs.length === 0 && !isFull(demands) ? [] : [below99th(name, valuesMs, boundMs)];
+function ifMeasured(
+  name: string,
+  records: readonly FaultRecord[],
+  of: TimesOf,
+  boundMs: number,
+  demands: Demands,
+): Aim[] {
+  if (timesOf(records, of).length === 0 && !isFull(demands)) return [];
+  return [below99th(name, timesOf(fair(records), of), boundMs)];
 }
 
 function restartAims(restarts: readonly FaultRecord[]): Aim[] {
   if (restarts.length === 0) return [];
   const failed = restarts.reduce((sum, { outcome }) => sum + (outcome.figures?.failed_calls ?? Number.NaN), 0);
-  const unserved = timesOf(restarts, unservedOf);
   return [
     none('failed calls of clients that retry, in rolling restarts', failed),
-    none('shards that nobody served again then', endless(unserved)),
-    below99th('ms that a shard serves nobody then', unserved, unservedMaxMs),
+    none('shards that nobody served again then', endless(timesOf(restarts, unservedOf))),
+    below99th('ms that a shard serves nobody then', timesOf(fair(restarts), unservedOf), unservedMaxMs),
   ];
 }
 

@@ -2,8 +2,8 @@ import type { CheckResult } from '../load/check.ts';
 import type { LoadHistory } from '../load/load-history.ts';
 import { type Aim, atLeast, type Demands, isFull, nearPercentMin, none } from './aims.ts';
 import { faultAims } from './fault-aims.ts';
-import type { FaultRecord } from './fault-record.ts';
-import { type Percentiles, percentilesOf } from './percentiles.ts';
+import { type FaultRecord, isFair } from './fault-record.ts';
+import { type Percentiles, percentile, percentilesOf } from './percentiles.ts';
 import type { Scrub } from './scrub.ts';
 import type { Proof } from './verified-export.ts';
 
@@ -22,8 +22,8 @@ export interface CampaignReport {
   readonly seconds: number;
   readonly faults: Readonly<Record<string, number>>;
   readonly faults_in_all: number;
-  /** Of them those during which the host kept the processors for itself: their times are not judged, and they count as no fault. */
-  readonly faults_on_a_busy_host: number;
+  /** Of them those whose times are not judged, since the host kept so much of the processors meanwhile. They meet no demand. */
+  readonly faults_on_a_busy_host: readonly BusyFault[];
   readonly acknowledged_appends: number;
   /** Within 5 s of the beginning or the end of a fault. */
   readonly near_a_fault_percent: number;
@@ -34,6 +34,7 @@ export interface CampaignReport {
    */
   readonly failed_calls: number;
   readonly events_checked: number;
+  /** Of faults whose times are judged. */
   readonly recovery_ms: Readonly<Record<string, Percentiles>>;
   /** The largest and the smallest of each figure that a kind has. */
   readonly figures: Readonly<Record<string, { readonly min: number; readonly max: number }>>;
@@ -43,6 +44,15 @@ export interface CampaignReport {
   readonly scrub: Scrub;
   readonly violations: number;
   readonly first_violations: readonly string[];
+}
+
+/** A fault while the host kept the processors. */
+export interface BusyFault {
+  readonly kind: string;
+  readonly host_kept_percent: number;
+  readonly what: string;
+  /** The longest of each of its times. */
+  readonly longest_ms: Readonly<Record<string, number>>;
 }
 
 export interface ReportParts {
@@ -86,13 +96,13 @@ export function reportOf(parts: ReportParts): CampaignReport {
     seconds: Math.round(tookMs / 1_000),
     faults: countsOf(records.map(({ kind }) => kind)),
     faults_in_all: records.length,
-    faults_on_a_busy_host: records.filter(({ isFair }) => !isFair).length,
+    faults_on_a_busy_host: records.filter((record) => !isFair(record)).map(busyFault),
     acknowledged_appends: acknowledged,
     near_a_fault_percent: Math.round(10 * nearPercent) / 10,
     calls: countsOf(history.calls.map(({ told }) => (told.kind === 'refused' ? `refused ${told.code}` : told.kind))),
     failed_calls: history.failed.length,
     events_checked: checked.events,
-    recovery_ms: recoveries(records),
+    recovery_ms: recoveries(records.filter(isFair)),
     figures: figuresOf(records),
     proofs: {
       proved: proved.length,
@@ -107,6 +117,14 @@ export function reportOf(parts: ReportParts): CampaignReport {
 
 function isNear(edges: readonly number[], atMs: number): boolean {
   return edges.some((edge) => Math.abs(edge - atMs) <= nearMs);
+}
+
+function busyFault({ kind, hostKept, outcome }: FaultRecord): BusyFault {
+  const { what, recoveryMs, movedMs = [], duringMs = [], acrossMs = [], unservedMs = [] } = outcome;
+  const times = { recoveryMs: recoveryMs === undefined ? [] : [recoveryMs], movedMs, duringMs, acrossMs, unservedMs };
+  const measured = Object.entries(times).filter(([, values]) => values.length > 0);
+  const longest = measured.map(([name, values]) => [name, Math.round(percentile(values, 100))]);
+  return { kind, host_kept_percent: Math.round(100 * hostKept), what, longest_ms: Object.fromEntries(longest) };
 }
 
 function countsOf(names: readonly string[]): Record<string, number> {

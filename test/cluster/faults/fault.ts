@@ -29,7 +29,16 @@ export interface FaultOutcome {
   readonly violations?: readonly string[];
   /** Figures of this kind. */
   readonly figures?: Readonly<Record<string, number>>;
+  /** What the host kept of the processors while its times were taken (host-watch.ts), where that is not the same as all through the fault. */
+  readonly hostKept?: number;
+  /** The same once more, where chance chose among several. */
+  readonly again?: Fault;
 }
 
 /** Breaks something, mends it, and resolves when the cluster is whole again. */
 export type Fault = (context: FaultContext) => Promise<FaultOutcome>;
+
+/** Carries out what chance chose, so that it can be had again. */
+export async function chosen(context: FaultContext, fault: Fault): Promise<FaultOutcome> {
+  return { ...(await fault(context)), again: fault };
+}

@@ -1,8 +1,9 @@
 import { afterMs } from '../../../cluster/local/ports.ts';
+import { watchHost } from '../../support/host-watch.ts';
 import { type ClusterUnderTest, leaseTtlMs, shardCount } from '../rig/cluster-under-test.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import { acrossApart, appendDuring, ledgerOfEachOwner } from './appends-during.ts';
-import type { Fault, FaultContext, FaultOutcome } from './fault.ts';
+import { chosen, type Fault, type FaultContext, type FaultOutcome } from './fault.ts';
 import { ownerOfSomething } from './owner.ts';
 
 const probes = 3;
@@ -11,7 +12,7 @@ const movedMaxMs = 30_000;
 const pollMs = 50;
 
 /** kill -9 of the owner of some ledgers that are written to. One time of four it stays away until others have all that it had. */
-export const killNode: Fault = (context) => (context.random.chance(0.25) ? killForGood(context) : killBriefly(context));
+export const killNode: Fault = (context) => chosen(context, context.random.chance(0.25) ? killForGood : killBriefly);
 
 /** The victim is started again before its leases run out. */
 export const killBriefly: Fault = async (context) => {
@@ -22,11 +23,19 @@ export const killBriefly: Fault = async (context) => {
 /** The victim is started again only when others have all of its shards. */
 export const killForGood: Fault = async (context) => {
   let movedMs = Number.POSITIVE_INFINITY;
+  let hostKept = 0;
   const outcome = await killOwner(context, async (victim, killedMs) => {
-    await untilMoved(context.cluster, victim);
-    movedMs = performance.now() - killedMs;
+    const host = watchHost();
+    if (await untilMoved(context.cluster, victim)) movedMs = performance.now() - killedMs;
+    hostKept = host.keptShare();
   });
-  return { ...outcome, what: `${outcome.what}, which others have after ${Math.round(movedMs)} ms`, movedMs: [movedMs] };
+  return {
+    ...outcome,
+    what: `${outcome.what}, which others have after ${Math.round(movedMs)} ms`,
+    movedMs: [movedMs],
+    hostKept: Math.max(hostKept, outcome.hostKept ?? 0),
+    violations: movedMs === Number.POSITIVE_INFINITY ? [`nobody came to hold the shards: ${outcome.what}`] : [],
+  };
 };
 
 /** The recovery is that of the slowest of a few ledgers that the victim owned, from the kill on. */
@@ -37,25 +46,28 @@ async function killOwner(
   const { cluster, load } = context;
   const { victim, hit } = await ownerOfSomething(context);
   const others = cluster.nodes.filter((node) => node !== victim);
+  const host = watchHost();
   const killedMs = performance.now();
   await victim.kill();
   const seenMs = performance.now() - killedMs;
-  const recoveries = hit.slice(0, probes).map((ledger) => load.appendTo(ledger, others));
+  const appends = Promise.all(hit.slice(0, probes).map((ledger) => load.appendTo(ledger, others)));
+  const recovered = appends.then((took) => ({ took, hostKept: host.keptShare() }));
   await away(victim, killedMs);
   await victim.start();
-  const took = await Promise.all(recoveries);
+  const { took, hostKept } = await recovered;
   const recoveryMs = seenMs + Math.max(...took.map((ms) => ms ?? Number.POSITIVE_INFINITY));
-  return { what: `${victim.id} killed, owner of ${hit.length} ledgers`, recoveryMs };
+  return { what: `${victim.id} killed, owner of ${hit.length} ledgers`, recoveryMs, hostKept };
 }
 
-/** Until every shard is held, and none by a node that was killed, or for too long. */
-async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Promise<void> {
+/** Whether every shard came to be held, and none by a node that was killed. */
+async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Promise<boolean> {
   const beganMs = performance.now();
   while (performance.now() - beganMs < movedMaxMs) {
     const owners = [...(await cluster.owners()).values()];
-    if (owners.length === shardCount && !owners.includes(victim.id)) return;
+    if (owners.length === shardCount && !owners.includes(victim.id)) return true;
     await afterMs(pollMs);
   }
+  return false;
 }
 
 /** SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them gone. */
@@ -85,16 +97,23 @@ async function leasesLostBy(node: NodeUnderTest): Promise<number> {
 }
 
 const cutPlaces = ['one from its peers', 'all from each other', 'one from Redis', 'one from everything'] as const;
+const cutWays = ['refused', 'silent'] as const;
 
 /** Other nodes, or all of them, or Redis, cannot be reached from somewhere: refused at once, or in silence. All nodes append meanwhile. */
-export const cutOff: Fault = (context) => cut(context, context.random.pick(cutPlaces));
+export const cutOff: Fault = (context) => {
+  const [which, how] = [context.random.pick(cutPlaces), context.random.pick(cutWays)];
+  return chosen(context, (again) => cut(again, which, how));
+};
 
 /** No node reaches another one: each carries out itself what it is asked. */
-export const cutOffAll: Fault = (context) => cut(context, 'all from each other');
+export const cutOffAll: Fault = (context) => cut(context, 'all from each other', context.random.pick(cutWays));
 
-async function cut(context: FaultContext, which: (typeof cutPlaces)[number]): Promise<FaultOutcome> {
+async function cut(
+  context: FaultContext,
+  which: (typeof cutPlaces)[number],
+  how: (typeof cutWays)[number],
+): Promise<FaultOutcome> {
   const { cluster, random } = context;
-  const mode = random.pick(['refused', 'silent'] as const);
   const node = random.pick(cluster.nodes);
   const cuts = {
     'one from its peers': [node.fromPeers],
@@ -104,12 +123,12 @@ async function cut(context: FaultContext, which: (typeof cutPlaces)[number]): Pr
   }[which];
   const ledgers = await ledgerOfEachOwner(context);
   const beganMs = performance.now();
-  for (const cut of cuts) cut.set(mode);
+  for (const cut of cuts) cut.set(how);
   const appends = await appendDuring(context, ledgers, random.between(1_500, leaseTtlMs + 2_000));
   const lastedMs = Math.round(performance.now() - beganMs);
   for (const cut of cuts) cut.set('open');
   await afterMs(1_000);
-  const what = `${which}, ${mode}, ${node.id}, ${lastedMs} ms`;
-  const unheard = mode === 'silent' ? cluster.nodes.filter(({ fromPeers }) => cuts.includes(fromPeers)) : [];
+  const what = `${which}, ${how}, ${node.id}, ${lastedMs} ms`;
+  const unheard = how === 'silent' ? cluster.nodes.filter(({ fromPeers }) => cuts.includes(fromPeers)) : [];
   return { what, ...acrossApart(appends, new Set(unheard.map(({ id }) => id))) };
 }

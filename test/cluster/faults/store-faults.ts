@@ -3,14 +3,17 @@ import { afterMs } from '../../../cluster/local/ports.ts';
 import { leaseTtlMs } from '../rig/cluster-under-test.ts';
 import type { NodeUnderTest } from '../rig/node-under-test.ts';
 import { appendDuring, ledgerOfEachOwner } from './appends-during.ts';
-import type { Fault, FaultContext, FaultOutcome } from './fault.ts';
+import { chosen, type Fault, type FaultContext, type FaultOutcome } from './fault.ts';
 import { ownerOfSomething } from './owner.ts';
 import { askWithoutStore } from './store-outage.ts';
 
 const balancedMaxMs = 30_000;
 
 /** Redis is gone, for longer than a lease or shorter. */
-export const stopRedis: Fault = (context) => stopRedisFor(context, context.random.between(500, leaseTtlMs + 2_500));
+export const stopRedis: Fault = (context) => {
+  const goneMs = context.random.between(500, leaseTtlMs + 2_500);
+  return chosen(context, (again) => stopRedisFor(again, goneMs));
+};
 
 /** Redis is gone until all leases have run out. */
 export const stopRedisForLong: Fault = (context) => stopRedisFor(context, leaseTtlMs + 1_000);
@@ -74,10 +77,10 @@ export const flushRedis: Fault = async ({ cluster }) => {
 };
 
 /** A node of Cassandra hangs: what was sent to it may be carried out, late. One time of four it hangs until all nodes know. */
-export const pauseCassandra: Fault = (context) =>
-  context.cluster.cassandra?.nodes.length === 1 && context.random.chance(0.25)
-    ? pauseCassandraForLong(context)
-    : pauseCassandraBriefly(context);
+export const pauseCassandra: Fault = (context) => {
+  const isLong = context.cluster.cassandra?.nodes.length === 1 && context.random.chance(0.25);
+  return chosen(context, isLong ? pauseCassandraForLong : pauseCassandraBriefly);
+};
 
 /** The only Cassandra hangs until every node has been seen to answer without it. */
 export const pauseCassandraForLong: Fault = async (context) => {

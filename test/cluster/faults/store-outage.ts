@@ -21,6 +21,7 @@ interface Answer {
 export interface OutageOutcome {
   readonly violations: readonly string[];
   readonly figures: Readonly<Record<string, number>>;
+  readonly hostKept: number;
 }
 
 /**
@@ -58,6 +59,7 @@ export async function askWithoutStore(context: FaultContext): Promise<OutageOutc
       append_unavailable_median_ms: Math.round(appendMedianMs),
       without_need_median_ms: Math.round(doorsMs),
     },
+    hostKept: host.keptShare(),
   };
 }
 

@@ -1,9 +1,9 @@
-import { demandsOf } from '../cluster/campaign/aims.ts';
-import type { FaultRecord } from '../cluster/campaign/fault-record.ts';
-import { type ReportParts, reportOf } from '../cluster/campaign/report.ts';
-import { type FaultKind, faults, planFaults } from '../cluster/faults/kinds.ts';
-import { LoadHistory } from '../cluster/load/load-history.ts';
 import { SeededRandom } from '../simulation/random.ts';
+import { demandsOf } from './campaign/aims.ts';
+import type { FaultRecord } from './campaign/fault-record.ts';
+import { type ReportParts, reportOf } from './campaign/report.ts';
+import { type FaultKind, faults, planFaults } from './faults/kinds.ts';
+import { LoadHistory } from './load/load-history.ts';
 
 export const kinds = Object.keys(faults) as FaultKind[];
 export const plan = planFaults(220, new SeededRandom(1));
@@ -16,7 +16,7 @@ export function record(kind: FaultKind, recoveryMs = 900): FaultRecord {
     ...(kind === 'cut_off' ? { acrossMs: [2_600, 5_100] } : {}),
     ...(kind === 'rolling_restart' ? { figures: { failed_calls: 0 }, unservedMs: [500, 1_000] } : {}),
   };
-  return { kind, beganMs: 10_000, endedMs: 40_000, isFair: true, outcome: { what: '', recoveryMs, ...measured } };
+  return { kind, beganMs: 10_000, endedMs: 40_000, hostKept: 0, outcome: { what: '', recoveryMs, ...measured } };
 }
 
 /** The full campaign, with everything as it should be. */

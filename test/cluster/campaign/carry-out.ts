@@ -1,0 +1,42 @@
+import type { HostWatch } from '../../support/host-watch.ts';
+import type { Fault, FaultOutcome } from '../faults/fault.ts';
+import type { FaultKind } from '../faults/kinds.ts';
+import { type FaultRecord, isFair } from './fault-record.ts';
+
+export interface CarryOutParts {
+  readonly plan: readonly FaultKind[];
+  /** `variant`: the fault of this kind that is to come again; chance chooses otherwise. */
+  readonly carryOut: (kind: FaultKind, variant: Fault | null) => Promise<FaultOutcome>;
+  /** Before each fault, of which there were so many. false: no further one. */
+  readonly goesOn: (carriedOut: number) => Promise<boolean>;
+  readonly watchHost: () => Pick<HostWatch, 'keptShare'>;
+  /** After each; `planned`: how many there will be, as far as is known. */
+  readonly carriedOut: (record: FaultRecord, counts: { readonly done: number; readonly planned: number }) => void;
+}
+
+/**
+ * Carries out the faults of a plan, one after the other. One whose times say nothing, since the host kept the processors, comes again behind
+ * all others, the same variant of it; of each kind at most as many as were planned.
+ */
+export async function carryOutAll(parts: CarryOutParts): Promise<FaultRecord[]> {
+  const left = parts.plan.map((kind) => ({ kind, variant: null as Fault | null }));
+  const mayComeAgain = new Map([...Map.groupBy(parts.plan, (kind) => kind)].map(([kind, all]) => [kind, all.length]));
+  const records: FaultRecord[] = [];
+  for (let next = left.shift(); next !== undefined; next = left.shift()) {
+    if (!(await parts.goesOn(records.length))) break;
+    const { kind, variant } = next;
+    const host = parts.watchHost();
+    const beganMs = performance.now();
+    const outcome = await parts.carryOut(kind, variant);
+    const hostKept = outcome.hostKept ?? host.keptShare();
+    const record = { kind, beganMs, endedMs: performance.now(), hostKept, outcome };
+    records.push(record);
+    const mayCome = mayComeAgain.get(kind) ?? 0;
+    if (!isFair(record) && mayCome > 0) {
+      mayComeAgain.set(kind, mayCome - 1);
+      left.push({ kind, variant: outcome.again ?? variant });
+    }
+    parts.carriedOut(record, { done: records.length, planned: records.length + left.length });
+  }
+  return records;
+}
