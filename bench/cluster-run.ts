@@ -13,8 +13,11 @@ import { keyCount, type Setting } from './setting.ts';
 import { wrongIn } from './signing.ts';
 import { rounded, sumOf } from './sum.ts';
 
-/** Events sent before time is taken: while the nodes and Cassandra compile, all that is measured takes longer (cluster-jit.ts goes on for Cassandra). */
-const warmUpEvents = 48_000;
+/**
+ * Events sent before time is taken, 48,000 for each node: V8 goes on compiling for about as long, and took a tenth of the nodes' CPU behind a third
+ * of them. Cassandra's JIT needs longer still (cluster-jit.ts).
+ */
+const warmUpEvents = 144_000;
 /** With few events open in the beginning: cold, a cluster is far slower. */
 const coldEvents = 8_000;
 /** Events of each of the 16 streams that wait at a time then. */

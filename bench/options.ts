@@ -28,7 +28,7 @@ const usage = `npm run bench -- [options]
   --only rest|grpc|stream
   --ledgers 1|100       one hot ledger, or a hundred; both if left out
   --events N            events of a run
-  --cluster             three nodes on one Cassandra, beside a bare driver loop: streams alone, 40,000 events a run
+  --cluster             three nodes on one Cassandra, beside a bare driver loop: streams alone, 90,000 events a run
   --memory              a million events on one ledger: memory, and reading pages of 1,000
   --json FILE           writes the result there too
   --profile DIR         the server writes CPU profiles there (slows it down)
@@ -52,7 +52,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
   });
   const doors: Door[] = ['stream', 'grpc', 'rest'];
   const only = doors.filter((door) => values.only === undefined || values.only === door);
-  const byDefault = values.memory ? 1_000_000 : values.quick ? 20_000 : values.cluster ? 40_000 : 100_000;
+  const byDefault = values.memory ? 1_000_000 : values.quick ? 20_000 : values.cluster ? 90_000 : 100_000;
   const events = Number(values.events ?? byDefault);
   const ledgers = values.ledgers === undefined ? [1, 100] : [Number(values.ledgers)];
   if (only.length === 0 || !Number.isInteger(events) || events < 1_600 || !ledgers.every((n) => n === 1 || n === 100)) {
