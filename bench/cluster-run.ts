@@ -14,8 +14,8 @@ import { wrongIn } from './signing.ts';
 import { rounded, sumOf } from './sum.ts';
 
 /**
- * Events sent before time is taken, 48,000 for each node: V8 goes on compiling for about as long, and took a tenth of the nodes' CPU behind a third
- * of them. Cassandra's JIT needs longer still (cluster-jit.ts).
+ * Events sent before time is taken, 48,000 for each node: behind a third of them V8 was still compiling, for a tenth of the nodes' CPU.
+ * Cassandra's JIT needs longer still (cluster-jit.ts).
  */
 const warmUpEvents = 144_000;
 /** With few events open in the beginning: cold, a cluster is far slower. */
