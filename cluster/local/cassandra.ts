@@ -6,9 +6,15 @@ import { type CassandraNodePlan, evenTokens, writeCassandraFiles } from './cassa
 import { cassandraClasspath } from './cassandra-jars.ts';
 import { type ServerProcess, startServerProcess } from './child-process.ts';
 import { accepts, afterMs, freePorts } from './ports.ts';
+import { withTimerSlack } from './timer-slack.ts';
 
 const startMaxMs = 120_000;
 const pollMs = 100;
+/**
+ * Cassandra's idle workers look for work, sleep for 10 µs, and look again. With Linux's own slack of 50 µs they wake up some 60,000 times a second, and each time may
+ * take a processor away from what else runs on this machine (docs/performance.md).
+ */
+const timerSlackNs = 500_000;
 
 export interface LocalCassandraOptions {
   /** More than one: on 127.0.0.1, 127.0.0.2, … */
@@ -132,7 +138,7 @@ async function startNode(
     classpath,
     'org.apache.cassandra.service.CassandraDaemon',
   ];
-  return startServerProcess('java', args, join(plan.dir, 'stdout.log'));
+  return startServerProcess(...withTimerSlack(timerSlackNs, 'java', args), join(plan.dir, 'stdout.log'));
 }
 
 async function untilServing(
