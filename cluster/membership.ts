@@ -80,7 +80,8 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const metrics = createClusterMetrics({ shards, projectionLag: parts.projectionLag });
   const silentMs = () => clockCheck?.silentMs ?? 0;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
-  const peers = new GrpcPeers({ security, addressOf, monotonicMs, meter: metrics.peers });
+  const ownTurns = () => ({ stood: directory?.turnsStood ?? 0, running: directory?.turnsRunning ?? 0 });
+  const peers = new GrpcPeers({ security, addressOf, monotonicMs, ownTurns, meter: metrics.peers });
   const service: Server = peerServer({
     self: self.id,
     security,

@@ -12,7 +12,7 @@ const startMaxMs = 120_000;
 const pollMs = 100;
 /**
  * Cassandra's idle workers look for work, sleep for 10 µs, and look again. With Linux's own slack of 50 µs they wake up some 60,000 times a second, and each time may
- * take a processor away from what else runs on this machine (docs/performance.md).
+ * take a processor away from what else runs on this machine (docs/performance.md, A cluster).
  */
 const timerSlackNs = 500_000;
 

@@ -7,6 +7,7 @@ import type { Command } from '../../src/domain/command.ts';
 import { exchangeMethod, messageReceiveMaxBytes, secretKey } from './exchange-method.ts';
 import { PeerStream } from './peer-stream.ts';
 import { channelCredentials, type PeerSecurity } from './security.ts';
+import type { OwnTurns } from './standstill.ts';
 import { commandText } from './wire-command.ts';
 
 /** How long a node may carry nothing out before a command that waits for it is carried out here. Far more than a write takes. */
@@ -31,6 +32,7 @@ export interface GrpcPeersParts {
   /** host:port of a node's internal port; null if there is no such node. */
   readonly addressOf: (node: NodeId) => string | null;
   readonly monotonicMs: () => number;
+  readonly ownTurns: () => OwnTurns;
   readonly meter: PeerMeter;
   readonly budgetMs?: number;
   readonly patienceMs?: number;
@@ -108,7 +110,7 @@ export class GrpcPeers implements Peers {
   }
 
   #begin(line: Line): PeerStream {
-    const { monotonicMs, security } = this.#parts;
+    const { monotonicMs, ownTurns, security } = this.#parts;
     const metadata = new Metadata();
     if (security.secret !== null) metadata.set(secretKey, security.secret);
     const { path, requestSerialize, responseDeserialize } = exchangeMethod;
@@ -117,6 +119,7 @@ export class GrpcPeers implements Peers {
     return new PeerStream({
       call,
       monotonicMs,
+      ownTurns,
       budgetMs: this.#parts.budgetMs ?? budgetMs,
       patienceMs: this.#parts.patienceMs ?? patienceMs,
       ended: (failed) => {

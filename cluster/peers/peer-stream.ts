@@ -11,6 +11,7 @@ import {
 import { outcomeIn, showsWork } from './answers.ts';
 import { acceptedKey } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
+import { type OwnTurns, Standstill } from './standstill.ts';
 
 /** Commands that wait for one node; beyond it callers are refused instead of held. */
 const waitingMax = 16_384;
@@ -36,8 +37,12 @@ export type ExchangeCall = ClientDuplexStream<ExchangeRequest, ExchangeResponse>
 export interface PeerStreamParts {
   readonly call: ExchangeCall;
   readonly monotonicMs: () => number;
-  /** A peer that has carried nothing out for so long while something waits is given up, whatever else it says (`showsWork`, `works`). */
+  /**
+   * A peer that has carried nothing out for so long while something waits is given up, whatever else it says (`showsWork`, `works`). Time in which this node's own
+   * turns stand still does not count.
+   */
   readonly budgetMs: number;
+  readonly ownTurns: () => OwnTurns;
   /** How long an answer is waited for where the peer carries out others meanwhile: it has much to do, and who took its ledgers from it would only add to that. */
   readonly patienceMs: number;
   /** Called once, when nothing more can be asked here. `failed`: by a fault, not because the other side ended it in order. */
@@ -56,17 +61,20 @@ export class PeerStream {
   readonly #outgoing: Outgoing<number>;
   readonly #sweep: NodeJS.Timeout;
   readonly #begunAt: number;
+  readonly #standstill: Standstill;
   #accepted = false;
   #over = false;
   #lastId = 0;
   #unsentBytes = 0;
-  /** When the peer last showed that it gets commands carried out. */
+  /** When the peer last showed that it gets commands carried out, and what of the time since does not count. */
   #workedAt: number;
+  #excusedMs = 0;
 
   constructor(parts: PeerStreamParts) {
     this.#parts = parts;
     this.#begunAt = parts.monotonicMs();
     this.#workedAt = this.#begunAt;
+    this.#standstill = new Standstill(parts.ownTurns, this.#begunAt);
     const sizeOf = (id: number) => this.#waiting.get(id)?.bytes ?? 0;
     this.#outgoing = new Outgoing({ write: (ids) => !this.#over && this.#write(ids) }, sizeOf, false);
     this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
@@ -141,7 +149,10 @@ export class PeerStream {
 
   #hear({ answers, works }: ExchangeResponse): void {
     // What comes too late for its command counts too.
-    if (works || answers.some(showsWork)) this.#workedAt = this.#parts.monotonicMs();
+    if (works || answers.some(showsWork)) {
+      this.#workedAt = this.#parts.monotonicMs();
+      this.#excusedMs = 0;
+    }
     for (const answer of answers) {
       const waiting = this.#waiting.get(answer.id);
       // What was not sent has no answer.
@@ -162,7 +173,8 @@ export class PeerStream {
       this.fail(new Error('the peer does not take the stream'));
       return;
     }
-    const isStuck = this.#workedAt <= budgetAgo;
+    this.#excusedMs += this.#standstill.look(now);
+    const isStuck = this.#workedAt + this.#excusedMs <= budgetAgo;
     let isGone = false;
     for (const [id, { reject, text, bytes, until, sentAt }] of this.#waiting) {
       // Asked in this order: whoever comes behind has waited no longer.

@@ -201,6 +201,11 @@ export class Directory {
     return this.#nodeWide.turns.stood;
   }
 
+  /** Turns of this node's ledgers that are under way. */
+  get turnsRunning(): number {
+    return this.#nodeWide.turns.running;
+  }
+
   #shard(number: number): Shard {
     let shard = this.#shards.get(number);
     if (shard === undefined) {

@@ -41,8 +41,8 @@ export interface NodeWide {
   readonly pacing: Pick<TurnPacing, 'begin' | 'end'>;
   /** See TurnPace. */
   readonly quietMs: number;
-  /** Turns of all its ledgers that the store has confirmed. */
-  readonly turns: { stood: number };
+  /** Turns of all its ledgers: that the store has confirmed, ever, and that are under way. */
+  readonly turns: { stood: number; running: number };
 }
 
 export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
@@ -50,7 +50,7 @@ export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
     watch: new DeadlineWatch(clock),
     pacing: new TurnPacing(clock, pace),
     quietMs: pace.quietMs,
-    turns: { stood: 0 },
+    turns: { stood: 0, running: 0 },
   };
 }
 
@@ -172,19 +172,21 @@ export class LedgerActor {
   async #run(): Promise<void> {
     // What arrives in the same tick of the event loop joins the first batch.
     await Promise.resolve();
-    const { watch, pacing } = this.#nodeWide;
+    const { watch, pacing, turns } = this.#nodeWide;
     const stopWatching = watch.begin(() => this.#lookAtDeadlines());
     while ((this.#mailbox.size > 0 || this.#asking.length > 0) && !this.#stopped) {
       this.#growth.start();
       const turn = pacing.begin(() => this.#turnNeed());
       if (turn !== undefined) await turn;
       this.#batch = this.#mailbox.take(batchEventsMax, batchBytesMax);
+      turns.running += 1;
       try {
         await this.#settle();
       } catch (error) {
         this.#stop(error);
       } finally {
         this.#batch = [];
+        turns.running -= 1;
         pacing.end();
       }
       if (this.#asking.length > 0) await this.#tellCertainty();

@@ -56,13 +56,15 @@ export class FarEnd extends EventEmitter {
 
 const stepMs = 50;
 
-/** A stream with the bounds of a cluster, in a test's time. Wants `vi.useRealTimers()` afterwards. */
+/** A stream with the bounds of a cluster, in a test's time; `ownTurns` are this node's. Wants `vi.useRealTimers()` afterwards. */
 export function streamWorld(clock: ManualClock) {
+  const ownTurns = { stood: 0, running: 0 };
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const far = new FarEnd();
   const stream = new PeerStream({
     call: far as unknown as ExchangeCall,
     monotonicMs: () => clock.now(),
+    ownTurns: () => ownTurns,
     budgetMs,
     patienceMs,
     ended: () => {},
@@ -76,5 +78,5 @@ export function streamWorld(clock: ManualClock) {
       await settled();
     }
   };
-  return { far, stream, pass };
+  return { far, stream, ownTurns, pass };
 }

@@ -71,6 +71,36 @@ describe('turns that stand', () => {
   });
 });
 
+describe('turns that run', () => {
+  test('are those that wait for the store, until it answers or fails', async () => {
+    const held: PromiseWithResolvers<void>[] = [];
+    const wait = () => {
+      const answer = Promise.withResolvers<void>();
+      held.push(answer);
+      return answer.promise;
+    };
+    const world = rig({
+      wrap: (memory) => storeWith(memory, { append: (...given) => wait().then(() => memory.append(...given)) }),
+    });
+    const directory = world.directory();
+    expect(directory.turnsRunning).toBe(0);
+    const opened = directory.submit(openLedger());
+    await settled();
+    expect(directory.turnsRunning).toBe(1);
+    held[0]?.resolve();
+    await opened;
+    await settled();
+    expect(directory.turnsRunning).toBe(0);
+    const made = codeOf(directory.submit(createMaster()));
+    await settled();
+    expect(directory.turnsRunning).toBe(1);
+    held[1]?.reject(new LedgerError('unavailable', 'The store cannot be reached.'));
+    expect(await made).toBe('unavailable');
+    await settled();
+    expect(directory.turnsRunning).toBe(0);
+  });
+});
+
 describe('where a command is carried out', () => {
   test('the shard of a ledger is the first 32 bits of a hash, modulo their number', () => {
     for (const count of [1, 16, 256, 1_000]) {

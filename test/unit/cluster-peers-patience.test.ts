@@ -20,7 +20,7 @@ async function world() {
   const [written] = await log();
   if (written === undefined) throw new Error('nothing was written');
 
-  const { far, stream, pass } = streamWorld(clock);
+  const { far, stream, ownTurns, pass } = streamWorld(clock);
   far.accept();
   const placement = {
     acquire: async () => ({ held: false, owner: 'node-a' }) as const,
@@ -42,7 +42,7 @@ async function world() {
   };
   const carriesOut = others((id) => outcomeAnswer(id, { event: written, replayed: false }));
   const fails = (error: unknown) => others((id) => errorAnswer(id, error));
-  return { clock, log, far, stream, pass, submit, carriesOut, fails };
+  return { clock, log, far, stream, ownTurns, pass, submit, carriesOut, fails };
 }
 
 /** What has become of a promise so far. */
@@ -87,6 +87,58 @@ describe('an owner that gets nothing carried out', () => {
     await pass(2_200, fails(saying('unavailable')));
     expect(outcome).toEqual({});
     await pass(400, fails(saying('unavailable')));
+    expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
+  });
+});
+
+describe('an owner that gets nothing carried out while the store confirms nothing to this node either', () => {
+  test('is not given up for it: once the store goes on, the owner has time to show work', async () => {
+    const { log, far, ownTurns, pass, submit } = await world();
+    const outcome = submit();
+    ownTurns.running = 1;
+    await pass(6_000);
+    ownTurns.stood += 1;
+    await pass(1_200);
+    expect(outcome).toEqual({});
+    far.works();
+    ownTurns.running = 0;
+    await pass(2_200);
+    expect(outcome).toEqual({});
+    expect(await log()).toHaveLength(3);
+    expect(far.cancelled).toBe(false);
+  });
+
+  test('is given up 1.5 s after the store went on, if it shows none', async () => {
+    const { log, far, ownTurns, pass, submit } = await world();
+    const outcome = submit();
+    ownTurns.running = 1;
+    await pass(6_000);
+    ownTurns.running = 0;
+    await pass(1_300);
+    expect(outcome).toEqual({});
+    await pass(300);
+    expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
+    expect(faultsOf(await log())).toEqual([]);
+    expect(far.cancelled).toBe(true);
+  });
+
+  test('is waited for no longer than callers wait', async () => {
+    const { ownTurns, pass, submit } = await world();
+    const outcome = submit();
+    ownTurns.running = 1;
+    await pass(12_100);
+    expect(outcome.error).toMatchObject({ code: 'outcome_unknown' });
+  });
+
+  test('is given up after 2.5 s where turns of this node are merely slow', async () => {
+    const { ownTurns, pass, submit } = await world();
+    const outcome = submit();
+    ownTurns.running = 1;
+    let passed = 0;
+    await pass(2_600, () => {
+      passed += 200;
+      if (passed % 800 === 0) ownTurns.stood += 1;
+    });
     expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
   });
 });
