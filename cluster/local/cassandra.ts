@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import cassandra from 'cassandra-driver';
+import { StartError } from '../../src/store/start-error.ts';
 import { type CassandraNodePlan, evenTokens, writeCassandraFiles } from './cassandra-files.ts';
 import { cassandraClasspath } from './cassandra-jars.ts';
 import { type ServerProcess, startServerProcess } from './child-process.ts';
 import { accepts, afterMs, freePorts } from './ports.ts';
-import { withTimerSlack } from './timer-slack.ts';
+import { notFoundExitCode, withTimerSlack } from './timer-slack.ts';
 
 const startMaxMs = 120_000;
 const pollMs = 100;
@@ -149,6 +150,8 @@ async function untilServing(
   const began = performance.now();
   while (!(await accepts(node.address, port))) {
     signal?.throwIfAborted();
+    if (node.process.hasEnded() && (await node.process.ended) === notFoundExitCode)
+      throw new StartError('java cannot be started: install a JDK and have it on the PATH.');
     if (node.process.hasEnded() || performance.now() - began > startMaxMs)
       throw new Error(`Cassandra on ${node.address} did not start; see the logs below ${dir}`);
     await afterMs(pollMs);

@@ -4,22 +4,22 @@ import type { Outcome } from '../../src/actors/outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/peers.ts';
 import type { NodeId } from '../../src/actors/placement.ts';
 import type { Command } from '../../src/domain/command.ts';
+import { CountedTime, type OwnTurns } from './counted-time.ts';
 import { exchangeMethod, messageReceiveMaxBytes, secretKey } from './exchange-method.ts';
 import { PeerStream } from './peer-stream.ts';
 import { channelCredentials, type PeerSecurity } from './security.ts';
-import type { OwnTurns } from './standstill.ts';
 import { commandText } from './wire-command.ts';
 
-/** How long a node may carry nothing out before a command that waits for it is carried out here. Far more than a write takes. */
+/** How long a node may carry nothing out, in time that counts (CountedTime), before a command that waits for it is carried out here. Far more than a write takes. */
 export const budgetMs = 2_500;
 /**
- * How long a command waits for a node that carries out others meanwhile: longer than any caller, so that the ledgers of a node that has too
+ * How long a command waits for a node that carries out others meanwhile, or while the store confirms nothing to this node either: longer than any caller, so that the ledgers of a node that has too
  * much to do are not taken over, which would only add to it. It refuses by itself what it comes to too late.
  */
 export const patienceMs = commandTimeoutMs + 2_000;
 /** After a failure a node is left alone so long, and then until it takes a stream again: who asks meanwhile is told at once. */
 const restMs = 500;
-/** A connection on which nothing comes back is dropped, and what waits on it told. */
+/** A connection on which nothing comes back is dropped within two times this, and what waits on it told: a peer that does not run at all is noticed by that in any case. */
 const keepaliveMs = 2_000;
 
 /** What forwarding tells the metrics. */
@@ -53,11 +53,13 @@ interface Line {
 /** The way to other nodes: a stream to each, made when it is first needed. */
 export class GrpcPeers implements Peers {
   readonly #parts: GrpcPeersParts;
+  readonly #counted: CountedTime;
   /** By address: a node that comes back elsewhere is another one. */
   readonly #lines = new Map<string, Line>();
 
   constructor(parts: GrpcPeersParts) {
     this.#parts = parts;
+    this.#counted = new CountedTime(parts.ownTurns, parts.monotonicMs());
   }
 
   // Synchronous up to the stream, so that commands keep the order in which they were asked.
@@ -110,7 +112,7 @@ export class GrpcPeers implements Peers {
   }
 
   #begin(line: Line): PeerStream {
-    const { monotonicMs, ownTurns, security } = this.#parts;
+    const { monotonicMs, security } = this.#parts;
     const metadata = new Metadata();
     if (security.secret !== null) metadata.set(secretKey, security.secret);
     const { path, requestSerialize, responseDeserialize } = exchangeMethod;
@@ -119,7 +121,7 @@ export class GrpcPeers implements Peers {
     return new PeerStream({
       call,
       monotonicMs,
-      ownTurns,
+      countedMs: () => this.#counted.at(monotonicMs()),
       budgetMs: this.#parts.budgetMs ?? budgetMs,
       patienceMs: this.#parts.patienceMs ?? patienceMs,
       ended: (failed) => {

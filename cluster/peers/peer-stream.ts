@@ -11,7 +11,6 @@ import {
 import { outcomeIn, showsWork } from './answers.ts';
 import { acceptedKey } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
-import { type OwnTurns, Standstill } from './standstill.ts';
 
 /** Commands that wait for one node; beyond it callers are refused instead of held. */
 const waitingMax = 16_384;
@@ -23,9 +22,9 @@ const sweepEveryMs = 50;
 interface Waiting {
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: Error) => void;
-  /** Monotonic. */
+  /** In time that counts. */
   readonly sentAt: number;
-  /** When it is given up, though the peer goes on carrying out others. */
+  /** Monotonic: when it is given up, though the peer goes on carrying out others. */
   readonly until: number;
   /** null once it was sent. */
   text: string | null;
@@ -37,13 +36,11 @@ export type ExchangeCall = ClientDuplexStream<ExchangeRequest, ExchangeResponse>
 export interface PeerStreamParts {
   readonly call: ExchangeCall;
   readonly monotonicMs: () => number;
-  /**
-   * A peer that has carried nothing out for so long while something waits is given up, whatever else it says (`showsWork`, `works`). Time in which this node's own
-   * turns stand still does not count.
-   */
+  /** The time that counts against the peer; see CountedTime. */
+  readonly countedMs: () => number;
+  /** A peer that has carried nothing out for so long while something waits is given up, whatever else it says (`showsWork`, `works`): time that counts. */
   readonly budgetMs: number;
-  readonly ownTurns: () => OwnTurns;
-  /** How long an answer is waited for where the peer carries out others meanwhile: it has much to do, and who took its ledgers from it would only add to that. */
+  /** How long an answer is waited for where the peer carries out others meanwhile, or the time does not count: it has much to do, and who took its ledgers from it would only add to that. */
   readonly patienceMs: number;
   /** Called once, when nothing more can be asked here. `failed`: by a fault, not because the other side ended it in order. */
   readonly ended: (failed: boolean) => void;
@@ -61,20 +58,17 @@ export class PeerStream {
   readonly #outgoing: Outgoing<number>;
   readonly #sweep: NodeJS.Timeout;
   readonly #begunAt: number;
-  readonly #standstill: Standstill;
   #accepted = false;
   #over = false;
   #lastId = 0;
   #unsentBytes = 0;
-  /** When the peer last showed that it gets commands carried out, and what of the time since does not count. */
+  /** When the peer last showed that it gets commands carried out, in time that counts. */
   #workedAt: number;
-  #excusedMs = 0;
 
   constructor(parts: PeerStreamParts) {
     this.#parts = parts;
     this.#begunAt = parts.monotonicMs();
-    this.#workedAt = this.#begunAt;
-    this.#standstill = new Standstill(parts.ownTurns, this.#begunAt);
+    this.#workedAt = parts.countedMs();
     const sizeOf = (id: number) => this.#waiting.get(id)?.bytes ?? 0;
     this.#outgoing = new Outgoing({ write: (ids) => !this.#over && this.#write(ids) }, sizeOf, false);
     this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
@@ -111,8 +105,9 @@ export class PeerStream {
       return Promise.reject(tooMany());
     return new Promise((resolve, reject) => {
       this.#lastId = (this.#lastId % 0xffff_fffe) + 1;
-      const sentAt = this.#parts.monotonicMs();
-      this.#waiting.set(this.#lastId, { resolve, reject, sentAt, until: sentAt + this.#parts.patienceMs, text, bytes });
+      const { countedMs, monotonicMs, patienceMs } = this.#parts;
+      const until = monotonicMs() + patienceMs;
+      this.#waiting.set(this.#lastId, { resolve, reject, sentAt: countedMs(), until, text, bytes });
       this.#unsentBytes += bytes;
       this.#outgoing.push(this.#lastId);
     });
@@ -149,10 +144,7 @@ export class PeerStream {
 
   #hear({ answers, works }: ExchangeResponse): void {
     // What comes too late for its command counts too.
-    if (works || answers.some(showsWork)) {
-      this.#workedAt = this.#parts.monotonicMs();
-      this.#excusedMs = 0;
-    }
+    if (works || answers.some(showsWork)) this.#workedAt = this.#parts.countedMs();
     for (const answer of answers) {
       const waiting = this.#waiting.get(answer.id);
       // What was not sent has no answer.
@@ -168,22 +160,21 @@ export class PeerStream {
 
   #lookForLate(): void {
     const now = this.#parts.monotonicMs();
-    const budgetAgo = now - this.#parts.budgetMs;
-    if (!this.#accepted && this.#begunAt <= budgetAgo) {
+    const budgetAgo = this.#parts.countedMs() - this.#parts.budgetMs;
+    if (!this.#accepted && this.#begunAt <= now - this.#parts.budgetMs) {
       this.fail(new Error('the peer does not take the stream'));
       return;
     }
-    this.#excusedMs += this.#standstill.look(now);
-    const isStuck = this.#workedAt + this.#excusedMs <= budgetAgo;
+    const isStuck = this.#workedAt <= budgetAgo;
     let isGone = false;
     for (const [id, { reject, text, bytes, until, sentAt }] of this.#waiting) {
       // Asked in this order: whoever comes behind has waited no longer.
-      if (sentAt > budgetAgo) break;
+      if (sentAt > budgetAgo && until > now) break;
       if (!isStuck && until > now) continue;
       this.#waiting.delete(id);
       if (text !== null) this.#unsentBytes -= bytes;
       reject(new PeerUnreachable(new Error('no answer in time'), text === null));
-      isGone ||= this.#workedAt <= sentAt;
+      isGone ||= isStuck && this.#workedAt <= sentAt;
     }
     // Nothing was carried out for the whole of a command's time: the others need not wait out theirs.
     if (isGone) this.fail(new Error('the peer carries nothing out'));

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
 import { vi } from 'vitest';
+import { CountedTime } from '../../cluster/peers/counted-time.ts';
 import { acceptedKey } from '../../cluster/peers/exchange-method.ts';
 import { budgetMs, patienceMs } from '../../cluster/peers/grpc-peers.ts';
 import { type ExchangeCall, PeerStream } from '../../cluster/peers/peer-stream.ts';
@@ -59,12 +60,13 @@ const stepMs = 50;
 /** A stream with the bounds of a cluster, in a test's time; `ownTurns` are this node's. Wants `vi.useRealTimers()` afterwards. */
 export function streamWorld(clock: ManualClock) {
   const ownTurns = { stood: 0, running: 0 };
+  const counted = new CountedTime(() => ownTurns, clock.now());
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const far = new FarEnd();
   const stream = new PeerStream({
     call: far as unknown as ExchangeCall,
     monotonicMs: () => clock.now(),
-    ownTurns: () => ownTurns,
+    countedMs: () => counted.at(clock.now()),
     budgetMs,
     patienceMs,
     ended: () => {},

@@ -80,6 +80,18 @@ describe('an owner that gets nothing carried out', () => {
     expect(far.cancelled).toBe(true);
   });
 
+  test('is given up after 2.5 s where turns of this node are merely slow', async () => {
+    const { ownTurns, pass, submit } = await world();
+    const outcome = submit();
+    ownTurns.running = 1;
+    let passed = 0;
+    await pass(2_600, () => {
+      passed += 200;
+      if (passed % 800 === 0) ownTurns.stood += 1;
+    });
+    expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
+  });
+
   test('after it has carried something out is given up 2.5 s later', async () => {
     const { pass, submit, carriesOut, fails } = await world();
     const outcome = submit();
@@ -92,54 +104,55 @@ describe('an owner that gets nothing carried out', () => {
 });
 
 describe('an owner that gets nothing carried out while the store confirms nothing to this node either', () => {
-  test('is not given up for it: once the store goes on, the owner has time to show work', async () => {
+  test.each([
+    ['that was asked for something a moment ago', 0],
+    ['that nobody has asked for anything for a while', 1_600],
+  ])('and %s is not given up for it: once the store goes on, it has time to show work', async (_, idleMs) => {
     const { log, far, ownTurns, pass, submit } = await world();
+    await pass(idleMs);
     const outcome = submit();
     ownTurns.running = 1;
-    await pass(6_000);
+    await pass(4_000);
     ownTurns.stood += 1;
+    ownTurns.running = 0;
     await pass(1_200);
     expect(outcome).toEqual({});
     far.works();
-    ownTurns.running = 0;
     await pass(2_200);
     expect(outcome).toEqual({});
     expect(await log()).toHaveLength(3);
     expect(far.cancelled).toBe(false);
+    await pass(400);
+    expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
   });
 
-  test('is given up 1.5 s after the store went on, if it shows none', async () => {
+  test('is given up 1.5 s after the store went on, if it shows no work', async () => {
     const { log, far, ownTurns, pass, submit } = await world();
     const outcome = submit();
     ownTurns.running = 1;
     await pass(6_000);
-    ownTurns.running = 0;
-    await pass(1_300);
+    const storeGoesOn = () => {
+      ownTurns.stood += 1;
+    };
+    await pass(1_300, storeGoesOn);
     expect(outcome).toEqual({});
-    await pass(300);
+    await pass(400, storeGoesOn);
     expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
     expect(faultsOf(await log())).toEqual([]);
     expect(far.cancelled).toBe(true);
   });
 
-  test('is waited for no longer than callers wait', async () => {
-    const { ownTurns, pass, submit } = await world();
+  test('is waited for no longer than callers wait, and those who came later go on waiting', async () => {
+    const { log, far, ownTurns, pass, submit } = await world();
     const outcome = submit();
     ownTurns.running = 1;
-    await pass(12_100);
+    await pass(11_000);
+    const later = submit();
+    await pass(1_100);
     expect(outcome.error).toMatchObject({ code: 'outcome_unknown' });
-  });
-
-  test('is given up after 2.5 s where turns of this node are merely slow', async () => {
-    const { ownTurns, pass, submit } = await world();
-    const outcome = submit();
-    ownTurns.running = 1;
-    let passed = 0;
-    await pass(2_600, () => {
-      passed += 200;
-      if (passed % 800 === 0) ownTurns.stood += 1;
-    });
-    expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
+    expect(later).toEqual({});
+    expect(await log()).toHaveLength(3);
+    expect(far.cancelled).toBe(false);
   });
 });
 

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { withTimerSlack } from '../../cluster/local/timer-slack.ts';
+import { notFoundExitCode, withTimerSlack } from '../../cluster/local/timer-slack.ts';
 
 const run = (...[command, args]: [string, string[]]) => spawnSync(command, args, { encoding: 'utf8' });
 
@@ -10,7 +10,11 @@ test('a command runs as it would, with its arguments and its exit code', () => {
   expect({ stdout, stderr, status }).toEqual({ stdout: 'a b||$c|', stderr: '', status: 7 });
 });
 
-test.runIf(process.platform === 'linux')('it and what it starts have the slack', () => {
+test('a command that is not there is told by its exit code', () => {
+  expect(run(...withTimerSlack(500_000, 'no-such-command', [])).status).toBe(notFoundExitCode);
+});
+
+test.runIf(process.platform === 'linux')('a command and what it starts have the slack', () => {
   const read = 'read -r own </proc/self/timerslack_ns; cat /proc/self/timerslack_ns; echo "$own"';
   expect(run(...withTimerSlack(345_678, 'sh', ['-c', read])).stdout).toBe('345678\n345678\n');
 });
