@@ -121,7 +121,7 @@ export class GrpcPeers implements Peers {
     return new PeerStream({
       call,
       monotonicMs,
-      countedMs: () => this.#counted.at(monotonicMs()),
+      counted: this.#counted,
       budgetMs: this.#parts.budgetMs ?? budgetMs,
       patienceMs: this.#parts.patienceMs ?? patienceMs,
       ended: (failed) => {

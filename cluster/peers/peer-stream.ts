@@ -9,6 +9,7 @@ import {
   type ExchangeResponse,
 } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { outcomeIn, showsWork } from './answers.ts';
+import type { CountedTime } from './counted-time.ts';
 import { acceptedKey } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
 
@@ -36,8 +37,8 @@ export type ExchangeCall = ClientDuplexStream<ExchangeRequest, ExchangeResponse>
 export interface PeerStreamParts {
   readonly call: ExchangeCall;
   readonly monotonicMs: () => number;
-  /** The time that counts against the peer; see CountedTime. */
-  readonly countedMs: () => number;
+  /** The time that counts against the peer. */
+  readonly counted: CountedTime;
   /** A peer that has carried nothing out for so long while something waits is given up, whatever else it says (`showsWork`, `works`): time that counts. */
   readonly budgetMs: number;
   /** How long an answer is waited for where the peer carries out others meanwhile, or the time does not count: it has much to do, and who took its ledgers from it would only add to that. */
@@ -68,7 +69,7 @@ export class PeerStream {
   constructor(parts: PeerStreamParts) {
     this.#parts = parts;
     this.#begunAt = parts.monotonicMs();
-    this.#workedAt = parts.countedMs();
+    this.#workedAt = parts.counted.at(this.#begunAt);
     const sizeOf = (id: number) => this.#waiting.get(id)?.bytes ?? 0;
     this.#outgoing = new Outgoing({ write: (ids) => !this.#over && this.#write(ids) }, sizeOf, false);
     this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
@@ -105,9 +106,9 @@ export class PeerStream {
       return Promise.reject(tooMany());
     return new Promise((resolve, reject) => {
       this.#lastId = (this.#lastId % 0xffff_fffe) + 1;
-      const { countedMs, monotonicMs, patienceMs } = this.#parts;
-      const until = monotonicMs() + patienceMs;
-      this.#waiting.set(this.#lastId, { resolve, reject, sentAt: countedMs(), until, text, bytes });
+      const now = this.#parts.monotonicMs();
+      const [sentAt, until] = [this.#parts.counted.at(now), now + this.#parts.patienceMs];
+      this.#waiting.set(this.#lastId, { resolve, reject, sentAt, until, text, bytes });
       this.#unsentBytes += bytes;
       this.#outgoing.push(this.#lastId);
     });
@@ -144,7 +145,7 @@ export class PeerStream {
 
   #hear({ answers, works }: ExchangeResponse): void {
     // What comes too late for its command counts too.
-    if (works || answers.some(showsWork)) this.#workedAt = this.#parts.countedMs();
+    if (works || answers.some(showsWork)) this.#workedAt = this.#parts.counted.at(this.#parts.monotonicMs());
     for (const answer of answers) {
       const waiting = this.#waiting.get(answer.id);
       // What was not sent has no answer.
@@ -159,9 +160,10 @@ export class PeerStream {
   }
 
   #lookForLate(): void {
-    const now = this.#parts.monotonicMs();
-    const budgetAgo = this.#parts.countedMs() - this.#parts.budgetMs;
-    if (!this.#accepted && this.#begunAt <= now - this.#parts.budgetMs) {
+    const { monotonicMs, counted, budgetMs } = this.#parts;
+    const now = monotonicMs();
+    const budgetAgo = counted.at(now) - budgetMs;
+    if (!this.#accepted && this.#begunAt <= now - budgetMs) {
       this.fail(new Error('the peer does not take the stream'));
       return;
     }

@@ -60,13 +60,12 @@ const stepMs = 50;
 /** A stream with the bounds of a cluster, in a test's time; `ownTurns` are this node's. Wants `vi.useRealTimers()` afterwards. */
 export function streamWorld(clock: ManualClock) {
   const ownTurns = { stood: 0, running: 0 };
-  const counted = new CountedTime(() => ownTurns, clock.now());
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const far = new FarEnd();
   const stream = new PeerStream({
     call: far as unknown as ExchangeCall,
     monotonicMs: () => clock.now(),
-    countedMs: () => counted.at(clock.now()),
+    counted: new CountedTime(() => ownTurns, clock.now()),
     budgetMs,
     patienceMs,
     ended: () => {},
