@@ -4,6 +4,7 @@ import { type Clock, sleep } from '../src/actors/clock.ts';
 import type { Directory } from '../src/actors/directory.ts';
 import { NotOwner, type Peers } from '../src/actors/peers.ts';
 import type { Placement } from '../src/actors/placement.ts';
+import { noTurns } from '../src/actors/turn-counts.ts';
 import type { Membership } from '../src/membership.ts';
 import type { ClockCheck } from './clock-check.ts';
 import { clockOffMaxMs } from './clock-check.ts';
@@ -80,12 +81,12 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const metrics = createClusterMetrics({ shards, projectionLag: parts.projectionLag });
   const silentMs = () => clockCheck?.silentMs ?? 0;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
-  const ownTurns = () => ({ stood: directory?.turnsStood ?? 0, running: directory?.turnsRunning ?? 0 });
+  const ownTurns = () => directory?.turns ?? noTurns;
   const peers = new GrpcPeers({ security, addressOf, monotonicMs, ownTurns, meter: metrics.peers });
   const service: Server = peerServer({
     self: self.id,
     security,
-    turnsStood: () => directory?.turnsStood ?? 0,
+    turnsStood: () => ownTurns().stood,
     carryOut: async (command) => {
       try {
         if (directory === null) throw new NotOwner(null);

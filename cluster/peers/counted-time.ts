@@ -1,10 +1,4 @@
-/** How this node's own turns get on. */
-export interface OwnTurns {
-  /** That the store has confirmed, ever. */
-  readonly stood: number;
-  /** Under way. */
-  readonly running: number;
-}
+import type { TurnCounts } from '../../src/actors/turn-counts.ts';
 
 /** Far longer than a turn takes, and shorter than a silent peer is given. */
 const standstillMs = 1_000;
@@ -15,14 +9,14 @@ const standstillMs = 1_000;
  * did not run.
  */
 export class CountedTime {
-  readonly #turns: () => OwnTurns;
+  readonly #turns: () => TurnCounts;
   #stood = 0;
   #leftOutMs = 0;
   #lookedAt: number;
   #movedAt: number;
 
   /** `now` is monotonic, in milliseconds, here and below. */
-  constructor(turns: () => OwnTurns, now: number) {
+  constructor(turns: () => TurnCounts, now: number) {
     this.#turns = turns;
     this.#lookedAt = now;
     this.#movedAt = now;

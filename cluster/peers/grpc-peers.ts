@@ -3,8 +3,9 @@ import { commandTimeoutMs } from '../../src/actors/bounds.ts';
 import type { Outcome } from '../../src/actors/outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/peers.ts';
 import type { NodeId } from '../../src/actors/placement.ts';
+import type { TurnCounts } from '../../src/actors/turn-counts.ts';
 import type { Command } from '../../src/domain/command.ts';
-import { CountedTime, type OwnTurns } from './counted-time.ts';
+import { CountedTime } from './counted-time.ts';
 import { exchangeMethod, messageReceiveMaxBytes, secretKey } from './exchange-method.ts';
 import { PeerStream } from './peer-stream.ts';
 import { channelCredentials, type PeerSecurity } from './security.ts';
@@ -32,7 +33,7 @@ export interface GrpcPeersParts {
   /** host:port of a node's internal port; null if there is no such node. */
   readonly addressOf: (node: NodeId) => string | null;
   readonly monotonicMs: () => number;
-  readonly ownTurns: () => OwnTurns;
+  readonly ownTurns: () => TurnCounts;
   readonly meter: PeerMeter;
   readonly budgetMs?: number;
   readonly patienceMs?: number;

@@ -34,7 +34,7 @@ export interface PeerServiceParts {
   readonly security: PeerSecurity;
   /** Directory.carryOut. */
   readonly carryOut: (command: Command) => Promise<Outcome>;
-  /** Directory.turnsStood. */
+  /** TurnCounts.stood of this node. */
   readonly turnsStood: () => number;
 }
 

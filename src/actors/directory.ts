@@ -14,6 +14,7 @@ import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
 import { notRunHere, refusedAgain, stopping } from './refusals.ts';
 import { Shard, shardOf } from './shard.ts';
+import type { TurnCounts } from './turn-counts.ts';
 import { type TurnPace, unpaced } from './turn-pacing.ts';
 
 export interface DirectoryParts extends LedgerActorParts {
@@ -196,14 +197,9 @@ export class Directory {
     return { ledgers, waiting };
   }
 
-  /** Turns of this node's ledgers that the store has confirmed, ever: grows for as long as the node gets commands carried out. */
-  get turnsStood(): number {
-    return this.#nodeWide.turns.stood;
-  }
-
-  /** Turns of this node's ledgers that are under way. */
-  get turnsRunning(): number {
-    return this.#nodeWide.turns.running;
+  /** How the turns of this node's ledgers get on. */
+  get turns(): TurnCounts {
+    return this.#nodeWide.turns;
   }
 
   #shard(number: number): Shard {

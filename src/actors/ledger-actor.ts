@@ -17,6 +17,7 @@ import type { Outcome } from './outcome.ts';
 import { isRetryable, outcomeUnknown, reloading, somethingWrong, timeIsUp } from './refusals.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { decideTurn, type Turn, TurnFailed, type Verdict } from './turn.ts';
+import { noTurns, type TurnCounts } from './turn-counts.ts';
 import { type TurnNeed, type TurnPace, TurnPacing, unpaced } from './turn-pacing.ts';
 import { readForTurn } from './turn-reads.ts';
 import { Twins } from './twins.ts';
@@ -41,8 +42,7 @@ export interface NodeWide {
   readonly pacing: Pick<TurnPacing, 'begin' | 'end'>;
   /** See TurnPace. */
   readonly quietMs: number;
-  /** Turns of all its ledgers: that the store has confirmed, ever, and that are under way. */
-  readonly turns: { stood: number; running: number };
+  readonly turns: { -readonly [Count in keyof TurnCounts]: number };
 }
 
 export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
@@ -50,7 +50,7 @@ export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
     watch: new DeadlineWatch(clock),
     pacing: new TurnPacing(clock, pace),
     quietMs: pace.quietMs,
-    turns: { stood: 0, running: 0 },
+    turns: { ...noTurns },
   };
 }
 

@@ -1,5 +1,5 @@
 import { contentHash, contentJson, eventHash } from './content.ts';
-import type { LedgerEvent } from './event.ts';
+import type { LedgerEvent, MasterLink } from './event.ts';
 import { sha256Hex } from './hash.ts';
 
 export type IssueType =
@@ -25,6 +25,20 @@ export interface Range {
   readonly kind: 'ledger' | 'master' | 'segment';
   /** The event before the first one in that sequence, if there is one and it was read. */
   readonly before?: LedgerEvent | null;
+  /** Where masters, by id, ended before the first event, as far as that is known. */
+  readonly masterEnds?: { get(masterId: string): MasterEnd | undefined };
+}
+
+/** The newest event of a master: its place there and its content hash. */
+export interface MasterEnd {
+  readonly seq: number;
+  /** Lower-case hex. */
+  readonly contentHash: string;
+}
+
+/** Where the master of `event` ends with it; `link` is the event's own. */
+export function masterEnd({ contentHash }: LedgerEvent, { seq }: MasterLink): MasterEnd {
+  return { seq, contentHash };
 }
 
 /**
@@ -35,14 +49,17 @@ export interface Range {
 export function checkChain(events: readonly LedgerEvent[], range: Range): IntegrityIssue[] {
   const issues: IntegrityIssue[] = [];
   let previous: LedgerEvent | null = range.before ?? null;
-  const masters = new Map<string, LedgerEvent>();
-  if (previous?.master) masters.set(previous.master.id, previous);
+  const masters = new Map<string, MasterEnd>();
+  if (previous?.master) masters.set(previous.master.id, masterEnd(previous, previous.master));
   for (const event of events) {
     checkHash(event, issues);
     checkAttribution(event, issues);
     checkLedgerLink(previous, event, range, issues);
-    checkMasterLink(event.master === null ? null : (masters.get(event.master.id) ?? null), event, range, issues);
-    if (event.master !== null) masters.set(event.master.id, event);
+    if (event.master !== null) {
+      const before = masters.get(event.master.id) ?? range.masterEnds?.get(event.master.id);
+      checkMasterLink(before ?? null, event, event.master, range, issues);
+      masters.set(event.master.id, masterEnd(event, event.master));
+    }
     previous = event;
   }
   return issues;
@@ -106,17 +123,15 @@ function checkLedgerLink(
 }
 
 function checkMasterLink(
-  previous: LedgerEvent | null,
+  before: MasterEnd | null,
   event: LedgerEvent,
+  link: MasterLink,
   range: Range,
   issues: IntegrityIssue[],
 ): void {
-  const link = event.master;
-  if (link === null) return;
   const broken = (detail: string) => issues.push({ eventId: event.id, type: 'broken_link', detail });
   if (link.seq === 0 && link.prevHash !== '') broken('the first event of a master names an event before it');
-  const before = previous?.master ?? null;
-  if (previous === null || before === null) {
+  if (before === null) {
     if (range.kind === 'master' && link.seq > 0 && range.before === null) {
       issues.push({
         eventId: event.id,
@@ -127,7 +142,7 @@ function checkMasterLink(
     return;
   }
   if (link.seq === before.seq + 1) {
-    if (link.prevHash !== previous.contentHash) broken('the event does not seal the event before it in its master');
+    if (link.prevHash !== before.contentHash) broken('the event does not seal the event before it in its master');
   } else if (link.seq <= before.seq) {
     broken('the event stands behind one of its master that has its master_seq or a later one');
   } else if (range.kind !== 'segment') {

@@ -2,18 +2,28 @@ import { describe, expect, test } from 'vitest';
 import { copyAccesses } from '../../src/copy/copy-accesses.ts';
 import { copyLedger } from '../../src/copy/copy-ledger.ts';
 import { checkOwner, copyRecords } from '../../src/copy/copy-records.ts';
-import type { LedgerEvent } from '../../src/domain/event.ts';
-import { ledgerFacts } from '../../src/domain/ledger-facts.ts';
-import { projectionsOf } from '../../src/domain/projection.ts';
-import { formatRow } from '../../src/domain/row.ts';
+import { eventHash } from '../../src/domain/content.ts';
+import type { LedgerEvent, MasterLink } from '../../src/domain/event.ts';
+import { recomputeContentHash } from '../../src/domain/integrity.ts';
 import { uuidV7 } from '../../src/domain/uuid.ts';
 import type { AccessEvent } from '../../src/store/access-log.ts';
-import type { Head, LedgerEntry, LedgerStore } from '../../src/store/ledger-store.ts';
+import type { Head, LedgerStore } from '../../src/store/ledger-store.ts';
 import { MemoryAccessLog } from '../../src/store/memory/access-log.ts';
 import { emptyLedgerData, type MemoryLedgerData } from '../../src/store/memory/ledger-data.ts';
 import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
-import { append, createMaster, grant, ledgerId, mark, openLedger, uuid } from '../support/commands.ts';
+import { chainEntries } from '../support/chain-entries.ts';
+import {
+  append,
+  createMaster,
+  grant,
+  ledgerId,
+  mark,
+  masterId,
+  openLedger,
+  siblingId,
+  uuid,
+} from '../support/commands.ts';
 import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../support/store-faults.ts';
 import { chainOf, startMs } from '../support/world.ts';
 
@@ -26,12 +36,15 @@ const events = chainOf(
 ).events;
 const head: Head = { seq: events.length - 1, hash: events.at(-1)?.hash ?? '' };
 
-function entriesOf(list: readonly LedgerEvent[]): LedgerEntry[] {
-  const [genesis] = list;
+/** A chain of which one event has another place in its master, every hash made anew. */
+function relinked(list: readonly LedgerEvent[], at: number, place: Partial<MasterLink>): LedgerEvent[] {
+  let prevHash = '';
   return list.map((event) => {
-    const facts = event.seq === 0 || genesis === undefined ? null : ledgerFacts(genesis);
-    const { seq, prevHash, hash } = event;
-    return { seq, prevHash, hash, row: formatRow(event), projections: projectionsOf(event, facts) };
+    const master = event.seq === at && event.master !== null ? { ...event.master, ...place } : event.master;
+    const moved = { ...event, master, prevHash };
+    const contentHash = recomputeContentHash(moved);
+    prevHash = eventHash(prevHash, contentHash);
+    return { ...moved, contentHash, hash: prevHash };
   });
 }
 
@@ -43,7 +56,7 @@ interface Memory {
 async function memory(list: readonly LedgerEvent[] = [], nowMs = startMs): Promise<Memory> {
   const data = emptyLedgerData();
   const store = new MemoryLedgerStore(() => nowMs, data);
-  if (list.length > 0) await store.append(await store.claim(ledgerId), entriesOf(list));
+  if (list.length > 0) await store.append(await store.claim(ledgerId), chainEntries(list));
   return { data, store };
 }
 
@@ -137,6 +150,27 @@ describe('a ledger that is copied', () => {
     source.data.ledgers.get(ledgerId)?.entries.set(at, { seq: at, row: change(entry.row) });
     await expect(copy(source.store, target.store)).rejects.toThrow(`is damaged at seq ${at} (`);
     expect(target.data.ledgers.get(ledgerId)?.head?.seq ?? -1).toBeLessThan(at);
+  });
+
+  test.for([
+    ['all at once', 0],
+    ['going on from just before it', 30],
+  ] as const)('of which a master names another event before it stops there, copied %s', async ([, there]) => {
+    const chain = chainOf(
+      openLedger(),
+      createMaster(),
+      createMaster({ masterId: siblingId }),
+      ...Array.from({ length: 40 }, (_, n) => append({ masterId: n % 2 === 0 ? masterId : siblingId })),
+    ).events;
+    const wrong = relinked(chain, 30, { prevHash: chain[26]?.contentHash ?? '' });
+    const again = relinked(chain, 30, { prevHash: '', seq: 0 });
+    for (const list of [wrong, again]) {
+      const [source, target] = [await memory(list), await memory(list.slice(0, there))];
+      const end = { seq: list.length - 1, hash: list.at(-1)?.hash ?? '' };
+      const parts = { source: source.store, target: target.store, now: () => startMs, copied: () => {} };
+      await expect(copyLedger(parts, ledgerId, end)).rejects.toThrow('is damaged at seq 30 (');
+      expect(target.data.ledgers.get(ledgerId)?.head?.seq ?? -1).toBeLessThan(30);
+    }
   });
 
   test('of which an event is missing stops before it', async () => {

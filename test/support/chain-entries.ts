@@ -1,0 +1,15 @@
+import type { LedgerEvent } from '../../src/domain/event.ts';
+import { ledgerFacts } from '../../src/domain/ledger-facts.ts';
+import { projectionsOf } from '../../src/domain/projection.ts';
+import { formatRow } from '../../src/domain/row.ts';
+import type { LedgerEntry } from '../../src/store/ledger-store.ts';
+
+/** A chain from its beginning, as its writer hands it to the store. */
+export function chainEntries(list: readonly LedgerEvent[]): LedgerEntry[] {
+  const [genesis] = list;
+  return list.map((event) => {
+    const facts = event.seq === 0 || genesis === undefined ? null : ledgerFacts(genesis);
+    const { seq, prevHash, hash } = event;
+    return { seq, prevHash, hash, row: formatRow(event), projections: projectionsOf(event, facts) };
+  });
+}
