@@ -57,6 +57,7 @@ export async function openWebhookNode() {
       sign: (digest) => sign(null, digest, privateKey).toString('base64'),
     }),
     clock: systemClock,
+    monotonicMs: () => performance.now(),
     random: randomBytes,
     meter: {
       committed: () => {},

@@ -157,6 +157,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     keys: endings,
     authority: () => authority,
     clock,
+    monotonicMs,
     random,
     meter: actorMeter(metrics),
     outbox: webhooks,

@@ -32,7 +32,8 @@ export async function writeCassandraFiles(plan: CassandraNodePlan): Promise<{ ya
 
 /**
  * As a production cluster should be set where it matters: commits are on disk before they are acknowledged
- * (batch, and direct access: the memory-mapped log is slow to sync), Paxos is v2 with its state purged by repair.
+ * (batch, and direct access: the memory-mapped log is slow to sync), Paxos is v2 with its state purged by repair, and a row is found in a large
+ * partition without reading 64 KiB of others (docs/operations.md).
  */
 function yamlOf({ address, port, storagePort, seeds, token, dir, writeMaxMs }: CassandraNodePlan): string {
   return `cluster_name: ledger-trust-local
@@ -62,6 +63,7 @@ commit_failure_policy: stop
 auto_snapshot: false
 paxos_variant: v2
 paxos_state_purging: repaired
+column_index_size: 4KiB
 ${writeMaxMs === undefined ? '' : writeLimits(writeMaxMs)}`;
 }
 

@@ -6,13 +6,16 @@ import {
   Fenced,
   type LedgerEntry,
   type LedgerStore,
+  type MarkName,
   OutcomeUnknown,
   type Snapshot,
 } from '../store/ledger-store.ts';
 import { settleRestMaxMs } from './bounds.ts';
 import { type Clock, sleep } from './clock.ts';
+import type { KnownMarks } from './known-marks.ts';
 import { loadLedger } from './ledger-loading.ts';
 import { LoadedMasters } from './loaded-masters.ts';
+import type { MarksMemory } from './marks-memory.ts';
 import type { ActorMeter, ClaimReason } from './meter.ts';
 import { outcomeUnknown } from './refusals.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
@@ -20,6 +23,14 @@ import type { Turn } from './turn.ts';
 
 /** What the store says of a turn: it stands; nothing of it is in the log, nor ever will be; or nobody can say any more. */
 export type Written = 'stands' | 'fenced' | 'not_written' | 'unsettled';
+
+export interface CommittedLedgerParts {
+  readonly store: LedgerStore;
+  readonly clock: Clock;
+  readonly monotonicMs: () => number;
+  readonly meter: ActorMeter;
+  readonly marks: MarksMemory;
+}
 
 /**
  * A ledger and its masters as the store holds them, under a claim of this node.
@@ -36,12 +47,18 @@ export class CommittedLedger {
   #state: LedgerState = emptyLedger;
   #masters: LoadedMasters;
   #saving: SnapshotSaving;
+  readonly #monotonicMs: () => number;
+  readonly #marksMemory: MarksMemory;
+  #marks: KnownMarks;
 
-  constructor(ledgerId: string, store: LedgerStore, clock: Clock, meter: ActorMeter) {
+  constructor(ledgerId: string, { store, clock, monotonicMs, meter, marks }: CommittedLedgerParts) {
     this.#ledgerId = ledgerId;
     this.#store = store;
     this.#clock = clock;
     this.#meter = meter;
+    this.#monotonicMs = monotonicMs;
+    this.#marksMemory = marks;
+    this.#marks = marks.of(ledgerId);
     this.#masters = new LoadedMasters(store, ledgerId);
     this.#saving = new SnapshotSaving(store, ledgerId, -1);
   }
@@ -68,8 +85,15 @@ export class CommittedLedger {
     this.#saving = new SnapshotSaving(this.#store, this.#ledgerId, snapshotSeq);
     this.#claim = claim;
     this.#state = state;
+    this.#marks = this.#marksMemory.of(this.#ledgerId);
+    this.#marks.claimed(claim.head, this.#monotonicMs());
     this.#meter.activated((this.#clock.now() - started) / 1_000);
     return claim;
+  }
+
+  /** Whether it is certain that no event has this mark: see KnownMarks. */
+  isNew(mark: MarkName): boolean {
+    return this.#marks.isNew(mark, this.#monotonicMs());
   }
 
   /** Forgets claim and states: they are read anew before the next decision. */
@@ -100,6 +124,8 @@ export class CommittedLedger {
    */
   async write(claim: Claim, turn: Turn): Promise<Written> {
     const started = this.#clock.now();
+    this.#marks = this.#marksMemory.of(this.#ledgerId);
+    this.#marks.sent(turn.entries, this.#monotonicMs());
     try {
       await this.#store.append(claim, turn.entries);
     } catch (error) {
@@ -111,6 +137,7 @@ export class CommittedLedger {
     }
     this.#meter.committed(turn.entries.length, charactersOf(turn.entries), (this.#clock.now() - started) / 1_000);
     this.#state = turn.state;
+    this.#marks.stand();
     for (const master of turn.masters.values()) master.commit();
     return 'stands';
   }

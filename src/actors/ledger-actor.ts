@@ -11,6 +11,7 @@ import { GroupGrowth } from './group-growth.ts';
 import { Lanes } from './lanes.ts';
 import { Letter } from './letter.ts';
 import { Mailbox } from './mailbox.ts';
+import { MarksMemory } from './marks-memory.ts';
 import type { ActorMeter, ClaimReason } from './meter.ts';
 import type { Outbox } from './outbox.ts';
 import type { Outcome } from './outcome.ts';
@@ -31,6 +32,8 @@ export interface LedgerActorParts {
   readonly keys: SigningKeys;
   readonly authority: () => AuthoritySigner;
   readonly clock: Clock;
+  /** Milliseconds from any beginning, as long as the process runs; never goes back. */
+  readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
   readonly meter: ActorMeter;
   readonly outbox?: Outbox;
@@ -43,6 +46,7 @@ export interface NodeWide {
   /** See TurnPace. */
   readonly quietMs: number;
   readonly turns: { -readonly [Count in keyof TurnCounts]: number };
+  readonly marks: MarksMemory;
 }
 
 export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
@@ -51,6 +55,7 @@ export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
     pacing: new TurnPacing(clock, pace),
     quietMs: pace.quietMs,
     turns: { ...noTurns },
+    marks: new MarksMemory(),
   };
 }
 
@@ -89,7 +94,7 @@ export class LedgerActor {
     this.#parts = parts;
     this.#nodeWide = node;
     this.#growth = new GroupGrowth(parts.clock, node.quietMs);
-    this.#ledger = new CommittedLedger(ledgerId, parts.store, parts.clock, parts.meter);
+    this.#ledger = new CommittedLedger(ledgerId, { ...parts, marks: node.marks });
     this.#lastUsed = parts.clock.now();
   }
 
@@ -229,6 +234,7 @@ export class LedgerActor {
         keys,
         clock,
         masters: this.#ledger.masters,
+        isNew: (mark) => this.#ledger.isNew(mark),
       });
       // From here to the store nothing is waited for: a command whose time is up by now is certain not to be written.
       if (!this.#dropLate()) break;

@@ -23,6 +23,8 @@ export interface TurnSources {
   readonly keys: SigningKeys;
   readonly clock: Clock;
   readonly masters: LoadedMasters;
+  /** Marks that no event of the ledger has are not looked for. */
+  readonly isNew: (mark: CommandMark) => boolean;
 }
 
 /**
@@ -34,7 +36,7 @@ export async function readForTurn(
   letters: readonly Letter[],
   sources: TurnSources,
 ): Promise<TurnReads> {
-  const { store, clock, keys } = sources;
+  const { store, clock, keys, isNew } = sources;
   const signers: Signers = new Map();
   const masterIds = new Set<string>();
   const marks: CommandMark[] = [];
@@ -42,7 +44,7 @@ export async function readForTurn(
     if (asksForKeys(command)) noteSigner(signers, command);
     const masterId = commandMaster(command);
     if (masterId !== null) masterIds.add(masterId);
-    marks.push(...command.marks);
+    for (const mark of command.marks) if (!isNew(mark)) marks.push(mark);
   }
   const masters = new Map<string, MasterActor>();
   const loadMaster = async (masterId: string) => void masters.set(masterId, await sources.masters.get(masterId));

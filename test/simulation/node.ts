@@ -127,6 +127,7 @@ export class SimulatedNode {
       keys: noKeys,
       authority: () => authority,
       clock,
+      monotonicMs,
       random: bytes,
       meter: actorMeter(counts),
       self: this.id,

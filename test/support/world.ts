@@ -216,7 +216,8 @@ export function rig(
   const keys = options.keys ?? new TestKeys();
   const meter = new TestMeter();
   const store = options.wrap?.(memory) ?? memory;
-  const parts = { store, keys, authority: () => authority, clock, random: countingBytes(), meter };
+  const monotonicMs = () => clock.passedMs;
+  const parts = { store, keys, authority: () => authority, clock, monotonicMs, random: countingBytes(), meter };
   return {
     clock,
     data,

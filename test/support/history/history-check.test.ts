@@ -259,6 +259,32 @@ describe('the checker of histories', () => {
     expect(lanes(1_006)).toMatch(/lane l: .* stood when .* before it was sent again/);
   });
 
+  test('a lane that went on behind one whose refusal was lost on its way, and behind one that was never refused', () => {
+    const { attempts } = trueHistory();
+    const inLane = ({ command }: Attempt, index: number) => command.lane?.index === index;
+    const first = attempts.find((attempt) => inLane(attempt, 0));
+    const next = attempts.find((attempt) => inLane(attempt, 1));
+    if (first === undefined || next === undefined) throw new Error('too short');
+    const asDelegate = ({ command, ...more }: Attempt): Attempt => ({
+      ...more,
+      command: { ...command, actorId: delegate },
+    });
+    const [refusedFirst, granted] = [asDelegate(first), asDelegate(next)];
+    const others = attempts.filter(({ command }) => !command.lane);
+    const log = rebuilt([...carriedOut(others), grant({ marks: [mark('again')] }), granted.command]);
+    const lanes = (gone: Attempt) =>
+      check(log, { attempts: [...others, gone, unclear(granted)], looks: [] })
+        .split('\n')
+        .filter((line) => line.startsWith('lane'))
+        .join('\n');
+    expect(lanes(unclear(refusedFirst))).toBe('');
+    // One that is told as not written is to be sent again, and an actor that had access was never refused.
+    expect(lanes({ ...refusedFirst, told: { kind: 'not_written', code: 'unavailable' } })).toMatch(
+      /before it does not/,
+    );
+    expect(lanes(unclear(first))).toMatch(/before it does not/);
+  });
+
   test('reads that missed what was acknowledged', () => {
     const { log, attempts, looks } = trueHistory();
     const [look] = looks;

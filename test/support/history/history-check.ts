@@ -30,7 +30,7 @@ export function checkHistory(ledgerId: string, log: readonly LedgerEvent[], hist
     ...twiceOrRefusedViolations(attempts, written),
     ...forgottenViolations(attempts, written),
     ...orderViolations(attempts),
-    ...laneViolations(attempts, written),
+    ...laneViolations(attempts, written, replay),
     ...refusalViolations(attempts, replay),
     ...lookViolations(attempts, looks),
   ];
@@ -157,17 +157,32 @@ function orderViolations(attempts: readonly Attempt[]): Violation[] {
   return found;
 }
 
+/** What does not stand of a lane, and the seq of what stands before it there; -1: nothing does. */
+interface LaneGap {
+  readonly tries: readonly Attempt[];
+  readonly after: number;
+}
+
 /**
  * Commands of a lane stand in their order, and none behind one that was to be sent again: one that does not stand was refused, and
- * nothing behind it was told as written before it was sent that time.
+ * nothing behind it was told as written before it was sent that time. The refusal may have been lost on its way: then whoever asked
+ * was told that the outcome is unknown, and the log says that it was refused at some moment before the next one was written.
  */
-function laneViolations(attempts: readonly Attempt[], written: Written): Violation[] {
+function laneViolations(attempts: readonly Attempt[], written: Written, replay: Replay): Violation[] {
   const found: Violation[] = [];
+  const acknowledged = new Acknowledged(attempts);
+  const mayBeRefused = ({ tries, after }: LaneGap, beforeSeq: number) =>
+    tries.some(({ command, begun, told }) => {
+      if (told.kind !== 'unknown') return false;
+      for (let seq = Math.max(after, acknowledged.newestBefore(begun)); seq < beforeSeq; seq++)
+        if (refusalAt(command, replay, seq, replay.timeAt(seq)) !== null) return true;
+      return false;
+    });
   const inLanes = attempts.filter(({ command }) => command.lane);
   for (const [lane, all] of Map.groupBy(inLanes, ({ command }) => command.lane?.id ?? '')) {
     const commands = [...Map.groupBy(all, ({ command }) => command.lane?.index ?? 0)].sort(([a], [b]) => a - b);
     let last = -1;
-    let gap: string | null = null;
+    const gaps: LaneGap[] = [];
     /** When the last of those before was decided against. */
     let refused = { name: '', begun: -1 };
     for (const [, tries] of commands) {
@@ -177,7 +192,7 @@ function laneViolations(attempts: readonly Attempt[], written: Written): Violati
       const event = written.of(command)[0];
       if (event === undefined) {
         const refusal = tries.find(({ told }) => told.kind === 'refused');
-        if (refusal === undefined) gap ??= name;
+        if (refusal === undefined) gaps.push({ tries, after: last });
         else if (refusal.begun > refused.begun) refused = refusal;
         continue;
       }
@@ -185,7 +200,8 @@ function laneViolations(attempts: readonly Attempt[], written: Written): Violati
         ...tries.map(({ told, ended }) => (told.kind === 'written' ? (ended ?? Infinity) : Infinity)),
       );
       if (event.seq < last) found.push(`lane ${lane}: ${name} stands before the one that it followed`);
-      if (gap !== null) found.push(`lane ${lane}: ${name} stands, and ${gap} before it does not`);
+      const gap = gaps.find((one) => !mayBeRefused(one, event.seq))?.tries[0];
+      if (gap !== undefined) found.push(`lane ${lane}: ${name} stands, and ${gap.name} before it does not`);
       if (toldAt < refused.begun)
         found.push(`lane ${lane}: ${name} stood when ${refused.name} before it was sent again`);
       last = event.seq;

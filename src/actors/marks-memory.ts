@@ -1,0 +1,60 @@
+import { knownMarksBytesMax } from './bounds.ts';
+import { KnownMarks } from './known-marks.ts';
+
+/** What a ledger counts for beside its filters: more than its objects take. */
+const ledgerBytes = 512;
+
+/** Of all that a node may hold, a ledger may have a half. */
+const ledgerShare = 0.5;
+
+/** What a node knows of the marks of its ledgers. Where there is too much of it, the ledgers that were asked for longest ago are forgotten. */
+export class MarksMemory {
+  readonly #ledgers = new Map<string, KnownMarks>();
+  readonly #bytesMax: number;
+  #bytesLeft: number;
+
+  constructor(bytesMax = knownMarksBytesMax) {
+    this.#bytesMax = bytesMax;
+    this.#bytesLeft = bytesMax;
+  }
+
+  get bytesLeft(): number {
+    return this.#bytesLeft;
+  }
+
+  /**
+   * Of a ledger, for its actor: for no other one at the same time. Asked for anew before anything is added: what was forgotten meanwhile tells
+   * of nothing, and is not to be filled.
+   */
+  of(ledgerId: string): KnownMarks {
+    const known = this.#ledgers.get(ledgerId) ?? this.#added(ledgerId);
+    // The newest stands last.
+    this.#ledgers.delete(ledgerId);
+    this.#ledgers.set(ledgerId, known);
+    return known;
+  }
+
+  #added(ledgerId: string): KnownMarks {
+    this.#take(ledgerBytes, ledgerId);
+    return new KnownMarks({
+      take: (bytes, held) => bytes + held <= this.#bytesMax * ledgerShare && this.#take(bytes, ledgerId),
+      giveBack: (bytes) => {
+        this.#bytesLeft += bytes;
+      },
+    });
+  }
+
+  /** For a ledger, which is not forgotten for it. */
+  #take(bytes: number, taker: string): boolean {
+    for (const [ledgerId, known] of this.#ledgers) {
+      if (this.#bytesLeft >= bytes) break;
+      if (ledgerId === taker) continue;
+      known.release();
+      this.#ledgers.delete(ledgerId);
+      this.#bytesLeft += ledgerBytes;
+    }
+    if (this.#bytesLeft < bytes) return false;
+    this.#bytesLeft -= bytes;
+    return true;
+  }
+}
