@@ -36,7 +36,7 @@ export interface CommittedLedgerParts {
  * A ledger and its masters as the store holds them, under a claim of this node.
  *
  * Invariant: while there is a claim, `state` and `masters` are the folds of exactly what the store acknowledged under it, or held when
- * it was made; with the claim they are all forgotten.
+ * it was made; with the claim they are all forgotten. What is known of marks is kept, and counts where the ledger still ends there.
  */
 export class CommittedLedger {
   readonly #ledgerId: string;
@@ -91,9 +91,9 @@ export class CommittedLedger {
     return claim;
   }
 
-  /** Whether it is certain that no event has this mark: see KnownMarks. */
+  /** Whether no event that `state` is the fold of has this mark, or none that counts any more; false where that is not known. */
   isNew(mark: MarkName): boolean {
-    return this.#marks.isNew(mark, this.#monotonicMs());
+    return this.#marks.isNew(mark, this.#state.hash, this.#monotonicMs());
   }
 
   /** Forgets claim and states: they are read anew before the next decision. */
@@ -137,7 +137,7 @@ export class CommittedLedger {
     }
     this.#meter.committed(turn.entries.length, charactersOf(turn.entries), (this.#clock.now() - started) / 1_000);
     this.#state = turn.state;
-    this.#marks.stand();
+    this.#marks.stood();
     for (const master of turn.masters.values()) master.commit();
     return 'stands';
   }

@@ -1,15 +1,16 @@
 import { sha256Hex } from '../domain/hash.ts';
 import type { Head, LedgerEntry, MarkName } from '../store/ledger-store.ts';
 
-/** A mark that is not permanent counts for a day (decisions.md, section 1), by clocks that may differ by a second. */
+/** A mark that is not permanent counts for a day (decisions.md, section 1), by the clock that its event is dated by. An hour more, since that one may be corrected. */
 const keptMs = 25 * 60 * 60_000;
-/** So that what counts no more leaves in parts. */
+/** How long a filter is filled, full or not: it is given back as a whole, when the last of its marks counts no more. */
 const filterMs = 5 * 60 * 60_000;
 /** Bits for a mark, of which each sets some: then a full filter takes one of 1,000 marks for one of its own that is not. */
 const bitsPerMark = 16;
 const bitsSet = 6;
 const filterMarksMin = 512;
-const nextFilterTimes = 4;
+/** What follows a full filter is so many times as large. */
+const growth = 4;
 const filterMarksMax = 2_097_152;
 
 /** Memory, counted in bytes. */
@@ -29,9 +30,10 @@ interface Filter {
 }
 
 /**
- * What a ledger's writer knows of the marks of its commands, so that it need not look for each one in the store: of a ledger that began with it, or that it has
- * written to for longer than a mark counts, it has seen every mark that counts. It holds for as long as the ledger ends in the event that
- * it wrote last, which is what the store compares: whoever else wrote has moved the end. So it outlives the ledger's actor. Permanent marks are always looked for.
+ * What this process knows of the marks of a ledger's commands, so that it need not look for each one in the store: of a ledger that began here, or that nobody else
+ * has written to for longer than a mark counts, it has seen every mark that counts. It holds for as long as the ledger ends in the event that was written
+ * here last, which is what the store compares before it takes another one: whoever else wrote has moved the end. So it outlives the ledger's actor. Permanent
+ * marks are always looked for.
  *
  * Times are monotonic, in milliseconds: what a clock is set to says nothing of how long this node has been writing.
  */
@@ -60,28 +62,33 @@ export class KnownMarks {
     this.#sentEnd = null;
   }
 
-  /** Entries are on their way to the store, behind the end. Whether they get there `claimed` or `stand` tells. */
+  /** Entries are on their way to the store, behind the end. Whether they get there `claimed` or `stood` tells. */
   sent(entries: readonly LedgerEntry[], nowMs: number): void {
     this.#sentEnd = entries.at(-1)?.hash ?? null;
+    // What was forgotten, for want of memory, is learnt anew from here on.
+    if (this.#since === Number.POSITIVE_INFINITY) this.#since = nowMs;
     for (const { projections } of entries)
       for (const projection of projections)
         if (projection.kind === 'command' && !projection.command.permanent) this.#add(projection.command.id, nowMs);
   }
 
   /** What was sent is there. */
-  stand(): void {
+  stood(): void {
     this.#end = this.#sentEnd ?? this.#end;
     this.#sentEnd = null;
   }
 
-  /** Whether it is certain that no event of the ledger has this mark, or none that counts any more. */
-  isNew({ id, permanent }: MarkName, nowMs: number): boolean {
-    if (permanent || this.#since > nowMs - keptMs) return false;
+  /**
+   * Whether no event of the ledger has this mark, or none that counts any more, as long as the ledger ends in `end`: for a decision that the store is then
+   * asked to confirm.
+   */
+  isNew({ id, permanent }: MarkName, end: string, nowMs: number): boolean {
+    if (permanent || end !== this.#end || this.#since > nowMs - keptMs) return false;
     const [first, step] = hashesOf(id);
     return !this.#filters.some((filter) => holds(filter, first, step));
   }
 
-  /** Gives back what it holds, and knows nothing until the ledger is claimed again. */
+  /** Gives back what it holds, and knows nothing. */
   release(): void {
     for (const { bits } of this.#filters) this.#budget.giveBack(bits.byteLength);
     this.#filters = [];
@@ -102,12 +109,13 @@ export class KnownMarks {
 
   /** null where the ledger or the node holds too much already: then nothing is known of this ledger. */
   #filterToFill(nowMs: number): Filter | null {
+    // Given up in the middle of a batch.
     if (this.#since === Number.POSITIVE_INFINITY) return null;
     const newest = this.#filters.at(-1);
     const isFull = newest !== undefined && newest.marks === newest.marksMax;
     if (newest !== undefined && !isFull && newest.begunMs > nowMs - filterMs) return newest;
     this.#dropOld(nowMs);
-    const marksMax = filterSizeFor(isFull ? newest.marks * nextFilterTimes : (newest?.marks ?? 0));
+    const marksMax = filterSizeFor(isFull ? newest.marks * growth : (newest?.marks ?? 0));
     const bytes = (marksMax * bitsPerMark) / 8;
     const held = this.#filters.reduce((sum, { bits }) => sum + bits.byteLength, 0);
     if (!this.#budget.take(bytes, held)) {
@@ -131,7 +139,7 @@ export class KnownMarks {
 /** The smallest filter that takes so many marks, of those that there are. */
 function filterSizeFor(marks: number): number {
   let size = filterMarksMin;
-  while (size < marks && size < filterMarksMax) size *= nextFilterTimes;
+  while (size < marks && size < filterMarksMax) size *= growth;
   return size;
 }
 

@@ -7,7 +7,11 @@ const ledgerBytes = 512;
 /** Of all that a node may hold, a ledger may have a half. */
 const ledgerShare = 0.5;
 
-/** What a node knows of the marks of its ledgers. Where there is too much of it, the ledgers that were asked for longest ago are forgotten. */
+/**
+ * What a node knows of the marks of its ledgers. Where there is too much of it, the ledgers that were asked for longest ago are forgotten.
+ *
+ * Invariant: what is left, what the ledgers' filters take, and what each ledger counts for beside them are the whole together.
+ */
 export class MarksMemory {
   readonly #ledgers = new Map<string, KnownMarks>();
   readonly #bytesMax: number;
@@ -22,10 +26,7 @@ export class MarksMemory {
     return this.#bytesLeft;
   }
 
-  /**
-   * Of a ledger, for its actor: for no other one at the same time. Asked for anew before anything is added: what was forgotten meanwhile tells
-   * of nothing, and is not to be filled.
-   */
+  /** Of a ledger, for its actor: for no other one at the same time. What was forgotten meanwhile takes nothing any more: it is to be asked for anew. */
   of(ledgerId: string): KnownMarks {
     const known = this.#ledgers.get(ledgerId) ?? this.#added(ledgerId);
     // The newest stands last.
@@ -36,12 +37,17 @@ export class MarksMemory {
 
   #added(ledgerId: string): KnownMarks {
     this.#take(ledgerBytes, ledgerId);
-    return new KnownMarks({
-      take: (bytes, held) => bytes + held <= this.#bytesMax * ledgerShare && this.#take(bytes, ledgerId),
+    const added: KnownMarks = new KnownMarks({
+      take: (bytes, held) => {
+        const isForgotten = this.#ledgers.get(ledgerId) !== added;
+        if (isForgotten || bytes + held > this.#bytesMax * ledgerShare) return false;
+        return this.#take(bytes, ledgerId);
+      },
       giveBack: (bytes) => {
         this.#bytesLeft += bytes;
       },
     });
+    return added;
   }
 
   /** For a ledger, which is not forgotten for it. */

@@ -23,7 +23,7 @@ export interface TurnSources {
   readonly keys: SigningKeys;
   readonly clock: Clock;
   readonly masters: LoadedMasters;
-  /** Marks that no event of the ledger has are not looked for. */
+  /** Marks that are known to be new are not looked for. */
   readonly isNew: (mark: CommandMark) => boolean;
 }
 

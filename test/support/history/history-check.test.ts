@@ -3,7 +3,18 @@ import type { Command } from '../../../src/domain/command.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import type { LedgerEvent } from '../../../src/domain/event.ts';
 import { names } from '../../../src/domain/projection.ts';
-import { append, createMaster, delegate, grant, ledgerId, mark, masterId, openLedger, revoke } from '../commands.ts';
+import {
+  append,
+  createMaster,
+  delegate,
+  grant,
+  ledgerId,
+  mark,
+  masterId,
+  openLedger,
+  revoke,
+  supplier,
+} from '../commands.ts';
 import { Chain } from '../world.ts';
 import { type Attempt, type History, type Look, toldOf } from './history.ts';
 import { checkHistory } from './history-check.ts';
@@ -259,30 +270,45 @@ describe('the checker of histories', () => {
     expect(lanes(1_006)).toMatch(/lane l: .* stood when .* before it was sent again/);
   });
 
-  test('a lane that went on behind one whose refusal was lost on its way, and behind one that was never refused', () => {
+  describe('a lane that went on behind one of which nobody knows', () => {
     const { attempts } = trueHistory();
-    const inLane = ({ command }: Attempt, index: number) => command.lane?.index === index;
-    const first = attempts.find((attempt) => inLane(attempt, 0));
-    const next = attempts.find((attempt) => inLane(attempt, 1));
-    if (first === undefined || next === undefined) throw new Error('too short');
-    const asDelegate = ({ command, ...more }: Attempt): Attempt => ({
-      ...more,
-      command: { ...command, actorId: delegate },
-    });
-    const [refusedFirst, granted] = [asDelegate(first), asDelegate(next)];
     const others = attempts.filter(({ command }) => !command.lane);
-    const log = rebuilt([...carriedOut(others), grant({ marks: [mark('again')] }), granted.command]);
-    const lanes = (gone: Attempt) =>
-      check(log, { attempts: [...others, gone, unclear(granted)], looks: [] })
+    const inLane = (index: number): Attempt => {
+      const found = attempts.find(({ command }) => command.lane?.index === index);
+      if (found === undefined) throw new Error('too short');
+      return unclear({ ...found, command: { ...found.command, actorId: delegate } });
+    };
+    const gone = inLane(0);
+    const behind = { ...inLane(1), begun: gone.begun };
+    const again = grant({ marks: [mark('again')] });
+    const lanes = (log: readonly LedgerEvent[], more: readonly Attempt[]) =>
+      check(log, { attempts: [...others, ...more], looks: [] })
         .split('\n')
         .filter((line) => line.startsWith('lane'))
         .join('\n');
-    expect(lanes(unclear(refusedFirst))).toBe('');
-    // One that is told as not written is to be sent again, and an actor that had access was never refused.
-    expect(lanes({ ...refusedFirst, told: { kind: 'not_written', code: 'unavailable' } })).toMatch(
-      /before it does not/,
-    );
-    expect(lanes(unclear(first))).toMatch(/before it does not/);
+    const granted = rebuilt([...carriedOut(others), again, behind.command]);
+
+    test('may be behind one that was refused unheard, when it was under way itself', () => {
+      expect(lanes(granted, [gone, behind])).toBe('');
+    });
+
+    test.each<[string, readonly Attempt[]]>([
+      ['that was told as not written', [{ ...gone, told: { kind: 'not_written', code: 'unavailable' } }, behind]],
+      ['that was never refused', [{ ...gone, command: { ...gone.command, actorId: supplier } }, behind]],
+      ['that was told as unknown before it was sent itself', [gone, inLane(1)]],
+    ])('may not be behind one %s', (_, more) => {
+      expect(lanes(granted, more)).toMatch(/before it does not/);
+    });
+
+    test('may not be behind one that was refusable only later', () => {
+      const log = rebuilt([...carriedOut(others), again, behind.command, revoke({ marks: [mark('revoked again')] })]);
+      const event = log.at(-3);
+      if (event === undefined) throw new Error('too short');
+      const begun = gone.begun - 0.5;
+      const told = { kind: 'written', outcome: { event } } as const;
+      const allowed: Attempt = { name: 'again', command: again, node: 'a', begun, ended: begun + 0.1, told };
+      expect(lanes(log, [allowed, gone, behind])).toMatch(/before it does not/);
+    });
   });
 
   test('reads that missed what was acknowledged', () => {

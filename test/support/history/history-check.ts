@@ -165,16 +165,19 @@ interface LaneGap {
 
 /**
  * Commands of a lane stand in their order, and none behind one that was to be sent again: one that does not stand was refused, and
- * nothing behind it was told as written before it was sent that time. The refusal may have been lost on its way: then whoever asked
- * was told that the outcome is unknown, and the log says that it was refused at some moment before the next one was written.
+ * nothing behind it was told as written before it was sent that time. The refusal may have been lost on its way (docs/architecture.md, A lane
+ * behind a retry): then whoever asked was told that the outcome is unknown, had sent what is behind it by then, and the log says that it was refused at some
+ * moment between what stands before it in the lane and what stands behind.
  */
 function laneViolations(attempts: readonly Attempt[], written: Written, replay: Replay): Violation[] {
   const found: Violation[] = [];
   const acknowledged = new Acknowledged(attempts);
-  const mayBeRefused = ({ tries, after }: LaneGap, beforeSeq: number) =>
-    tries.some(({ command, begun, told }) => {
-      if (told.kind !== 'unknown') return false;
-      for (let seq = Math.max(after, acknowledged.newestBefore(begun)); seq < beforeSeq; seq++)
+  /** `behind`: the tries of what was written behind it, at `beforeSeq`. */
+  const wasRefusedUnheard = ({ tries, after }: LaneGap, behind: readonly Attempt[], beforeSeq: number) =>
+    tries.some(({ command, begun, ended, told }) => {
+      const wereUnderWay = behind.some((one) => one.begun < (ended ?? Number.POSITIVE_INFINITY));
+      if (told.kind !== 'unknown' || !wereUnderWay) return false;
+      for (let seq = Math.max(0, after, acknowledged.newestBefore(begun)); seq < beforeSeq; seq++)
         if (refusalAt(command, replay, seq, replay.timeAt(seq)) !== null) return true;
       return false;
     });
@@ -182,7 +185,7 @@ function laneViolations(attempts: readonly Attempt[], written: Written, replay: 
   for (const [lane, all] of Map.groupBy(inLanes, ({ command }) => command.lane?.id ?? '')) {
     const commands = [...Map.groupBy(all, ({ command }) => command.lane?.index ?? 0)].sort(([a], [b]) => a - b);
     let last = -1;
-    const gaps: LaneGap[] = [];
+    let gaps: LaneGap[] = [];
     /** When the last of those before was decided against. */
     let refused = { name: '', begun: -1 };
     for (const [, tries] of commands) {
@@ -200,8 +203,9 @@ function laneViolations(attempts: readonly Attempt[], written: Written, replay: 
         ...tries.map(({ told, ended }) => (told.kind === 'written' ? (ended ?? Infinity) : Infinity)),
       );
       if (event.seq < last) found.push(`lane ${lane}: ${name} stands before the one that it followed`);
-      const gap = gaps.find((one) => !mayBeRefused(one, event.seq))?.tries[0];
+      const gap = gaps.find((one) => !wasRefusedUnheard(one, tries, event.seq))?.tries[0];
       if (gap !== undefined) found.push(`lane ${lane}: ${name} stands, and ${gap.name} before it does not`);
+      gaps = [];
       if (toldAt < refused.begun)
         found.push(`lane ${lane}: ${name} stood when ${refused.name} before it was sent again`);
       last = event.seq;
