@@ -1,6 +1,6 @@
 import { batchBytesMax, batchEventsMax } from '../actors/bounds.ts';
 import { LedgerError } from '../domain/errors.ts';
-import type { LedgerEvent, MasterLink } from '../domain/event.ts';
+import { type LedgerEvent, type MasterLink, markCountsMs } from '../domain/event.ts';
 import { checkChain, type MasterEnd, masterEnd } from '../domain/integrity.ts';
 import { type LedgerFacts, ledgerFacts } from '../domain/ledger-facts.ts';
 import { names, type Projection, projectionsOf } from '../domain/projection.ts';
@@ -9,8 +9,6 @@ import { CorruptRow, parseRow } from '../domain/row.ts';
 import type { Head, LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
 import { CopyRefused } from './refusal.ts';
 
-/** For so long a mark that is not permanent counts (decisions.md, section 1). */
-const markLifeMs = 24 * 60 * 60_000;
 /** Masters of a ledger whose end is kept in mind; the end of another one is looked up. */
 const masterEndsMax = 10_000;
 
@@ -82,7 +80,7 @@ function entryOf(event: LedgerEvent, row: string, facts: LedgerFacts | null, now
 /** Marks that nobody looks for any more are not taken along. */
 function counts(projection: Projection, event: LedgerEvent, nowMs: number): boolean {
   if (projection.kind !== 'command' || projection.command.permanent) return true;
-  return Date.parse(event.createdAt) > nowMs - markLifeMs;
+  return Date.parse(event.createdAt) > nowMs - markCountsMs;
 }
 
 /** The event at a place of a store. Throws CopyRefused where there is none. */

@@ -51,6 +51,9 @@ export interface LedgerEvent extends EventContent {
   readonly commands: readonly CommandMark[];
 }
 
+/** For so long a mark that is not permanent counts (decisions.md, section 1). */
+export const markCountsMs = 24 * 60 * 60_000;
+
 /** Names the command that an event came from, so that the same command, sent again, is found instead of repeated. */
 export interface CommandMark {
   /** Derived from the calling actor and its idempotency key, or from a signature under header identity. */

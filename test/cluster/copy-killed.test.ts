@@ -11,7 +11,7 @@ import { Commits } from '../../src/store/lmdb/commits.ts';
 import { LmdbLedgerStore } from '../../src/store/lmdb/ledger-store.ts';
 import { openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
-import { dropKeyspace, makeKeyspace, newKeyspace, openStores } from '../contract/cassandra-factory.ts';
+import { dropKeyspace, environmentOf, makeKeyspace, newKeyspace, openStores } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { chainEntries } from '../support/chain-entries.ts';
 import { append, createMaster, ledgerId, openLedger } from '../support/commands.ts';
@@ -58,13 +58,7 @@ async function sourceRows(dataDir: string): Promise<string[]> {
 await describeOnCassandra('a copy that is killed', (address) => {
   const dataDir = temporaryDir();
   const settings = newKeyspace(address);
-  const env = {
-    DATA_DIR: dataDir,
-    CASSANDRA_CONTACT_POINTS: settings.contactPoints.join(','),
-    CASSANDRA_DATA_CENTER: settings.localDataCenter,
-    CASSANDRA_KEYSPACE: settings.keyspace,
-    CASSANDRA_ALLOW: [...settings.allow].join(','),
-  };
+  const env = { DATA_DIR: dataDir, ...environmentOf(settings) };
   let target: CassandraStores;
 
   beforeAll(async () => {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ledgerKey, seqKey } from '../../src/store/lmdb/keys.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
-import { dropKeyspace, makeKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { dropKeyspace, environmentOf, makeKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { compileCache } from '../support/compile-cache.ts';
 import {
@@ -92,13 +92,7 @@ async function readAll(base: string, { order, masters, device, organizationId }:
 await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
   const dataDir = temporaryDir();
   const settings = newKeyspace(address);
-  const env = {
-    DATA_DIR: dataDir,
-    CASSANDRA_CONTACT_POINTS: settings.contactPoints.join(','),
-    CASSANDRA_DATA_CENTER: settings.localDataCenter,
-    CASSANDRA_KEYSPACE: settings.keyspace,
-    CASSANDRA_ALLOW: [...settings.allow].join(','),
-  };
+  const env = { DATA_DIR: dataDir, ...environmentOf(settings) };
   const copy = (more: Readonly<Record<string, string>> = {}): Promise<CliEnd> =>
     runCli({ ...env, ...more }, ['copy', '--from', 'lmdb', '--to', 'cassandra']);
   let world: World;

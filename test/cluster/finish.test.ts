@@ -3,11 +3,11 @@ import type cassandra from 'cassandra-driver';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { names } from '../../src/domain/projection.ts';
 import type { CassandraSettings } from '../../src/store/cassandra/settings.ts';
-import { dropKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { dropKeyspace, environmentOf, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
-import { environmentOf, keyspaceOfScenes } from './damage/keyspace.ts';
+import { keyspaceOfScenes } from './damage/keyspace.ts';
 import { type Scene, type Stand, stand } from './damage/scene.ts';
 
 /** What is looked up beside the logs, less when it was written. */

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CassandraSettings } from '../../src/store/cassandra/settings.ts';
-import { dropKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { dropKeyspace, environmentOf, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
@@ -14,7 +14,7 @@ import {
   moreNotes,
   smallBucketEvents,
 } from './damage/bucket-damages.ts';
-import { environmentOf, keyspaceOfScenes } from './damage/keyspace.ts';
+import { keyspaceOfScenes } from './damage/keyspace.ts';
 import { type Scene, stand } from './damage/scene.ts';
 
 await describeOnCassandra('cluster verify of a ledger of several buckets', (address) => {

@@ -6,13 +6,13 @@ import { rotateClusterAuthority } from '../../cluster/cli/rotate-authority.ts';
 import type { Member, MemberBoard } from '../../cluster/placement/members.ts';
 import { names } from '../../src/domain/projection.ts';
 import type { CassandraSettings } from '../../src/store/cassandra/settings.ts';
-import { dropKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { dropKeyspace, environmentOf, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { newKeyPair } from '../support/parties.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { damages } from './damage/damages.ts';
-import { environmentOf, keyspaceOfScenes } from './damage/keyspace.ts';
+import { keyspaceOfScenes } from './damage/keyspace.ts';
 import { type Scene, stand } from './damage/scene.ts';
 
 await describeOnCassandra('cluster verify', (address) => {

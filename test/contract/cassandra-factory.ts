@@ -18,6 +18,16 @@ export function newKeyspace({ contactPoints, localDataCenter, allow }: Cassandra
   });
 }
 
+/** What a command is told of a keyspace. */
+export function environmentOf(settings: CassandraSettings): Readonly<Record<string, string>> {
+  return {
+    CASSANDRA_CONTACT_POINTS: settings.contactPoints.join(','),
+    CASSANDRA_DATA_CENTER: settings.localDataCenter,
+    CASSANDRA_KEYSPACE: settings.keyspace,
+    CASSANDRA_ALLOW: [...settings.allow].join(','),
+  };
+}
+
 /** Makes the keyspace with one replica. */
 export function makeKeyspace(settings: CassandraSettings, bucketEvents?: number): Promise<string> {
   return applySchema(settings, {

@@ -7,7 +7,7 @@ import { checkDataCenters } from '../../src/store/cassandra/server-checks.ts';
 import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/settings.ts';
 import { StartError } from '../../src/store/start-error.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { dropKeyspace, makeKeyspace, newKeyspace, withClient } from './cassandra-factory.ts';
+import { dropKeyspace, environmentOf, makeKeyspace, newKeyspace, withClient } from './cassandra-factory.ts';
 
 await describeOnCassandra('The schema on Cassandra', (address) => {
   const replication = new Map([[address.localDataCenter, 1]]);
@@ -145,12 +145,7 @@ await describeOnCassandra('The schema on Cassandra', (address) => {
 
   test('is applied by the command line with what the environment says', async () => {
     const settings = keyspace();
-    const env = {
-      CASSANDRA_CONTACT_POINTS: address.contactPoints.join(','),
-      CASSANDRA_DATA_CENTER: address.localDataCenter,
-      CASSANDRA_KEYSPACE: settings.keyspace,
-      CASSANDRA_ALLOW: address.allow.join(','),
-    };
+    const env = environmentOf(settings);
     expect(await applyFromCommandLine(env, { replication: `${address.localDataCenter}:1`, shards: '16' })).toBe(
       `Keyspace ${settings.keyspace} is ready: shard-count 16, bucket-events 1024, schema-version 1.`,
     );

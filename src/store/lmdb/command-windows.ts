@@ -1,8 +1,9 @@
+import { markCountsMs } from '../../domain/event.ts';
 import type { Commits } from './commits.ts';
 import type { BytesTable, Tables } from './tables.ts';
 
 /** Marks are found for at least this long, and for less than twice as long. */
-export const commandWindowMs = 24 * 60 * 60 * 1000;
+export const commandWindowMs = markCountsMs;
 const EMPTY = -1;
 
 /**

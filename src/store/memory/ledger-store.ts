@@ -1,3 +1,4 @@
+import { markCountsMs } from '../../domain/event.ts';
 import { checkEntryRun } from '../entry-order.ts';
 import {
   type Cell,
@@ -19,9 +20,6 @@ import { compareText } from '../store-text.ts';
 import { applyEntries, checkProjections } from './append.ts';
 import { emptyLedgerData, type KeptCommand, ledgerIn, type MemoryLedgerData } from './ledger-data.ts';
 import { partOf } from './pages.ts';
-
-/** What is appended is forgotten at this age exactly; real stores take longer. */
-const COMMAND_KEPT_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Ledgers in memory, for tests: stricter than any real store. It copies and freezes, forgets commands on the
@@ -112,7 +110,7 @@ export class MemoryLedgerStore implements LedgerStore {
   }
 
   #commandOf(kept: KeptCommand | undefined): FoundCommand | undefined {
-    return kept !== undefined && this.#now() - kept.at <= COMMAND_KEPT_MS ? kept : undefined;
+    return kept !== undefined && this.#now() - kept.at <= markCountsMs ? kept : undefined;
   }
 
   async cell(key: string): Promise<Cell | null> {

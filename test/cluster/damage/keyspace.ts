@@ -1,20 +1,10 @@
 import { expect } from 'vitest';
 import type { CassandraSettings } from '../../../src/store/cassandra/settings.ts';
-import { makeKeyspace } from '../../contract/cassandra-factory.ts';
+import { environmentOf, makeKeyspace } from '../../contract/cassandra-factory.ts';
 import { newParty } from '../../support/parties.ts';
 import { runNode } from '../../support/running-node.ts';
 import { runCli } from '../../support/scrub-cli.ts';
 import { grant, makeScene, note, type Scene } from './scene.ts';
-
-/** What a command is told of a keyspace. */
-export function environmentOf(settings: CassandraSettings): Readonly<Record<string, string>> {
-  return {
-    CASSANDRA_CONTACT_POINTS: settings.contactPoints.join(','),
-    CASSANDRA_DATA_CENTER: settings.localDataCenter,
-    CASSANDRA_KEYSPACE: settings.keyspace,
-    CASSANDRA_ALLOW: [...settings.allow].join(','),
-  };
-}
 
 export interface KeyspaceOptions {
   /** As the service has them, unless they are given. */
