@@ -1,9 +1,7 @@
-import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import {
   authorityKeysOf,
   type ClientOptions,
@@ -15,36 +13,14 @@ import {
   signerFromPrivateKey,
   verifyEvents,
 } from '../../src/client/index.ts';
-import { readConfig } from '../../src/config.ts';
-import { startEmbedded } from '../../src/embedded.ts';
-import { createLog } from '../../src/log.ts';
-import type { RunningNode } from '../../src/node.ts';
-import { compileCache } from '../support/compile-cache.ts';
+import { nodeForTests } from '../support/node-for-tests.ts';
+import { newShell } from '../support/shell.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'ledger-trust-client-'));
-let node: RunningNode;
-let address: Pick<ClientOptions, 'baseUrl' | 'grpcUrl'> & { readonly baseUrl: string; readonly grpcUrl: string };
+const node = await nodeForTests();
+const address = { baseUrl: node.base, grpcUrl: `http://${node.grpcAddress}` };
 const clients: LedgerTrustClient[] = [];
-
-beforeAll(async () => {
-  const config = readConfig({
-    HOST: '127.0.0.1',
-    PORT: '0',
-    GRPC_PORT: '0',
-    OPS_PORT: '0',
-    DATA_DIR: join(dir, 'data'),
-    LOG_LEVEL: 'silent',
-  });
-  node = await startEmbedded(config, createLog('silent'), (error) => {
-    throw error;
-  });
-  address = { baseUrl: `http://127.0.0.1:${node.http.port}`, grpcUrl: `http://127.0.0.1:${node.grpc.port}` };
-});
-
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
-  await node?.stop();
-  rmSync(dir, { recursive: true, force: true });
 });
 
 function connect(options: ClientOptions): LedgerTrustClient {
@@ -300,21 +276,7 @@ describe('an append stream', () => {
 });
 
 describe('ledger-trust export and verify', () => {
-  const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
-  const run = (args: readonly string[], env: Record<string, string> = {}) =>
-    new Promise<{ code: number | null; out: string; err: string }>((resolve, reject) => {
-      const child = spawn(process.execPath, [main, ...args], { cwd: dir, env: { ...compileCache, ...env } });
-      let out = '';
-      let err = '';
-      child.stdout.on('data', (chunk) => {
-        out += chunk;
-      });
-      child.stderr.on('data', (chunk) => {
-        err += chunk;
-      });
-      child.on('error', reject);
-      child.on('close', (code) => resolve({ code, out, err }));
-    });
+  const { dir, run } = newShell();
 
   it('a ledger is exported to one file, which verifies offline and online, and not after a change', async () => {
     const [supplier, buyer] = await Promise.all([register('rest'), register('rest')]);
@@ -323,8 +285,7 @@ describe('ledger-trust export and verify', () => {
     await supplier.client.appendEvent({ uuid, eventType: 'INVOICE_RAISED', payload: { amount: 100 } });
     const out = join(dir, 'export.jsonl');
     const args = ['export', ledger.id, '--url', address.baseUrl, '--out', out];
-    const env = { LEDGER_TRUST_API_KEY: supplier.apiKey };
-    expect(await run(args, env)).toEqual({
+    expect(await run(args, '', { LEDGER_TRUST_API_KEY: supplier.apiKey })).toEqual({
       code: 0,
       out: '',
       err: `Exported 4 events of ledger ${ledger.id} to ${out}.\n`,

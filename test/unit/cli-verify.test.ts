@@ -1,0 +1,211 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cliMain, newShell } from '../support/shell.ts';
+import { vectors } from '../support/vectors.ts';
+
+const { dir, run, file } = newShell();
+const ledgerId = '0193a000-0000-7000-8000-000000000001';
+const actorId = '0193a000-0000-7000-8000-00000000000a';
+
+/** The chain of the vectors as REST shows events. */
+const events = vectors.chain.map(({ content, ...event }) => {
+  const { master, actor_sig_payload_hash: _, payload_hash: __, ...fields } = content;
+  return {
+    ...fields,
+    master_id: master?.id ?? null,
+    master_seq: master?.seq ?? null,
+    payload: event.payload,
+    actor_sig_payload: event.actor_sig_payload,
+    hash: event.hash,
+    content_hash: event.content_hash,
+    authority_sig: event.authority_sig ?? null,
+    authority_key_id: event.authority_key_id ?? null,
+  };
+});
+const actor = {
+  id: `svc:actor:${actorId}`,
+  actor_id: actorId,
+  role: 'PARTICIPANT',
+  status: 'ACTIVE',
+  keys: [
+    {
+      kid: vectors.kid,
+      algorithm: 'Ed25519',
+      public_key: vectors.keys.supplier.public_key_base64,
+      status: 'ACTIVE',
+      preferred_signing: true,
+      valid_from: '2026-11-21T02:06:39.000Z',
+      created_at: '2026-11-21T02:06:39.000Z',
+    },
+  ],
+  preferred_signing: vectors.kid,
+  trust_graph: null,
+  authority_attestations: [],
+  created_at: '2026-11-21T02:06:39.000Z',
+};
+const authorityKey = {
+  kid: 'svc:authority#key-1',
+  algorithm: 'Ed25519',
+  public_key: vectors.keys.authority.public_key_base64,
+  fingerprint: '00',
+  valid_from: '2026-11-01T00:00:00.000Z',
+  valid_to: null,
+};
+const authority = {
+  id: 'svc:authority',
+  algorithm: 'Ed25519',
+  public_key: authorityKey.public_key,
+  fingerprint: '00',
+  kid_namespace: 'svc:authority#key-<seq>',
+  phase: '2',
+  keys: [authorityKey],
+};
+const answer = { ledger_id: ledgerId, count: events.length, integrity: { verified: true, issues: [] }, events };
+const keysFile = file('keys.json', actor);
+const authorityFile = file('authority.json', authority);
+const offline = ['--keys', keysFile, '--authority', authorityFile];
+
+function exported(lines: readonly unknown[] = events, count = lines.length): string {
+  return [
+    { format: 'ledger-trust-export/1', ledger_id: ledgerId, exported_at: '2026-11-21T03:00:00.000Z' },
+    ...lines.map((event) => ({ event })),
+    { actor },
+    { authority },
+    { end: { count } },
+  ]
+    .map((line) => `${JSON.stringify(line)}\n`)
+    .join('');
+}
+
+describe('verify', () => {
+  it('finds an export valid by itself, and says where the keys are from', async () => {
+    const { code, out, err } = await run(['verify', file('good.jsonl', exported())]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/^VALID/);
+    expect(out).toContain('9 contents and 9 chain hashes of 9 events');
+    expect(out).toContain('The keys are from the file itself');
+  });
+
+  it('finds a saved answer valid with documents from elsewhere', async () => {
+    const { code, out } = await run(['verify', file('answer.json', answer), ...offline, '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      verdict: 'valid',
+      verified: true,
+      checked: { actor_signatures: 7 },
+      keys_from: `from ${keysFile}`,
+    });
+  });
+
+  it('reads stdin, and a list that was asked for newest first', async () => {
+    expect((await run(['verify', '-', ...offline], JSON.stringify([...events].reverse()))).code).toBe(0);
+  });
+
+  const tampered = events.map((event, index) =>
+    index === 4 ? { ...event, payload: { ...event.payload, weight: 13 } } : event,
+  );
+
+  it('ends with 1 and names the event where one was changed', async () => {
+    const { code, out } = await run(['verify', file('tampered.jsonl', exported(tampered))]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^INVALID {2}2 things are wrong/);
+    expect(out).toContain(`✗ hash_mismatch  event ${vectors.chain[4]?.content.id}`);
+  });
+
+  it('ends with 2 where nothing is wrong and keys are missing', async () => {
+    const { code, out } = await run(['verify', file('bare.json', events), '--keys', keysFile]);
+    expect(code).toBe(2);
+    expect(out).toContain('? authority_keys_unknown  3 of the events');
+  });
+
+  it.each([
+    ['an answer', () => file('nothing.json', { ...answer, count: 0, events: [] })],
+    ['a list', () => file('nothing.list.json', [])],
+    ['an export', () => file('nothing.jsonl', exported([]))],
+  ])('ends with 2 where %s holds no event', async (_, path) => {
+    const { code, out } = await run(['verify', path(), ...offline]);
+    expect({ code, told: out.includes('? start_unknown  there is no event\n') }).toEqual({ code: 2, told: true });
+  });
+
+  it('ends with 2 where more events follow', async () => {
+    const { code, out } = await run(['verify', file('page.json', { ...answer, next_cursor: 'x' }), ...offline]);
+    expect(code).toBe(2);
+    expect(out).toContain('end_unknown');
+  });
+
+  it('ends with 1 where an event known from before is missing', async () => {
+    const args = [
+      'verify',
+      file('short.jsonl', exported(events.slice(0, 7))),
+      '--head',
+      String(vectors.chain[8]?.hash),
+    ];
+    expect((await run(args)).code).toBe(1);
+    expect((await run(args.slice(0, 2))).code).toBe(0);
+  });
+
+  it('checks a master’s list as one', async () => {
+    const ofMaster = events.filter(({ master_id }) => master_id === '0193a000-0000-7000-8000-0000000000aa');
+    const list = { master_uuid: ofMaster[0]?.master_id, ledger_id: ledgerId, events: ofMaster };
+    const { code, out } = await run(['verify', file('master.json', list), ...offline]);
+    expect({ code, issues: out.includes('✗') }).toEqual({ code: 2, issues: false });
+    const cut = { ...list, events: ofMaster.filter((_, index) => index !== 1) };
+    expect((await run(['verify', file('cut.json', cut), ...offline])).code).toBe(1);
+  });
+
+  const unreadable: [string, () => string][] = [
+    ['a file that is not there', () => join(dir, 'nowhere.json')],
+    ['a directory', () => dir],
+    ['a file without events', () => file('none.json', { hello: 1 })],
+    ['what is no JSON', () => file('text.json', 'hello')],
+    ['a member given twice', () => file('twice.json', JSON.stringify(events).replace('"seq":3', '"seq":9,"seq":3'))],
+    ['an event without a hash', () => file('hashless.json', [{ ...events[0], hash: undefined }])],
+    ['an export cut short', () => file('cut.jsonl', exported().split('\n').slice(0, 5).join('\n'))],
+    ['an export whose count is another', () => file('count.jsonl', exported(events, 8))],
+  ];
+  it.each(unreadable)('refuses %s with one sentence', async (_, path) => {
+    const file = path();
+    const { code, out, err } = await run(['verify', file]);
+    expect({ code, out }).toEqual({ code: 66, out: '' });
+    expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
+    expect(err).toContain(file);
+  });
+
+  it.each(['--keys', '--authority'])('refuses documents of %s that are none, and names their file', async (option) => {
+    for (const content of ['no JSON', '{"keys":7}']) {
+      const documents = file('documents.json', content);
+      const { code, out, err } = await run(['verify', file('bare.json', events), option, documents]);
+      expect({ code, out }).toEqual({ code: 66, out: '' });
+      expect(err).toContain(`${documents} holds no `);
+    }
+  });
+
+  it('is no verdict where the resolver does not answer', async () => {
+    const { code, out, err } = await run([
+      'verify',
+      file('good.jsonl', exported()),
+      '--resolver',
+      'http://127.0.0.1:1',
+    ]);
+    expect({ code, out }).toEqual({ code: 69, out: '' });
+    expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
+  });
+
+  it('names each exit code in its help', async () => {
+    const { out } = await run(['verify', '--help']);
+    for (const code of [0, 1, 2, 64, 66, 69]) expect(out).toMatch(new RegExp(`^  ${code} +\\w`, 'm'));
+  });
+
+  it('ends quietly when its reader has seen enough', async () => {
+    const path = file('good.jsonl', exported());
+    const ended = await new Promise<number | null>((resolve) => {
+      const child = spawn(process.execPath, [cliMain, 'verify', path, '--json'], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      child.stdout.destroy();
+      child.on('close', resolve);
+    });
+    expect(ended).toBe(0);
+  });
+});
