@@ -1,4 +1,5 @@
 import { create, toBinary } from '@bufbuild/protobuf';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { canonicalJson } from '../domain/canonical.ts';
 import { AppendEventRequestSchema, AppendEventsRequestSchema } from '../gen/svc/v1/masters_pb.ts';
 import { runAppendConnection } from './append-connection.ts';
@@ -216,10 +217,16 @@ class StreamOfAppends implements AppendStream {
     this.#running = null;
   }
 
-  #connect(): Promise<{ readonly error: unknown; readonly settled: number }> {
+  async #connect(): Promise<{ readonly error: unknown; readonly settled: number }> {
     const { transport, credential } = this.#parts;
+    let stream: ClientDuplexStream<Buffer, Buffer>;
+    try {
+      stream = transport.duplex(endpoint.rpcPath, identityHeaders(credential, endpoint));
+    } catch (error) {
+      return { error, settled: 0 };
+    }
     return runAppendConnection({
-      stream: transport.duplex(endpoint.rpcPath, identityHeaders(credential, endpoint)),
+      stream,
       open: this.#open,
       maxInFlight: this.#maxInFlight,
       nextIndex: () => this.#nextIndex,

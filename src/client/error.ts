@@ -6,7 +6,7 @@ import type { ErrorCode } from '../domain/errors.ts';
  * `timeout`: the call's deadline passed; likewise.
  * `invalid_answer`: what answered does not speak this API (a proxy's error page, another version).
  * `integrity_failed`: the service found a failure of integrity in what it read; details hold its issues.
- * `not_sent`: the call was never sent (an append stream that was closed or is full).
+ * `not_sent`: the call was never sent (a client or an append stream that was closed, or a stream that is full).
  */
 export type ClientErrorCode =
   | ErrorCode
@@ -50,4 +50,9 @@ export class LedgerTrustError extends Error {
 /** `invalid_answer` for one place of an answer. */
 export function invalidAnswer(place: string, expected: string, facts: ErrorFacts = {}): LedgerTrustError {
   return new LedgerTrustError('invalid_answer', `${place} is not ${expected}.`, facts);
+}
+
+/** For what a closed client is asked. */
+export function clientClosed(): LedgerTrustError {
+  return new LedgerTrustError('not_sent', 'The client is closed.');
 }

@@ -8,7 +8,7 @@ import {
   type ServiceError,
 } from '@grpc/grpc-js';
 import { answerFromMessage } from './answer-decoding.ts';
-import { invalidAnswer } from './error.ts';
+import { clientClosed, invalidAnswer } from './error.ts';
 import { grpcError } from './grpc-error.ts';
 import { messageInit } from './request-encoding.ts';
 import type { Headers, Received, Transport, Wire } from './transport.ts';
@@ -27,7 +27,7 @@ export interface GrpcOptions {
 
 /** gRPC: unary calls like any transport, and the one method that streams both ways. */
 export interface GrpcTransport extends Transport {
-  /** Opens a stream both ways; messages are bytes. Errors of the stream are `grpcError`'s to read. */
+  /** Opens a stream both ways; messages are bytes. Errors of the stream are `grpcError`'s to read. Throws LedgerTrustError once it is closed. */
   duplex(rpcPath: string, headers: Headers): ClientDuplexStream<Buffer, Buffer>;
 }
 
@@ -53,6 +53,7 @@ export function createGrpcTransport(options: GrpcOptions): GrpcTransport {
     'grpc.max_reconnect_backoff_ms': 5_000,
     ...options.channel,
   });
+  let isClosed = false;
 
   return {
     encode(endpoint, given) {
@@ -64,6 +65,7 @@ export function createGrpcTransport(options: GrpcOptions): GrpcTransport {
     send(wire, headers, signal) {
       return new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason);
+        if (isClosed) return reject(clientClosed());
         const abort = (): void => call.cancel();
         let metadata: Metadata | null = null;
         const done = (error: ServiceError | null, bytes?: Buffer): void => {
@@ -85,6 +87,7 @@ export function createGrpcTransport(options: GrpcOptions): GrpcTransport {
 
     async *stream(wire, headers, signal) {
       signal.throwIfAborted();
+      if (isClosed) throw clientClosed();
       const call = client.makeServerStreamRequest(wire.path, asIs, asIs, bufferOf(wire.body), metadataOf(headers));
       const abort = (): void => call.cancel();
       signal.addEventListener('abort', abort, { once: true });
@@ -100,10 +103,12 @@ export function createGrpcTransport(options: GrpcOptions): GrpcTransport {
     },
 
     duplex(rpcPath, headers) {
+      if (isClosed) throw clientClosed();
       return client.makeBidiStreamRequest(rpcPath, asIs, asIs, metadataOf(headers));
     },
 
     async close() {
+      isClosed = true;
       client.close();
     },
   };

@@ -2,7 +2,7 @@ import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { type Dispatcher, Pool } from 'undici';
 import { answerFromJson } from './answer-decoding.ts';
 import type { Endpoint } from './endpoint.ts';
-import { invalidAnswer, LedgerTrustError } from './error.ts';
+import { clientClosed, invalidAnswer, LedgerTrustError } from './error.ts';
 import { jsonBody, pathAndQuery } from './request-encoding.ts';
 import { connectionError, restError } from './rest-error.ts';
 import type { Headers, Received, Transport, Wire } from './transport.ts';
@@ -41,7 +41,9 @@ export function createRestTransport(options: RestOptions): Transport {
   const dispatcher = options.dispatcher ?? own;
   if (dispatcher === null) throw new TypeError('no dispatcher');
 
+  let closing: Promise<void> | null = null;
   const request = async (wire: Wire, headers: Headers, signal: AbortSignal): Promise<Dispatcher.ResponseData> => {
+    if (closing !== null) throw clientClosed();
     const body = wire.body.length === 0 ? null : wire.body;
     return dispatcher.request({
       origin: url.origin,
@@ -89,7 +91,8 @@ export function createRestTransport(options: RestOptions): Transport {
     },
 
     async close() {
-      await own?.close();
+      closing ??= own?.close() ?? Promise.resolve();
+      await closing;
     },
   };
 }

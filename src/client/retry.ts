@@ -40,7 +40,7 @@ const harmless: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'rat
 /** May have been carried out: sent again only if it is a read or has an idempotency key. */
 const uncertain: ReadonlySet<string> = new Set(['outcome_unknown', 'connection_lost', 'timeout']);
 
-/** Refused, or gone wrong, before anybody looked for what an earlier attempt wrote: all of 401, and what is no decision. */
+/** Refused, or gone wrong, before anybody looked for what an earlier attempt wrote: all of 401, and what is no decision of the service. */
 const blind: ReadonlySet<string> = new Set([
   'unauthenticated',
   'invalid_api_key',
@@ -51,6 +51,7 @@ const blind: ReadonlySet<string> = new Set([
   'signing_key_revoked',
   'internal',
   'invalid_answer',
+  'not_sent',
 ]);
 
 /** What a call does when it is sent twice: writes nothing, writes once by its idempotency key, or may write twice. */
