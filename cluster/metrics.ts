@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { PeerMeter } from './peers/grpc-peers.ts';
-import type { PlacementMeter } from './placement/rebalancing.ts';
+import type { LossCause, PlacementMeter } from './placement/rebalancing.ts';
 
 /** What a node of a cluster counts beside what every node does (cluster.md, Operations). */
 export interface ClusterMetrics {
@@ -15,7 +15,7 @@ export interface ClusterMetrics {
 
 type MoveReason = Parameters<PlacementMeter['moved']>[0];
 const moveReasons: readonly MoveReason[] = ['acquired', 'handed_over', 'lost'];
-const lossCauses: readonly Parameters<PlacementMeter['lost']>[0][] = ['missing_at_renewal'];
+const lossCauses: readonly LossCause[] = ['ran_out', 'missing'];
 const forwardResults: readonly Parameters<PeerMeter['forwarded']>[0][] = ['answered', 'not_owner', 'unreachable'];
 
 const secondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

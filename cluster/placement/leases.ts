@@ -53,6 +53,12 @@ export class Leases implements Placement {
     return [...this.#held.keys()];
   }
 
+  /** Whether a shard that is held was not renewed in time, by this node's own count: it slept, or the server could not be asked. */
+  isRunOut(shard: number): boolean {
+    const held = this.#held.get(shard);
+    return held !== undefined && this.#parts.monotonicMs() >= held.validUntil;
+  }
+
   /**
    * Whether this node runs a shard, as far as it knows without asking. Once its lease may have run out, as when the node slept, only if the
    * server could not be asked since. Who has just woken up may fail to ask for that reason alone: the next failure counts.

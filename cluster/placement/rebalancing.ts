@@ -13,8 +13,11 @@ export interface PlacementMeter {
   handedOver(seconds: number): void;
   /** Leases were to be renewed, and the server has answered that or not. */
   renewed(seconds: number, isAnswered: boolean): void;
-  lost(cause: 'missing_at_renewal'): void;
+  lost(cause: LossCause): void;
 }
+
+/** `ran_out`: this node did not renew it in time. `missing`: the server knows it no more, though it had time left. */
+export type LossCause = 'ran_out' | 'missing';
 
 export interface RebalancingParts {
   readonly self: Run & Pick<Announcement, 'ports'>;
@@ -182,6 +185,7 @@ export class Rebalancing {
     // A shard on its way out is renewed too: its last writes may take a while.
     const shards = leases.held;
     if (shards.length === 0) return;
+    const late = new Set(shards.filter((shard) => leases.isRunOut(shard)));
     const began = monotonicMs();
     const tell = (isAnswered: boolean) => meter.renewed((monotonicMs() - began) / 1_000, isAnswered);
     const renewed = await leases.renew(shards).catch((error) => {
@@ -190,13 +194,13 @@ export class Rebalancing {
     });
     tell(true);
     const heldNow = new Set(leases.held);
-    for (const shard of shards) if (!renewed.has(shard) && !heldNow.has(shard)) this.#lost(shard);
+    for (const shard of shards) if (!renewed.has(shard) && !heldNow.has(shard)) this.#lost(shard, late.has(shard) ? 'ran_out' : 'missing');
   }
 
   /** Ledgers of a lost shard leave memory; whoever has it now claims them. */
-  #lost(shard: number): void {
+  #lost(shard: number, cause: LossCause): void {
     if (this.#movingAway.has(shard)) return;
-    this.#parts.meter.lost('missing_at_renewal');
+    this.#parts.meter.lost(cause);
     this.#parts.meter.moved('lost');
     this.#parts.leave(shard, async () => {}).catch((error) => this.#parts.failed('dropping a lost shard', error));
   }

@@ -44,7 +44,7 @@ const metrics: readonly (readonly [what: string, series: RegExp])[] = [
   ['moves by reason', /^svc_shard_moves_total\{reason="acquired"\} [1-9]/m],
   ['hand-over seconds', /^svc_shard_hand_over_seconds_count \d/m],
   ['lease renew seconds', /^svc_lease_renew_seconds_count [1-9]/m],
-  ['leases lost by cause', /^svc_leases_lost_total\{cause="missing_at_renewal"\} \d/m],
+  ['leases lost by cause', /^svc_leases_lost_total\{cause="ran_out"\} \d/m],
   ['claims by reason', /^svc_claims_total\{reason="activation"\} [1-9]/m],
   ['fenced appends', /^svc_fenced_appends_total \d/m],
   ['appends by result', /^svc_appends_total\{result="written"\} [1-9]/m],

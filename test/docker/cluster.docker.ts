@@ -66,6 +66,13 @@ test('one of three Cassandras may go', { timeout: 120_000 }, async () => {
   expect((await order.verified(doors)).events).toBe(before.events + 10);
 });
 
+test('neither Redis nor Cassandra nor an internal port is published', async () => {
+  for (const service of ['redis', 'cassandra-1', 'cassandra-2', 'node-1', 'node-2']) {
+    const ports = await docker(['port', await project.container(service)]);
+    expect(ports).toBe('');
+  }
+});
+
 test('nodes stop cleanly, each in seconds', { timeout: 60_000 }, async () => {
   for (const name of ['node-1', 'node-3']) {
     const container = await project.container(name);
@@ -73,12 +80,5 @@ test('nodes stop cleanly, each in seconds', { timeout: 60_000 }, async () => {
     await project.compose('stop', name);
     expect(performance.now() - begun).toBeLessThan(15_000);
     expect(await docker(['inspect', '--format', '{{.State.ExitCode}}', container])).toBe('0');
-  }
-});
-
-test('neither Redis nor Cassandra nor an internal port is published', async () => {
-  for (const service of ['redis', 'cassandra-1', 'cassandra-2', 'node-1', 'node-2']) {
-    const ports = await docker(['port', await project.container(service)]);
-    expect(ports).toBe('');
   }
 });

@@ -1,5 +1,5 @@
 import { Leases } from '../../cluster/placement/leases.ts';
-import { Rebalancing } from '../../cluster/placement/rebalancing.ts';
+import { type LossCause, Rebalancing } from '../../cluster/placement/rebalancing.ts';
 import { defaultTimings } from '../../cluster/placement/timings.ts';
 import { Life } from '../simulation/life.ts';
 import { SeededRandom } from '../simulation/random.ts';
@@ -30,6 +30,7 @@ export function cluster(shardCount = 32, timings = defaultTimings) {
     const store = { answers: true };
     const moves: string[] = [];
     const dropped: number[] = [];
+    const lost: LossCause[] = [];
     const renewals: { readonly seconds: number; readonly isAnswered: boolean }[] = [];
     const alarms: string[] = [];
     const rebalancing = new Rebalancing({
@@ -45,7 +46,7 @@ export function cluster(shardCount = 32, timings = defaultTimings) {
         moved: (reason) => void moves.push(reason),
         handedOver: () => {},
         renewed: (seconds, isAnswered) => void renewals.push({ seconds, isAnswered }),
-        lost: () => {},
+        lost: (cause) => void lost.push(cause),
       },
       leave: async (shard, release) => {
         leaving.now++;
@@ -60,7 +61,7 @@ export function cluster(shardCount = 32, timings = defaultTimings) {
     });
     rebalancing.start();
     const owners = () => server.owners(shardCount);
-    return { id, life, leases, rebalancing, state, store, moves, dropped, renewals, alarms, owners };
+    return { id, life, leases, rebalancing, state, store, moves, dropped, lost, renewals, alarms, owners };
   };
   const start = (id: string) => startAt(id, id);
   const pass = async (ms: number) => void (await time.pass(time.now + ms, () => false));

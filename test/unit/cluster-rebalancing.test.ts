@@ -143,6 +143,7 @@ describe('rebalancing', () => {
     await pass(20_000);
     expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
     expect(nodes.flatMap(({ dropped }) => dropped).length).toBeGreaterThan(0);
+    expect(new Set(nodes.flatMap(({ lost }) => lost))).toEqual(new Set(['missing']));
   });
 
   test('a paused node does not believe in its leases when it wakes, and loses them', async () => {
@@ -158,6 +159,7 @@ describe('rebalancing', () => {
     expect(await located(a.leases, shard, pass)).toBe('node-1');
     await pass(defaultTimings.renewEveryMs + 1_000);
     expect(a.dropped).toContain(shard);
+    expect(new Set(a.lost)).toEqual(new Set(['ran_out']));
   });
 
   test('a node that drains gives everything away at once, and takes nothing back', async () => {

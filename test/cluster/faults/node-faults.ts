@@ -70,11 +70,14 @@ async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Pro
   return false;
 }
 
-/** SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them gone. */
+/**
+ * SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them gone. Then it has what is asked of it
+ * carried out by those who have them.
+ */
 export const pauseNode: Fault = async (context) => {
-  const { random } = context;
-  const { victim } = await ownerOfSomething(context);
-  const lostBefore = await leasesLostBy(victim);
+  const { random, load } = context;
+  const { victim, hit } = await ownerOfSomething(context);
+  const [lostBefore, fencedBefore] = [await leasesRunOutAt(victim), await fencedAt(victim)];
   const pausedMs = leaseTtlMs + random.between(500, 2_500);
   victim.pause();
   await afterMs(pausedMs);
@@ -84,19 +87,47 @@ export const pauseNode: Fault = async (context) => {
   let lost = 0;
   while (lost === 0 && performance.now() - awakeMs < movedMaxMs) {
     await afterMs(pollMs);
-    lost = (await leasesLostBy(victim)) - lostBefore;
+    lost = (await leasesRunOutAt(victim)) - lostBefore;
   }
-  const violations = lost === 0 ? [`${victim.id} slept for ${pausedMs} ms and found none of its leases gone`] : [];
-  return { what: `${victim.id} paused for ${pausedMs} ms, which lost it ${lost} leases`, violations };
+  const forwardedBefore = await forwardedBy(victim);
+  const took = await Promise.all(hit.slice(0, probes).map((ledger) => load.appendTo(ledger, [victim])));
+  let forwarded = 0;
+  while (forwarded === 0 && performance.now() - awakeMs < movedMaxMs) {
+    await afterMs(pollMs);
+    forwarded = (await forwardedBy(victim)) - forwardedBefore;
+  }
+  const fenced = (await fencedAt(victim)) - fencedBefore;
+  const violations = [
+    ...(lost === 0 ? [`${victim.id} slept for ${pausedMs} ms and found none of its leases gone`] : []),
+    ...(forwarded === 0 ? [`${victim.id} slept for ${pausedMs} ms and forwards nothing`] : []),
+    ...(took.includes(null) ? [`${victim.id} slept for ${pausedMs} ms and does not append to what it owned`] : []),
+  ];
+  const what = `${victim.id} paused for ${pausedMs} ms, which lost it ${lost} leases`;
+  return { what, violations, figures: { late_writes_fenced: fenced } };
 };
 
-async function leasesLostBy(node: NodeUnderTest): Promise<number> {
-  const [, count] = /^svc_leases_lost_total\{.*\} (\d+)$/m.exec(await node.metrics()) ?? [];
-  if (count === undefined) throw new Error(`${node.id} does not tell how many leases it lost`);
+/** Because they were not renewed in time. */
+function leasesRunOutAt(node: NodeUnderTest): Promise<number> {
+  return counted(node, /^svc_leases_lost_total\{cause="ran_out"\} (\d+)$/m);
+}
+
+/** Commands that came to it and that the owner of their ledger has carried out. */
+function forwardedBy(node: NodeUnderTest): Promise<number> {
+  return counted(node, /^svc_forwarded_calls_total\{result="answered"\} (\d+)$/m);
+}
+
+/** Writes of it that the store refused, since another one had claimed the ledger or written to it. */
+function fencedAt(node: NodeUnderTest): Promise<number> {
+  return counted(node, /^svc_fenced_appends_total (\d+)$/m);
+}
+
+async function counted(node: NodeUnderTest, series: RegExp): Promise<number> {
+  const [, count] = series.exec(await node.metrics()) ?? [];
+  if (count === undefined) throw new Error(`${node.id} does not tell ${series}`);
   return Number(count);
 }
 
-const cutPlaces = ['one from its peers', 'all from each other', 'one from Redis', 'one from everything'] as const;
+const cutPlaces = ['peers from one', 'all from each other', 'one from Redis', 'peers from one, and it from Redis'] as const;
 const cutWays = ['refused', 'silent'] as const;
 
 /** Other nodes, or all of them, or Redis, cannot be reached from somewhere: refused at once, or in silence. All nodes append meanwhile. */
@@ -116,10 +147,10 @@ async function cut(
   const { cluster, random } = context;
   const node = random.pick(cluster.nodes);
   const cuts = {
-    'one from its peers': [node.fromPeers],
+    'peers from one': [node.fromPeers],
     'all from each other': cluster.nodes.map(({ fromPeers }) => fromPeers),
     'one from Redis': [node.toRedis],
-    'one from everything': [node.toRedis, node.fromPeers],
+    'peers from one, and it from Redis': [node.toRedis, node.fromPeers],
   }[which];
   const ledgers = await ledgerOfEachOwner(context);
   const beganMs = performance.now();
