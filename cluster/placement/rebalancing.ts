@@ -194,7 +194,8 @@ export class Rebalancing {
     });
     tell(true);
     const heldNow = new Set(leases.held);
-    for (const shard of shards) if (!renewed.has(shard) && !heldNow.has(shard)) this.#lost(shard, late.has(shard) ? 'ran_out' : 'missing');
+    for (const shard of shards)
+      if (!renewed.has(shard) && !heldNow.has(shard)) this.#lost(shard, late.has(shard) ? 'ran_out' : 'missing');
   }
 
   /** Ledgers of a lost shard leave memory; whoever has it now claims them. */

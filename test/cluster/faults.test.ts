@@ -90,6 +90,7 @@ describeOn('a cluster of real processes under load', 'Cassandra and Redis of its
   });
 
   afterAll(async () => {
+    await load?.stop();
     await world?.close();
     await cluster?.[Symbol.asyncDispose]();
   });

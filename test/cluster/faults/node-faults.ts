@@ -127,7 +127,12 @@ async function counted(node: NodeUnderTest, series: RegExp): Promise<number> {
   return Number(count);
 }
 
-const cutPlaces = ['peers from one', 'all from each other', 'one from Redis', 'peers from one, and it from Redis'] as const;
+const cutPlaces = [
+  'peers from one',
+  'all from each other',
+  'one from Redis',
+  'peers from one, and it from Redis',
+] as const;
 const cutWays = ['refused', 'silent'] as const;
 
 /** Other nodes, or all of them, or Redis, cannot be reached from somewhere: refused at once, or in silence. All nodes append meanwhile. */

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { crashAmongCreations, newCreatorsWorld } from '../support/creations.ts';
+import { askedAgain } from './rig/asked-again.ts';
+import { startCluster } from './rig/cluster-under-test.ts';
+
+await describeOnCassandra('calls that make something', (address) => {
+  test('whatever the moment at which their node is killed, the other nodes make no second one and give the same ids and secrets', {
+    timeout: 150_000,
+  }, async () => {
+    await using cluster = await startCluster({ nodes: 3, cassandra: address });
+    await cluster.untilBalanced(60_000);
+    const [{ baseUrl = '' } = {}] = cluster.nodes;
+    const world = await askedAgain(() => newCreatorsWorld(baseUrl));
+    const inVain: number[] = [];
+    let kinds = 0;
+    for (const [round, victim] of cluster.nodes.slice(0, 2).entries()) {
+      const [next, last] = cluster.nodes.filter((node) => node !== victim);
+      const { unanswered, calls } = await crashAmongCreations(world, round, {
+        base: victim.baseUrl,
+        afterMs: 15 + 30 * round,
+        crash: async () => {
+          await victim.kill();
+          return { again: next?.baseUrl ?? '', onceMore: last?.baseUrl ?? '' };
+        },
+      });
+      inVain.push(unanswered);
+      kinds = calls;
+      await victim.start();
+    }
+    // Otherwise no crash hit a call under way, and nothing was shown.
+    expect(inVain.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(kinds);
+  });
+});
