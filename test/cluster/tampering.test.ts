@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withClient } from '../contract/cassandra-factory.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { type Disk, makeTamperingCases, type TamperingCase, wronglyRead } from '../support/tamperings.ts';
+import { stand } from './damage/scene.ts';
+import { askedAgain } from './rig/asked-again.ts';
+import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
+
+await describeOnCassandra('what was changed in Cassandra behind the service’s back', (address) => {
+  let cluster: ClusterUnderTest;
+  let cases: readonly TamperingCase[] = [];
+
+  beforeAll(async () => {
+    cluster = await startCluster({ nodes: 2, cassandra: address });
+    await cluster.untilBalanced(60_000);
+    const [{ baseUrl = '' } = {}] = cluster.nodes;
+    cases = await askedAgain(() => makeTamperingCases(baseUrl));
+    await withClient(cluster.settings, async (client) => {
+      for (const tampered of cases) {
+        const { row, setRow, run } = stand(client, tampered);
+        const remove = async (scope: string, seq: number) => {
+          const where = 'WHERE ledger_id = ? AND bucket = 0 AND scope = ? AND seq = ?';
+          const key = [tampered.order.ledgerId, scope, seq];
+          expect((await run(`SELECT row FROM ledger_event ${where}`, key)).rowLength).toBe(1);
+          return run(`DELETE FROM ledger_event ${where}`, key);
+        };
+        const disk: Disk = {
+          row,
+          put: setRow,
+          remove: (seq) => remove('', seq),
+          removeFromMaster: (masterId, seq) => remove(`master:${masterId}`, seq),
+        };
+        await tampered.tampering.change(disk, tampered.master);
+      }
+    });
+  }, 120_000);
+  afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+  test('is found by the next reads that cover it, at the node that wrote it and at another one', async () => {
+    for (const { baseUrl } of cluster.nodes) expect(await wronglyRead(baseUrl, cases)).toEqual([]);
+  }, 60_000);
+});
