@@ -2,11 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
+import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder } from '../support/parties.ts';
+import { done, expectRefused, rest } from '../support/parties-rest.ts';
+import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
 import { askedAgain } from './rig/asked-again.ts';
-import { startCluster } from './rig/cluster-under-test.ts';
+import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'ledger-production-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -20,11 +22,18 @@ function peerCertificate(): Record<string, string> {
 }
 
 await describeOnCassandra('a cluster in production mode', (address) => {
-  test('forwards over mutual TLS, and what one node wrote the others read', async () => {
+  let cluster: ClusterUnderTest;
+  let bases: readonly string[] = [];
+
+  beforeAll(async () => {
     const env = { SVC_MODE: 'production', TLS_TERMINATED: '1', ...peerCertificate() };
-    await using cluster = await startCluster({ nodes: 2, cassandra: address, env });
+    cluster = await startCluster({ nodes: 2, cassandra: address, env });
     await cluster.untilBalanced(30_000);
-    const bases = cluster.nodes.map(({ baseUrl }) => baseUrl);
+    bases = cluster.nodes.map(({ baseUrl }) => baseUrl);
+  }, 60_000);
+  afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+  test('forwards over mutual TLS, and what one node wrote the others read', async () => {
     const [base = ''] = bases;
     const order = await askedAgain(() => newOrder(base));
     const master = await askedAgain(() => newMaster(order));
@@ -40,4 +49,28 @@ await describeOnCassandra('a cluster in production mode', (address) => {
     expect(read[0]?.length).toBeGreaterThan(2);
     expect(read[1]).toEqual(read[0]);
   }, 60_000);
+
+  test('takes no call under header identity unsigned, and what was signed at one node alone', async () => {
+    const [one = '', other = ''] = bases;
+    const device = await askedAgain(() => newDevice(one, { keyed: true }));
+    const path = '/v1/entities/root-ledger';
+    const post = (base: string, headers: Readonly<Record<string, string>>) => rest(base, 'POST', path, { headers });
+    for (const base of bases) expectRefused(await post(base, device.headers), 401, 'signature_required');
+    const signed = entityRequest(device, 'POST', path, '');
+    const made = await post(one, signed);
+    expect(made.status).toBe(200);
+    expectRefused(await post(other, signed), 401, 'invalid_signature');
+    const reading = `/v1/ledgers/${made.text('ledger_id')}/events`;
+    expectRefused(await rest(other, 'GET', reading, { headers: device.headers }), 401, 'signature_required');
+    expect((await rest(other, 'GET', reading, { headers: entityRequest(device, 'GET', reading, '') })).status).toBe(
+      200,
+    );
+  });
+
+  test('tells the story of the sandbox run without the webhook, and publishes one trust anchor', async () => {
+    expectPassed(await (await fetch(`${bases[1]}/v1/sandbox/run`)).text(), storyWithoutWebhook);
+    const [anchor, same] = await Promise.all(bases.map((base) => done(base, 'GET', '/.well-known/svc-authority')));
+    expect(anchor?.body).toMatchObject({ phase: '2', keys: [{ kid: 'svc:authority#key-1', valid_to: null }] });
+    expect(same?.body).toEqual(anchor?.body);
+  });
 });
