@@ -5,7 +5,6 @@ import type { Log } from '../src/log.ts';
 import { type RunningNode, startNodeOver } from '../src/node.ts';
 import { readNodeKeys } from '../src/node-keys.ts';
 import { openCassandra } from '../src/store/cassandra/open.ts';
-import type { CqlSession } from '../src/store/cassandra/session.ts';
 import { systemClock } from '../src/system.ts';
 import { backendPorts } from './backend-ports.ts';
 import { ClockCheck } from './clock-check.ts';
@@ -22,16 +21,11 @@ const revocationLeadMs = 2_000;
 /** Starts a node of a cluster: stores in Cassandra, leases and members in Redis. */
 export async function startClusterNode(config: ClusterConfig, log: Log): Promise<RunningNode> {
   const random = (bytes: number) => randomBytes(bytes);
-  let session: CqlSession | null = null;
   const stores = await openCassandra({
     settings: config.cassandra,
     now: () => systemClock.now(),
     random,
     isServing: true,
-    around: (opened) => {
-      session = opened;
-      return opened;
-    },
   });
   const connection = () => createRedis(config.redisUrl, (error) => log.debug({ err: error }, 'Redis connection'));
   const redis = connection();
@@ -59,14 +53,11 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       clock: systemClock,
       monotonicMs: () => performance.now(),
       random,
-      clockCheck:
-        session === null
-          ? null
-          : new ClockCheck(
-              session,
-              () => systemClock.now(),
-              () => performance.now(),
-            ),
+      clockCheck: new ClockCheck(
+        stores.session,
+        () => systemClock.now(),
+        () => performance.now(),
+      ),
       projectionLag: () => stores.projectionLag(),
       failed: (what, error) => log.warn({ err: error }, `${what} failed`),
       alarmed: (sentence) => log.error({}, sentence),

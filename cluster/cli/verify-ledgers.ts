@@ -9,7 +9,6 @@ import { storedAuthority, storedKeys } from '../../src/scrub/stored-keys.ts';
 import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
 import { projectionWriter } from '../../src/store/cassandra/projection-writer.ts';
-import type { CqlSession } from '../../src/store/cassandra/session.ts';
 import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/settings.ts';
 import { StartError } from '../../src/store/start-error.ts';
 import { systemClock } from '../../src/system.ts';
@@ -35,18 +34,8 @@ export async function verifyLedgers(
   const named = options.authority === undefined ? null : await authorityIn(terminal, options.authority);
   const settings = settingsIn(terminal);
   const now = () => systemClock.now();
-  let session: CqlSession | null = null;
-  await using stores = await openCassandra({
-    settings,
-    now,
-    random: (bytes) => randomBytes(bytes),
-    around: (opened) => {
-      session = opened;
-      return opened;
-    },
-  });
-  if (session === null) throw new TypeError('Cassandra was opened without a session');
-  const bucketEvents = Number(await stores.facts.get('bucket-events'));
+  await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
+  const { session, bucketEvents } = stores;
   const stored = await storedAuthority(stores.records);
   const parts: LedgerParts = {
     ledgers: stores.ledgers,

@@ -32,6 +32,10 @@ export interface CassandraStores extends AsyncDisposable {
   readonly records: RecordStore;
   readonly access: AccessLog;
   readonly facts: ClusterFacts;
+  /** What they are kept through, for what looks at the keyspace beside them. */
+  readonly session: CqlSession;
+  /** Events in a bucket. */
+  readonly bucketEvents: number;
   /** Events that this process has written and does not know to be projected. */
   projectionLag(): number;
   /** Throws LedgerError `unavailable` while Cassandra does not answer: for health and readiness. */
@@ -61,6 +65,8 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
       records: new CassandraRecordStore(session, random),
       access: new CassandraAccessLog(session),
       facts,
+      session,
+      bucketEvents,
       projectionLag: () => ledgers.projectionLag(),
       check: async () => void (await facts.get(schemaFact.name)),
       [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),

@@ -9,9 +9,9 @@ const removedTtlSeconds = 60 * 60;
 
 const GET = preparedAtStart('SELECT version, value, places FROM record WHERE kind = ? AND id = ?');
 const PUT = preparedAtStart(
-  'UPDATE record SET version = ?, value = ?, places = ?, expires_at = ? WHERE kind = ? AND id = ? IF version = ?',
+  'UPDATE record SET version = ?, value = ?, places = ? WHERE kind = ? AND id = ? IF version = ?',
 );
-const REMOVE = `UPDATE record USING TTL ${removedTtlSeconds} SET version = ?, value = null, places = null, expires_at = null WHERE kind = ? AND id = ? IF version = ?`;
+const REMOVE = `UPDATE record USING TTL ${removedTtlSeconds} SET version = ?, value = null, places = null WHERE kind = ? AND id = ? IF version = ?`;
 
 /**
  * What stands under a kind and id. A removal puts a version without a value there, so that a write that began before it
@@ -40,8 +40,7 @@ export function putStatement(
   record: { readonly version: string; readonly value: string; readonly places: Places },
   before: string | null,
 ): Statement {
-  const expiresAt = record.places.expiry === null ? null : BigInt(record.places.expiry.at);
-  const set = [record.version, record.value, formatPlaces(record.places), expiresAt];
+  const set = [record.version, record.value, formatPlaces(record.places)];
   return { cql: PUT, params: [...set, keyText(kind), id, before] };
 }
 

@@ -53,7 +53,7 @@ export function tableStatements(keyspace: string): string[] {
       owner text, fold_version int, seq bigint, hash text, state text, saved_at bigint,
       PRIMARY KEY ((owner), fold_version))`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.record (
-      kind text, id text, version text, value text, places text, expires_at bigint, PRIMARY KEY ((kind, id)))`,
+      kind text, id text, version text, value text, places text, PRIMARY KEY ((kind, id)))`,
     // A row of these that comes back to life after its deletion is found wrong when it is read: hours are enough.
     `CREATE TABLE IF NOT EXISTS ${keyspace}.record_lookup (
       kind text, name text, value text, line_order text, id text, put_token text,
