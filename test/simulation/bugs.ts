@@ -19,7 +19,9 @@ export type PlantedBug =
    * the batch is conditional. Of 3,800 batches of 500 seeds that no look would have held up, that stopped 86, and nothing was wrong.
    * What the look stops is a caller that seals what it did not write: test/contract/cassandra-buckets.test.ts.
    */
-  | 'bucket_unchecked';
+  | 'bucket_unchecked'
+  /** Who claims behind a full bucket does not settle what is half done there. */
+  | 'full_bucket_unsettled';
 
 export const plantedBugs: readonly PlantedBug[] = [
   'unconditional_append',
@@ -29,4 +31,5 @@ export const plantedBugs: readonly PlantedBug[] = [
   'resubmitted_without_id',
   'bucket_begun_unconditionally',
   'bucket_unchecked',
+  'full_bucket_unsettled',
 ];

@@ -1,7 +1,7 @@
 import { LedgerError } from '../../src/domain/errors.ts';
 import { type CqlSession, type Row, type Statement, Undecided } from '../../src/store/cassandra/session.ts';
 import type { PlantedBug } from './bugs.ts';
-import type { SimulatedTables } from './tables.ts';
+import type { HalfDone, SimulatedTables } from './tables.ts';
 import { request, type WireParts } from './wire.ts';
 
 /** Wires of a node to Cassandra: each kind of statement fails in its own way. */
@@ -26,7 +26,9 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
   const own = new Map<unknown, Row>();
   return {
     read: async (statement, { serial = false } = {}) => {
-      const rows = await again(wires.reads, () => tables.select(statement));
+      const rows = await again(wires.reads, () =>
+        tables.select(statement, { serial: serial && bug !== 'full_bucket_unsettled' }),
+      );
       if (!statement.cql.startsWith('SELECT fence')) return rows;
       if (bug === 'foreign_projections_skipped') return rows.map((row) => ({ ...row, pending: null }));
       const [ledger] = statement.params;
@@ -38,7 +40,15 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
     decide: async (statements) => {
       const decision = await request(
         wires.conditional,
-        () => tables.decide(statements, isUnconditional(statements, bug)),
+        (fate) => {
+          const { random } = wires.conditional;
+          const isHalfDone = fate !== 'answered' && random.chance(0.5);
+          return tables.decide(
+            statements,
+            isUnconditional(statements, bug),
+            isHalfDone ? random.pick(waysHalfDone) : null,
+          );
+        },
         () => new Undecided(new TimedOut()),
       );
       const [first] = statements;
@@ -54,10 +64,12 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
   };
 }
 
+const waysHalfDone = ['dropped', 'completed', 'rows_completed'] as const satisfies HalfDone[];
+
 /** A session of the simulation itself, which is told all at once and never fails. */
 export function directSession(tables: SimulatedTables): CqlSession {
   return {
-    read: async (statement) => tables.select(statement),
+    read: async (statement, options) => tables.select(statement, options),
     write: async (statements) => tables.write(statements),
     decide: async (statements) => tables.decide(statements),
   };

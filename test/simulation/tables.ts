@@ -36,8 +36,15 @@ type ColumnReader = (partition: Partition, line: Line | null) => Value;
 const serverTimestampsFrom = 1n << 50n;
 
 /**
+ * What becomes of a conditional write whose condition held and whose sender is told nothing, where one replica alone has it. `dropped`: the next ballot does not
+ * meet that replica. `completed`: the next ballot carries it through; until then plain reads miss it. `rows_completed`: the same, but others have its static columns
+ * already, by the repair of who read them.
+ */
+export type HalfDone = 'dropped' | 'completed' | 'rows_completed';
+
+/**
  * Cassandra's tables as one copy that everything happens to in an order: what Paxos and quorums make of the replicas. Columns keep
- * the write with the newest timestamp.
+ * the write with the newest timestamp. What is half done waits for the next ballot on its partition, of a conditional write or a serial read.
  */
 export class SimulatedTables {
   readonly #tables: ReadonlyMap<string, Table> = new Map(
@@ -47,13 +54,14 @@ export class SimulatedTables {
   /** Statements that this stand-in does not understand: a run with any proves nothing. */
   readonly unknown = new Set<string>();
   #clock = serverTimestampsFrom;
+  readonly #halfDone = new Map<Partition, readonly Statement[]>();
 
   /** `olderWins`: timestamps are not looked at, which is a bug to be found. */
   constructor(olderWins = false) {
     this.#olderWins = olderWins;
   }
 
-  select({ cql, params }: Statement): Row[] {
+  select({ cql, params }: Statement, { serial = false } = {}): Row[] {
     const statement = this.#bound(cql, params);
     if (statement.kind !== 'select') throw new TypeError(`No query: ${cql}`);
     const table = this.#table(statement.table);
@@ -63,6 +71,7 @@ export class SimulatedTables {
     const readers = statement.columns.map((column) => readerOf(table, column));
     const rows: Row[] = [];
     for (const partition of partitionsOf(table, where)) {
+      if (serial) this.#settle(partition);
       const add = (line: Line | null) => {
         const row: Record<string, unknown> = {};
         for (const [at, column] of statement.columns.entries()) row[column] = readers[at]?.(partition, line);
@@ -86,12 +95,15 @@ export class SimulatedTables {
   }
 
   /** A conditional write. `ignoring`: it is done whatever the condition says, which is a bug to be found. */
-  decide(statements: readonly Statement[], ignoring = false): Decision {
+  decide(statements: readonly Statement[], ignoring = false, halfDone: HalfDone | null = null): Decision {
+    let decided: Partition | null = null;
     for (const { cql, params } of statements) {
       const statement = this.#bound(cql, params);
       if (statement.kind !== 'upsert' || statement.condition.length === 0 || ignoring) continue;
       const table = this.#table(statement.table);
       const partition = this.#partition(table, statement.values);
+      this.#settle(partition);
+      decided = partition;
       const row: Record<string, unknown> = {};
       let applied = true;
       for (const test of statement.condition) {
@@ -101,8 +113,21 @@ export class SimulatedTables {
       }
       if (!applied) return { applied, row };
     }
-    this.write(statements);
+    if (decided === null || halfDone === null) this.write(statements);
+    else this.#leave(decided, statements, halfDone);
     return { applied: true, row: {} };
+  }
+
+  #leave(partition: Partition, statements: readonly Statement[], how: HalfDone): void {
+    if (how === 'rows_completed') this.write(statements.slice(0, 1));
+    if (how !== 'dropped') this.#halfDone.set(partition, how === 'completed' ? statements : statements.slice(1));
+  }
+
+  #settle(partition: Partition): void {
+    const statements = this.#halfDone.get(partition);
+    if (statements === undefined) return;
+    this.#halfDone.delete(partition);
+    this.write(statements);
   }
 
   #upsert({ cql, params }: Statement, now: bigint): void {

@@ -39,7 +39,7 @@ export interface WireParts {
 }
 
 /** Has `work` done at the other end and its answer delivered. `timedOut` makes the error for one that does not come. */
-export function request<T>(parts: WireParts, work: () => T | Promise<T>, timedOut: () => Error): Promise<T> {
+export function request<T>(parts: WireParts, work: (fate: Fate) => T | Promise<T>, timedOut: () => Error): Promise<T> {
   const { time, random, state, life, timeoutMs, lateMaxMs = 600 } = parts;
   const fate = fateOf(state, random);
   return new Promise((resolve, reject) => {
@@ -58,7 +58,7 @@ export function request<T>(parts: WireParts, work: () => T | Promise<T>, timedOu
           time.after(oneWayMs(), () => life.deliver(answered));
         };
         Promise.resolve()
-          .then(work)
+          .then(() => work(fate))
           .then(
             (value) => answer(() => resolve(value)),
             (error) => answer(() => reject(error)),

@@ -12,7 +12,7 @@ export const embeddedTest = test.skipIf(met !== undefined);
 export const oneNodeTest = test.skipIf(isSpread);
 
 /** Access history is written a tenth of a second behind the answer; that a key was revoked other nodes know within a second. */
-const waitMs = Object.freeze({ 'access history': 1_000, 'a revoked API key': 1_500 });
+const waitMs = Object.freeze({ 'access history': 1_000, 'a revoked API key': 1_000 });
 
 /**
  * Where each request meets another node than the one before (test/cluster/api), waits for as long as what one has answered may be
