@@ -69,9 +69,7 @@ export type GrantChange = Pick<Grant, 'expiresAt'> | null;
 /** Everything that follows from one event. `facts` are those of its ledger (of GENESIS: read from the event itself). */
 export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Projection[] {
   const ledgerId = event.ledgerId;
-  const found: Projection[] = [
-    { kind: 'scope', scope: event.master === null ? names.ownEvents(ledgerId) : names.masterEvents(event.master.id) },
-  ];
+  const found: Projection[] = scopesOf(event).map((scope) => ({ kind: 'scope', scope }));
   for (const command of event.commands) found.push({ kind: 'command', command });
   switch (event.eventType) {
     case 'GENESIS':
@@ -91,26 +89,46 @@ export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Pr
     case 'MASTER_CLOSED':
       found.push(cell(names.masterClosed(event.master?.id ?? ''), event.createdAt));
       break;
-    case 'SUPPLIER_DELEGATION_GRANTED':
-      found.push(...grantProjections(event, 'organization', payloadText(event, 'organization_id'), facts));
-      break;
-    case 'LEDGER_DELEGATION_GRANTED':
-      found.push(...grantProjections(event, 'ledger', ledgerId, facts));
-      break;
-    case 'MASTER_DELEGATION_GRANTED':
-      found.push(...grantProjections(event, 'master', event.master?.id ?? '', facts));
-      break;
-    case 'SUPPLIER_DELEGATION_REVOKED':
-      found.push(...revokeProjections(event, 'organization', payloadText(event, 'organization_id')));
-      break;
-    case 'LEDGER_DELEGATION_REVOKED':
-      found.push(...revokeProjections(event, 'ledger', ledgerId));
-      break;
-    case 'MASTER_DELEGATION_REVOKED':
-      found.push(...revokeProjections(event, 'master', event.master?.id ?? ''));
-      break;
   }
+  const delegation = delegationOf(event);
+  if (delegation !== null)
+    found.push(
+      ...(delegation.isGrant ? grantProjections(event, delegation, facts) : revokeProjections(event, delegation)),
+    );
   return found;
+}
+
+/** The scopes that an event stands under: what no other event is listed by. */
+export function scopesOf(event: LedgerEvent): string[] {
+  const own = event.master === null ? names.ownEvents(event.ledgerId) : names.masterEvents(event.master.id);
+  const delegation = delegationOf(event);
+  return delegation === null ? [own] : [own, names.delegationEvents(delegation.scope, delegation.objectId)];
+}
+
+interface Delegation {
+  readonly isGrant: boolean;
+  readonly scope: GrantScope;
+  readonly objectId: string;
+}
+
+/** What a grant, or the end of one, is about; null for any other event. */
+function delegationOf(event: LedgerEvent): Delegation | null {
+  switch (event.eventType) {
+    case 'SUPPLIER_DELEGATION_GRANTED':
+      return { isGrant: true, scope: 'organization', objectId: payloadText(event, 'organization_id') };
+    case 'LEDGER_DELEGATION_GRANTED':
+      return { isGrant: true, scope: 'ledger', objectId: event.ledgerId };
+    case 'MASTER_DELEGATION_GRANTED':
+      return { isGrant: true, scope: 'master', objectId: event.master?.id ?? '' };
+    case 'SUPPLIER_DELEGATION_REVOKED':
+      return { isGrant: false, scope: 'organization', objectId: payloadText(event, 'organization_id') };
+    case 'LEDGER_DELEGATION_REVOKED':
+      return { isGrant: false, scope: 'ledger', objectId: event.ledgerId };
+    case 'MASTER_DELEGATION_REVOKED':
+      return { isGrant: false, scope: 'master', objectId: event.master?.id ?? '' };
+    default:
+      return null;
+  }
 }
 
 function genesisProjections(facts: LedgerFacts): Projection[] {
@@ -133,15 +151,13 @@ function genesisProjections(facts: LedgerFacts): Projection[] {
 
 function grantProjections(
   event: LedgerEvent,
-  scope: GrantScope,
-  objectId: string,
+  { scope, objectId }: Delegation,
   facts: LedgerFacts | null,
 ): Projection[] {
   const grant = grantOf(event);
   const delegate = grant.delegateActorId;
   const held: GrantCell = { grant, linkId: grant.linkId, revokedAt: null };
   const found: Projection[] = [
-    { kind: 'scope', scope: names.delegationEvents(scope, objectId) },
     cell(names.grant(scope, objectId, delegate), held),
     line(names.links(scope, objectId), seqOrder(event.seq), grant),
     grantChange(event, scope, objectId, delegate, { expiresAt: grant.expiresAt }),
@@ -159,12 +175,11 @@ function grantProjections(
   return found;
 }
 
-function revokeProjections(event: LedgerEvent, scope: GrantScope, objectId: string): Projection[] {
+function revokeProjections(event: LedgerEvent, { scope, objectId }: Delegation): Projection[] {
   const linkId = payloadText(event, 'link_id');
   const delegate = payloadText(event, 'delegate_actor_id');
   const ended: GrantCell = { grant: null, linkId, revokedAt: event.createdAt };
   return [
-    { kind: 'scope', scope: names.delegationEvents(scope, objectId) },
     cell(names.grant(scope, objectId, delegate), ended),
     cell(names.linkEnded(linkId), event.createdAt),
     grantChange(event, scope, objectId, delegate, null),

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ledgerKey, scopePrefix, seqKey } from '../../src/store/lmdb/keys.ts';
-import { openTables } from '../../src/store/lmdb/tables.ts';
+import { NOTHING, openTables } from '../../src/store/lmdb/tables.ts';
 import { runNode, temporaryDir } from '../support/running-node.ts';
 import { makeTamperingCases, type TamperingCase, wronglyRead } from '../support/tamperings.ts';
 
@@ -28,6 +28,8 @@ beforeAll(async () => {
         remove: async (seq) => expect(await tables.events.remove(key(seq))).toBe(true),
         removeFromMaster: async (masterId, seq) =>
           expect(await tables.scopes.remove(seqKey(scopePrefix(ledger, `master:${masterId}`), seq))).toBe(true),
+        addToMaster: (masterId, seq) =>
+          tables.scopes.put(seqKey(scopePrefix(ledger, `master:${masterId}`), seq), NOTHING),
       },
       master,
     );

@@ -14,7 +14,7 @@ await describeOnCassandra('what was changed in Cassandra behind the service’s 
     cluster = await startCluster({ nodes: 2, cassandra: address });
     await cluster.untilBalanced(60_000);
     const [{ baseUrl = '' } = {}] = cluster.nodes;
-    cases = await askedAgain(() => makeTamperingCases(baseUrl));
+    cases = await makeTamperingCases(baseUrl, askedAgain);
     await withClient(cluster.settings, async (client) => {
       for (const tampered of cases) {
         const { row, setRow, run } = stand(client, tampered);
@@ -29,11 +29,18 @@ await describeOnCassandra('what was changed in Cassandra behind the service’s 
           put: setRow,
           remove: (seq) => remove('', seq),
           removeFromMaster: (masterId, seq) => remove(`master:${masterId}`, seq),
+          addToMaster: (masterId, seq) =>
+            run('INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, 0, ?, ?, ?)', [
+              tampered.order.ledgerId,
+              `master:${masterId}`,
+              seq,
+              String(seq),
+            ]),
         };
         await tampered.tampering.change(disk, tampered.master);
       }
     });
-  }, 120_000);
+  });
   afterAll(() => cluster?.[Symbol.asyncDispose]());
 
   test('is found by the next reads that cover it, at the node that wrote it and at another one', async () => {

@@ -3,12 +3,12 @@ import { checkChain, type IntegrityIssue, type Range } from '../../domain/integr
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { type SeqBounds, seqBounds } from './event-bounds.ts';
 import { type EventQuery, makeCursor } from './event-query.ts';
-import { type WalkedEvents, walkEvents } from './event-walk.ts';
+import { walkEvents } from './event-walk.ts';
 import type { SealCheck } from './seal-check.ts';
-import { missing, noEvent, readEvent } from './stored-event.ts';
+import { type EventPlace, missing, noEvent, readEvent } from './stored-event.ts';
 
 /** Which events to read: the whole ledger, or those that stand under scopes (a master, a delegation, a segment). */
-export interface EventSource extends WalkedEvents {
+export interface EventSource extends EventPlace {
   /** How the events hang together where nothing is filtered out. */
   readonly kind: 'ledger' | 'master' | 'segment';
 }
@@ -82,7 +82,7 @@ async function eventBefore(store: LedgerStore, source: EventSource, first: Ledge
       : (await store.readScope(source.ledgerId, scope, { from: first.seq - 1, limit: 1, descending: true })).entries;
   const entry = entries[0];
   if (entry === undefined || entry.seq >= first.seq) return null;
-  return readEvent(entry, source.ledgerId, []);
+  return readEvent(entry, source, []);
 }
 
 /** What is missing at the ends of a page that should reach them, and whether the newest event is the head. */

@@ -3,7 +3,7 @@ import type { IntegrityIssue } from '../../domain/integrity.ts';
 import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import type { EventQuery } from './event-query.ts';
-import { missing, readEvent } from './stored-event.ts';
+import { type EventPlace, missing, readEvent } from './stored-event.ts';
 
 /** A page ends before the event that would take its JSON beyond this. */
 const pageBytesMax = 2 * 1024 * 1024;
@@ -13,13 +13,6 @@ const eventFrameBytes = 1_100;
 const examinedMax = 10_000;
 /** Events read at once. */
 const chunkEvents = 250;
-
-/** Events to walk along: of the whole ledger, or those that stand under scopes. */
-export interface WalkedEvents {
-  readonly ledgerId: string;
-  /** null: the ledger itself. */
-  readonly scopes: readonly string[] | null;
-}
 
 export interface EventWalk {
   readonly events: LedgerEvent[];
@@ -31,7 +24,7 @@ export interface EventWalk {
 /** The events within bounds that a query asks for, in its direction, as many as a page takes; what could not be read is told beside them. */
 export async function walkEvents(
   store: LedgerStore,
-  source: WalkedEvents,
+  source: EventPlace,
   query: EventQuery,
   bounds: SeqBounds,
 ): Promise<EventWalk> {
@@ -47,7 +40,7 @@ export async function walkEvents(
     const chunk = await readChunk(store, source, position, Math.max(wanted, 1), query.descending, bounds, unreadable);
     for (const entry of chunk.entries) {
       if (entry.seq < bounds.low || entry.seq > bounds.high) return { events, unreadable, next: null };
-      const event = readEvent(entry, source.ledgerId, unreadable);
+      const event = readEvent(entry, source, unreadable);
       examined += 1;
       const wantedEvent = event !== null && matches(event, query);
       if (wantedEvent && skip > 0) {
@@ -79,7 +72,7 @@ function matches(event: LedgerEvent, query: EventQuery): boolean {
 /** Up to `count` entries from `position` on in the direction of reading; `last` when there are no more. */
 async function readChunk(
   store: LedgerStore,
-  source: WalkedEvents,
+  source: EventPlace,
   position: number,
   count: number,
   descending: boolean,

@@ -1,18 +1,38 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerEvent } from '../../domain/event.ts';
 import type { IntegrityIssue } from '../../domain/integrity.ts';
+import { scopesOf } from '../../domain/projection.ts';
 import { parseRow } from '../../domain/row.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
 
-/** null, and an issue, for a row that cannot be read or shown any more. */
-export function readEvent(entry: StoredEntry, ledgerId: string, issues: IntegrityIssue[]): LedgerEvent | null {
+/** Where events are read from: a whole ledger, or what stands under scopes of it. */
+export interface EventPlace {
+  readonly ledgerId: string;
+  /** null: the ledger itself. */
+  readonly scopes: readonly string[] | null;
+}
+
+/**
+ * null, and an issue, for a row that cannot be read or shown any more, and for an event that the index of a scope lists and that is not of it: whoever
+ * reads that scope may have no right to it.
+ */
+export function readEvent(entry: StoredEntry, place: EventPlace, issues: IntegrityIssue[]): LedgerEvent | null {
+  const { ledgerId, scopes } = place;
   try {
     const event = parseRow(entry.row);
-    if (event.seq === entry.seq && event.ledgerId === ledgerId) return event;
+    if (event.seq !== entry.seq || event.ledgerId !== ledgerId) {
+      issues.push({
+        eventId: event.id,
+        type: 'hash_mismatch',
+        detail: `the event stored at seq ${entry.seq} belongs elsewhere`,
+      });
+      return null;
+    }
+    if (scopes === null || isOfSome(event, scopes)) return event;
     issues.push({
-      eventId: event.id,
-      type: 'hash_mismatch',
-      detail: `the event stored at seq ${entry.seq} belongs elsewhere`,
+      eventId: noEvent,
+      type: 'broken_link',
+      detail: `the event at seq ${entry.seq} is listed here and does not belong here`,
     });
     return null;
   } catch (error) {
@@ -32,4 +52,14 @@ export const noEvent = '00000000-0000-0000-0000-000000000000';
 /** The issue of a seq at which nothing is stored. */
 export function missing(seq: number): IntegrityIssue {
   return { eventId: noEvent, type: 'missing_event', detail: `the event at seq ${seq} is missing` };
+}
+
+/** A payload that is no JSON any more names nothing. */
+function isOfSome(event: LedgerEvent, scopes: readonly string[]): boolean {
+  try {
+    return scopesOf(event).some((scope) => scopes.includes(scope));
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
 }
