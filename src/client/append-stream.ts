@@ -11,7 +11,7 @@ import { LedgerTrustError } from './error.ts';
 import type { Facts } from './facts.ts';
 import type { GrpcTransport } from './grpc-transport.ts';
 import { givenFields } from './request-encoding.ts';
-import { backoffMs, mayRetry, type RetryClock } from './retry.ts';
+import { backoffMs, isNotSent, mayRetry, type RetryClock } from './retry.ts';
 import { appendEventInput } from './signed-calls.ts';
 import { digestOf } from './signing.ts';
 
@@ -114,7 +114,7 @@ class StreamOfAppends implements AppendStream {
         },
       };
       // What would be written behind an event that may yet succeed would stand before it: so everything behind it fails with it.
-      open.request.catch((error) => (mayRetry(error, true) ? this.#rejectFrom(index, error) : open.reject(error)));
+      open.request.catch((error) => (mayYetSucceed(error) ? this.#rejectFrom(index, error) : open.reject(error)));
       this.#open.set(index, open);
       this.#wake();
       this.#running ??= this.#run();
@@ -219,9 +219,10 @@ class StreamOfAppends implements AppendStream {
 
   async #connect(): Promise<{ readonly error: unknown; readonly settled: number }> {
     const { transport, credential } = this.#parts;
+    const headers = identityHeaders(credential, endpoint);
     let stream: ClientDuplexStream<Buffer, Buffer>;
     try {
-      stream = transport.duplex(endpoint.rpcPath, identityHeaders(credential, endpoint));
+      stream = transport.duplex(endpoint.rpcPath, headers);
     } catch (error) {
       return { error, settled: 0 };
     }
@@ -262,4 +263,9 @@ class StreamOfAppends implements AppendStream {
     this.#wakers = [];
     for (const wake of wakers) wake();
   }
+}
+
+/** Given again: also to another client, where this one is closed. */
+function mayYetSucceed(error: unknown): boolean {
+  return mayRetry(error, true) || isNotSent(error);
 }

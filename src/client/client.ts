@@ -74,7 +74,7 @@ export interface LedgerTrustClient
   runSandbox(options?: Pick<CallOptions, 'signal'>): AsyncIterable<string>;
   /** Opens a stream for those who append all day; needs `grpcUrl`. */
   appendStream(options?: AppendStreamOptions): AppendStream;
-  /** Lets go of all connections. */
+  /** Sends nothing more, and lets go of connections once what is under way has ended. Close append streams first: what they have not sent is rejected. */
   close(): Promise<void>;
 }
 

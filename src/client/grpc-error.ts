@@ -27,7 +27,9 @@ export function grpcError(error: ServiceError): LedgerTrustError {
     case grpcStatus.CANCELLED:
     case grpcStatus.INTERNAL:
     case grpcStatus.UNKNOWN: {
-      const sent = !/no connection established|name resolution|failed to connect/i.test(error.details);
+      const sent = !/no connection established|name resolution|failed to connect|closed before call started/i.test(
+        error.details,
+      );
       const message = sent
         ? 'The connection ended before the answer was there.'
         : 'The service cannot be reached: check the address, and that the service runs.';

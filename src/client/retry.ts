@@ -40,7 +40,7 @@ const harmless: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'rat
 /** May have been carried out: sent again only if it is a read or has an idempotency key. */
 const uncertain: ReadonlySet<string> = new Set(['outcome_unknown', 'connection_lost', 'timeout']);
 
-/** Refused, or gone wrong, before anybody looked for what an earlier attempt wrote: all of 401, and what is no decision of the service. */
+/** Refused, or gone wrong, before anybody looked for what an earlier attempt wrote: all of 401, and what is no decision. */
 const blind: ReadonlySet<string> = new Set([
   'unauthenticated',
   'invalid_api_key',
@@ -51,7 +51,6 @@ const blind: ReadonlySet<string> = new Set([
   'signing_key_revoked',
   'internal',
   'invalid_answer',
-  'not_sent',
 ]);
 
 /** What a call does when it is sent twice: writes nothing, writes once by its idempotency key, or may write twice. */
@@ -62,6 +61,11 @@ export function mayRetry(error: unknown, repeatable: boolean): error is LedgerTr
   if (!(error instanceof LedgerTrustError)) return false;
   if (harmless.has(error.code)) return true;
   return uncertain.has(error.code) && (repeatable || error.details.sent === false);
+}
+
+/** Whether it was not sent, since the client or the stream does not take it any more. */
+export function isNotSent(error: unknown): boolean {
+  return error instanceof LedgerTrustError && error.code === 'not_sent';
 }
 
 /** Whether what was sent may have been carried out. */
@@ -95,6 +99,7 @@ export async function withRetries<T>(
 ): Promise<T> {
   const endMs = clock.monotonicMs() + policy.timeoutMs;
   let earlier: LedgerTrustError | null = null;
+  let last: LedgerTrustError | null = null;
   for (let attempt = 1; ; attempt += 1) {
     signal?.throwIfAborted();
     const leftMs = endMs - clock.monotonicMs();
@@ -102,8 +107,11 @@ export async function withRetries<T>(
       return await timed(Math.min(leftMs, policy.attemptTimeoutMs), signal, (bounded) => run(bounded, attempt));
     } catch (error) {
       if (signal?.aborted) throw error;
+      // The client was closed between two attempts: what the call came to, the one before says.
+      if (isNotSent(error) && last !== null) throw earlier ?? last;
       if (!mayRetry(error, kind !== 'unkeyed')) throw kind === 'read' ? error : toldOf(error, earlier);
       if (isUncertain(error)) earlier = error;
+      last = error;
       const waitMs = backoffMs(attempt, error, clock.random);
       if (attempt >= policy.attemptsMax || clock.monotonicMs() + waitMs >= endMs) throw toldOf(error, earlier);
       // An abort ends the wait early; the loop then throws its reason.

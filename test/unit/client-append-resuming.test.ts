@@ -123,35 +123,39 @@ describe('an append stream that fails', () => {
     await stream.close();
   });
 
-  it('sends nothing behind an event that could not be made ready for now, and goes on with what comes after', async () => {
-    const { grpcUrl, streams } = await streamingService((request, send) => send(appended(request)));
-    let failing = false;
-    const facts = {
-      master: async (masterId: string) => {
-        if (failing && masterId === 'slow') throw new LedgerTrustError('unavailable', 'no');
-        return { masterId, ledgerId: 'l', businessRef: 'r', scope: 's' };
-      },
-      ledger: async () => ({ ledgerId: 'l', type: 'bilateral' }),
-    } as unknown as Facts;
-    const signer = { keyId: 'k', sign: async () => 'signature' } as unknown as Signer;
-    const transport = createGrpcTransport({ grpcUrl, ca: undefined, channel: undefined });
-    const clock = { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 };
-    const credential = { apiKey: 'k', signer };
-    let ids = 0;
-    const stream = openAppendStream({ transport, credential, facts, clock, newId: () => `id-${ids++}` }, {});
-    await stream.append(event(0));
-    failing = true;
-    const outcomes = await Promise.allSettled([
-      stream.append(event(1)),
-      stream.append({ ...event(2), uuid: 'slow' }),
-      stream.append(event(3)),
-    ]);
-    expect(outcomes.map(({ status: how }) => how)).toEqual(['fulfilled', 'rejected', 'rejected']);
-    for (const outcome of outcomes.slice(1)) expect(outcome).toMatchObject({ reason: { code: 'unavailable' } });
-    failing = false;
-    await stream.append(event(4));
-    expect(streams.flatMap((requests) => numbers(requests))).toEqual([0, 1, 4]);
-    await stream.close();
-    await transport.close();
-  });
+  // not_sent: the client was closed, and the connection of its stream still stands.
+  it.each(['unavailable', 'not_sent'] as const)(
+    'sends nothing behind an event that could not be made ready for now (%s), and goes on with what comes after',
+    async (code) => {
+      const { grpcUrl, streams } = await streamingService((request, send) => send(appended(request)));
+      let failing = false;
+      const facts = {
+        master: async (masterId: string) => {
+          if (failing && masterId === 'slow') throw new LedgerTrustError(code, 'no');
+          return { masterId, ledgerId: 'l', businessRef: 'r', scope: 's' };
+        },
+        ledger: async () => ({ ledgerId: 'l', type: 'bilateral' }),
+      } as unknown as Facts;
+      const signer = { keyId: 'k', sign: async () => 'signature' } as unknown as Signer;
+      const transport = createGrpcTransport({ grpcUrl, ca: undefined, channel: undefined });
+      const clock = { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 };
+      const credential = { apiKey: 'k', signer };
+      let ids = 0;
+      const stream = openAppendStream({ transport, credential, facts, clock, newId: () => `id-${ids++}` }, {});
+      await stream.append(event(0));
+      failing = true;
+      const outcomes = await Promise.allSettled([
+        stream.append(event(1)),
+        stream.append({ ...event(2), uuid: 'slow' }),
+        stream.append(event(3)),
+      ]);
+      expect(outcomes.map(({ status: how }) => how)).toEqual(['fulfilled', 'rejected', 'rejected']);
+      for (const outcome of outcomes.slice(1)) expect(outcome).toMatchObject({ reason: { code } });
+      failing = false;
+      await stream.append(event(4));
+      expect(streams.flatMap((requests) => numbers(requests))).toEqual([0, 1, 4]);
+      await stream.close();
+      await transport.close();
+    },
+  );
 });

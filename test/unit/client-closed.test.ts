@@ -19,7 +19,7 @@ describe('a closed client', () => {
 
   it('says of a call between two attempts what the first one came to', async () => {
     for (const [code, httpStatus, told] of [
-      ['unavailable', 503, 'not_sent'],
+      ['unavailable', 503, 'unavailable'],
       ['outcome_unknown', 504, 'outcome_unknown'],
     ] as const) {
       const service = await against((_, response) => answer(response, httpStatus, failure(code)));

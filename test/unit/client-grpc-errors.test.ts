@@ -21,7 +21,8 @@ describe('errors of gRPC itself, told by the client', () => {
   });
 
   test('whether anything was sent is told with a lost connection', () => {
-    expect(grpcError(bare(status.UNAVAILABLE, 'No connection established')).details).toEqual({ sent: false });
+    for (const details of ['No connection established', 'Channel closed before call started'])
+      expect(grpcError(bare(status.UNAVAILABLE, details)).details).toEqual({ sent: false });
     expect(grpcError(bare(status.UNAVAILABLE, 'Connection dropped')).details).toEqual({ sent: true });
   });
 });
