@@ -1,6 +1,6 @@
 import { type Environment, readConfig } from '../config.ts';
+import { authorityKeyName, secretsKeyName } from '../node-keys.ts';
 import { backupLmdb } from '../store/lmdb/backup.ts';
-import { copyKeys } from './backup-keys.ts';
 
 /**
  * `ledger-trust backup DIR`: copies the data of DATA_DIR, of a node that may be running, and the keys that the node made for itself.
@@ -8,8 +8,7 @@ import { copyKeys } from './backup-keys.ts';
  */
 export async function backup(env: Environment, target: string): Promise<string> {
   const { dataDir } = readConfig({ ...env, SVC_MODE: 'development' });
-  await backupLmdb(dataDir, target);
-  const keys = copyKeys(dataDir, target);
+  const keys = await backupLmdb(dataDir, target, [authorityKeyName, secretsKeyName]);
   const kept = keys.length === 0 ? '' : ` with the keys ${keys.join(' and ')}: keep it as secret as these`;
   return `Copied ${dataDir} to ${target}${kept}.`;
 }

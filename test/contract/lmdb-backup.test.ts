@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { backupLmdb } from '../../src/store/lmdb/backup.ts';
@@ -45,6 +45,23 @@ describe('backup', () => {
       for (let look = 0; look < 20; look++) checkDataFile(dataDir);
     }
   }, 60_000);
+
+  test('what stands beside the data comes before the copy counts as whole, for its owner alone', async () => {
+    const dataDir = await newDataDir();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    const target = join(dataDir, '..', 'with-key');
+    await writeFile(join(dataDir, 'key'), 'secret', { mode: 0o644 });
+    expect(await backupLmdb(dataDir, target, ['key', 'none'])).toEqual(['key']);
+    expect([await readFile(join(target, 'key'), 'utf8'), (await stat(join(target, 'key'))).mode & 0o777]).toEqual([
+      'secret',
+      0o600,
+    ]);
+    // It cannot be copied: a directory.
+    await mkdir(join(dataDir, 'broken'));
+    const half = join(dataDir, '..', 'half');
+    await expect(backupLmdb(dataDir, half, ['key', 'broken'])).rejects.toThrow();
+    expect(existsSync(join(half, 'FORMAT'))).toBe(false);
+  });
 
   test('a target that holds anything is refused and left as it was', async () => {
     const dataDir = await newDataDir();

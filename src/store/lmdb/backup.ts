@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { open } from 'lmdb';
 import { StartError } from '../start-error.ts';
@@ -10,12 +10,17 @@ import { readersMax } from './tables.ts';
 /**
  * Copies the data of a directory, while a node may be serving it, as of one moment after the call: every append
  * answered before the call is in it, and of what is appended meanwhile a prefix. The copy is durable when this resolves,
- * and is a data directory itself; its file FORMAT comes last, so a copy that was broken off is told from a whole one.
+ * and is a data directory itself; its file FORMAT comes last, so a copy that was broken off is told from a whole one. Files of `besides` that stand
+ * beside the data are copied too, for their owner alone; answers their names.
  *
  * LMDB copies under a read transaction: the node is not stopped, but cannot use space again that is freed meanwhile.
  * To be called in another process than the node's. StartError where `targetDir` holds anything or `dataDir` is no data.
  */
-export async function backupLmdb(dataDir: string, targetDir: string): Promise<void> {
+export async function backupLmdb(
+  dataDir: string,
+  targetDir: string,
+  besides: readonly string[] = [],
+): Promise<readonly string[]> {
   checkFormat(dataDir);
   if (!existsSync(join(dataDir, dataFile)))
     throw new StartError(`${dataDir} holds no data yet: nothing was backed up.`);
@@ -30,6 +35,14 @@ export async function backupLmdb(dataDir: string, targetDir: string): Promise<vo
     await root.close();
   }
   flush(join(targetDir, dataFile));
+  const copied = besides.filter((name) => existsSync(join(dataDir, name)));
+  for (const name of copied) {
+    const copy = join(targetDir, name);
+    copyFileSync(join(dataDir, name), copy);
+    chmodSync(copy, 0o600);
+    flush(copy);
+  }
   writeFormat(targetDir);
   flush(dirname(targetDir));
+  return copied;
 }

@@ -1,9 +1,9 @@
-import { markCountsMs } from '../../domain/event.ts';
+import { markLifeMs } from '../../domain/event.ts';
 import type { Commits } from './commits.ts';
 import type { BytesTable, Tables } from './tables.ts';
 
 /** Marks are found for at least this long, and for less than twice as long. */
-export const commandWindowMs = markCountsMs;
+export const commandWindowMs = markLifeMs;
 const EMPTY = -1;
 
 /**
