@@ -16,16 +16,28 @@ import type { ActorRecord } from '../identity/actor-record.ts';
 import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
 import { laterStep } from '../later-step.ts';
-import { apiKeyCollection } from './api-key-record.ts';
+import { type ApiKeyRecord, apiKeyCollection } from './api-key-record.ts';
 import { mintApiKey } from './api-keys.ts';
 import type { KeyCache } from './entity-credentials.ts';
 
-/** API keys that `/developer/me` lists; an actor may have more, but hardly wants to. */
+/** API keys that `/developer/me` lists at most; an actor may have more, but hardly wants to. */
 const listedKeysMax = 1_000;
+/** Revoked ones that are passed over for them. */
+const revokedKeysMax = 100_000;
 
 /** Developer access (spec, Endpoints). */
 export function developerService(records: RecordStore, identities: Identities, cache: KeyCache) {
   const keys = apiKeyCollection(records);
+
+  const activeKeys = async (actorId: string): Promise<ApiKeyRecord[]> => {
+    const active: ApiKeyRecord[] = [];
+    for (let offset = 0; active.length < listedKeysMax && offset <= revokedKeysMax; offset += listedKeysMax) {
+      const chunk = await keys.find('actor', actorId, { limit: listedKeysMax, offset });
+      active.push(...chunk.filter((key) => key.revokedAt === null));
+      if (chunk.length < listedKeysMax) break;
+    }
+    return active.slice(0, listedKeysMax);
+  };
 
   /** One of the two actors of a new developer, with its first API key. The key comes last: without it nobody can use the actor. */
   const register = async (call: Call, actor: ActorRecord, environment: World, region: Region | null) => {
@@ -63,22 +75,20 @@ export function developerService(records: RecordStore, identities: Identities, c
       const caller = callerOf(call);
       const actor = await identities.load(caller.actorId);
       if (actor === null) throw notFound('actor');
-      const held = await keys.find('actor', caller.actorId, { limit: listedKeysMax });
+      const held = await activeKeys(caller.actorId);
       return {
         actorId: actor.actorId,
         svcId: actorUri(actor.actorId),
         role: actor.role,
         environment: caller.world ?? '',
         createdAt: actor.createdAt,
-        keys: held
-          .filter((key) => key.revokedAt === null)
-          .map((key) => ({
-            keyId: key.keyId,
-            keyPrefix: key.prefix,
-            environment: key.environment,
-            name: key.name,
-            createdAt: key.createdAt,
-          })),
+        keys: held.map((key) => ({
+          keyId: key.keyId,
+          keyPrefix: key.prefix,
+          environment: key.environment,
+          name: key.name,
+          createdAt: key.createdAt,
+        })),
       };
     },
 

@@ -13,7 +13,7 @@ import type { RecordStore } from '../../store/record-store.ts';
 import type { Call, Caller } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
-import { checkOrder } from '../list-page.ts';
+import { checkOrder, tooFarInto } from '../list-page.ts';
 import { firstOrganizationOf, organizationCollection } from '../parties/organization-record.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { type EventSource, readEventPage } from '../reading/event-page.ts';
@@ -102,7 +102,7 @@ export function ledgerService(
       const ledgers: { id: string; ledgerType: string; status: string }[] = [];
       const seen = new Set<string>();
       for (let at = 0; ledgers.length < offset + limit; at += listChunk) {
-        if (at >= examinedMax) throw tooManyLedgers();
+        if (at >= examinedMax) throw tooFarInto('ledgers', examinedMax);
         const lines = await store.lines(names.ledgersOf(actorId), { limit: listChunk, offset: at, descending });
         for (const line of lines) {
           const entry = JSON.parse(line.value) as LedgerLine;
@@ -167,15 +167,6 @@ export function ledgerService(
       return close(call, ledger, 'if_keyed');
     },
   };
-}
-
-/** A page cut short would read as the end of the list. */
-function tooManyLedgers(): LedgerError {
-  return new LedgerError(
-    'invalid_argument',
-    `More than ${examinedMax} ledgers would have to be looked through for this page: ask for fewer, nearer to the beginning, or with order from the other end.`,
-    { field: 'offset', limit: examinedMax },
-  );
 }
 
 /** Buyer and supplier of a new ledger: the caller is one of them, and the other one is named (decisions.md, section 3). */

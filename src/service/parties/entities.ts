@@ -19,7 +19,7 @@ import type { ActorRecord } from '../identity/actor-record.ts';
 import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
 import { laterStep } from '../later-step.ts';
-import { checkOrder } from '../list-page.ts';
+import { checkOrder, tooFarInto } from '../list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
@@ -35,7 +35,7 @@ import {
 /** Entities read at once while a filtered list is made. */
 const listChunk = 500;
 /** Entities looked through for one filtered page at most. */
-const examinedMax = 20_000;
+export const examinedMax = 20_000;
 
 /** The ARL of an entity's actor: derived, so that a second one cannot come to exist. */
 export function rootLedgerId(actorId: string): string {
@@ -217,7 +217,8 @@ export function entityService(
     const value = first === undefined ? '' : (filters[first] ?? '');
     if (others.length === 0) return entities.find(name, value, page);
     const found: EntityRecord[] = [];
-    for (let offset = 0; offset < examinedMax && found.length < page.offset + page.limit; offset += listChunk) {
+    for (let offset = 0; found.length < page.offset + page.limit; offset += listChunk) {
+      if (offset >= examinedMax) throw tooFarInto('entities', examinedMax);
       const chunk = await entities.find(name, value, { limit: listChunk, offset, descending: page.descending });
       found.push(
         ...chunk.filter((entity) => others.every((filter) => entityFilters[filter](entity) === filters[filter])),
