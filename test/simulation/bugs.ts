@@ -16,7 +16,7 @@ export type PlantedBug =
    * It goes in without that look, and on no condition. These are two locks of one door, and without the look alone nothing is to be found,
    * however many buckets are begun: an actor seals what it wrote or claimed itself, and a full bucket never changes, so what it takes for
    * the end is the end. Only its claim can be lost meanwhile, and who claims behind a full bucket puts a fence on the next one, on which
-   * the batch is conditional. Of 3,800 batches of 500 seeds that no look would have held up, that stopped 86, and nothing was wrong.
+   * the batch is conditional. Of 3,800 batches of one series of 500 seeds that no look would have held up, that stopped 86, and nothing was wrong.
    * What the look stops is a caller that seals what it did not write: test/contract/cassandra-buckets.test.ts.
    */
   | 'bucket_unchecked'

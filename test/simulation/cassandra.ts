@@ -24,14 +24,18 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
   // By ledger: the head as the node read it last, and the claim and head that it goes by, which are those of its own last write.
   const seen = new Map<unknown, Row>();
   const own = new Map<unknown, Row>();
+  // The bucket that the node has claimed last.
+  const claimed = new Map<unknown, number>();
+  /** The read by which a claim settles the full bucket in front of its own. */
+  const isSettling = (ledger: unknown, bucket: unknown): boolean =>
+    claimed.get(ledger) === Number(bucket) + 1 && claimed.delete(ledger);
   return {
     read: async (statement, { serial = false } = {}) => {
-      const rows = await again(wires.reads, () =>
-        tables.select(statement, { serial: serial && bug !== 'full_bucket_unsettled' }),
-      );
+      const [ledger, bucket] = statement.params;
+      const isLeft = serial && isSettling(ledger, bucket) && bug === 'full_bucket_unsettled';
+      const rows = await again(wires.reads, () => tables.select(statement, { serial: serial && !isLeft }));
       if (!statement.cql.startsWith('SELECT fence')) return rows;
       if (bug === 'foreign_projections_skipped') return rows.map((row) => ({ ...row, pending: null }));
-      const [ledger] = statement.params;
       if (bug === 'bucket_unchecked' && serial) return rows.map((row) => ({ ...row, ...own.get(ledger) }));
       for (const { head_seq, head_hash } of rows) if (head_seq !== null) seen.set(ledger, { head_seq, head_hash });
       return rows;
@@ -55,9 +59,12 @@ export function simulatedSession(tables: SimulatedTables, wires: CassandraWires,
       if (first !== undefined && decision.applied) {
         const [fence, ...others] = first.params;
         const [head_seq, head_hash, , , batchOf] = others;
-        const [claimOf] = others;
+        const [claimOf, claimedBucket] = others;
         if (isBatch(first)) own.set(batchOf, { fence, head_seq, head_hash });
-        else own.set(claimOf, { fence, ...seen.get(claimOf) });
+        else {
+          own.set(claimOf, { fence, ...seen.get(claimOf) });
+          claimed.set(claimOf, Number(claimedBucket));
+        }
       }
       return decision;
     },

@@ -54,7 +54,7 @@ export class SimulatedTables {
   /** Statements that this stand-in does not understand: a run with any proves nothing. */
   readonly unknown = new Set<string>();
   #clock = serverTimestampsFrom;
-  readonly #halfDone = new Map<Partition, readonly Statement[]>();
+  readonly #halfDone = new Map<Partition, { readonly statements: readonly Statement[]; readonly writtenAt: bigint }>();
 
   /** `olderWins`: timestamps are not looked at, which is a bug to be found. */
   constructor(olderWins = false) {
@@ -90,7 +90,10 @@ export class SimulatedTables {
 
   /** Plain writes. */
   write(statements: readonly Statement[]): void {
-    const now = this.#clock++;
+    this.#writeAt(this.#clock++, statements);
+  }
+
+  #writeAt(now: bigint, statements: readonly Statement[]): void {
     for (const statement of statements) this.#upsert(statement, now);
   }
 
@@ -119,15 +122,18 @@ export class SimulatedTables {
   }
 
   #leave(partition: Partition, statements: readonly Statement[], how: HalfDone): void {
-    if (how === 'rows_completed') this.write(statements.slice(0, 1));
-    if (how !== 'dropped') this.#halfDone.set(partition, how === 'completed' ? statements : statements.slice(1));
+    if (how === 'dropped') return;
+    const writtenAt = this.#clock++;
+    const [head = [], rows] = how === 'completed' ? [[], statements] : [statements.slice(0, 1), statements.slice(1)];
+    this.#writeAt(writtenAt, head);
+    this.#halfDone.set(partition, { statements: rows, writtenAt });
   }
 
   #settle(partition: Partition): void {
-    const statements = this.#halfDone.get(partition);
-    if (statements === undefined) return;
+    const left = this.#halfDone.get(partition);
+    if (left === undefined) return;
     this.#halfDone.delete(partition);
-    this.write(statements);
+    this.#writeAt(left.writtenAt, left.statements);
   }
 
   #upsert({ cql, params }: Statement, now: bigint): void {
