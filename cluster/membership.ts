@@ -48,7 +48,7 @@ export interface MembershipParts {
   readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
   /** null: clocks are not compared (a store of this process). */
-  readonly clockCheck: ClockCheck | null;
+  readonly clockCheck: Pick<ClockCheck, 'look' | 'offMs' | 'silentMs'>;
   /** Events that this node has written and does not know to be projected. */
   readonly projectionLag: () => number;
   /** Is told what failed; the node goes on. */
@@ -79,7 +79,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     return { held, leaving, elsewhere: shardCount - held - leaving };
   };
   const metrics = createClusterMetrics({ shards, projectionLag: parts.projectionLag });
-  const silentMs = () => clockCheck?.silentMs ?? 0;
+  const silentMs = () => clockCheck.silentMs;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
   const ownTurns = () => directory?.turns ?? noTurns;
   const peers = new GrpcPeers({ security, addressOf, monotonicMs, ownTurns, meter: metrics.peers });
@@ -101,7 +101,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
 
   const lookAround = async () => {
     peers.forgetGone();
-    await clockCheck?.look();
+    await clockCheck.look();
     cancelLook = clock.after(lookEveryMs, () => void lookAround());
   };
 
@@ -131,13 +131,13 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
             moving: rebalancing?.view.movingAway ?? [],
             moves: metrics.moves,
             actors: directory?.load() ?? { ledgers: 0, waiting: 0 },
-            clock_off_ms: clockCheck?.offMs ?? null,
+            clock_off_ms: clockCheck.offMs,
           };
         },
       ],
     ]),
     readiness: async () => {
-      const offMs = clockCheck === null ? 0 : clockCheck.offMs;
+      const { offMs } = clockCheck;
       if (offMs === null) return { ready: false, reason: 'the clock of the store is not known yet' };
       if (offMs > clockOffMaxMs) return { ready: false, reason: `the clock is ${offMs} ms off the clock of the store` };
       const hasLooked = rebalancing !== null && rebalancing.view.lookedAt !== null;

@@ -40,10 +40,11 @@ export interface ApiDocument {
 
 const head = `# The API
 
-Made from the descriptors in \`proto/svc/v1\` by \`node docs/make.ts\`; the same text, to try out, is at \`/docs\`.
+Made from the descriptors in \`proto/svc/v1\` by \`node docs/make.ts\`; the same methods, to try out, are at \`/docs\`.
 
-Every method is served over REST as shown, and over gRPC, gRPC-Web and Connect as \`/svc.v1.<Service>/<Method>\` with the same fields and,
+Every method below is served over REST as shown, and over gRPC, gRPC-Web and Connect as \`/svc.v1.<Service>/<Method>\` with the same fields and,
 as metadata, the same headers. Errors have one envelope: \`{"error": {"code", "message", "request_id", "details"}}\`.
+\`MasterService/AppendEvents\`, a stream both ways for those who append all day, is on the gRPC port alone: \`proto/svc/v1/masters.proto\` says how.
 
 Where the contract leaves something open, this is how it is here:
 
@@ -57,7 +58,7 @@ Where the contract leaves something open, this is how it is here:
   to revoke them is then \`404\`. Granting to an actor that holds a grant at that scope replaces it.
 - How far lists look: those of the grants that hold, and snapshots, look through the newest 101,000 grants ever made at that
   scope; where that is not enough to be sure that none is left out, they are refused (\`invalid_argument\`) and the proof shows all of them, page
-  by page. A page of \`GET /v1/ledgers\` for which more than 20,000 ledgers would have to be looked through is refused alike. A delegate of
+  by page. A page of \`GET /v1/ledgers\`, or of \`GET /v1/entities\` by several filters, for which more than 20,000 would have to be looked through is refused alike. A delegate of
   masters alone sees, in the lists and segment of a ledger, those among the newest 10,000 masters of that ledger that it ever had a grant of;
   older ones it reads by their own ids, and a ledger where all that it still holds are older is \`404\` to it.
 - A ledger grant of role OWNER with \`permissions.access\` \`read\` reads, and neither grants nor revokes.

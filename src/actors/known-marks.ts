@@ -1,9 +1,9 @@
-import { markCountsMs } from '../domain/event.ts';
+import { markLifeMs } from '../domain/event.ts';
 import { sha256Hex } from '../domain/hash.ts';
 import type { Head, LedgerEntry, MarkName } from '../store/ledger-store.ts';
 
 /** A mark counts by the clock that its event is dated by: an hour more, since that one may be corrected. */
-const keptMs = markCountsMs + 60 * 60_000;
+const keptMs = markLifeMs + 60 * 60_000;
 /** How long a filter is filled, full or not: it is given back as a whole, when the last of its marks counts no more. */
 const filterMs = 5 * 60 * 60_000;
 /** Bits for a mark, of which each sets some: then a full filter takes one of 1,000 marks for one of its own that is not. */

@@ -52,7 +52,7 @@ export interface LedgerEvent extends EventContent {
 }
 
 /** For so long a mark that is not permanent counts (decisions.md, section 1). */
-export const markCountsMs = 24 * 60 * 60_000;
+export const markLifeMs = 24 * 60 * 60_000;
 
 /** Names the command that an event came from, so that the same command, sent again, is found instead of repeated. */
 export interface CommandMark {

@@ -1,11 +1,13 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createClient } from '../../src/client/index.ts';
 import { runNode } from '../support/running-node.ts';
 
 const run = promisify(execFile);
@@ -110,6 +112,36 @@ describe('the package', () => {
     const { stdout } = await run(command, ['keygen', '--out', 'key.pem'], inProject);
     expect(stdout).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
     expect(statSync(join(dir, 'key.pem')).mode & 0o777).toBe(0o600);
+  });
+
+  it('is built anew whenever it is packed', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>;
+    };
+    expect(scripts.prepack).toBe('npm run build');
+  });
+
+  it('brings a whole node with it: ledger-trust serve', async () => {
+    const command = join(dir, 'node_modules', '.bin', 'ledger-trust');
+    const ports = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0', DATA_DIR: join(dir, 'data') };
+    const node = spawn(command, ['serve'], { cwd: dir, env: { PATH: env.PATH, HOME: dir, ...ports } });
+    onTestFinished(() => void node.kill('SIGKILL'));
+    let said = '';
+    for (const stream of [node.stdout, node.stderr])
+      stream.on('data', (data: Buffer) => {
+        said += data.toString();
+      });
+    const addresses = /REST +(http:\S+)\/v1.*gRPC +(\S+)/s;
+    await expect.poll(() => said, { timeout: 30_000 }).toMatch(addresses);
+    const [, base = '', grpc = ''] = addresses.exec(said) ?? [];
+    expect(await (await fetch(`${base}/openapi.json`)).json()).toMatchObject({ openapi: '3.1.0' });
+    // Signed calls, over gRPC too, and the threads that verify and that speak gRPC.
+    expect((await (await fetch(`${base}/v1/sandbox/run`)).text()).trimEnd()).toMatch(/ passed, 0 failed$/);
+    await using client = createClient({ grpcUrl: `http://${grpc}`, transport: 'grpc' });
+    expect(await client.getHealth()).toMatchObject({ status: 'ok' });
+    const ended = once(node, 'exit');
+    node.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
   });
 
   it('brings the commands of a cluster with it, and a node of one', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { openApiDocument } from '../../src/rpc/openapi/document.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { expectRefused, rest } from '../support/parties-rest.ts';
 
@@ -20,6 +21,17 @@ test('the root leads to the documentation, which a trailing slash does not hide'
   const root = await get('/');
   expect([root.status, root.headers.get('location')]).toEqual([302, '/docs']);
   expect([(await get('/docs')).status, (await get('/docs/')).status]).toEqual([200, 200]);
+});
+
+test('the API is served as a document of OpenAPI 3.1, the same that is made from the descriptors', async () => {
+  const answer = await get('/openapi.json');
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([
+    200,
+    expect.stringMatching(/^application\/json/),
+  ]);
+  const served = await answer.json();
+  expect(served).toEqual(JSON.parse(JSON.stringify(openApiDocument())));
+  expect(served).toMatchObject({ openapi: '3.1.0' });
 });
 
 test('the documentation is read, never written', async () => {

@@ -90,7 +90,8 @@ describeOn('a cluster of real processes under load', 'Cassandra and Redis of its
   });
 
   afterAll(async () => {
-    await load?.stop();
+    // What broke one of its callers is told by the test that stops it.
+    await load?.stop().catch(() => {});
     await world?.close();
     await cluster?.[Symbol.asyncDispose]();
   });

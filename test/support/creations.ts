@@ -147,15 +147,29 @@ async function attempt(base: string, creation: Creation, key: string): Promise<R
   }
 }
 
+interface Retried {
+  readonly answer: RestAnswer;
+  /** Whether an earlier attempt had begun to carry the call out. */
+  readonly hadBegun: boolean;
+}
+
 /** Until there is an answer: a first run that died holds its key until its deadline. */
-async function retried(base: string, creation: Creation, key: string): Promise<RestAnswer> {
+async function retried(base: string, creation: Creation, key: string, asksAgain: AsksAgain): Promise<Retried> {
+  let hadBegun = false;
   for (const end = Date.now() + 25_000; ; ) {
     const answer = await attempt(base, creation, key);
-    if (answer !== null && answer.code !== 'idempotency_in_progress') return answer;
+    hadBegun ||= answer?.code === 'idempotency_in_progress';
+    if (answer !== null && !asksAgain(answer))
+      return { answer, hadBegun: hadBegun || answer.headers.get('idempotent-replayed') === 'true' };
     if (Date.now() > end) throw new Error(`${creation.name}: ${answer?.raw}`);
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
 }
+
+/** Whether a call is to be sent again after this answer. */
+type AsksAgain = (answer: RestAnswer) => boolean;
+
+const isInProgress: AsksAgain = ({ code }) => code === 'idempotency_in_progress';
 
 /** Where calls go while something crashes. */
 export interface Crash {
@@ -165,31 +179,34 @@ export interface Crash {
   readonly afterMs: number;
   /** Crashes what carries them out, and gives where they are sent again, and where once more. */
   crash(): Promise<{ readonly again: string; readonly onceMore: string }>;
+  /** If not given: while the first attempt holds their key alone. */
+  readonly asksAgain?: AsksAgain;
 }
 
 /**
  * Sends a call of each kind that makes something, with a crash meanwhile, and expects that retries make no second one and give the same ids and
- * secrets. How many of how many calls got no answer the first time; another `round` for each crash in a world.
+ * secrets; another `round` for each crash in a world. How many calls there were, how many of them got no answer the first time, and how many
+ * of these the crash hit when they had begun.
  */
 export async function crashAmongCreations(
   world: CreatorsWorld,
   round: number,
-  { base, afterMs, crash }: Crash,
-): Promise<{ readonly unanswered: number; readonly calls: number }> {
+  { base, afterMs, crash, asksAgain = isInProgress }: Crash,
+): Promise<{ readonly calls: number; readonly unanswered: number; readonly hit: number }> {
   const list = creations(world, round);
-  const keyOf = ({ name }: Creation) => `${name} ${round}`;
+  const sentAgain = (at: string, creation: Creation) => retried(at, creation, `${creation.name} ${round}`, asksAgain);
   const before = await Promise.all(list.map((creation) => creation.count(base)));
-  const first = list.map((creation) => attempt(base, creation, keyOf(creation)));
+  const first = list.map((creation) => attempt(base, creation, `${creation.name} ${round}`));
   await new Promise((resolve) => setTimeout(resolve, afterMs));
   const { again, onceMore } = await crash();
   const answers = await Promise.all(first);
-  const seconds = await Promise.all(list.map((creation) => retried(again, creation, keyOf(creation))));
+  const seconds = await Promise.all(list.map((creation) => sentAgain(again, creation)));
   for (const [at, creation] of list.entries()) {
     const { name } = creation;
-    const [one, two] = [answers[at] ?? null, seconds[at]];
+    const [one, two] = [answers[at] ?? null, seconds[at]?.answer];
     expect([name, two?.status, two?.raw]).toEqual([name, 200, expect.any(String)]);
-    if (one !== null) expect([name, one.status, one.body]).toEqual([name, 200, two?.body]);
-    const third = await retried(onceMore, creation, keyOf(creation));
+    if (one !== null && !asksAgain(one)) expect([name, one.status, one.body]).toEqual([name, 200, two?.body]);
+    const { answer: third } = await sentAgain(onceMore, creation);
     expect([name, third.headers.get('idempotent-replayed'), third.body]).toEqual([name, 'true', two?.body]);
   }
   const after = await Promise.all(list.map((creation) => creation.count(again)));
@@ -198,7 +215,9 @@ export async function crashAmongCreations(
   expect([made('a ledger'), made('an organization'), made('an API key'), made('a signing key')]).toEqual([1, 1, 1, 1]);
   // The supplier sees the round's ledger and its engagement; the ledger its master, grant and access; the root its grant.
   expect([made('an engagement'), made('a master'), made('an organization grant')]).toEqual([2, 3, 1]);
-  const apiKey = seconds[placeOf('an API key')]?.text('api_key');
-  await done(onceMore, 'GET', '/v1/developer/me', { headers: { authorization: `Bearer ${apiKey}` } });
-  return { unanswered: answers.filter((answer) => answer === null).length, calls: list.length };
+  const apiKey = seconds[placeOf('an API key')]?.answer.text('api_key');
+  const me = await rest(onceMore, 'GET', '/v1/developer/me', { headers: { authorization: `Bearer ${apiKey}` } });
+  expect(me.status).toBe(200);
+  const inVain = seconds.filter((_, at) => answers[at] === null);
+  return { calls: list.length, unanswered: inVain.length, hit: inVain.filter(({ hadBegun }) => hadBegun).length };
 }

@@ -40,7 +40,7 @@ async function joined(board: { members: readonly Announcement[]; isAway?: boolea
     clock,
     monotonicMs: () => clock.now(),
     random: (bytes) => new Uint8Array(bytes),
-    clockCheck: null,
+    clockCheck: { look: async () => {}, offMs: 0, silentMs: 0 },
     projectionLag: () => 0,
     failed: () => {},
     alarmed: (sentence) => void alarms.push(sentence),

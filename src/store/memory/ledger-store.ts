@@ -1,4 +1,4 @@
-import { markCountsMs } from '../../domain/event.ts';
+import { markLifeMs } from '../../domain/event.ts';
 import { checkEntryRun } from '../entry-order.ts';
 import {
   type Cell,
@@ -110,7 +110,7 @@ export class MemoryLedgerStore implements LedgerStore {
   }
 
   #commandOf(kept: KeptCommand | undefined): FoundCommand | undefined {
-    return kept !== undefined && this.#now() - kept.at <= markCountsMs ? kept : undefined;
+    return kept !== undefined && this.#now() - kept.at <= markLifeMs ? kept : undefined;
   }
 
   async cell(key: string): Promise<Cell | null> {

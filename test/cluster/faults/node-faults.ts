@@ -71,8 +71,8 @@ async function untilMoved(cluster: ClusterUnderTest, victim: NodeUnderTest): Pro
 }
 
 /**
- * SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them gone. Then it has what is asked of it
- * carried out by those who have them.
+ * SIGSTOP for longer than its leases last; when it wakes up it still takes itself for the owner, until it finds them gone. Then it appends to what it owned, by
+ * itself or not, and forwards again.
  */
 export const pauseNode: Fault = async (context) => {
   const { random, load } = context;
@@ -103,7 +103,7 @@ export const pauseNode: Fault = async (context) => {
     ...(took.includes(null) ? [`${victim.id} slept for ${pausedMs} ms and does not append to what it owned`] : []),
   ];
   const what = `${victim.id} paused for ${pausedMs} ms, which lost it ${lost} leases`;
-  return { what, violations, figures: { late_writes_fenced: fenced } };
+  return { what, violations, figures: { fenced_appends: fenced } };
 };
 
 /** Because they were not renewed in time. */
@@ -111,7 +111,7 @@ function leasesRunOutAt(node: NodeUnderTest): Promise<number> {
   return counted(node, /^svc_leases_lost_total\{cause="ran_out"\} (\d+)$/m);
 }
 
-/** Commands that came to it and that the owner of their ledger has carried out. */
+/** Commands for ledgers of other nodes that were answered. */
 function forwardedBy(node: NodeUnderTest): Promise<number> {
   return counted(node, /^svc_forwarded_calls_total\{result="answered"\} (\d+)$/m);
 }
