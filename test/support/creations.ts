@@ -171,6 +171,16 @@ type AsksAgain = (answer: RestAnswer) => boolean;
 
 const isInProgress: AsksAgain = ({ code }) => code === 'idempotency_in_progress';
 
+/**
+ * When to crash in a round, in milliseconds after the calls were sent, until `isEnough`: what a machine does in a few milliseconds depends on how busy it is, so
+ * that a crash may come before any call has begun, or after all were answered.
+ */
+export function* crashTimes(roundsMin: number, firstMs: number, isEnough: () => boolean): Generator<[number, number]> {
+  const roundsMax = roundsMin + 6;
+  for (let round = 0; round < roundsMin || (round < roundsMax && !isEnough()); round++)
+    yield [round, Math.round(firstMs * 1.7 ** round)];
+}
+
 /** Where calls go while something crashes. */
 export interface Crash {
   /** Before it. */

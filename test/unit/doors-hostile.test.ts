@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -236,6 +237,52 @@ describe('many connections', () => {
     await new Promise((resolve) => setTimeout(resolve, 200));
     await healthy();
     for (const socket of sockets) socket.destroy();
+  });
+
+  it('headers that do not come to their end in time are refused, and their connection is ended', async () => {
+    const { headersTimeoutMs, connectionsCheckMs } = limits;
+    const answer = await raw('GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: ', headersTimeoutMs + 3 * connectionsCheckMs);
+    expect(parts(answer)).toEqual({ status: 408, code: 'invalid_argument' });
+    await healthy();
+  });
+
+  it('the gRPC port ends a connection that never ends the headers of a call (CONTINUATION flood)', async () => {
+    const frame = (type: number, flags: number, streamId: number, payload: Buffer) => {
+      const head = Buffer.alloc(9);
+      head.writeUIntBE(payload.length, 0, 3);
+      head[3] = type;
+      head[4] = flags;
+      head.writeUInt32BE(streamId, 5);
+      return Buffer.concat([head, payload]);
+    };
+    const [host = '', port = ''] = node.grpcAddress.split(':');
+    const socket = connect(Number(port), host);
+    let isOpen = true;
+    socket
+      .on('error', () => {})
+      .on('close', () => {
+        isOpen = false;
+      });
+    socket.resume();
+    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    socket.write(frame(4, 0, 0, Buffer.alloc(0)));
+    // A field that is ever longer: a literal without indexing, with a name and a value of 100 bytes each, and so on.
+    const field = Buffer.concat([
+      Buffer.from([0, 100]),
+      Buffer.alloc(100, 'a'),
+      Buffer.from([100]),
+      Buffer.alloc(100, 'b'),
+    ]);
+    const fields = Buffer.concat(Array.from({ length: 80 }, () => field));
+    socket.write(frame(1, 0, 1, fields));
+    const continuation = frame(9, 0, 1, fields);
+    for (let sent = 0; sent < 2_000 && isOpen; sent += 1) {
+      if (!socket.write(continuation))
+        await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});
+    }
+    await expect.poll(() => isOpen, { timeout: 5_000 }).toBe(false);
+    expect(node.pipeline.running.size).toBe(0);
+    await healthy();
   });
 
   it('the gRPC port outlives a rapid reset', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import type { Call } from '../../src/service/call.ts';
-import { bearer, type DoorNode, ledgerId, masterId, startDoorNode } from '../support/door-node.ts';
+import { actorId, bearer, type DoorNode, ledgerId, masterId, startDoorNode } from '../support/door-node.ts';
 
 const append = (request: object) => ({
   traceledgerMasterUuid: masterId,
@@ -250,10 +250,14 @@ describe('CORS', () => {
 describe('the log', () => {
   it('has one line a request with method, route, status and actor, and no secrets, payloads or queries', async () => {
     node.lines.length = 0;
-    await get(`/v1/traceledger/master?ledger_id=${ledgerId}&secret=hidden-query`, { headers: bearer });
+    const headers = { ...bearer, 'x-request-id': 'log-1' };
+    await get(`/v1/traceledger/master?ledger_id=${ledgerId}&secret=hidden-query`, { headers });
     expect(node.lines).toHaveLength(1);
     const line = JSON.parse(node.lines[0] ?? '') as Record<string, unknown>;
-    expect(line).toMatchObject({ method: 'GET', route: '/v1/traceledger/master', status: 200, code: 'ok' });
+    expect(line).toMatchObject({
+      ...{ door: 'rest', method: 'GET', route: '/v1/traceledger/master', status: 200, code: 'ok' },
+      ...{ ms: expect.any(Number), request_id: 'log-1', actor: actorId },
+    });
     expect(node.lines[0]).not.toMatch(/hidden-query|svc_sk/);
   });
 
