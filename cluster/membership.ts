@@ -47,7 +47,6 @@ export interface MembershipParts {
   readonly clock: Clock;
   readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
-  /** null: clocks are not compared (a store of this process). */
   readonly clockCheck: Pick<ClockCheck, 'look' | 'offMs' | 'silentMs'>;
   /** Events that this node has written and does not know to be projected. */
   readonly projectionLag: () => number;

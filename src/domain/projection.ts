@@ -69,7 +69,8 @@ export type GrantChange = Pick<Grant, 'expiresAt'> | null;
 /** Everything that follows from one event. `facts` are those of its ledger (of GENESIS: read from the event itself). */
 export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Projection[] {
   const ledgerId = event.ledgerId;
-  const found: Projection[] = scopesOf(event).map((scope) => ({ kind: 'scope', scope }));
+  const delegation = delegationOf(event);
+  const found: Projection[] = scopesUnder(event, delegation).map((scope) => ({ kind: 'scope', scope }));
   for (const command of event.commands) found.push({ kind: 'command', command });
   switch (event.eventType) {
     case 'GENESIS':
@@ -90,7 +91,6 @@ export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Pr
       found.push(cell(names.masterClosed(event.master?.id ?? ''), event.createdAt));
       break;
   }
-  const delegation = delegationOf(event);
   if (delegation !== null)
     found.push(
       ...(delegation.isGrant ? grantProjections(event, delegation, facts) : revokeProjections(event, delegation)),
@@ -98,10 +98,13 @@ export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Pr
   return found;
 }
 
-/** The scopes that an event stands under: what no other event is listed by. */
+/** The scopes that an event stands under: no other ones list it. */
 export function scopesOf(event: LedgerEvent): string[] {
+  return scopesUnder(event, delegationOf(event));
+}
+
+function scopesUnder(event: LedgerEvent, delegation: Delegation | null): string[] {
   const own = event.master === null ? names.ownEvents(event.ledgerId) : names.masterEvents(event.master.id);
-  const delegation = delegationOf(event);
   return delegation === null ? [own] : [own, names.delegationEvents(delegation.scope, delegation.objectId)];
 }
 

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import { signerFromPrivateKey } from '../../src/client/signing.ts';
 import { grpcClient } from '../support/door-grpc.ts';
+import { onboarding } from '../support/organizations.ts';
 import { append, eventsOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { type Fields, rest } from '../support/parties-rest.ts';
 import { type StreamedEvent, sendAll, streamed } from '../support/parties-stream.ts';
@@ -109,16 +110,8 @@ test.each(['lost', 'applied', 'late', 'late-before-claim'] as const)(
 );
 
 test('a store that fails to be read or written is told as unavailable, and nothing is left half-done', async () => {
-  const body = {
-    legal_name: 'A',
-    country: 'DE',
-    vat_tax_number: '1',
-    primary_email: 'a@b.de',
-    terms_version: '1.0',
-    declaration_hash: 'x',
-  };
   const calls: [string, string, Fields?][] = [
-    ['POST', '/v1/onboarding/organization', body],
+    ['POST', '/v1/onboarding/organization', onboarding],
     ['POST', '/v1/ledgers', { supplier_svc_id: order.supplier.svcId }],
     ['POST', '/v1/developer/keys', { name: 'x' }],
     ['GET', `/v1/ledgers/${order.ledgerId}/events`],

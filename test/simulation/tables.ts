@@ -124,9 +124,9 @@ export class SimulatedTables {
   #leave(partition: Partition, statements: readonly Statement[], how: HalfDone): void {
     if (how === 'dropped') return;
     const writtenAt = this.#clock++;
-    const [head = [], rows] = how === 'completed' ? [[], statements] : [statements.slice(0, 1), statements.slice(1)];
-    this.#writeAt(writtenAt, head);
-    this.#halfDone.set(partition, { statements: rows, writtenAt });
+    const seen = how === 'rows_completed' ? 1 : 0;
+    this.#writeAt(writtenAt, statements.slice(0, seen));
+    this.#halfDone.set(partition, { statements: statements.slice(seen), writtenAt });
   }
 
   #settle(partition: Partition): void {

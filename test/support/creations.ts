@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { newOrganization, onboarding } from './organizations.ts';
 import { newDevice, newKeyPair, newMaster, newOrder, newParty, type Order, type Party, signedBy } from './parties.ts';
 import { done, type Fields, type RestAnswer, rest } from './parties-rest.ts';
 
@@ -6,7 +7,6 @@ import { done, type Fields, type RestAnswer, rest } from './parties-rest.ts';
 interface Creation {
   readonly name: string;
   readonly path: string;
-  readonly method?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Fields;
   count(base: string): Promise<number>;
@@ -22,28 +22,16 @@ export interface CreatorsWorld {
   readonly frl: string;
 }
 
-const onboarding = {
-  legal_name: 'A',
-  country: 'DE',
-  vat_tax_number: '1',
-  primary_email: 'a@b.de',
-  terms_version: '1.0',
-  declaration_hash: 'x',
-};
-
 export async function newCreatorsWorld(base: string): Promise<CreatorsWorld> {
   const order = await newOrder(base);
-  const made = await done(base, 'POST', '/v1/onboarding/organization', {
-    headers: order.buyer.bearer,
-    body: onboarding,
-  });
+  const { organizationId, frlLedgerId: frl } = await newOrganization(base, order.buyer);
   return {
     order,
     master: (await newMaster(order)).uuid,
     device: (await newDevice(base)).headers,
     friend: await newParty(base),
-    organizationId: made.text('organization_id'),
-    frl: made.text('frl_ledger_id'),
+    organizationId,
+    frl,
   };
 }
 
@@ -137,7 +125,7 @@ function creations(world: CreatorsWorld, round: number): Creation[] {
 
 async function attempt(base: string, creation: Creation, key: string): Promise<RestAnswer | null> {
   try {
-    return await rest(base, creation.method ?? 'POST', creation.path, {
+    return await rest(base, 'POST', creation.path, {
       headers: { ...creation.headers, 'idempotency-key': key },
       body: creation.body,
     });
