@@ -11,7 +11,7 @@ import { isUuid } from '../../domain/uuid.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
-import { checkCallSignature, demandEntitySignature } from '../identity/signing.ts';
+import { checkCallSignature, demandEntitySignature, type SigningInput } from '../identity/signing.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { appendFingerprint, checkIdempotencyKey, commandMark } from './command-mark.ts';
 import { commandMarks } from './command-marks.ts';
@@ -38,6 +38,14 @@ export type PreparedAppend =
   | { readonly kind: 'checked'; submit(lane: Lane | null): Promise<Outcome> }
   /** It would be refused now, but was carried out before: it takes no place in a lane. */
   | { readonly kind: 'replayed'; readonly first: Outcome };
+
+/** An append whose fields were checked, and whose signature was not looked at yet. */
+interface ReadAppend extends SigningInput {
+  readonly masterId: string;
+  /** With all that the service puts into it, canonical JSON. */
+  readonly payload: string;
+  readonly causedByHash: string | null;
+}
 
 /** A call whose command's mark can be set once its payload was read. */
 interface MarkedCall extends Call {
@@ -109,32 +117,44 @@ export class Appending {
     return injection;
   }
 
-  async #check(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<AppendEvent> {
+  /** Without `await`: what is waited for here would be kept with all of `parsed`, ten times as large as its text, until the signature is verified. */
+  #check(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<AppendEvent> {
+    return this.#read(call, request, parsed).then((read) => this.#verified(call, read));
+  }
+
+  async #read(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<ReadAppend> {
     const caller = callerOf(call);
     const masterId = checkUuid('uuid', request.uuid);
     const eventType = checkCallerEventType('event_type', request.eventType);
-    const submitted = checkPayload(parsed ?? parsePayload(request.payload));
+    const { object, causedByHash } = checkPayload(parsed ?? parsePayload(request.payload));
     const chain = call.deliveryChain === null ? null : checkDeliveryChain(call.deliveryChain);
 
     const { facts: master, ledger } = await this.#reading.readableMaster(masterId, caller.actorId);
-    const injected = injectFields(submitted.object, this.#injection(ledger, master));
-    const asSubmitted = submitted.object.canonical;
+    const injected = injectFields(object, this.#injection(ledger, master));
+    const asSubmitted = object.canonical;
     // As submitted it may be signed only if it names its master, so that the signature fits no other.
-    const alsoSubmitted =
-      asSubmitted !== injected && memberOf(submitted.object, 'traceledger_master_uuid') !== undefined;
-    const signature = await checkCallSignature(this.#identities, call, 'if_keyed', {
-      eventType,
+    const alsoSubmitted = asSubmitted !== injected && memberOf(object, 'traceledger_master_uuid') !== undefined;
+    return {
+      masterId,
       ledgerId: ledger.ledgerId,
+      eventType,
       forms: alsoSubmitted ? [injected, asSubmitted] : [injected],
-    });
-    const payload = chain === null ? injected : withChain(injected, chain);
+      payload: chain === null ? injected : withChain(injected, chain),
+      causedByHash,
+    };
+  }
+
+  async #verified(call: Call, read: ReadAppend): Promise<AppendEvent> {
+    const caller = callerOf(call);
+    const { masterId, ledgerId, eventType, forms, payload, causedByHash } = read;
+    const signature = await checkCallSignature(this.#identities, call, 'if_keyed', { eventType, ledgerId, forms });
     const digest =
       signature !== null && caller.via === 'entity_header'
-        ? sigDigest(eventType, ledger.ledgerId, signature.signedForm)
+        ? sigDigest(eventType, ledgerId, signature.signedForm)
         : null;
     return {
       kind: 'append_event',
-      ledgerId: ledger.ledgerId,
+      ledgerId,
       masterId,
       actorId: caller.actorId,
       actorType: caller.actorType,
@@ -144,7 +164,7 @@ export class Appending {
       deadline: call.deadline,
       eventType,
       payload,
-      causedByHash: submitted.causedByHash,
+      causedByHash,
     };
   }
 }
