@@ -1,6 +1,6 @@
 import { Http2Connection, type Http2Receiver } from './http2-connection.ts';
 import { frameHeadBytes, frameType, streamIdAt } from './http2-frames.ts';
-import type { LoadJob, LoadResult } from './load-job.ts';
+import { expectedOf, type LoadJob, type LoadResult } from './load-job.ts';
 import { LaneReader } from './request-file.ts';
 import { Tally } from './tally.ts';
 
@@ -13,7 +13,7 @@ export async function loadGrpc(job: LoadJob): Promise<LoadResult> {
   const connections = Array.from({ length: connectionCount }, (_, at) => {
     return new UnaryConnection(job.port, lanes.slice(at * perConnection, (at + 1) * perConnection), job.inFlight);
   });
-  const tally = new Tally(lanes.length * (job.to - job.from));
+  const tally = new Tally(expectedOf(job));
   for (const connection of connections) connection.begin(tally);
   const result = await tally.finished;
   for (const connection of connections) connection.close();
@@ -87,6 +87,7 @@ class UnaryConnection implements Http2Receiver {
     for (const lane of ready) {
       const request = lane.next();
       if (request !== null) this.#waiting.push({ lane, request: Buffer.from(request) });
+      if (lane.left === 0) this.#tally?.draining();
     }
     const waiting = this.#waiting;
     let sent = 0;

@@ -15,6 +15,16 @@ export interface LoadJob {
   readonly inFlight: number;
 }
 
+/** Answers that a job brings, and requests that it has open at a time. */
+export interface Expected {
+  readonly answers: number;
+  readonly openMax: number;
+}
+
+export function expectedOf({ apiKeys, from, to, inFlight }: LoadJob): Expected {
+  return { answers: apiKeys.length * (to - from), openMax: apiKeys.length * inFlight };
+}
+
 /** What came of it. */
 export interface LoadResult {
   readonly accepted: number;
@@ -24,10 +34,17 @@ export interface LoadResult {
   readonly failed: number;
   readonly firstFailure: string | null;
   readonly seconds: number;
+  /** While all was open that may be: neither at the beginning, nor once the first lane had sent its last. */
+  readonly steady: SteadyLoad;
   /** Latencies (LatencyHistogram.counts). */
   readonly latencyCounts: readonly number[];
-  /** CPU time of the load generator since its start, in µs. */
+  /** CPU time of the load generator for it, in µs. */
   readonly cpuUs: number;
+}
+
+export interface SteadyLoad {
+  readonly accepted: number;
+  readonly seconds: number;
 }
 
 /** An answer as the load generator sees it. */

@@ -1,4 +1,5 @@
 import { setPriority } from 'node:os';
+import { createInterface } from 'node:readline';
 import { loadGrpc } from './load-grpc.ts';
 import type { LoadJob } from './load-job.ts';
 import { loadRest } from './load-rest.ts';
@@ -11,9 +12,9 @@ import { loadStream } from './load-stream.ts';
 const niceness = 10;
 setPriority(0, niceness);
 
-/** The load generator, a process of its own: takes its job as JSON on standard input, answers the result as JSON. */
-let text = '';
-for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
-const job = JSON.parse(text) as LoadJob;
-const load = { rest: loadRest, grpc: loadGrpc, stream: loadStream }[job.door];
-process.stdout.write(JSON.stringify(await load(job)));
+/** What LoadGenerator runs: takes jobs on standard input and answers their results, a line of JSON each. */
+for await (const line of createInterface({ input: process.stdin })) {
+  const job = JSON.parse(line) as LoadJob;
+  const load = { rest: loadRest, grpc: loadGrpc, stream: loadStream }[job.door];
+  process.stdout.write(`${JSON.stringify(await load(job))}\n`);
+}

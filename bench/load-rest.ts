@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import type { LoadJob, LoadResult, Verdict } from './load-job.ts';
+import { expectedOf, type LoadJob, type LoadResult, type Verdict } from './load-job.ts';
 import { LaneReader } from './request-file.ts';
 import { Tally } from './tally.ts';
 
@@ -9,7 +9,7 @@ export async function loadRest(job: LoadJob): Promise<LoadResult> {
   const connections = await Promise.all(
     lanes.flatMap((lane) => Array.from({ length: job.inFlight }, () => openConnection(job.port, lane))),
   );
-  const tally = new Tally(lanes.length * (job.to - job.from));
+  const tally = new Tally(expectedOf(job));
   for (const connection of connections) connection.begin(tally);
   const result = await tally.finished;
   for (const connection of connections) connection.close();
@@ -57,6 +57,7 @@ class RestConnection {
     this.#sentMs = performance.now();
     // The block that it lies in is read over as soon as its lane goes on.
     this.#socket.write(Buffer.from(request));
+    if (this.#lane.left === 0) this.#tally?.draining();
   }
 
   #take(chunk: Buffer): void {

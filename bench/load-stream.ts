@@ -1,6 +1,6 @@
 import { Http2Connection, type Http2Receiver } from './http2-connection.ts';
 import { frameHeadBytes, streamIdAt } from './http2-frames.ts';
-import type { LoadJob, LoadResult, Verdict } from './load-job.ts';
+import { expectedOf, type LoadJob, type LoadResult, type Verdict } from './load-job.ts';
 import { LaneReader } from './request-file.ts';
 import { Tally } from './tally.ts';
 import { firstClientIndex, streamHeaders } from './wire.ts';
@@ -11,7 +11,7 @@ const connectionCount = 4;
 export async function loadStream(job: LoadJob): Promise<LoadResult> {
   const perConnection = job.apiKeys.length / connectionCount;
   const connections = Array.from({ length: connectionCount }, () => new StreamConnection(job.port));
-  const tally = new Tally(job.apiKeys.length * (job.to - job.from));
+  const tally = new Tally(expectedOf(job));
   for (const [lane, apiKey] of job.apiKeys.entries()) {
     const reader = new LaneReader(job.file, lane, job.from, job.to);
     connections[Math.floor(lane / perConnection)]?.add(new Lane(reader, job.from, job.inFlight, tally), apiKey);
@@ -53,6 +53,11 @@ class Lane {
     this.#sentMs[this.#sent % this.#sentMs.length] = nowMs;
     this.#sent += 1;
     this.open += 1;
+  }
+
+  /** All of it is sent. */
+  drain(): void {
+    this.#tally.draining();
   }
 
   /** Reads the outcomes in a piece of the stream. A message may be cut anywhere. */
@@ -137,6 +142,7 @@ class StreamConnection implements Http2Receiver {
       requests.push(Buffer.from(request));
       lane.sent(nowMs);
     }
+    if (lane.reader.left === 0) lane.drain();
     if (requests.length > 0)
       this.#connection.write(requests.length === 1 ? (requests[0] as Buffer) : Buffer.concat(requests));
   }

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProcess } from './child.ts';
 import type { LimitJob } from './limit-process.ts';
+import { LoadGenerator } from './load-generator.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { keyCount } from './setting.ts';
 
@@ -31,7 +32,8 @@ export async function echoLimit(job: Omit<LoadJob, 'port'>): Promise<LoadResult>
   const child = spawn(process.execPath, [script, 'echo'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const port = await new Promise<number>((resolve) => child.stdout.once('data', (text) => resolve(Number(text))));
   try {
-    return await runProcess<LoadJob, LoadResult>('load-process.ts', { ...job, port });
+    await using generator = new LoadGenerator();
+    return await generator.run({ ...job, port });
   } finally {
     child.stdin.end();
   }

@@ -12,13 +12,13 @@ export interface RunReport extends LoadReport {
     readonly serverMainThread: number;
     readonly loadGenerator: number;
   };
-  /** The limit, as it was beside each part for as long as that part took. */
+  /** The limit, as it was beside each part for as long as that part was in full flow. */
   readonly verificationsPerSecond: number;
   /** Each look at it, before the first part and after each one. */
   readonly verificationsMeasured: readonly number[];
 }
 
-/** A part of a run. CPU times are in µs, from before its load generator was started until it ended. */
+/** A part of a run. CPU times are in µs, from before its load generator was told until it answered. */
 export interface MeasuredPart {
   readonly load: LoadResult;
   readonly wholeSeconds: number;
@@ -40,13 +40,14 @@ export function runReport(
   for (const { load } of parts) latencies.add(load.latencyCounts);
   const [accepted, refused] = [sumOf(parts, ({ load }) => load.accepted), sumOf(parts, ({ load }) => load.refused)];
   const events = accepted + refused;
-  const seconds = sumOf(parts, ({ load }) => load.seconds);
+  const steady = parts.map(({ load }) => load.steady);
+  const seconds = sumOf(steady, (part) => part.seconds);
   const [serverUs, loadUs] = [sumOf(parts, (part) => part.serverUs), sumOf(parts, ({ load }) => load.cpuUs)];
   const othersUs = sumOf(parts, ({ machineUs }) => machineUs) - serverUs - loadUs;
-  const verifiable = sumOf(parts, ({ load, verificationsPerSecond }) => verificationsPerSecond * load.seconds);
+  const verifiable = sumOf(parts, ({ load, verificationsPerSecond }) => verificationsPerSecond * load.steady.seconds);
   return {
     ...{ ...what, events, accepted, refused },
-    perSecond: Math.round(accepted / seconds),
+    perSecond: Math.round(sumOf(steady, (part) => part.accepted) / seconds),
     p50Ms: rounded(latencies.percentileMs(0.5)),
     p99Ms: rounded(latencies.percentileMs(0.99)),
     cpuUsPerEvent: {

@@ -2,6 +2,7 @@ import { closeSync, openSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from './child.ts';
+import { LoadGenerator } from './load-generator.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { partsOf, type Records } from './load-report.ts';
 import type { Door } from './options.ts';
@@ -55,12 +56,14 @@ export async function prepareRun(door: Door, setting: Setting, events: number, w
  */
 export async function measureRun(server: ServerProcess, run: PreparedRun): Promise<RunReport> {
   const { warmUp, file } = run;
-  await sendRecords(server, run, { from: 0, to: warmUp });
+  await using generator = new LoadGenerator();
+  const send = (records: Records) => sendRecords(generator, server, run, records);
+  await send({ from: 0, to: warmUp });
   const commits = await commitCounts(server);
   const looks = [await verificationLimit()];
   const parts: MeasuredPart[] = [];
   for (const records of partsOf({ from: warmUp, to: file.laneRecords }, partsOfRun)) {
-    const measured = await measurePart(server, () => sendRecords(server, run, records));
+    const measured = await measurePart(server, () => send(records));
     looks.push(await verificationLimit());
     parts.push({ ...measured, verificationsPerSecond: meanOf(looks.slice(-2)) });
   }
@@ -73,9 +76,14 @@ export async function measureRun(server: ServerProcess, run: PreparedRun): Promi
   });
 }
 
-async function sendRecords(server: ServerProcess, run: PreparedRun, { from, to }: Records): Promise<LoadResult> {
+async function sendRecords(
+  generator: LoadGenerator,
+  server: ServerProcess,
+  run: PreparedRun,
+  { from, to }: Records,
+): Promise<LoadResult> {
   const job = loadJob(run, run.door === 'rest' ? server.httpPort : server.grpcPort);
-  const result = await runProcess<LoadJob, LoadResult>('load-process.ts', { ...job, from, to });
+  const result = await generator.run({ ...job, from, to });
   const { refused, failed, firstFailure } = result;
   const wrong = wrongIn(from, to, keyCount);
   if (failed > 0 || refused !== wrong)

@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runProcess } from './child.ts';
-import type { LoadJob, LoadResult } from './load-job.ts';
+import { LoadGenerator } from './load-generator.ts';
 import type { Door } from './options.ts';
 import { benchEventType } from './payload.ts';
 import { loadJob, prepareRun } from './run.ts';
@@ -43,14 +42,15 @@ export async function appendsBesideWebhooks(door: Door, pairs: number): Promise<
     const setting = await makeSetting(server.baseUrl, 1);
     const run = await prepareRun(door, setting, 2 * pairs * roundEvents[door], workDir);
     const job = loadJob(run, door === 'rest' ? server.httpPort : server.grpcPort);
-    await runProcess<LoadJob, LoadResult>('load-process.ts', { ...job, from: 0, to: run.warmUp });
+    await using generator = new LoadGenerator();
+    await generator.run({ ...job, from: 0, to: run.warmUp });
     const laneEvents = roundEvents[door] / keyCount;
     let from = run.warmUp;
     const round = async (): Promise<Round> => {
       const part = { ...job, from, to: from + laneEvents };
       from += laneEvents;
       const before = cpuTime(server.pid);
-      const result = await runProcess<LoadJob, LoadResult>('load-process.ts', part);
+      const result = await generator.run(part);
       if (result.failed > 0) throw new Error(`${door}: ${result.failed} failed: ${result.firstFailure}`);
       const cpuUs = cpuTime(server.pid).allUs - before.allUs;
       return { perSecond: result.accepted / result.seconds, cpuUs: cpuUs / result.accepted };
