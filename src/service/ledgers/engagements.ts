@@ -28,6 +28,8 @@ export function engagementService(
 ) {
   const entities = entityCollection(records);
 
+  const isOpen = async (ledgerId: string) => (await reading.ledgerFacts(ledgerId)) !== null;
+
   const message = async (ledger: LedgerFacts) => ({
     ledgerId: ledger.ledgerId,
     primaryActorId: ledger.primaryActorId ?? '',
@@ -47,8 +49,10 @@ export function engagementService(
       const counterparty = await identities.recent(counterpartyActorId);
       if (counterparty === null) throw notFound('actor', 'counterparty_actor_id');
       refuseOtherWorld(caller.world, counterparty.world, 'counterparty_actor_id');
+      const ledgerId = call.newId();
       const entity = (await entities.get(caller.actorId))?.value ?? null;
-      if (entity?.requireArl === true && (await reading.ledgerFacts(rootLedgerId(entity.actorId))) === null) {
+      // What an earlier run of this call has opened stands, whatever is asked for now.
+      if (entity?.requireArl === true && !(await isOpen(rootLedgerId(entity.actorId))) && !(await isOpen(ledgerId))) {
         throw new LedgerError(
           'arl_required',
           'This entity asks for a root ledger first: POST /entities/root-ledger, then retry.',
@@ -56,7 +60,7 @@ export function engagementService(
       }
       const opened = await opening.open(
         call,
-        call.newId(),
+        ledgerId,
         facts('ENGAGEMENT', {
           primaryActorId: caller.actorId,
           counterpartyActorId,

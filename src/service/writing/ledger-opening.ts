@@ -2,7 +2,6 @@ import type { Directory } from '../../actors/directory.ts';
 import type { OpenLedger } from '../../domain/command.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerFacts } from '../../domain/ledger-facts.ts';
-import { genesisPayload } from '../../domain/service-events.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import { laterStep } from '../later-step.ts';
@@ -38,8 +37,8 @@ export class LedgerOpening {
   }
 
   /**
-   * Writes the first events of a ledger. A ledger of this id that was opened with the same facts before is success: so a call that is run
-   * again after a crash, and the second opening of a root ledger, find the first one.
+   * Writes the first events of a ledger. The id is the call's own, or derived from whom the ledger is for, so that one opened under it before
+   * is this one: a call that is run again after a crash, and the second opening of a root ledger, find it, with the facts of then.
    */
   async open(
     call: Call,
@@ -67,9 +66,6 @@ export class LedgerOpening {
     }
     const opened = await laterStep(this.#reading.ledgerFacts(ledgerId));
     if (opened === null) throw new Error(`ledger ${ledgerId} was opened but is not there`);
-    if (genesisPayload(opened) !== genesisPayload(opening)) {
-      throw new LedgerError('already_exists', 'A ledger with this id exists and is another one.');
-    }
     return opened;
   }
 }

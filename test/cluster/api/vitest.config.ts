@@ -14,7 +14,7 @@ export default defineConfig({
       'test/api/production.test.ts',
       'test/api/pack.test.ts',
       'test/api/append-stream-failures.test.ts',
-      'test/api/failing-writes.test.ts',
+      'test/api/failing-*.test.ts',
       'test/api/webhook-clock.test.ts',
     ],
     globalSetup: ['test/cluster/api/global-setup.ts'],
