@@ -1,34 +1,69 @@
 import { rmSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
-import { crashAmongCreations, crashTimes, newCreatorsWorld } from '../support/creations.ts';
+import { Auth } from '../../src/gen/svc/v1/options_pb.ts';
+import { type RestRoute, restRoutes } from '../../src/rpc/endpoints/routes.ts';
+import { crashCalls } from '../support/crash-calls.ts';
+import { type CrashedCall, crashAmong, expectOnce, madeBy } from '../support/crash-retries.ts';
+import { newCrashScene } from '../support/crash-scene.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { temporaryDir } from '../support/running-node.ts';
 
 const dataDir = temporaryDir();
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
+const nameOf = ({ httpMethod, template }: RestRoute) => `${httpMethod} ${template}`;
+
+/** All that take an idempotency key. */
+const keyed = restRoutes().filter(
+  ({ httpMethod, rule }) => (httpMethod === 'POST' || httpMethod === 'PATCH') && rule.auth !== Auth.NONE,
+);
+
+test('no POST or PATCH with a credential is forgotten here', () => {
+  expect(Object.keys(crashCalls).toSorted()).toEqual(keyed.map(nameOf).toSorted());
+});
+
+/** Those that claim their key before they begin; the others write it together with their event. */
+const claiming = keyed.filter(({ rule }) => !rule.writesLedger).map(nameOf);
+
+/** What no crash has hit yet. */
+function missed(crashed: readonly CrashedCall[], carriedOut: number): string[] {
+  const hit = new Set(crashed.filter(({ isHit }) => isHit).map(({ route }) => route));
+  return [
+    ...claiming.filter((route) => !hit.has(route)),
+    ...([...hit].every((route) => claiming.includes(route)) ? ['a written event without an answer'] : []),
+    ...(carriedOut === 0 ? ['a claim whose call was carried out'] : []),
+  ];
+}
+
+/** At which answers the node is killed, one round after the other: the first three, and on until nothing is missed. */
+const rounds = [1, 6, 14, 1, 3, 6, 10, 14, 1, 3];
+const roundsMin = 3;
+
 test('whatever the moment of the crash, a retry makes no second one and gives the same ids and secrets', {
   timeout: 240_000,
 }, async () => {
   let node: NodeProcess = await startNodeProcess({ DATA_DIR: dataDir });
-  const world = await newCreatorsWorld(node.base);
-  let [unanswered, hit, kinds] = [0, 0, 0];
-  for (const [round, afterMs] of crashTimes(3, 3, () => unanswered >= kinds && hit > 0)) {
-    const crashed = await crashAmongCreations(world, round, {
-      base: node.base,
-      afterMs,
+  const crashed: CrashedCall[] = [];
+  let carriedOut = 0;
+  for (const [round, atAnswer] of rounds.entries()) {
+    if (round >= roundsMin && missed(crashed, carriedOut).length === 0) break;
+    const { base, kill } = node;
+    const calls = await crashAmong(await newCrashScene(base), {
+      base,
+      atAnswer,
       crash: async () => {
-        await node.kill();
+        await kill();
         node = await startNodeProcess({ DATA_DIR: dataDir });
-        return { again: node.base, onceMore: node.base };
+        return node.base;
       },
     });
-    unanswered += crashed.unanswered;
-    hit += crashed.hit;
-    kinds = crashed.calls;
+    crashed.push(...calls);
+    const running = calls.filter(({ second }) => second?.code === 'idempotency_in_progress');
+    carriedOut += (await madeBy(node.base, running)).filter(({ length }) => length > 0).length;
   }
-  // Otherwise no crash hit a call under way, and nothing was shown.
-  expect(unanswered).toBeGreaterThanOrEqual(kinds);
-  expect(hit).toBeGreaterThan(0);
+  // Otherwise nothing was shown.
+  expect(missed(crashed, carriedOut)).toEqual([]);
+  // All rounds at once: a claim is held until the deadline of its dead call.
+  await expectOnce(crashed, { again: node.base, onceMore: node.base });
   await node.kill();
 });

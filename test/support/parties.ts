@@ -140,7 +140,12 @@ export function append(
 }
 
 /** The events of the whole ledger, page by page. */
-export async function eventsOf(base: string, by: Party, ledgerId: string, query = ''): Promise<Fields[]> {
+export async function eventsOf(
+  base: string,
+  by: Pick<Party, 'bearer'>,
+  ledgerId: string,
+  query = '',
+): Promise<Fields[]> {
   const events: Fields[] = [];
   for (let cursor = ''; ; ) {
     const page = await done(base, 'GET', `/v1/ledgers/${ledgerId}/events?limit=1000${query}${cursor}`, {
