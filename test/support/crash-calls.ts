@@ -1,6 +1,6 @@
 import { type CrashScene, grantObject, grantOf, revocationOf, type Scope, webhookBody } from './crash-scene.ts';
 import { onboarding } from './organizations.ts';
-import { eventsOf, newKeyPair, type Party, signedBy } from './parties.ts';
+import { entityRequest, eventsOf, newKeyPair, type Party, signedBy } from './parties.ts';
 import { done, type Fields, rest } from './parties-rest.ts';
 
 type By = Pick<Party, 'bearer'>;
@@ -74,15 +74,22 @@ export const crashCalls: { readonly [route: string]: (scene: CrashScene) => Cras
       return events({ bearer: device.headers }, root.text('ledger_id'), 'LEDGER_CLOSED')(base);
     },
   }),
-  'PATCH /v1/entities/arl-gate': ({ gated: { headers }, order }) => ({
-    headers,
-    body: { require_arl: true },
-    made: async (base) => {
-      const body = { counterparty_actor_id: order.buyer.actorId, purpose: 'SERVICE' };
-      const refused = await rest(base, 'POST', '/v1/engagements', { headers, body });
-      return refused.code === 'arl_required' ? [refused.body] : [];
-    },
-  }),
+  'PATCH /v1/entities/arl-gate': ({ gated, order }) => {
+    const gate = { require_arl: true };
+    const engagement = { counterparty_actor_id: order.buyer.actorId, purpose: 'SERVICE' };
+    const signed = (method: string, path: string, body: Fields) => ({
+      headers: entityRequest(gated, method, path, JSON.stringify(body)),
+      body,
+    });
+    return {
+      ...signed('PATCH', '/v1/entities/arl-gate', gate),
+      made: async (base) => {
+        const path = '/v1/engagements';
+        const refused = await rest(base, 'POST', path, signed('POST', path, engagement));
+        return refused.code === 'arl_required' ? [refused.body] : [];
+      },
+    };
+  },
   'POST /v1/engagements': ({ device: { headers }, leaver }) => ({
     headers,
     body: { counterparty_actor_id: leaver.actorId, purpose: 'SERVICE' },

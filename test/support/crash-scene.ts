@@ -28,7 +28,7 @@ export interface CrashScene {
   };
   /** Has nothing but itself. */
   readonly device: Device;
-  /** Has no root ledger and is to ask for one. */
+  /** Has no root ledger and is to ask for one; it signs its requests. */
   readonly gated: Device;
   /** Has two signing keys, `key-1` preferred, and nothing else. */
   readonly joiner: Party;
@@ -52,7 +52,7 @@ export async function newCrashScene(base: string): Promise<CrashScene> {
     post('/v1/engagements', buyer.bearer, { counterparty_actor_id: supplier.actorId, purpose: 'SERVICE' }),
     newDevice(base),
     newDevice(base),
-    newDevice(base),
+    newDevice(base, { keyed: true }),
   ]);
   const scene = { order, master, organization, device, gated, joiner, leaver };
   const subscribe = async () => {
