@@ -12,6 +12,7 @@ await describeOnCassandra('calls that change something', (address) => {
     await using cluster = await startCluster({ nodes: 3, cassandra: address });
     await cluster.untilBalanced(60_000);
     let hit = 0;
+    // At which answers a node is killed: twice, and on until a call was hit.
     for (const [round, atAnswer] of [1, 8, 1, 4, 1, 4].entries()) {
       if (round > 1 && hit > 0) break;
       const [victim, next, last] = [0, 1, 2].map((place) => cluster.nodes[(round + place) % cluster.nodes.length]);
