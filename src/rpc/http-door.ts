@@ -1,8 +1,13 @@
-import fastify, { type FastifyInstance } from 'fastify';
+import type { RequestListener } from 'node:http';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { LedgerError } from '../domain/errors.ts';
 import { requestIdOf } from './call/request-id.ts';
-import { CONNECT_PREFIX, createConnectDoor } from './connect/door.ts';
+import { statusOf } from './call/status.ts';
+import { createConnectDoor } from './connect/door.ts';
 import type { HttpDoorParts } from './http/door-parts.ts';
-import { createHttpServer, type TlsKeys } from './http/server.ts';
+import { errorEnvelope } from './http/error-envelope.ts';
+import { doorOf, refuseRequest } from './http/no-call.ts';
+import { checkHead, createHttpServer, type HttpRequests, JSON_TYPE, type TlsKeys } from './http/server.ts';
 import { addressOf, type ListeningDoor } from './listening.ts';
 import { createRestDoor } from './rest/door.ts';
 
@@ -21,35 +26,49 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
   const connect = createConnectDoor(parts);
   let draining = false;
 
+  let servePage: RequestListener = () => {};
+  const requests: HttpRequests = {
+    serve(request, response) {
+      if (draining) response.shouldKeepAlive = false;
+      const door = doorOf(request.url ?? '');
+      if (door === 'connect') connect(request, response);
+      else if (door === 'rest') rest(request, response);
+      else servePage(request, response);
+    },
+    refuseExpect(request, response) {
+      const error = new LedgerError('invalid_argument', 'The only Expect is 100-continue.', { header: 'Expect' });
+      refuseRequest(parts, request, response, error, ['connection', 'close'], 417);
+    },
+    refused(verb, status, code, requestId) {
+      parts.answers.noCall({ door: 'http', verb, route: 'none', status, code, requestId, ms: 0 });
+    },
+  };
+
   const app = fastify({
     logger: false,
     exposeHeadRoutes: true,
     routerOptions: { ignoreTrailingSlash: true },
-    serverFactory: (pages) =>
-      createHttpServer(
-        (request, response) => {
-          if (draining) response.shouldKeepAlive = false;
-          const url = request.url ?? '';
-          if (url.startsWith(CONNECT_PREFIX)) connect(request, response);
-          else if (url.startsWith('/v1/')) rest(request, response);
-          else pages(request, response);
-        },
-        parts.tls,
-        parts.newId,
-      ),
+    serverFactory(pages) {
+      servePage = pages;
+      return createHttpServer(requests, parts.tls, parts.newId);
+    },
     frameworkErrors: (_error, request, reply) => {
       reply.hijack();
       rest(request.raw, reply.raw);
     },
   });
   app.addHook('onRequest', (request, reply, done) => {
-    if (!request.is404) {
-      const sent = request.headers['x-request-id'];
-      reply.header('x-request-id', requestIdOf(typeof sent === 'string' ? sent : undefined, parts.newId));
+    if (!request.is404 && checkHead(request.raw) === null) {
+      beginPage(parts, request, reply);
       return done();
     }
     reply.hijack();
     rest(request.raw, reply.raw);
+  });
+  app.setErrorHandler((_error, _request, reply) => {
+    const error = new LedgerError('internal', 'The page cannot be shown.');
+    const body = errorEnvelope(error, String(reply.getHeader('x-request-id')));
+    return reply.code(statusOf(error.code).http).header('content-type', JSON_TYPE).send(body);
   });
   await parts.pages?.(app);
   await app.listen({ host, port, backlog: 1024 });
@@ -66,4 +85,24 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
     await app.close();
   };
   return { ...addressOf(server), close, [Symbol.asyncDispose]: () => close(0) };
+}
+
+/** Gives a page its request id, and notes it once it was answered. */
+function beginPage(parts: HttpDoorParts, { headers, routeOptions, method }: FastifyRequest, reply: FastifyReply): void {
+  const sent = headers['x-request-id'];
+  const requestId = requestIdOf(typeof sent === 'string' ? sent : undefined, parts.newId);
+  reply.header('x-request-id', requestId);
+  reply.raw.once('close', () => {
+    const { statusCode: status, elapsedTime: ms } = reply;
+    const code = status < 500 ? null : 'internal';
+    parts.answers.noCall({
+      door: 'page',
+      verb: method,
+      route: routeOptions.url ?? 'none',
+      status,
+      code,
+      requestId,
+      ms,
+    });
+  });
 }

@@ -10,7 +10,7 @@ import { apiServices } from '../../src/rpc/endpoints/routes.ts';
 import { type GrpcDoor, openGrpcDoor } from '../../src/rpc/grpc/door.ts';
 import { corsFor } from '../../src/rpc/http/cors.ts';
 import type { TlsKeys } from '../../src/rpc/http/server.ts';
-import { openHttpDoor } from '../../src/rpc/http-door.ts';
+import { type HttpPortParts, openHttpDoor } from '../../src/rpc/http-door.ts';
 import type { ListeningDoor } from '../../src/rpc/listening.ts';
 import { createAnswerLog } from '../../src/rpc/pipeline/answer-log.ts';
 import { type CallRateSizes, createCallRates } from '../../src/rpc/pipeline/call-rates.ts';
@@ -79,6 +79,8 @@ export interface DoorNodeOptions {
   readonly now?: () => number;
   /** Takes the access records in place of `accesses`; null: none are made. */
   readonly history?: AccessHistory | null;
+  /** None if not given. */
+  readonly pages?: NonNullable<HttpPortParts['pages']>;
   /** What methods name otherwise than by a `ledger_id`, by service and by method in camelCase; nothing if not given. */
   readonly names?: Readonly<Record<string, object>>;
 }
@@ -127,7 +129,9 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const tls = options.tls ?? null;
   const newId = () => uuidV7(now(), randomBytes(10));
   const cors = corsFor(options.corsOrigins ?? []);
-  const http = await openHttpDoor({ endpoints, pipeline, answers, cors, clientAddress, newId, tls }, '127.0.0.1', 0);
+  const { pages = () => {} } = options;
+  const httpParts = { endpoints, pipeline, answers, cors, clientAddress, newId, tls, pages };
+  const http = await openHttpDoor(httpParts, '127.0.0.1', 0);
   const grpc = await openGrpcDoor({ endpoints, pipeline, clientAddress, tls, now }, '127.0.0.1', 0);
   return {
     http,

@@ -1,15 +1,13 @@
 import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/limits.ts';
 import { createHttpServer } from '../../src/rpc/http/server.ts';
 
 test('an idle connection is there for longer than its client was told, which may be late', async () => {
-  const server = createHttpServer(
-    (_request, response) => response.end(),
-    null,
-    () => 'id',
-  );
+  const answers: RequestListener = (_request, response) => response.end();
+  const server = createHttpServer({ serve: answers, refuseExpect: answers, refused: () => {} }, null, () => 'id');
   server.keepAliveTimeout = 1_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

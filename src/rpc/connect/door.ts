@@ -27,9 +27,6 @@ interface NodeRequest {
 
 const nodeRequest = createContextKey<NodeRequest | null>(null);
 
-/** Paths of this door start so. */
-export const CONNECT_PREFIX = '/svc.v1.';
-
 /**
  * Connect and gRPC-Web over HTTP/1.1, by connect-es, for the methods that do not stream both ways. Each is registered
  * once, and its implementation is the pipeline.

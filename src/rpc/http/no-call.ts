@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { LedgerError } from '../../domain/errors.ts';
+import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
 import { requestIdOf } from '../call/request-id.ts';
 import { statusOf } from '../call/status.ts';
 import { endAfterUnreadBody } from './body.ts';
@@ -9,16 +9,21 @@ import { JSON_TYPE, NO_SNIFF } from './server.ts';
 
 /** Answers to requests on the HTTP port that are no call of a method. */
 
-/** The envelope for a request that is no call: `more` are further headers. */
+/** Paths of Connect and gRPC-Web start so. */
+const CONNECT_PREFIX = '/svc.v1.';
+/** Paths of REST start so, but for a few at the root. */
+const REST_PREFIX = '/v1/';
+
+/** The envelope for a request that is no call: `more` are further headers, `status` is HTTP's where it is not the code's own. */
 export function refuseRequest(
   parts: HttpDoorParts,
   request: IncomingMessage,
   response: ServerResponse,
   error: LedgerError,
   more: readonly string[],
+  status = statusOf(error.code).http,
 ): void {
   const requestId = requestIdOf(request.headers['x-request-id'] as string | undefined, parts.newId);
-  const status = statusOf(error.code).http;
   const body = errorEnvelope(error, requestId);
   const headers = ['x-request-id', requestId, ...NO_SNIFF, ...parts.cors.answer(request.headers.origin), ...more];
   headers.push(
@@ -29,7 +34,7 @@ export function refuseRequest(
     'cache-control',
     'no-store',
   );
-  parts.answers.noCall('rest', request.method ?? '', 'none', status, error.code, requestId);
+  noteNoCall(parts, request, 'none', status, error.code, requestId);
   endAfterUnreadBody(request, response, status, headers, body);
 }
 
@@ -49,8 +54,27 @@ export function answerOptions(
   }
   const requestId = requestIdOf(request.headers['x-request-id'] as string | undefined, parts.newId);
   const headers = ['x-request-id', requestId, ...(preflight ?? ['allow', [...(methods ?? []), 'OPTIONS'].join(', ')])];
-  parts.answers.noCall('rest', 'OPTIONS', 'none', 204, null, requestId);
+  noteNoCall(parts, request, 'none', 204, null, requestId);
   endAfterUnreadBody(request, response, 204, headers, '');
+}
+
+/** Notes a request that is answered in the turn in which it came. */
+export function noteNoCall(
+  parts: HttpDoorParts,
+  request: IncomingMessage,
+  route: string,
+  status: number,
+  code: ErrorCode | null,
+  requestId: string,
+): void {
+  const door = doorOf(request.url ?? '');
+  parts.answers.noCall({ door, verb: request.method ?? '', route, status, code, requestId, ms: 0 });
+}
+
+/** The door that a path is for. */
+export function doorOf(path: string): 'connect' | 'rest' | 'http' {
+  if (path.startsWith(CONNECT_PREFIX)) return 'connect';
+  return path.startsWith(REST_PREFIX) ? 'rest' : 'http';
 }
 
 /** `route_not_found`, for a path that no method has. */

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { LedgerError } from '../../domain/errors.ts';
+import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
 import { errorEnvelope } from './error-envelope.ts';
 
@@ -9,6 +9,15 @@ import { errorEnvelope } from './error-envelope.ts';
 export interface TlsKeys {
   readonly cert: Buffer | string;
   readonly key: Buffer | string;
+}
+
+/** What a server does with what comes. */
+export interface HttpRequests {
+  readonly serve: RequestListener;
+  /** Answers a request whose Expect is not 100-continue. */
+  readonly refuseExpect: RequestListener;
+  /** Bytes that are no request, or one for a proxy, were answered so. `verb` is '' where there is none. */
+  refused(verb: string, status: number, code: ErrorCode, requestId: string): void;
 }
 
 /** Requests whose caller waits for `100 Continue` before it sends the body: whoever reads the body asks for it. */
@@ -27,10 +36,15 @@ type Answering = Duplex & { [underWay]?: ServerResponse };
  * A node:http (or https) server with the bounds of limits.ts, that answers with the error envelope whatever it cannot read
  * as HTTP. Headers sent several times come joined, so that two credentials never pass for one.
  */
-export function createHttpServer(serve: RequestListener, tls: TlsKeys | null, newId: () => string): Server {
+export function createHttpServer(requests: HttpRequests, tls: TlsKeys | null, newId: () => string): Server {
   const listener: RequestListener = (request, response) => {
     (request.socket as Answering)[underWay] = response;
-    serve(request, response);
+    requests.serve(request, response);
+  };
+  const refuse = (socket: Duplex, verb: string, status: number, error: LedgerError): void => {
+    const id = newId();
+    requests.refused(verb, status, error.code, id);
+    answerBytes(socket, status, error, id);
   };
   const options = {
     maxHeaderSize: limits.headersMaxBytes,
@@ -55,24 +69,17 @@ export function createHttpServer(serve: RequestListener, tls: TlsKeys | null, ne
     expectsContinue.add(request);
     listener(request, response);
   });
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    const id = newId();
-    const body = errorEnvelope(
-      new LedgerError('invalid_argument', 'The only Expect is 100-continue.', { header: 'Expect' }),
-      id,
-    );
-    const length = String(Buffer.byteLength(body));
-    response
-      .writeHead(417, ['content-type', JSON_TYPE, 'content-length', length, 'x-request-id', id, 'connection', 'close'])
-      .end(body);
-  });
+  server.on('checkExpectation', requests.refuseExpect);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const response = (socket as Answering)[underWay];
-    if (response?.headersSent === true && !response.req.complete) socket.end(() => socket.destroy());
-    else refuseBytes(error, socket, newId());
+    const isInBody = response !== undefined && !response.req.complete;
+    if (isInBody && response.headersSent) socket.end(() => socket.destroy());
+    else if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else if (isInBody) answerBytes(socket, ...refusalOf(error.code), newId());
+    else refuse(socket, '', ...refusalOf(error.code));
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    answerBytes(socket, 405, new LedgerError('method_not_allowed', 'This is no proxy.'), newId());
+    refuse(socket, 'CONNECT', 405, new LedgerError('method_not_allowed', 'This is no proxy.'));
   });
   return server;
 }
@@ -94,15 +101,6 @@ export function checkHead(request: IncomingMessage): LedgerError | null {
     return new LedgerError('invalid_argument', 'A request must name one Host.', { header: 'Host' });
   }
   return null;
-}
-
-function refuseBytes(error: NodeJS.ErrnoException, socket: Duplex, id: string): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, refusal] = refusalOf(error.code);
-  answerBytes(socket, status, refusal, id);
 }
 
 function refusalOf(parserCode: string | undefined): [status: number, error: LedgerError] {

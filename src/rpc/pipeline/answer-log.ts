@@ -14,8 +14,25 @@ export interface AnswerLog {
   failed(call: RunningCall, exchange: Exchange, error: LedgerError): Promise<void> | undefined;
   /** An error after the answer was given. */
   late(call: RunningCall, error: LedgerError): void;
-  /** A request that no method of the API answers; `route` never holds what the caller sent. */
-  noCall(door: Door, verb: string, route: string, status: number, code: ErrorCode | null, requestId: string): void;
+  /** A request that no method of the API answers. */
+  noCall(request: NoCall): void;
+}
+
+/** What is noted of a request that is no call of a method. */
+export interface NoCall {
+  /** `page`: documentation and the like; `http`: whatever else is for no door of the API. */
+  readonly door: Door | 'page' | 'http';
+  /** Of HTTP; '' where the request cannot be read. */
+  readonly verb: string;
+  /** One of those that there are, or `none`: never what the caller sent. */
+  readonly route: string;
+  /** Of HTTP. */
+  readonly status: number;
+  /** null: no error. */
+  readonly code: ErrorCode | null;
+  readonly requestId: string;
+  /** 0 for what is refused in the turn in which it came. */
+  readonly ms: number;
 }
 
 export interface AnswerLogParts {
@@ -43,7 +60,7 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
       route: call.endpoint.route?.template ?? method,
       status,
       code,
-      ms: Math.round(ms * 100) / 100,
+      ms: roundedMs(ms),
       request_id: call.requestId,
       actor: call.caller?.actorId,
     };
@@ -92,9 +109,15 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
         'error after the answer',
       );
     },
-    noCall(door, method, route, status, code, requestId) {
-      metrics.requests.inc({ door, method: 'none', code: code ?? 'ok' });
-      if (logsCalls) log.info({ door, method, route, status, code: code ?? 'ok', request_id: requestId }, 'no call');
+    noCall({ door, verb, route, status, code: error, requestId, ms }) {
+      const code = error ?? 'ok';
+      metrics.requests.inc({ door, method: route, code });
+      if (!logsCalls) return;
+      log.info({ door, method: verb, route, status, code, ms: roundedMs(ms), request_id: requestId }, 'no call');
     },
   };
+}
+
+function roundedMs(ms: number): number {
+  return Math.round(ms * 100) / 100;
 }

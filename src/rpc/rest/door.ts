@@ -6,7 +6,7 @@ import { makeMatcher } from '../endpoints/path-template.ts';
 import { restRoutes } from '../endpoints/routes.ts';
 import { endAfterUnreadBody } from '../http/body.ts';
 import { type HttpDoor, type HttpDoorParts, watchHangUp } from '../http/door-parts.ts';
-import { answerOptions, noRoute, refuseRequest } from '../http/no-call.ts';
+import { answerOptions, noRoute, noteNoCall, refuseRequest } from '../http/no-call.ts';
 import { checkHead } from '../http/server.ts';
 import { type RestEntry, RestExchange, restEntry } from './exchange.ts';
 import { RestStreamExchange } from './stream.ts';
@@ -51,7 +51,7 @@ export function createRestDoor(parts: HttpDoorParts): HttpDoor {
     const { endpoint } = entry;
     if (endpoint.method.methodKind === 'server_streaming') {
       // What a stream would say is only known by running it.
-      if (verb === 'HEAD') return headOfStream(parts, request, response);
+      if (verb === 'HEAD') return headOfStream(parts, request, response, entry.template);
       const stream = new RestStreamExchange(request, response, parts.clientAddress, entry, params, extra);
       watchHangUp(parts, stream, response);
       void parts.pipeline.serverStream(endpoint, stream);
@@ -63,9 +63,9 @@ export function createRestDoor(parts: HttpDoorParts): HttpDoor {
   };
 }
 
-function headOfStream(parts: HttpDoorParts, request: IncomingMessage, response: ServerResponse): void {
+function headOfStream(parts: HttpDoorParts, request: IncomingMessage, response: ServerResponse, route: string): void {
   const requestId = requestIdOf(request.headers['x-request-id'] as string | undefined, parts.newId);
-  parts.answers.noCall('rest', 'HEAD', 'stream', 200, null, requestId);
+  noteNoCall(parts, request, route, 200, null, requestId);
   const headers = ['x-request-id', requestId, 'content-type', 'text/plain; charset=utf-8', 'cache-control', 'no-store'];
   endAfterUnreadBody(request, response, 200, headers, '');
 }
