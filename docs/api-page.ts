@@ -67,12 +67,14 @@ Where the contract leaves something open, this is how it is here:
 - A page of a segment (what a master's delegate sees of a ledger) and every filtered list are checked for what they hold, not for gaps.
 - For gRPC and Connect, what an ENTITY_REQUEST signs is method \`POST\`, path \`/svc.v1.<Service>/<Method>\` and the hash of the serialized
   request message.
-- What gRPC refuses before the service has the call carries a status and a sentence and no ErrorInfo, since grpc-js answers it by itself and
-  leaves no place to add to it: an unknown method, no message or two where one is due, and an unknown compression (UNIMPLEMENTED); a message
-  of more than 1,088 KiB, packed or unpacked (RESOURCE_EXHAUSTED; from 1 MiB up to that it is \`payload_too_large\` with ErrorInfo); a message
-  that does not unpack, and a \`grpc-timeout\` that is none (INTERNAL). Of the refused message nothing was written. On AppendEvents it ends the
-  stream: events sent before it may have been written, and are sent again with their idempotency keys. DEADLINE_EXCEEDED without ErrorInfo
-  says that the caller's own time ran out: the outcome is unknown.
+- What gRPC refuses before the service has a call carries ErrorInfo and \`x-request-id\` too, beside the status that gRPC's protocol has for it, which is
+  not always the one of the code: an unknown method (UNIMPLEMENTED, \`route_not_found\`); an unknown compression (UNIMPLEMENTED,
+  \`unsupported_media_type\`); no message, or two where one is due (UNIMPLEMENTED, \`invalid_argument\`); a message that does not unpack, and a
+  \`grpc-timeout\` that is none (INTERNAL, \`invalid_argument\`); a message of more than 1,088 KiB, packed or unpacked (RESOURCE_EXHAUSTED,
+  \`payload_too_large\`, as from 1 MiB on). Nothing of the refused call was written. On AppendEvents such a message ends the stream, with the status of the
+  code, once the events that were taken before it are answered; those that have no outcome then were not written, those sent just before it among them.
+- Two answers of the gRPC port carry no ErrorInfo: DEADLINE_EXCEEDED, where it says that the caller's own time ran out and the outcome is unknown
+  (the service's own \`outcome_unknown\` has it), and HTTP's 415 for a media type that is not gRPC's, since who sends that reads no gRPC.
 - With an API key, \`X-ACTOR-TYPE\` (\`human\`, \`service\`, \`external\` or \`device\`; \`service\` if left out) is the \`actor_type\` of the event
   that a call writes: of masters made, events appended, masters closed, grants and revocations. Openings and closings of ledgers are the
   service's own events, of type \`service\` whoever asked.

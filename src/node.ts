@@ -241,7 +241,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const grpc: GrpcDoor = await open(
     'GRPC_PORT',
     config.grpcPort,
-    openGrpcDoor({ endpoints, pipeline, clientAddress, tls, now }, config.host, config.grpcPort),
+    openGrpcDoor({ endpoints, pipeline, answers, clientAddress, newId, tls, now }, config.host, config.grpcPort),
   );
   const httpParts = {
     endpoints,

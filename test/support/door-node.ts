@@ -132,7 +132,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const { pages = () => {} } = options;
   const httpParts = { endpoints, pipeline, answers, cors, clientAddress, newId, tls, pages };
   const http = await openHttpDoor(httpParts, '127.0.0.1', 0);
-  const grpc = await openGrpcDoor({ endpoints, pipeline, clientAddress, tls, now }, '127.0.0.1', 0);
+  const grpc = await openGrpcDoor({ endpoints, pipeline, answers, clientAddress, newId, tls, now }, '127.0.0.1', 0);
   return {
     http,
     grpc,

@@ -78,7 +78,9 @@ test('calls that come and go at random get their own answers and no other’s', 
 
 test('a port that is taken is told with its code, as every listener tells it', async () => {
   const { pipeline, grpc } = node;
-  const parts = { endpoints: new Map(), pipeline, clientAddress: () => '', tls: null, now: Date.now };
+  const answers = { noCall: () => {} };
+  const given = { endpoints: new Map(), pipeline, answers, clientAddress: () => '', newId: () => '' };
+  const parts = { ...given, tls: null, now: Date.now };
   await expect(openGrpcDoor(parts, '127.0.0.1', grpc.port)).rejects.toMatchObject({
     message: expect.stringContaining(`Cannot listen on 127.0.0.1 port ${grpc.port}`),
     cause: { code: 'EADDRINUSE' },

@@ -16,10 +16,13 @@ export function errorInfo(error: LedgerError, requestId: string): ErrorInfo {
   return create(ErrorInfoSchema, { reason: error.code, domain: 'svc', metadata });
 }
 
-/** A serialized google.rpc.Status that holds it: the value of the gRPC trailer `grpc-status-details-bin`. */
-export function statusDetails(error: LedgerError, requestId: string): Buffer {
+/**
+ * A serialized google.rpc.Status that holds it: the value of the gRPC trailer `grpc-status-details-bin`. `code`: the call's status, where it is
+ * not the one of the error's code.
+ */
+export function statusDetails(error: LedgerError, requestId: string, code = statusOf(error.code).grpc): Buffer {
   const status: MessageInitShape<typeof StatusSchema> = {
-    code: statusOf(error.code).grpc,
+    code,
     message: error.message,
     details: [anyPack(ErrorInfoSchema, errorInfo(error, requestId))],
   };

@@ -8,9 +8,10 @@ import { GrpcCall } from './call.ts';
 import { descriptorFiles } from './descriptor-files.ts';
 import { GrpcBidiExchange, GrpcStreamExchange, GrpcUnaryExchange } from './exchange.ts';
 import { Inbox, Outbox, told } from './frames.ts';
+import { answerRefused, cutOf, noteAnswered, type RefusedCallParts } from './refused-calls.ts';
 import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from './thread-messages.ts';
 
-export interface GrpcDoorParts {
+export interface GrpcDoorParts extends RefusedCallParts {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly pipeline: Pipeline;
   readonly clientAddress: ClientAddress;
@@ -126,6 +127,8 @@ class Thread {
       const kind = frames.u8();
       const number = frames.u32();
       if (kind === told.begun) this.#begin(number, frames);
+      else if (kind === told.refused) answerRefused(this.#parts, number, frames, this.#outbox);
+      else if (kind === told.noted) noteAnswered(this.#parts, frames);
       else this.#goOn(this.#exchanges[number], kind, frames);
     }
   }
@@ -171,6 +174,11 @@ class Thread {
       case told.sent: {
         const bytes = frames.u32();
         if (exchange instanceof GrpcStreamExchange) exchange.sent(bytes);
+        return;
+      }
+      case told.cut: {
+        const error = cutOf(frames);
+        if (exchange instanceof GrpcBidiExchange) this.#parts.pipeline.running.endStream(exchange, error);
         return;
       }
       case told.gone:

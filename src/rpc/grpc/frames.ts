@@ -15,6 +15,15 @@ export const told = {
   gone: 4,
   /** bytes u32: so much of a stream's answers was taken by HTTP/2, or is soon (grpc-js holds up to 16 more). */
   sent: 5,
+  /**
+   * status u8 (of gRPC), ms f64, head (route, code, message, request id or ''): a call that grpc-js refused before the service had it. Gets a `fail`,
+   * after which its number is free.
+   */
+  refused: 6,
+  /** head (code, message): the requests of a stream can be read no further. */
+  cut: 7,
+  /** ms f64, head (route, code or '', request id or ''): a call that was answered without the service. Its number means nothing. */
+  noted: 8,
 } as const;
 
 /** What the thread is told to do. Each call gets one `answer`, `end` or `fail`, after which its number is free. */

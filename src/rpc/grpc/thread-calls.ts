@@ -1,11 +1,13 @@
 import {
   Metadata,
   type ServerDuplexStream,
+  type ServerInterceptingCallInterface,
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { bidden, type Inbox, type Outbox, told } from './frames.ts';
+import type { Status } from './refusals.ts';
 
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
@@ -14,6 +16,8 @@ export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStre
 export interface ThreadCall {
   /** Does what a frame says; true: that was the last. */
   obey(kind: number, frame: Inbox): boolean;
+  /** Whether it is what is made of that call for handlers. */
+  isOf(call: ServerInterceptingCallInterface): boolean;
 }
 
 /** What is told of a call at its beginning: the caller's address, and names and values of its headers. */
@@ -22,6 +26,12 @@ export function headOf(call: UnaryCall | StreamCall): string[] {
   for (const [name, values] of Object.entries(call.metadata.toJSON()))
     if (typeof values[0] === 'string') head.push(name, values.length === 1 ? values[0] : values.join(', '));
   return head;
+}
+
+/** One header; '' where there is none. */
+export function headerOf(headers: Metadata | undefined, name: string): string {
+  const value = headers?.get(name)[0];
+  return typeof value === 'string' ? value : '';
 }
 
 export class ThreadUnaryCall implements ThreadCall {
@@ -41,6 +51,28 @@ export class ThreadUnaryCall implements ThreadCall {
       this.#callback(errorOf(frame));
     }
     return true;
+  }
+
+  isOf(call: ServerInterceptingCallInterface): boolean {
+    return isSameCall(this.#call, call);
+  }
+}
+
+/** A call that grpc-js refused, whose status the main thread makes. */
+export class ThreadRefusedCall implements ThreadCall {
+  readonly #send: (status: Status) => void;
+
+  constructor(send: (status: Status) => void) {
+    this.#send = send;
+  }
+
+  obey(_kind: number, frame: Inbox): boolean {
+    this.#send(errorOf(frame));
+    return true;
+  }
+
+  isOf(): boolean {
+    return false;
   }
 }
 
@@ -102,6 +134,15 @@ export class ThreadStreamCall implements ThreadCall {
     }
   }
 
+  isOf(call: ServerInterceptingCallInterface): boolean {
+    return isSameCall(this.#stream, call);
+  }
+
+  /** Whether its requests come one by one. */
+  get hasRequests(): boolean {
+    return 'read' in this.#stream;
+  }
+
   #sent(bytes: number): void {
     if (this.#isOver) return;
     if (this.#sentBytes === 0) setImmediate(() => this.#tellSent());
@@ -140,6 +181,11 @@ export class ThreadStreamCall implements ThreadCall {
     this.#requestsEnded = true;
     stream.off('data', this.#onRequest).resume();
   }
+}
+
+/** What grpc-js gives to handlers has in common with its own call what it would measure of it. */
+function isSameCall(call: UnaryCall | StreamCall, own: ServerInterceptingCallInterface): boolean {
+  return call.getMetricsRecorder() === own.getMetricsRecorder();
 }
 
 function metadataOf(frame: Inbox): Metadata {

@@ -6,7 +6,6 @@ import {
   type handleServerStreamingCall,
   type handleUnaryCall,
   type MethodDefinition,
-  Server,
   ServerCredentials,
   type ServiceDefinition,
   type UntypedServiceImplementation,
@@ -28,6 +27,7 @@ import {
   type UnaryCall,
 } from './thread-calls.ts';
 import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from './thread-messages.ts';
+import { AnsweringServer } from './thread-refusals.ts';
 
 /** What the thread of a gRPC door runs: HTTP/2, TLS and gRPC. What calls ask for is done by the main thread (door.ts). */
 const main = parentPort;
@@ -38,7 +38,7 @@ const outbox = new Outbox((frames) => main.postMessage(frames, [frames.buffer]))
 const calls = new Slots<ThreadCall>();
 const nothing = new Uint8Array(0);
 
-const server = new Server({
+const server = new AnsweringServer(calls, outbox, {
   'grpc.max_receive_message_length': limits.grpcReceiveMaxBytes,
   'grpc.max_send_message_length': limits.grpcSendMaxBytes,
   'grpc.max_concurrent_streams': limits.grpcStreamsMax,

@@ -19,6 +19,8 @@ export interface CallRegister {
   hangUp(exchange: Exchange): void;
   /** Takes no more requests from streams; each ends with this error once what was taken is answered. */
   endStreams(error: LedgerError): void;
+  /** The same of one stream. */
+  endStream(exchange: BidiExchange, error: LedgerError): void;
   [Symbol.dispose](): void;
 }
 
@@ -77,16 +79,19 @@ export function createCallRegister(
       if (exchange.call?.answered === false) exchange.call.abort('caller gone');
     },
     endStreams(error) {
-      for (const exchange of exchanges) {
-        if (exchange.call === null || !isStream(exchange)) continue;
-        exchange.call.ending = error;
-        exchange.requests.stop();
-      }
+      for (const exchange of exchanges) if (isStream(exchange)) endStream(exchange, error);
     },
+    endStream,
     [Symbol.dispose]() {
       clearInterval(timer);
     },
   };
+}
+
+function endStream(exchange: BidiExchange, error: LedgerError): void {
+  if (exchange.call === null) return;
+  exchange.call.ending = error;
+  exchange.requests.stop();
 }
 
 function isStream(exchange: Exchange): exchange is BidiExchange {

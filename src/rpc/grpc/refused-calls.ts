@@ -1,0 +1,55 @@
+import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
+import { statusDetails } from '../call/error-info.ts';
+import { requestIdOf } from '../call/request-id.ts';
+import { statusOf } from '../call/status.ts';
+import { tooLarge } from '../http/body.ts';
+import type { AnswerLog } from '../pipeline/answer-log.ts';
+import { bidden, type Inbox, type Outbox } from './frames.ts';
+
+/** What the thread of a gRPC door tells of calls that the service never had. */
+export interface RefusedCallParts {
+  readonly answers: Pick<AnswerLog, 'noCall'>;
+  newId(): string;
+}
+
+/** Answers what grpc-js refused: with its status, which the protocol asks for, and with the words of the service (`frame` behind its number). */
+export function answerRefused(parts: RefusedCallParts, number: number, frame: Inbox, outbox: Outbox): void {
+  const status = frame.u8();
+  const ms = frame.f64();
+  const [route = '', code = '', message = '', sentId] = frame.head();
+  const error = refusalOf(code, message);
+  const requestId = noteRefused(parts, route, error.code, ms, sentId);
+  const text = Buffer.from(error.message.toWellFormed());
+  const details = statusDetails(error, requestId, status);
+  outbox.frame(bidden.fail, number).u8(status).head(['x-request-id', requestId]).bytes(text).bytes(details);
+}
+
+/** Notes what was answered without the service. */
+export function noteAnswered(parts: RefusedCallParts, frame: Inbox): void {
+  const ms = frame.f64();
+  const [route = '', code = '', sentId] = frame.head();
+  noteRefused(parts, route, code === '' ? null : (code as ErrorCode), ms, sentId);
+}
+
+/** Why the requests of a stream can be read no further. */
+export function cutOf(frame: Inbox): LedgerError {
+  const [code = '', message = ''] = frame.head();
+  return refusalOf(code, message);
+}
+
+function noteRefused(
+  { answers, newId }: RefusedCallParts,
+  route: string,
+  code: ErrorCode | null,
+  ms: number,
+  sentId: string | undefined,
+): string {
+  const requestId = requestIdOf(sentId, newId);
+  const status = code === null ? 200 : statusOf(code).http;
+  answers.noCall({ door: 'grpc', verb: 'POST', route, status, code, requestId, ms });
+  return requestId;
+}
+
+function refusalOf(code: string, message: string): LedgerError {
+  return code === 'payload_too_large' ? tooLarge() : new LedgerError(code as ErrorCode, message);
+}
