@@ -89,11 +89,13 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
 
 /** Gives a page its request id, and notes it once it was answered. */
 function beginPage(parts: HttpDoorParts, { headers, routeOptions, method }: FastifyRequest, reply: FastifyReply): void {
+  const startedMs = performance.now();
   const sent = headers['x-request-id'];
   const requestId = requestIdOf(typeof sent === 'string' ? sent : undefined, parts.newId);
   reply.header('x-request-id', requestId);
   reply.raw.once('close', () => {
-    const { statusCode: status, elapsedTime: ms } = reply;
+    const status = reply.statusCode;
+    const ms = performance.now() - startedMs;
     const code = status < 500 ? null : 'internal';
     parts.answers.noCall({
       door: 'page',

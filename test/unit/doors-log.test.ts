@@ -94,6 +94,7 @@ describe('one line and one count', () => {
     expect(answer.toLowerCase()).toContain('x-request-id: r-1');
     expect(node.lines[0]).not.toMatch(/secret/);
     const { door, route, code } = line;
+    expect(Number(line.ms) > 0).toBe(door === 'page');
     expect(await counted()).toEqual([{ door, method: route, code, value: 1 }]);
   });
 
