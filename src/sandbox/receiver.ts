@@ -6,8 +6,12 @@ export interface Receiver {
   readonly url: string;
   /** Checks what came and comes with the secret of the subscription, which is known only after it was made. */
   useSecret(secret: string): void;
-  /** Resolves with the first delivery that `wanted` asks for; rejects after `timeoutMs`. */
-  delivery(wanted: (delivery: WebhookDelivery) => boolean, timeoutMs: number): Promise<WebhookDelivery>;
+  /** Resolves with the first delivery that `wanted` asks for; rejects after `timeoutMs`, or with the signal. */
+  delivery(
+    wanted: (delivery: WebhookDelivery) => boolean,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<WebhookDelivery>;
   close(): Promise<void>;
 }
 
@@ -52,22 +56,28 @@ export async function openReceiver(): Promise<Receiver> {
     useSecret: (given) => {
       secret = given;
     },
-    delivery: (wanted, timeoutMs) =>
-      new Promise((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error(`no such delivery came within ${timeoutMs} ms`)), timeoutMs);
-        look = () => {
-          try {
-            const found = find(wanted);
-            if (found === null) return;
-            clearTimeout(late);
-            resolve(found);
-          } catch (error) {
-            clearTimeout(late);
-            reject(error);
-          }
-        };
-        look();
-      }),
+    delivery: async (wanted, timeoutMs, signal) => {
+      signal.throwIfAborted();
+      const { promise, resolve, reject } = Promise.withResolvers<WebhookDelivery>();
+      const late = setTimeout(() => reject(new Error(`no such delivery came within ${timeoutMs} ms`)), timeoutMs);
+      const gone = (): void => reject(signal.reason);
+      signal.addEventListener('abort', gone, { once: true });
+      look = () => {
+        try {
+          const found = find(wanted);
+          if (found !== null) resolve(found);
+        } catch (error) {
+          reject(error);
+        }
+      };
+      look();
+      try {
+        return await promise;
+      } finally {
+        clearTimeout(late);
+        signal.removeEventListener('abort', gone);
+      }
+    },
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();

@@ -17,27 +17,41 @@ export interface SandboxParts {
 /** GET /sandbox/run: a full run of several parties through the service's own public API, told as it happens. */
 export function sandboxService(parts: SandboxParts) {
   let running = 0;
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
 
-  const enter = async (): Promise<void> => {
-    if (running >= runsAtOnceMax) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
+  /** False: the caller went away before its turn came. */
+  const enter = async (signal: AbortSignal): Promise<boolean> => {
+    if (signal.aborted) return false;
+    if (running < runsAtOnceMax) {
+      running += 1;
+      return true;
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const turn = (): void => resolve(true);
+    const gone = (): void => {
+      if (waiting.delete(turn)) resolve(false);
+    };
+    waiting.add(turn);
+    signal.addEventListener('abort', gone, { once: true });
+    return promise;
   };
   const leave = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
+    const [next] = waiting;
+    if (next === undefined) {
+      running -= 1;
+      return;
+    }
+    waiting.delete(next);
+    next();
   };
 
   return {
-    async *runSandbox(_request: RunSandboxRequest, call: { readonly signal: AbortSignal }) {
+    async *runSandbox(_request: RunSandboxRequest, { signal }: { readonly signal: AbortSignal }) {
       if (running >= runsAtOnceMax) yield { line: '… other runs are under way, this one waits for its turn' };
-      await enter();
+      if (!(await enter(signal))) return;
       try {
-        for await (const line of tell(story(parts.target(), parts.webhookSteps(), () => parts.now()))) {
-          if (call.signal.aborted) return;
-          yield { line };
-        }
+        const steps = story(parts.target(), parts.webhookSteps(), () => parts.now());
+        for await (const line of tell(steps, signal)) yield { line };
       } finally {
         leave();
       }

@@ -19,18 +19,25 @@ export async function refused(call: Promise<unknown>, ...codes: string[]): Promi
   throw new StepFailed(`the service accepted what it should have refused with ${codes.join(' or ')}`);
 }
 
-/** One line of the story: what is done, and doing it. It may answer with what it saw, which is told behind it. */
+/**
+ * One line of the story: what is done, and doing it. It may answer with what it saw, which is told behind it. A step that waits, or
+ * makes many calls, ends with the signal.
+ */
 export interface Step {
   readonly title: string;
-  run(): Promise<string | undefined>;
+  run(signal: AbortSignal): Promise<string | undefined>;
 }
 
-/** Tells the steps as they happen, a line each; a step that fails ends the story. The last line counts. */
-export async function* tell(steps: AsyncIterable<Step> | Iterable<Step>): AsyncIterable<string> {
+/**
+ * Tells the steps as they happen, a line each; a step that fails ends the story. The last line counts. With the signal nobody
+ * listens any more, and the story ends behind the step that is under way.
+ */
+export async function* tell(steps: AsyncIterable<Step> | Iterable<Step>, signal: AbortSignal): AsyncIterable<string> {
   let passed = 0;
   for await (const step of steps) {
+    if (signal.aborted) return;
     try {
-      const seen = await step.run();
+      const seen = await step.run(signal);
       passed += 1;
       yield `✓ ${step.title}${seen === undefined ? '' : `: ${seen}`}`;
     } catch (error) {

@@ -35,7 +35,7 @@ export function webhookSteps(sentHere: (subscriptionId: string) => boolean): Web
     *subscribe(owner, ledgerId) {
       yield {
         title: `the ${owner.name} subscribes a webhook to SHIPMENT_DISPATCHED`,
-        run: async () => {
+        run: async (signal) => {
           receiver = await openReceiver();
           const subscription = { url: receiver.url, eventTypes: ['SHIPMENT_DISPATCHED'], ledgerId: ledgerId() };
           for (let tries = 1; ; tries += 1) {
@@ -44,6 +44,7 @@ export function webhookSteps(sentHere: (subscriptionId: string) => boolean): Web
             receiver.useSecret(secret);
             if (sentHere(id) || tries === triesMax) return receiver.url;
             await end();
+            signal.throwIfAborted();
           }
         },
       };
@@ -51,11 +52,12 @@ export function webhookSteps(sentHere: (subscriptionId: string) => boolean): Web
     *received() {
       yield {
         title: 'the webhook of the shipment came, and its HMAC is right',
-        run: async () => {
+        run: async (signal) => {
           check(receiver !== null && standing !== null, 'nobody subscribed');
           const { event } = await receiver.delivery(
             ({ event }) => event.eventType === 'SHIPMENT_DISPATCHED',
             deliveryTimeoutMs,
+            signal,
           );
           await end();
           return `event ${event.id}`;

@@ -1,6 +1,9 @@
+import { createClient as createConnectClient } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
 import { Agent } from 'undici';
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
+import { SandboxService } from '../../src/gen/svc/v1/sandbox_pb.ts';
 import type { Party } from '../../src/sandbox/party.ts';
 import { type Step, tell } from '../../src/sandbox/steps.ts';
 import { story } from '../../src/sandbox/story.ts';
@@ -13,7 +16,10 @@ import { oneNodeTest } from '../support/several-nodes.ts';
 
 const node = await nodeForTests();
 
-const run = (headers: Record<string, string> = {}) => fetch(`${node.base}/v1/sandbox/run`, { headers });
+const { signal } = new AbortController();
+
+const run = (headers: Record<string, string> = {}, until = signal) =>
+  fetch(`${node.base}/v1/sandbox/run`, { headers, signal: until });
 
 test('a run is plain text, a line a step, and every step passes', async () => {
   const response = await run();
@@ -49,15 +55,28 @@ oneNodeTest('six at once do not disturb each other: four run, two say that they 
 });
 
 test('whoever hangs up leaves no run behind that others wait for', async () => {
-  for (let round = 0; round < 6; round += 1) {
+  const transport = createConnectTransport({ baseUrl: node.base, httpVersion: '1.1' });
+  const connect = createConnectClient(SandboxService, transport);
+  await using grpc = createClient({ grpcUrl: `http://${node.grpcAddress}`, transport: 'grpc' });
+  const doors = [
+    async (signal: AbortSignal) => (await run({}, signal)).body ?? [],
+    (signal: AbortSignal) => connect.runSandbox({}, { signal }),
+    (signal: AbortSignal) => grpc.runSandbox({ signal }),
+  ];
+  for (const door of [...doors, ...doors]) {
     const controller = new AbortController();
-    const response = await fetch(`${node.base}/v1/sandbox/run`, { signal: controller.signal });
-    await response.body?.getReader().read();
-    controller.abort();
+    const first = async () => {
+      for await (const _ of await door(controller.signal)) controller.abort();
+    };
+    await expect(first()).rejects.toThrow();
   }
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  const texts = await Promise.all(Array.from({ length: 4 }, async () => (await run()).text()));
-  for (const text of texts) expectPassed(text);
+  // None of them finds the places taken.
+  const atOnce = async () => {
+    const texts = await Promise.all(Array.from({ length: 4 }, async () => (await run()).text()));
+    for (const text of texts) expectPassed(text);
+    return texts.some((text) => text.startsWith('…'));
+  };
+  await expect.poll(atOnce, { timeout: 30_000 }).toBe(false);
 });
 
 test('a run that is broken off after its webhook was made leaves no subscription in force', async () => {
@@ -75,7 +94,7 @@ test('a run that is broken off after its webhook was made leaves no subscription
     const { body } = await done(node.base, 'GET', '/v1/webhooks', { headers });
     return (body.subscriptions as Fields[]).map((subscription) => subscription.active);
   };
-  for await (const line of tell(story({ baseUrl: node.base }, hooks, Date.now))) {
+  for await (const line of tell(story({ baseUrl: node.base }, hooks, Date.now), signal)) {
     if (!line.includes('subscribes a webhook')) continue;
     expect(await inForce()).toEqual([true]);
     break;
@@ -123,7 +142,7 @@ async function deceived(title: string, answered: (path: string) => string): Prom
     }
   }
   const lines: string[] = [];
-  for await (const line of tell(watched())) lines.push(line);
+  for await (const line of tell(watched(), signal)) lines.push(line);
   await agent.close();
   return lines;
 }

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import type { Party } from '../../src/sandbox/party.ts';
 import { webhookSteps } from '../../src/sandbox/webhook-steps.ts';
 
+const { signal } = new AbortController();
+
 /** A party whose subscriptions get the ids 1, 2, 3 and so on; each deletion is told, and answered as `afterDeletion` says. */
 function subscriber(afterDeletion: () => Promise<void> = async () => {}) {
   const [made, deleted]: [string[], string[]] = [[], []];
@@ -25,7 +27,7 @@ test.each([
   const { made, deleted, party } = subscriber();
   const steps = webhookSteps((id) => id === String(own));
   try {
-    for (const step of steps.subscribe(party, () => 'ledger')) await step.run();
+    for (const step of steps.subscribe(party, () => 'ledger')) await step.run(signal);
     expect([made, deleted]).toEqual([expectedMade, expectedDeleted]);
   } finally {
     await steps.close();
@@ -38,7 +40,7 @@ test.each([
 ])('a run that ends before its webhook was received leaves no subscription behind, %s', async (_, refusal) => {
   const { made, deleted, party } = subscriber(refusal);
   const steps = webhookSteps(() => true);
-  for (const step of steps.subscribe(party, () => 'ledger')) await step.run();
+  for (const step of steps.subscribe(party, () => 'ledger')) await step.run(signal);
   await steps.close();
   expect([made, deleted]).toEqual([['1'], ['1']]);
 });
@@ -51,7 +53,7 @@ test('a subscription that could not be ended is ended with the run', async () =>
     throw new Error('the service is stopping');
   });
   const steps = webhookSteps(() => false);
-  for (const step of steps.subscribe(party, () => 'ledger')) await expect(step.run()).rejects.toThrow();
+  for (const step of steps.subscribe(party, () => 'ledger')) await expect(step.run(signal)).rejects.toThrow();
   await steps.close();
   expect(deleted).toEqual(['1', '1']);
 });
@@ -60,7 +62,7 @@ test('where this node sends for none it goes on with the last one', async () => 
   const { made, deleted, party } = subscriber();
   const steps = webhookSteps(() => false);
   try {
-    for (const step of steps.subscribe(party, () => 'ledger')) await step.run();
+    for (const step of steps.subscribe(party, () => 'ledger')) await step.run(signal);
     expect([made.length, deleted.length]).toEqual([64, 63]);
   } finally {
     await steps.close();
