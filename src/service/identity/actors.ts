@@ -14,13 +14,14 @@ import type {
   PreferActorKeyRequest,
   RevokeActorKeyRequest,
 } from '../../gen/svc/v1/actors_pb.ts';
+import type { FindPage } from '../../store/record-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import { checkOrder } from '../list-page.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
 import type { RevokeKey } from './key-revocation.ts';
-import { mergeLists } from './merge-lists.ts';
+import { mergedPage } from './merged-page.ts';
 import { enrolKey, keyStatus, preferKey } from './signing-keys.ts';
 
 /** Actors and keys (spec, Endpoints). */
@@ -120,12 +121,9 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       const offset = checkOffset('offset', request.offset);
       const descending = checkOrder(request.order);
       const worlds = caller.world === null ? ['none'] : [caller.world, 'none'];
-      const page = { limit: offset + limit, offset: 0, descending };
-      const lists = await Promise.all(worlds.map((world) => identities.list(world, page)));
-      const actors = mergeLists(lists, (actor) => `${actor.createdAt}|${actor.actorId}`, descending).slice(
-        offset,
-        offset + limit,
-      );
+      const lists = worlds.map((world) => (page: FindPage) => identities.list(world, page));
+      const place = ({ createdAt, actorId }: ActorRecord) => ({ order: createdAt, id: actorId });
+      const actors = await mergedPage(lists, place, { limit, offset, descending });
       return {
         count: actors.length,
         limit,

@@ -3,7 +3,7 @@ import type { ActorKeys, KeyLife, SigningKeys } from '../../actors/signing-keys.
 import { notFound } from '../../domain/errors.ts';
 import { keyObject } from '../../domain/public-key.ts';
 import { RecentMap } from '../../domain/recent-map.ts';
-import type { RecordStore } from '../../store/record-store.ts';
+import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import type { Collection } from '../collection.ts';
 import { type VerifySignature, verifySignature } from '../signatures/signature-verifier.ts';
 import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
@@ -89,10 +89,7 @@ export class Identities implements SigningKeys {
     return changed;
   }
 
-  async list(
-    world: string,
-    page: { readonly limit: number; readonly offset: number; readonly descending: boolean },
-  ): Promise<ActorRecord[]> {
+  async list(world: string, page: FindPage): Promise<ActorRecord[]> {
     return this.#actors.find('world', world, page);
   }
 
