@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { delegatesMax, type Grant, holdsAt } from '../../domain/grant.ts';
 import { names } from '../../domain/projection.ts';
-import type { LedgerStore } from '../../store/ledger-store.ts';
+import type { LedgerStore, Line } from '../../store/ledger-store.ts';
 import { linePages } from '../../store/line-pages.ts';
 import type { DelegationObject } from './delegation-object.ts';
 
@@ -27,9 +27,8 @@ export interface LinkPage {
 }
 
 /** A page of all links that an object ever had, in the order of their granting. */
-export async function everyLink(store: LinkStore, object: DelegationObject, page: LinkPage): Promise<Link[]> {
-  const { found } = await readLinks(store, object, page.descending, page.offset + page.limit, () => true);
-  return found.slice(page.offset);
+export async function everyLink(store: LinkStore, { scope, id }: DelegationObject, page: LinkPage): Promise<Link[]> {
+  return linksOf(store, await store.lines(names.links(scope, id), page));
 }
 
 /**
@@ -66,20 +65,23 @@ async function readLinks(
   const found: Link[] = [];
   let examined = 0;
   for await (const lines of linePages(store, names.links(scope, id), linksChunk, descending)) {
-    const links = await Promise.all(
-      lines.map(async (line): Promise<Link> => {
-        const grant = JSON.parse(line.value) as Grant;
-        const ended = await store.cell(names.linkEnded(grant.linkId));
-        return { grant, endedAt: ended === null ? null : (JSON.parse(ended.value) as string) };
-      }),
-    );
-    found.push(...links.filter(wanted));
+    found.push(...(await linksOf(store, lines)).filter(wanted));
     if (found.length >= countMax) return { found: found.slice(0, countMax), isWhole: true };
     if (lines.length < linksChunk) return { found, isWhole: true };
     examined += linksChunk;
     if (examined >= linksMax) break;
   }
   return { found, isWhole: false };
+}
+
+function linksOf(store: LinkStore, lines: readonly Line[]): Promise<Link[]> {
+  return Promise.all(
+    lines.map(async ({ value }) => {
+      const grant = JSON.parse(value) as Grant;
+      const ended = await store.cell(names.linkEnded(grant.linkId));
+      return { grant, endedAt: ended === null ? null : (JSON.parse(ended.value) as string) };
+    }),
+  );
 }
 
 /** Whether a link held at a time (ISO): granted, not ended, not run out. */
