@@ -17,7 +17,7 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
     .argument('<dir>', 'directory to make')
     .action(async (dir: string) => {
       const { backup } = await import('./backup.ts');
-      await terminal.print(`${await backup(terminal.env, dir)}\n`);
+      await terminal.print(`${await backup(terminal, dir)}\n`);
     });
 
   program

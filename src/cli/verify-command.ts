@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { Event } from '../client/event.ts';
 import {
   type AuthorityKeys,
   authorityKeysOf,
@@ -9,6 +10,7 @@ import {
 import type { Verification } from '../client/verification.ts';
 import { verifyEvents } from '../client/verifying.ts';
 import { exitCodes } from './exit-codes.ts';
+import { progressBar } from './progress-bar.ts';
 import { CliError, readInput, type Terminal, usageError } from './terminal.ts';
 import { readActorDocuments, readAuthorityDocument, readVerifyInput, type VerifyInput } from './verify-input.ts';
 import { type KeyOrigin, reportJson, reportText } from './verify-report.ts';
@@ -81,15 +83,37 @@ async function verify(
   }
   const input = await readVerifyInput(terminal, file);
   await using trust = await trustOf(terminal, input, options);
-  const found = await verifyEvents(input.events(), {
-    keys: trust.keys,
-    authorityKeys: trust.authorityKeys,
-    kind: options.kind ?? input.kind,
-    ...(options.head === undefined ? {} : { mustContain: options.head }),
-  });
+  const found = await shown(terminal, input, (events) =>
+    verifyEvents(events, {
+      keys: trust.keys,
+      authorityKeys: trust.authorityKeys,
+      kind: options.kind ?? input.kind,
+      ...(options.head === undefined ? {} : { mustContain: options.head }),
+    }),
+  );
   const result = input.goesOn ? goingOn(found) : found;
   await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
   return result.verdict;
+}
+
+/** Shows how far the work is through the events. */
+async function shown<T>(
+  terminal: Terminal,
+  input: VerifyInput,
+  work: (events: AsyncIterable<Event>) => Promise<T>,
+): Promise<T> {
+  const bar = await progressBar(terminal, '{bar} {value} of {total} events', input.count);
+  const events = async function* (): AsyncIterable<Event> {
+    for await (const event of input.events()) {
+      yield event;
+      bar.add(1);
+    }
+  };
+  try {
+    return await work(events());
+  } finally {
+    bar.stop();
+  }
 }
 
 interface Trust extends AsyncDisposable {

@@ -12,6 +12,8 @@ import { inputError, reasonOf, type Terminal } from './terminal.ts';
 /** What a file holds for verification. */
 export interface VerifyInput {
   readonly kind: 'ledger' | 'master' | 'segment';
+  /** Of the events. */
+  readonly count: number;
   events(): Iterable<Event> | AsyncIterable<Event>;
   /** Documents in the file itself: they are from whoever made it. */
   readonly actors: readonly ActorDocument[];
@@ -57,7 +59,7 @@ function readAnswer(value: unknown, path: string): VerifyInput {
   if (first !== undefined && last !== undefined && first.seq > last.seq) events.reverse();
   const kind = 'master_uuid' in answer ? 'master' : 'scope_id' in answer ? 'segment' : 'ledger';
   const goesOn = 'next_cursor' in answer && answer.next_cursor !== null;
-  return { kind, events: () => events, actors: [], authority: null, goesOn };
+  return { kind, count: events.length, events: () => events, actors: [], authority: null, goesOn };
 }
 
 /** Reads the file twice: for the documents, which stand behind the events, and then, as it is verified, for the events. */
@@ -87,7 +89,7 @@ async function readExport(path: string): Promise<VerifyInput> {
         yield contentOf(path, 'events', () => eventFromJson(objectOf(line, path).event));
     }
   };
-  return { kind: 'ledger', events, actors, authority, goesOn: false };
+  return { kind: 'ledger', count, events, actors, authority, goesOn: false };
 }
 
 function linesOf(path: string): AsyncIterable<string> {

@@ -46,6 +46,19 @@ describe('backup', () => {
     }
   }, 60_000);
 
+  test('it is told how much of the copy is there while it is made', async () => {
+    const dataDir = await newDataDir();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    const shares: number[] = [];
+    await backupLmdb(dataDir, join(dataDir, '..', 'watched'), [], async (copied, share) => {
+      shares.push(share());
+      await copied;
+      shares.push(share());
+    });
+    expect(shares[0]).toBeLessThanOrEqual(1);
+    expect(shares[1]).toBe(1);
+  });
+
   test('what stands beside the data comes before the copy counts as whole, for its owner alone', async () => {
     const dataDir = await newDataDir();
     await (await open(dataDir))[Symbol.asyncDispose]();

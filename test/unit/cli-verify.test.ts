@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { inTerminal, whyNoTerminal } from '../support/pseudo-terminal.ts';
 import { cliMain, newShell } from '../support/shell.ts';
 import { vectors } from '../support/vectors.ts';
 
@@ -85,6 +86,13 @@ describe('verify', () => {
     expect(out).toMatch(/^VALID/);
     expect(out).toContain('9 contents and 9 chain hashes of 9 events');
     expect(out).toContain('The keys are from the file itself');
+  });
+
+  it.skipIf(whyNoTerminal !== null)('shows how far it is, where somebody watches', () => {
+    const { status, shown } = inTerminal([process.execPath, cliMain, 'verify', file('shown.jsonl', exported())]);
+    expect(status).toBe(0);
+    const drawn = [...shown.matchAll(/(\d+) of 9 events/g)].map(([, value]) => value);
+    expect([drawn[0], drawn.at(-1)]).toEqual(['0', '9']);
   });
 
   it('finds a saved answer valid with documents from elsewhere', async () => {

@@ -1,7 +1,11 @@
 import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openLmdb } from '../../src/store/lmdb/open.ts';
+import { inTerminal, whyNoTerminal } from '../support/pseudo-terminal.ts';
+import { cliMain, newShell } from '../support/shell.ts';
 
-const whyNot = spawnSync('script', ['--version']).status === 0 ? null : 'script of util-linux is not installed';
+const { dir } = newShell();
 const at = (path: string) => new URL(`../../src/cli/${path}`, import.meta.url).pathname;
 
 /** Counts to 5 as commands do, in a process of its own. */
@@ -16,14 +20,12 @@ bar.stop();
 const program = [process.execPath, '--input-type=module', '--eval', counting] as const;
 
 describe('a bar of progress', () => {
-  test.skipIf(whyNot !== null)(`is drawn on a terminal that is watched${whyNot === null ? '' : ` (${whyNot})`}`, () => {
-    const [command = '', ...args] = program.map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
-    const { status, stdout } = spawnSync('script', ['-qec', [command, ...args].join(' '), '/dev/null'], {
-      encoding: 'utf8',
-      env: { ...process.env, TERM: 'xterm' },
-    });
+  const because = whyNoTerminal === null ? '' : ` (${whyNoTerminal})`;
+
+  test.skipIf(whyNoTerminal !== null)(`is drawn on a terminal that is watched${because}`, () => {
+    const { status, shown } = inTerminal(program);
     expect(status).toBe(0);
-    const drawn = [...stdout.matchAll(/(\d) of 5 events/g)].map(([, value]) => value);
+    const drawn = [...shown.matchAll(/(\d) of 5 events/g)].map(([, value]) => value);
     expect([drawn[0], drawn.at(-1)]).toEqual(['0', '5']);
   });
 
@@ -32,4 +34,18 @@ describe('a bar of progress', () => {
     const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
     expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' });
   });
+
+  test.skipIf(whyNoTerminal !== null)(
+    `shows how far a backup is${because}, and none for one that is refused`,
+    async () => {
+      const [dataDir, target] = [join(dir, 'data'), join(dir, 'copy')];
+      await (await openLmdb({ dataDir, now: Date.now, onFatal: () => {} }))[Symbol.asyncDispose]();
+      const backup = () => inTerminal([process.execPath, cliMain, 'backup', target], { DATA_DIR: dataDir });
+      const { status, shown } = backup();
+      expect(status).toBe(0);
+      const drawn = [...shown.matchAll(/(\d+) %/g)].map(([, value]) => value);
+      expect([drawn[0], drawn.at(-1)]).toEqual(['0', '100']);
+      expect(backup().shown).not.toContain('%');
+    },
+  );
 });

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, existsSync, readdirSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { open } from 'lmdb';
 import { StartError } from '../start-error.ts';
@@ -6,6 +6,12 @@ import { checkDataFile, dataFile } from './data-file.ts';
 import { checkFormat, flush, writeFormat } from './format.ts';
 import { makeDirectory } from './make-directory.ts';
 import { readersMax } from './tables.ts';
+
+/** What `stat` counts in. */
+const blockBytes = 512;
+
+/** Awaits a copy that is under way; `share` says how much of it is there, from 0 to 1. */
+export type WatchCopy = (copied: Promise<void>, share: () => number) => Promise<void>;
 
 /**
  * Copies the data of a directory, while a node may be serving it, as of one moment after the call: every append
@@ -20,6 +26,7 @@ export async function backupLmdb(
   dataDir: string,
   targetDir: string,
   besides: readonly string[] = [],
+  watch: WatchCopy = (copied) => copied,
 ): Promise<readonly string[]> {
   checkFormat(dataDir);
   if (!existsSync(join(dataDir, dataFile)))
@@ -30,7 +37,8 @@ export async function backupLmdb(
   makeDirectory(targetDir);
   const root = open({ path: dataDir, noSubdir: false, readOnly: true, maxReaders: readersMax });
   try {
-    await root.backup(targetDir, false);
+    const bytes = bytesIn(dataDir);
+    await watch(root.backup(targetDir, false), () => Math.min(1, bytesIn(targetDir) / bytes));
   } finally {
     await root.close();
   }
@@ -45,4 +53,13 @@ export async function backupLmdb(
   writeFormat(targetDir);
   flush(dirname(targetDir));
   return copied;
+}
+
+/**
+ * Of the data there; a copy's file is made by LMDB at some time after the call. It writes up to 1 GiB at once, which a file's length may
+ * show at the end alone, and its blocks as they come.
+ */
+function bytesIn(directory: string): number {
+  const file = statSync(join(directory, dataFile), { throwIfNoEntry: false });
+  return file === undefined ? 0 : Math.max(file.size, file.blocks * blockBytes);
 }
