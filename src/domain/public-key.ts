@@ -63,5 +63,8 @@ function hasPrimeOrder(key: Uint8Array): boolean {
 }
 
 function invalidPublicKey(expected: string): LedgerError {
-  return new LedgerError('invalid_public_key', `The Ed25519 public key must be ${expected}.`, { expected });
+  return new LedgerError('invalid_public_key', `The Ed25519 public key must be ${expected}.`, {
+    field: 'public_key',
+    expected,
+  });
 }
