@@ -1,6 +1,6 @@
 import { type DescField, fromBinary, type Message } from '@bufbuild/protobuf';
 import { invalidField, LedgerError } from '../../domain/errors.ts';
-import { type JsonNode, parseJson } from '../../domain/json.ts';
+import { type JsonNode, parseJsonField } from '../../domain/json.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { Decoded } from './exchange.ts';
 
@@ -33,7 +33,7 @@ export function readJsonFields(endpoint: Endpoint, message: Message): Decoded {
 }
 
 function objectOf(field: DescField, text: string): JsonNode {
-  const node = parseJson(text);
+  const node = parseJsonField(text);
   if (node.kind !== 'object') throw invalidField(field.name, 'a JSON object');
   return node;
 }

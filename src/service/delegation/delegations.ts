@@ -4,7 +4,7 @@ import type { GrantAccess, RevokeAccess } from '../../domain/command.ts';
 import { invalidField, notFound } from '../../domain/errors.ts';
 import { checkLabel, checkTime, checkUuid } from '../../domain/fields.ts';
 import { type Grant, type GrantScope, grantOf } from '../../domain/grant.ts';
-import { type JsonNode, memberOf, parseJson, toValue } from '../../domain/json.ts';
+import { type JsonNode, memberOf, parseJsonField, toValue } from '../../domain/json.ts';
 import { parties } from '../../domain/ledger-facts.ts';
 import {
   accessSignedForms,
@@ -198,7 +198,7 @@ type DelegationCommand = GrantPart | RevokePart;
 
 /** `access`, where it is given, says read or write; a misspelt one must not become a grant. Other keys are kept and grant nothing. */
 function checkPermissions(text: string, parsed: JsonNode | null): JsonNode {
-  const node = parsed ?? parseJson(text);
+  const node = parsed ?? parseJsonField(text);
   if (node.kind !== 'object') throw invalidField('permissions', 'a JSON object');
   const access = memberOf(node, 'access');
   if (access !== undefined && (access.kind !== 'string' || (access.value !== 'read' && access.value !== 'write'))) {

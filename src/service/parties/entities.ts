@@ -1,6 +1,6 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/fields.ts';
-import { parseJson } from '../../domain/json.ts';
+import { parseJsonField } from '../../domain/json.ts';
 import { isoTime } from '../../domain/time.ts';
 import { uuidV5 } from '../../domain/uuid.ts';
 import type {
@@ -236,7 +236,7 @@ function checkEnrolment(entity: EntityRecord, publicKey: string): void {
 }
 
 function checkMetadata(metadata: string): string {
-  const node = parseJson(metadata);
+  const node = parseJsonField(metadata);
   if (node.kind !== 'object') throw invalidField('metadata', 'a JSON object');
   return node.canonical;
 }

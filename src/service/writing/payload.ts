@@ -7,6 +7,7 @@ import {
   type JsonObject,
   memberOf,
   parseJson,
+  parseJsonField,
   withMembers,
 } from '../../domain/json.ts';
 
@@ -24,7 +25,7 @@ export interface SubmittedPayload {
 /** The payload of an append as it was sent; a field that was left out is an empty text here, which is no broken JSON. */
 export function parsePayload(text: string): JsonNode {
   if (text === '') throw invalidField('payload', 'a JSON object');
-  return parseJson(text);
+  return parseJsonField(text);
 }
 
 /** Checks the payload of an append. */
