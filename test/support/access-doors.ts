@@ -3,7 +3,9 @@ import type { Client } from '@grpc/grpc-js';
 import { json } from '../../src/gen/svc/v1/options_pb.ts';
 import { rpcPathOf } from '../../src/rpc/endpoints/endpoint.ts';
 import { apiServices, restRoutes } from '../../src/rpc/endpoints/routes.ts';
+import { grpcStatusOf, httpStatusOf } from './code-statuses.ts';
 import { callGrpc, infoOf, metadataOf, openGrpcStream } from './door-grpc.ts';
+import { jsonOf } from './json-text.ts';
 import { type Fields, rest } from './parties-rest.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -16,7 +18,7 @@ export const apiMethods: ReadonlyMap<string, DescMethod> = new Map(
   apiServices.flatMap((service) => service.methods.map((method) => [`${service.name}.${method.name}`, method])),
 );
 
-function methodNamed(name: string): DescMethod {
+export function methodNamed(name: string): DescMethod {
   const method = apiMethods.get(name);
   if (method === undefined) throw new Error(`no method ${name}`);
   return method;
@@ -27,19 +29,9 @@ export function hasRest(name: string): boolean {
   return restRoutes().some(({ method }) => method === methodNamed(name));
 }
 
-/** HTTP status and gRPC code of each refusal of the matrix (decisions.md, section 2). */
-const statuses: Readonly<Record<string, readonly [http: number, grpc: number]>> = {
-  unauthenticated: [401, 16],
-  invalid_api_key: [401, 16],
-  signature_required: [401, 16],
-  permission_denied: [403, 7],
-  access_expired: [403, 7],
-  environment_mismatch: [403, 7],
-  not_found: [404, 5],
-};
-
-function outcome(code: string, status: number, at: 0 | 1): string {
-  return statuses[code]?.[at] === status ? code : `${code} with status ${status}`;
+/** `status` is what the code came with, `expected` what it comes with by decisions.md. */
+function outcome(code: string, status: number, expected: number | undefined): string {
+  return expected === status ? code : `${code} with status ${status}`;
 }
 
 /** The REST call of a method with these fields. */
@@ -94,7 +86,7 @@ export function restDoor(base: string): AccessDoor {
       return 'ok';
     }
     const { error } = (await response.json()) as { error: { code: string } };
-    return outcome(error.code, response.status, 0);
+    return outcome(error.code, response.status, httpStatusOf(error.code));
   };
 }
 
@@ -105,7 +97,9 @@ export function grpcDoor(client: Client): AccessDoor {
     switch (method.methodKind) {
       case 'unary': {
         const { error, info } = await callGrpc(client, method, message, headers);
-        return error === null ? 'ok' : outcome(info?.reason ?? error.details, error.code, 1);
+        if (error === null) return 'ok';
+        const code = info?.reason ?? error.details;
+        return outcome(code, error.code, grpcStatusOf(code));
       }
       case 'server_streaming':
         return firstOf(client, method, headers);
@@ -118,11 +112,11 @@ export function grpcDoor(client: Client): AccessDoor {
 }
 
 /** The fields as protobuf has them: JSON as text, whole numbers of 64 bits as such. */
-function protobufForm(method: DescMethod, fields: Fields): Record<string, unknown> {
+export function protobufForm(method: DescMethod, fields: Fields): Record<string, unknown> {
   const entries = Object.entries(fields).map(([name, value]): [string, unknown] => {
     const field = method.input.fields.find((candidate) => candidate.name === name);
     if (field === undefined) throw new Error(`${method.name} has no field ${name}`);
-    if (getOption(field, json).raw) return [field.localName, JSON.stringify(value)];
+    if (getOption(field, json).raw) return [field.localName, jsonOf(value)];
     if (field.fieldKind === 'scalar' && field.scalar === ScalarType.INT64)
       return [field.localName, BigInt(String(value))];
     return [field.localName, value];
@@ -159,7 +153,8 @@ function streamed(client: Client, method: DescMethod, message: object, headers: 
     });
     call.on('error', (error) => {
       const refused = error as never as Parameters<typeof infoOf>[0];
-      resolve(outcome(infoOf(refused)?.reason ?? refused.details, refused.code, 1));
+      const code = infoOf(refused)?.reason ?? refused.details;
+      resolve(outcome(code, refused.code, grpcStatusOf(code)));
     });
     call.on('end', () => resolve('nothing'));
     call.write(message);

@@ -1,0 +1,114 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { apiMethods } from '../support/access-doors.ts';
+import { grpcClient } from '../support/door-grpc.ts';
+import {
+  absenceCases,
+  type InputCase,
+  requestFields,
+  tableCases,
+  typeCases,
+  unknownFieldCases,
+} from '../support/input-cases.ts';
+import { inputDoors } from '../support/input-doors.ts';
+import { headerCases, namingCases, orderCases } from '../support/input-rules.ts';
+import { signatureCases } from '../support/input-signatures.ts';
+import { fieldsWithoutRule, inputTable } from '../support/input-table.ts';
+import { type GoodCall, newInputWorld, shownOf } from '../support/input-world.ts';
+import { jsonOf } from '../support/json-text.ts';
+import { nodeForTests } from '../support/node-for-tests.ts';
+import { rest } from '../support/parties-rest.ts';
+
+const node = await nodeForTests();
+const grpc = grpcClient(node.grpcAddress);
+afterAll(() => grpc.close());
+const doors = inputDoors(node.base, grpc);
+const input = await newInputWorld(node.base);
+
+test('every field of every request is in the table, or among the few that have no rule', () => {
+  const listed = [inputTable, fieldsWithoutRule].flatMap((table) =>
+    Object.entries(table).flatMap(([method, fields]) => Object.keys(fields).map((field) => `${method} ${field}`)),
+  );
+  const fields = requestFields().map(({ method, field }) => `${method} ${field.name}`);
+  expect(listed.toSorted()).toEqual(fields.toSorted());
+});
+
+function goodCall(method: string): GoodCall {
+  const good = input.good.get(method);
+  if (good === undefined) throw new Error(`${method} has no good call`);
+  return good;
+}
+
+/** What a case came to at a door, if not what it should; null also where it does not reach the door. */
+async function fault(one: InputCase, at: string): Promise<string | null> {
+  const good = goodCall(one.method);
+  const answer = await doors.get(at)?.({
+    method: one.method,
+    fields: { ...(one.of ?? good.fields), ...one.change },
+    changed: Object.keys(one.change),
+    headers: one.by ?? { ...good.headers, ...one.headers },
+  });
+  if (answer === null || answer === undefined) return null;
+  reached.add(one);
+  return answer === one.expected ? null : `${at}: ${shown(one)} is ${answer}, not ${one.expected}`;
+}
+
+/** Cases of a method that are under way together. */
+const atOnce = 8;
+
+const reached = new Set<InputCase>();
+const shown = ({ change, headers, by }: InputCase) => `${jsonOf(change)} ${jsonOf(headers ?? by ?? {})}`.slice(0, 200);
+
+const cases: Readonly<Record<string, readonly InputCase[]>> = {
+  'values that a field does not take': tableCases(),
+  'fields left out': absenceCases(),
+  'values of another type': typeCases(),
+  'fields that there are not': unknownFieldCases(),
+  'what is named': namingCases(input.world),
+  'what comes first': orderCases(input.world),
+  'what comes in headers': headerCases(input.world),
+  'signatures that are none': signatureCases(input.keyed),
+};
+
+describe('what is refused, is so with one code at all doors', async () => {
+  const before = await shownOf(input);
+
+  describe.each(Object.entries(cases))('%s', (_name, these) => {
+    const methods = [...apiMethods.keys()].filter((method) => these.some((one) => one.method === method));
+    test.each(methods)('%s', async (method) => {
+      const faults: (string | null)[] = [];
+      const left = these.filter((one) => one.method === method);
+      for (let some = left.splice(0, atOnce); some.length > 0; some = left.splice(0, atOnce)) {
+        faults.push(...(await Promise.all(some.flatMap((one) => [...doors.keys()].map((at) => fault(one, at))))));
+        for (const one of some) if (!reached.has(one)) faults.push(`${shown(one)} reaches no door`);
+      }
+      expect(faults.filter((found) => found !== null)).toEqual([]);
+    });
+  });
+
+  test('and nothing of it was written', async () => {
+    expect(await shownOf(input)).toEqual(before);
+  });
+
+  test('and the service is healthy', async () => {
+    expect((await rest(node.base, 'GET', '/health')).body).toMatchObject({ status: 'ok' });
+  });
+
+  test.each(
+    Object.entries(fieldsWithoutRule).flatMap(([method, fields]) =>
+      Object.entries(fields).flatMap(([field, values]) => values.map((value) => [method, field, value] as const)),
+    ),
+  )('and %s takes any %s: %.20j', async (method, field, value) => {
+    const { fields, headers } = goodCall(method);
+    const sent = { method, fields: { ...fields, [field]: value }, changed: [field], headers };
+    const answers = await Promise.all([...doors.values()].map((door) => door(sent)));
+    expect(new Set(answers)).toEqual(new Set(['ok', null]));
+  });
+
+  // What streams for long is not run for this.
+  const calls = [...apiMethods.keys()].filter((method) => method !== 'SandboxService.RunSandbox');
+  test.each(calls)('and %s succeeds, but for what was refused', async (method) => {
+    const { fields, headers } = goodCall(method);
+    const door = doors.get(method === 'MasterService.AppendEvents' ? 'AppendEvents' : 'REST');
+    expect(await door?.({ method, fields, changed: [], headers })).toBe('ok');
+  });
+});

@@ -1,0 +1,75 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { grpcClient } from '../support/door-grpc.ts';
+import { inputDoors } from '../support/input-doors.ts';
+import { JsonText } from '../support/json-text.ts';
+import { nodeWithMaster } from '../support/node-for-tests.ts';
+import { expectRefused, rest } from '../support/parties-rest.ts';
+
+/** Parties without keys: what is taken has nothing to do with signatures. */
+const { node, base, order, master } = await nodeWithMaster({ keyed: false });
+const grpc = grpcClient(node.grpcAddress);
+afterAll(() => grpc.close());
+const doors = [...inputDoors(base, grpc).values()];
+
+/** The same through every door: `ok`, or how it was refused. */
+async function everywhere(method: string, fields: object): Promise<unknown[]> {
+  const sent = { method, fields: { ...fields }, changed: [], headers: order.buyer.bearer };
+  const answers: (string | null)[] = [];
+  for (const door of doors) answers.push(await door(sent));
+  return answers.filter((answer) => answer !== null);
+}
+
+const appended = (payload: string, eventType = 'NOTED') =>
+  everywhere('MasterService.AppendEvent', {
+    uuid: master.uuid,
+    event_type: eventType,
+    payload: new JsonText(payload),
+  });
+const taken = ['ok', 'ok', 'ok', 'ok'];
+
+describe('a payload, through all doors', () => {
+  test.each(['a', 'Z.9:x-_', 'a'.repeat(128), 'ping', 'genesis'])('under %.20s is taken', async (type) => {
+    expect(await appended('{}', type)).toEqual(taken);
+  });
+
+  test('is stored with its numbers as they were meant, and no text is changed', async () => {
+    const payload =
+      '{"a":1.10,"b":1E2,"c":333333333.33333329,"d":-0,"e":"\\u00e9\\ud83d\\ude00","__proto__":{"x":1},"constructor":1,"n":9007199254740991}';
+    expect(await appended(payload, 'KEPT')).toEqual(taken);
+    const events = await rest(base, 'GET', `/v1/ledgers/${order.ledgerId}/events?event_type=KEPT`, {
+      headers: order.buyer.bearer,
+    });
+    expect(events.rows('events')).toHaveLength(4);
+    for (const kept of ['"a":1.1,"b":100,', '"__proto__":{"x":1}', '"d":0,"e":"é😀","n":9007199254740991'])
+      expect(events.raw.split(kept)).toHaveLength(5);
+  });
+
+  test('of 256 KiB is taken, one byte more is not', async () => {
+    const text = (bytes: number) => JSON.stringify({ text: 'x'.repeat(bytes - '{"text":""}'.length) });
+    expect(await appended(text(262_144), 'FULL')).toEqual(taken);
+    expect(new Set(await appended(text(262_145), 'FULL'))).toEqual(new Set(['payload_too_large of payload']));
+  });
+
+  test('of 63 levels, which make 64 of a body, is taken, one level more is not', async () => {
+    const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+    expect(await appended(deep(63))).toEqual(taken);
+    expect(new Set(await appended(deep(64)))).toEqual(new Set(['too_deep']));
+  });
+});
+
+test('names of 256 characters count characters, not bytes', async () => {
+  for (const name of ['界'.repeat(256), '😀'.repeat(256)])
+    expect(await everywhere('DeveloperService.CreateApiKey', { name })).toEqual(taken);
+});
+
+test('where no body is asked for, none, null and {} are alike, and a field is refused', async () => {
+  const close = (body: unknown) =>
+    rest(base, 'PATCH', '/v1/traceledger/master/0199aaaa-0000-7000-8000-000000000001/close', {
+      headers: order.buyer.bearer,
+      body,
+    });
+  for (const body of [undefined, 'null', '{}', {}]) expectRefused(await close(body), 404, 'not_found');
+  expectRefused(await close({ force: true }), 400, 'invalid_argument');
+  expectRefused(await close('['), 400, 'invalid_json');
+  expectRefused(await close('[]'), 400, 'invalid_argument');
+});

@@ -1,0 +1,125 @@
+import { type DescField, type DescMethod, ScalarType } from '@bufbuild/protobuf';
+import { isOptional, jsonRule } from '../../src/rpc/endpoints/rest-field.ts';
+import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
+import { apiMethods, methodNamed } from './access-doors.ts';
+import type { Kind } from './bad-values.ts';
+import { refusal } from './input-doors.ts';
+import { inputTable } from './input-table.ts';
+import type { Fields } from './parties-rest.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** A call that is to be refused: a good one but for this. */
+export interface InputCase {
+  /** `Service.Method` */
+  readonly method: string;
+  /** Fields in place of those of the good request; undefined: left out. */
+  readonly change: Fields;
+  /** In place of the good request. */
+  readonly of?: Fields;
+  /** Beside the caller's. */
+  readonly headers?: Headers;
+  /** In place of the caller's. */
+  readonly by?: Headers;
+  /** As doors tell it: `invalid_argument of name`. */
+  readonly expected: string;
+}
+
+const scopes = ['organization_id', 'ledger_id', 'master_id'];
+const ofOneScope = ['DelegationService.GetDelegationSnapshot', 'DelegationService.GetDelegationProof'];
+const nothingElse = Object.fromEntries(scopes.map((scope) => [scope, undefined]));
+
+/** A field in place of the good one; where one scope is asked for, in place of the scope. */
+function changed(method: string, field: string, value: unknown): Fields {
+  return { ...(ofOneScope.includes(method) && scopes.includes(field) ? nothingElse : {}), [field]: value };
+}
+
+/** Every value of the table. */
+export function tableCases(): InputCase[] {
+  return Object.entries(inputTable).flatMap(([method, fields]) =>
+    Object.entries(fields).flatMap(([field, kind]) =>
+      kind.map(({ value, code, part, as = field }) => ({
+        method,
+        change: changed(method, field, value),
+        expected: refusal(code, part === null ? null : as + part),
+      })),
+    ),
+  );
+}
+
+/** Fields that must be there are left out, each by itself. */
+export function absenceCases(): InputCase[] {
+  return eachField((method, field) => {
+    const kind = inputTable[method]?.[field.name];
+    if (kind === undefined || field.fieldKind !== 'scalar' || isOptional(field)) return [];
+    return [{ method, change: changed(method, field.name, undefined), expected: refusalOfEmpty(field.name, kind) }];
+  });
+}
+
+/** What is left out is refused as what is empty. */
+function refusalOfEmpty(field: string, kind: Kind): string {
+  const empty = kind.find(({ value }) => value === '');
+  return refusal(empty?.code ?? 'invalid_argument', empty?.part === null ? null : field);
+}
+
+/** Those that can be called with JSON. */
+const unaryMethods = [...apiMethods.keys()].filter((method) => methodNamed(method).methodKind === 'unary');
+
+/** Values of another JSON type than the field's, for the doors that take JSON, and for queries. */
+export function typeCases(): InputCase[] {
+  return eachField((method, field) =>
+    (unaryMethods.includes(method) ? wrongTypes(field, takesNull(method, field)) : []).map((value) => ({
+      method,
+      change: changed(method, field.name, value),
+      expected: refusal('invalid_argument', field.name),
+    })),
+  );
+}
+
+/** Whether null can be said of the field, in a body of REST, and is not the same as left out. */
+function takesNull(method: string, field: DescField): boolean {
+  const route = restRoutes().find((candidate) => candidate.method === methodNamed(method));
+  const inBody = route?.hasBody === true && !route.pathParams.includes(field.name);
+  return inBody && !isOptional(field) && field.fieldKind !== 'list';
+}
+
+function wrongTypes(field: DescField, withNull: boolean): unknown[] {
+  if (jsonRule(field).raw) return [];
+  const nulls = withNull ? [null] : [];
+  if (field.fieldKind === 'list') return ['A', { 0: 'A' }];
+  switch (field.fieldKind === 'scalar' ? field.scalar : null) {
+    case ScalarType.STRING:
+      return [7, ...nulls];
+    case ScalarType.BOOL:
+      return ['yes', 1, ...nulls];
+    case ScalarType.INT32:
+      return ['x', 2 ** 31, ...nulls];
+    case ScalarType.INT64:
+      return ['x', 1.5, ...nulls];
+    default:
+      throw new Error(`${field.parent.typeName}.${field.name} is of a type that no request had`);
+  }
+}
+
+/** A misspelt field must not be passed over. */
+export function unknownFieldCases(): InputCase[] {
+  return unaryMethods.flatMap((method) =>
+    ['nonsense', '__proto__'].map((name) => ({
+      method,
+      change: Object.fromEntries([[name, 1]]),
+      expected: refusal('invalid_argument', name),
+    })),
+  );
+}
+
+function eachField(casesOf: (method: string, field: DescField) => InputCase[]): InputCase[] {
+  return requestFields().flatMap(({ method, field }) => casesOf(method, field));
+}
+
+/** Every field of every request. */
+export function requestFields(): { readonly method: string; readonly field: DescField }[] {
+  return [...apiMethods.keys()].flatMap((method) => {
+    const { input }: DescMethod = methodNamed(method);
+    return input.fields.map((field) => ({ method, field }));
+  });
+}
