@@ -5,6 +5,7 @@ import { patience } from './test/support/patience.ts';
 const alone = [
   'test/api/append-stream.test.ts',
   'test/api/hang-ups.test.ts',
+  'test/api/process-attacks.test.ts',
   'test/api/process-start.test.ts',
   'test/api/process-stop.test.ts',
   'test/api/webhook-isolation.test.ts',

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { limits } from '../../src/limits.ts';
+import { continuationFlood, rapidReset } from '../support/attacks.ts';
 import { bearer, type DoorNode, masterId, startDoorNode } from '../support/door-node.ts';
 
 let node: DoorNode;
@@ -227,18 +226,8 @@ describe('bodies', () => {
   });
 });
 
-describe('many connections', () => {
-  it('500 idle and half-open ones leave the service answering', async () => {
-    const sockets = Array.from({ length: 500 }, (_, at) => {
-      const socket = open();
-      if (at % 2 === 0) socket.write('GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: ');
-      return socket;
-    });
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    await healthy();
-    for (const socket of sockets) socket.destroy();
-  });
-
+// What many connections and larger attacks cost a node in memory: test/api/process-attacks.test.ts.
+describe('connections that do harm', () => {
   it('headers that do not come to their end in time are refused, and their connection is ended', async () => {
     const { headersTimeoutMs, connectionsCheckMs } = limits;
     const answer = await raw('GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: ', headersTimeoutMs + 3 * connectionsCheckMs);
@@ -247,59 +236,13 @@ describe('many connections', () => {
   });
 
   it('the gRPC port ends a connection that never ends the headers of a call (CONTINUATION flood)', async () => {
-    const frame = (type: number, flags: number, streamId: number, payload: Buffer) => {
-      const head = Buffer.alloc(9);
-      head.writeUIntBE(payload.length, 0, 3);
-      head[3] = type;
-      head[4] = flags;
-      head.writeUInt32BE(streamId, 5);
-      return Buffer.concat([head, payload]);
-    };
-    const [host = '', port = ''] = node.grpcAddress.split(':');
-    const socket = connect(Number(port), host);
-    let isOpen = true;
-    socket
-      .on('error', () => {})
-      .on('close', () => {
-        isOpen = false;
-      });
-    socket.resume();
-    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-    socket.write(frame(4, 0, 0, Buffer.alloc(0)));
-    // A field that is ever longer: a literal without indexing, with a name and a value of 100 bytes each, and so on.
-    const field = Buffer.concat([
-      Buffer.from([0, 100]),
-      Buffer.alloc(100, 'a'),
-      Buffer.from([100]),
-      Buffer.alloc(100, 'b'),
-    ]);
-    const fields = Buffer.concat(Array.from({ length: 80 }, () => field));
-    socket.write(frame(1, 0, 1, fields));
-    const continuation = frame(9, 0, 1, fields);
-    for (let sent = 0; sent < 2_000 && isOpen; sent += 1) {
-      if (!socket.write(continuation))
-        await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});
-    }
-    await expect.poll(() => isOpen, { timeout: 5_000 }).toBe(false);
+    expect(await continuationFlood(node.grpcAddress)).toBe(true);
     expect(node.pipeline.running.size).toBe(0);
     await healthy();
   });
 
   it('the gRPC port outlives a rapid reset', async () => {
-    const session = connectHttp2(`http://${node.grpcAddress}`);
-    session.on('error', () => {});
-    for (let at = 0; at < 2_000 && !session.destroyed; at += 1) {
-      const stream = session.request({
-        ':method': 'POST',
-        ':path': '/svc.v1.HealthService/GetHealth',
-        'content-type': 'application/grpc',
-        te: 'trailers',
-      });
-      stream.on('error', () => {});
-      stream.close(8);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    session.destroy();
+    await rapidReset(node.grpcAddress, 2_000);
     await healthy();
     expect(node.pipeline.running.size).toBeLessThan(10);
   });
