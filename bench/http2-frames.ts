@@ -11,7 +11,7 @@ export const frameType = {
   goAway: 7,
   windowUpdate: 8,
 } as const;
-export const flagEndStream = 0x1;
+const flagEndStream = 0x1;
 export const flagAck = 0x1;
 const flagEndHeaders = 0x4;
 export const frameHeadBytes = 9;

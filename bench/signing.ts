@@ -25,7 +25,7 @@ export interface SigningJob {
 const wrongEvery = 1_000;
 
 /** The index of an event in its run: lanes take turns. */
-export function eventIndex(lane: number, laneIndex: number, lanes: number): number {
+function eventIndex(lane: number, laneIndex: number, lanes: number): number {
   return laneIndex * lanes + lane;
 }
 

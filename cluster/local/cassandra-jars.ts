@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { StartError } from '../../src/store/start-error.ts';
 
-export const cassandraVersion = '5.0.9';
+const cassandraVersion = '5.0.9';
 const mavenMaxMs = 300_000;
 const run = promisify(execFile);
 

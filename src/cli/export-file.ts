@@ -9,12 +9,6 @@
  */
 export const exportFormat = 'ledger-trust-export/1';
 
-export interface ExportHeader {
-  readonly format: typeof exportFormat;
-  readonly ledger_id: string;
-  readonly exported_at: string;
-}
-
 /** Whether a text is, or begins with, the first line of an export. */
 export function isExportHeader(line: string): boolean {
   return line.startsWith('{') && line.includes(`"format":"${exportFormat}"`);

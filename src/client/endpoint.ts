@@ -16,7 +16,7 @@ import { SandboxService } from '../gen/svc/v1/sandbox_pb.ts';
 import { WebhookService } from '../gen/svc/v1/webhooks_pb.ts';
 
 /** The services whose methods the client has. */
-export const services = [
+const services = [
   HealthService,
   DeveloperService,
   ActorService,

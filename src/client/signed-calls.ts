@@ -35,7 +35,7 @@ import type { SigningInput } from './signing.ts';
  * The forms are those of the domain, so that client and service cannot come to differ.
  */
 
-export async function createMasterInput(request: Request<CreateMasterRequest>): Promise<SigningInput> {
+async function createMasterInput(request: Request<CreateMasterRequest>): Promise<SigningInput> {
   const { ledgerId, businessRef, scope } = request;
   const [canonical] = masterCreatedSignedForms(ledgerId, businessRef, scope);
   return { eventType: 'TRACELEDGER_MASTER_CREATED', ledgerId, canonical };
@@ -49,13 +49,13 @@ export async function appendEventInput(request: Request<AppendEventRequest>, fac
   return { eventType: request.eventType, ledgerId: master.ledgerId, canonical };
 }
 
-export async function closeMasterInput(request: Request<CloseMasterRequest>, facts: Facts): Promise<SigningInput> {
+async function closeMasterInput(request: Request<CloseMasterRequest>, facts: Facts): Promise<SigningInput> {
   const { ledgerId } = await facts.master(request.uuid);
   const [canonical] = masterClosedSignedForms(await facts.ledger(ledgerId), request.uuid, await facts.caller());
   return { eventType: 'MASTER_CLOSED', ledgerId, canonical };
 }
 
-export async function closeLedgerInput(
+async function closeLedgerInput(
   request: Request<CloseLedgerRequest> | Request<CloseEngagementRequest>,
   facts: Facts,
 ): Promise<SigningInput> {
@@ -65,7 +65,7 @@ export async function closeLedgerInput(
 }
 
 /** `rootLedgerId` finds the root ledger of the entity that the request names. */
-export async function closeRootLedgerInput(
+async function closeRootLedgerInput(
   request: Request<CloseRootLedgerRequest>,
   facts: Facts,
   rootLedgerId: (actorId: string) => Promise<string>,
@@ -80,7 +80,7 @@ interface GrantRequest {
 }
 
 /** `ledgerId` is the organization's own root, the ledger, or the parent of the master. */
-export function grantInput(scope: GrantScope, id: string, ledgerId: string, request: GrantRequest): SigningInput {
+function grantInput(scope: GrantScope, id: string, ledgerId: string, request: GrantRequest): SigningInput {
   const canonical = canonicalJson({
     ...grantObject(scope, id),
     delegate_actor_id: request.delegateActorId,
@@ -90,16 +90,13 @@ export function grantInput(scope: GrantScope, id: string, ledgerId: string, requ
   return { eventType: grantedType[scope], ledgerId, canonical };
 }
 
-export function revokeInput(scope: GrantScope, id: string, ledgerId: string, delegateActorId: string): SigningInput {
+function revokeInput(scope: GrantScope, id: string, ledgerId: string, delegateActorId: string): SigningInput {
   const canonical = canonicalJson({ ...grantObject(scope, id), delegate_actor_id: delegateActorId });
   return { eventType: revokedType[scope], ledgerId, canonical };
 }
 
 /** The access as asked for; a key that is not sent is not signed. */
-export async function grantMasterAccessInput(
-  request: Request<GrantMasterAccessRequest>,
-  facts: Facts,
-): Promise<SigningInput> {
+async function grantMasterAccessInput(request: Request<GrantMasterAccessRequest>, facts: Facts): Promise<SigningInput> {
   const { ledgerId } = await facts.master(request.uuid);
   const canonical = canonicalJson({
     ...grantObject('master', request.uuid),

@@ -27,7 +27,7 @@ const additionsByType: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /** Whether a caller chose the type: all but the twelve of the service. */
-export function isCallerType(eventType: string): boolean {
+function isCallerType(eventType: string): boolean {
   return !authorityTypes.has(eventType) && !additionsByType.has(eventType);
 }
 

@@ -9,11 +9,6 @@ export function decodeBase64(text: string, lengthBytes: number): Buffer | null {
   return bytes.length === lengthBytes && bytes.toString('base64') === text ? bytes : null;
 }
 
-/** Standard base64 with padding. */
-export function encodeBase64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
-}
-
 function base64LengthChars(lengthBytes: number): number {
   return Math.ceil(lengthBytes / 3) * 4;
 }

@@ -1,4 +1,4 @@
-import { contentHash, contentJson, eventHash } from './content.ts';
+import { eventHash } from './content.ts';
 import type { LedgerEvent, MasterLink } from './event.ts';
 import { sha256Hex } from './hash.ts';
 
@@ -153,9 +153,4 @@ function checkMasterLink(
       detail: `${gap} events of the master are missing before master_seq ${link.seq}`,
     });
   }
-}
-
-/** The content hash recomputed from an event's fields, for events that did not come from a stored row. */
-export function recomputeContentHash(event: LedgerEvent): string {
-  return contentHash(contentJson(event));
 }

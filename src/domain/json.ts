@@ -3,7 +3,7 @@ import { LedgerError } from './errors.ts';
 import type { JsonNode, JsonObject } from './json-node.ts';
 import { JsonReader } from './json-reader.ts';
 
-export type { JsonArray, JsonMember, JsonNode, JsonObject } from './json-node.ts';
+export type { JsonNode, JsonObject } from './json-node.ts';
 export { memberOf } from './json-node.ts';
 
 /**

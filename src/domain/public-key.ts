@@ -11,7 +11,7 @@ import { sha256Hex } from './hash.ts';
 
 await sodium.ready;
 
-export const PUBLIC_KEY_BYTES = 32;
+const PUBLIC_KEY_BYTES = 32;
 
 /** What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');

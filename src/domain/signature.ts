@@ -4,7 +4,7 @@ import { LedgerError } from './errors.ts';
 
 /** Ed25519 signatures of digests (spec, Authentication 5) and the names of the keys that made them. */
 
-export const SIGNATURE_BYTES = 64;
+const SIGNATURE_BYTES = 64;
 
 /** Key numbers count from 1; nine digits are more keys than an actor can have. */
 const KEY_NUMBER = '[1-9][0-9]{0,8}';

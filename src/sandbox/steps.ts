@@ -1,7 +1,7 @@
 import { LedgerTrustError } from '../client/error.ts';
 
 /** What a step found to be wrong. */
-export class StepFailed extends Error {}
+class StepFailed extends Error {}
 
 /** Throws StepFailed unless the condition holds. */
 export function check(condition: boolean, otherwise: string): asserts condition {

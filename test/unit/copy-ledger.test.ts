@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { copyAccesses } from '../../src/copy/copy-accesses.ts';
 import { copyLedger } from '../../src/copy/copy-ledger.ts';
 import { checkOwner, copyRecords } from '../../src/copy/copy-records.ts';
-import { eventHash } from '../../src/domain/content.ts';
+import { contentHash, contentJson, eventHash } from '../../src/domain/content.ts';
 import type { LedgerEvent, MasterLink } from '../../src/domain/event.ts';
-import { recomputeContentHash } from '../../src/domain/integrity.ts';
 import { uuidV7 } from '../../src/domain/uuid.ts';
 import type { AccessEvent } from '../../src/store/access-log.ts';
 import type { Head, LedgerStore } from '../../src/store/ledger-store.ts';
@@ -42,9 +41,9 @@ function relinked(list: readonly LedgerEvent[], at: number, place: Partial<Maste
   return list.map((event) => {
     const master = event.seq === at && event.master !== null ? { ...event.master, ...place } : event.master;
     const moved = { ...event, master, prevHash };
-    const contentHash = recomputeContentHash(moved);
-    prevHash = eventHash(prevHash, contentHash);
-    return { ...moved, contentHash, hash: prevHash };
+    const hashed = { ...moved, contentHash: contentHash(contentJson(moved)) };
+    prevHash = eventHash(prevHash, hashed.contentHash);
+    return { ...hashed, hash: prevHash };
   });
 }
 

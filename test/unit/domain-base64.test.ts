@@ -1,21 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeBase64, encodeBase64 } from '../../src/domain/base64.ts';
+import { decodeBase64 } from '../../src/domain/base64.ts';
 
 describe('strict base64', () => {
   test('whatever is encoded is decoded to itself, at its own length alone', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 70 }), (bytes) => {
-        const text = encodeBase64(bytes);
+        const text = Buffer.from(bytes).toString('base64');
         expect(decodeBase64(text, bytes.length)).toEqual(Buffer.from(bytes));
         expect(decodeBase64(text, bytes.length + 1)).toBeNull();
         if (bytes.length > 0) expect(decodeBase64(text, bytes.length - 1)).toBeNull();
       }),
     );
-  });
-
-  test('a view on a larger buffer encodes its own bytes', () => {
-    expect(encodeBase64(Uint8Array.from([1, 2, 3, 4]).subarray(1, 3))).toBe('AgM=');
   });
 
   test('each value has one spelling', () => {

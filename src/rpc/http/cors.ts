@@ -1,6 +1,3 @@
-/** Headers of an answer, name and value in turns. */
-export type HeaderList = string[];
-
 /** Lets the pages of some origins call the HTTP port (WHATWG Fetch, CORS protocol). Credentials are headers, never cookies. */
 export interface Cors {
   /** The headers that an answer to a request from `origin` carries; none where that origin may not. */

@@ -5,7 +5,7 @@ import { isoTime } from '../../domain/time.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 
 /** Keys of one actor, revoked ones included: they all stand in its record and in its public document. */
-export const keysPerActorMax = 200;
+const keysPerActorMax = 200;
 
 /** A new key for an actor, base64; throws `invalid_public_key`. The first key of an actor becomes the preferred one. */
 export function enrolKey(actor: ActorRecord, publicKey: string, nowMs: number): ActorRecord {

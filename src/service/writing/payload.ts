@@ -12,7 +12,7 @@ import {
 } from '../../domain/json.ts';
 
 /** A payload in canonical form, bytes (decisions.md, section 3). */
-export const payloadBytesMax = 256 * 1024;
+const payloadBytesMax = 256 * 1024;
 const deliveryChainItemsMax = 16;
 const actorTypes = new Set(['human', 'service', 'external', 'device']);
 

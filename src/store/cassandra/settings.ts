@@ -62,7 +62,7 @@ export function portOf(contactPoint: string): number {
 }
 
 /** The name of a keyspace goes into statements as it is, so it has to be a plain one. */
-export function checkedKeyspace(name: string): string {
+function checkedKeyspace(name: string): string {
   if (/^[a-z][a-z0-9_]{0,47}$/.test(name)) return name;
   throw new StartError('Set CASSANDRA_KEYSPACE to 1 to 48 lower-case letters, digits and underscores.');
 }

@@ -2,7 +2,7 @@ import type { Commits } from './commits.ts';
 import type { BytesTable, Tables } from './tables.ts';
 
 /** Long enough that few windows cover 90 days, short enough that little is kept much longer than that. */
-export const accessWindowMs = 15 * 24 * 60 * 60 * 1000;
+const accessWindowMs = 15 * 24 * 60 * 60 * 1000;
 /** 90 days are seven windows, with the ones that are begun; the eighth is there to be emptied. */
 const SLOTS = 8;
 const EMPTY = -1;

@@ -3,7 +3,7 @@ import type { Commits } from './commits.ts';
 import type { BytesTable, Tables } from './tables.ts';
 
 /** Marks are found for at least this long, and for less than twice as long. */
-export const commandWindowMs = markLifeMs;
+const commandWindowMs = markLifeMs;
 const EMPTY = -1;
 
 /**

@@ -3,7 +3,7 @@ import { Slots } from '../../domain/slots.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
 
 /** How long a commit may take before the disk, or LMDB's writer, counts as stuck for good. */
-export const commitStallMs = 30_000;
+const commitStallMs = 30_000;
 const STALL_CHECKS = 3;
 
 /**

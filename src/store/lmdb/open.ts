@@ -9,7 +9,6 @@ import { checkDataFile } from './data-file.ts';
 import { claimFormat } from './format.ts';
 import { LmdbLedgerStore } from './ledger-store.ts';
 import { makeDirectory } from './make-directory.ts';
-import { NodeFacts } from './node-facts.ts';
 import { LmdbRecordStore } from './record-store.ts';
 import { acquireServingLock } from './serving-lock.ts';
 import { openTables, type Tables } from './tables.ts';
@@ -30,8 +29,6 @@ export interface LmdbStores extends AsyncDisposable {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
   readonly access: AccessLog;
-  /** Small durable texts that the node keeps of itself. */
-  readonly facts: NodeFacts;
 }
 
 /**
@@ -50,7 +47,6 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
       ledgers: new LmdbLedgerStore(tables, commits, now),
       records: new LmdbRecordStore(tables, commits),
       access: new LmdbAccessLog(tables, commits),
-      facts: new NodeFacts(tables, commits),
       [Symbol.asyncDispose]: async () => {
         commits.close();
         const closed = tables.root.close();

@@ -13,7 +13,7 @@ import { type Database, open, type RootDatabase } from 'lmdb';
  *   records     kind | id → record; version: the record's version
  *   lookups     kind, name, value | order | id → nothing
  *   expiries    time | record → nothing
- *   facts       name → value: what the node itself remembers
+ *   facts       name → value: what the store remembers of itself
  */
 export interface Tables {
   readonly root: RootDatabase<string, Uint8Array>;
