@@ -117,6 +117,8 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await found(kind, list, { limit: 2, after: { order: '1', id: 'b1' } })).toEqual(['a1!', 'a2']);
     expect(await found(kind, list, { limit: 2, after: { order: '1', id: 'b' } })).toEqual(['b1', 'a1!']);
     expect(await found(kind, list, { limit: 2, offset: 1, after: { order: '1', id: 'b1' } })).toEqual(['a2', 'é3']);
+    const down = { limit: 2, offset: 1, after: { order: '2', id: 'a2' }, descending: true };
+    expect(await found(kind, list, down)).toEqual(['b1', 'a1']);
     expect(await found(kind, list, { limit: 9, after: { order: '1!', id: 'a1!' }, descending: true })).toEqual([
       'b1',
       'a1',
