@@ -32,7 +32,7 @@ export const limits = Object.freeze({
   keepAliveBufferMs: 5_000,
   /** How often Node looks for connections past the two times above. */
   connectionsCheckMs: 5_000,
-  /** A port holds no more connections than this; each idle one costs some 10 kB. */
+  /** A port holds no more connections than this; each idle one costs some 20 kB. */
   connectionsMax: 20_000,
   /** An unread body of at most this is dropped, and its connection kept. */
   dropMaxBytes: 64 * 1024,
