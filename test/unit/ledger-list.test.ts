@@ -3,14 +3,19 @@ import type { Call } from '../../src/service/call.ts';
 import { examinedMax, ledgerService } from '../../src/service/ledgers/ledgers.ts';
 import type { LedgerStore, Page } from '../../src/store/ledger-store.ts';
 
-/** The list of an actor that is a party of so many ledgers, named by their numbers. */
-function listOf(count: number) {
+/** The list of an actor that is a party of so many ledgers, named by their numbers; `read` counts the lines read or passed over. */
+function listOf(count: number, read = { lines: 0 }) {
   const store: Pick<LedgerStore, 'lines'> = {
-    lines: async (_, { limit, offset = 0, descending = false }: Page) =>
-      Array.from({ length: Math.max(0, Math.min(limit, count - offset)) }, (_, at) => {
-        const ledgerId = String(descending ? count - 1 - offset - at : offset + at);
+    lines: async (_, { from, limit, offset = 0, descending = false }: Page) => {
+      const [first, step] = [from === undefined ? (descending ? count - 1 : 0) : Number(from), descending ? -1 : 1];
+      const numbers = Array.from({ length: limit }, (_, at) => first + (offset + at) * step);
+      const there = numbers.filter((number) => number >= 0 && number < count);
+      read.lines += offset + there.length;
+      return there.map((number) => {
+        const ledgerId = String(number);
         return { order: ledgerId, value: JSON.stringify({ ledgerId, role: 'buyer' }) };
-      }),
+      });
+    },
   };
   const reading = {
     ledgerFacts: async () => ({ type: 'ORDER' }),
@@ -36,8 +41,10 @@ test('a page that more ledgers stand before than are looked through is refused, 
 });
 
 test('a filter that nothing fits among as many is refused too, and from the other end it finds', async () => {
-  const list = listOf(examinedMax + 10);
+  const read = { lines: 0 };
+  const list = listOf(examinedMax + 10, read);
   await expect(list({ status: 'CLOSED' })).rejects.toMatchObject(refused);
+  expect(read.lines).toBeLessThan(1.01 * examinedMax);
   await expect(list({ status: 'CLOSED', order: 'desc', limit: 2 })).rejects.toMatchObject(refused);
   expect(await list({ status: 'CLOSED', order: 'desc', limit: 1 })).toEqual([examinedMax + 9]);
 });

@@ -9,6 +9,7 @@ import type {
   ListLedgersRequest,
 } from '../../gen/svc/v1/ledgers_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
+import { linePages } from '../../store/line-pages.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call, Caller } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
@@ -101,9 +102,8 @@ export function ledgerService(
       const descending = checkOrder(request.order);
       const ledgers: { id: string; ledgerType: string; status: string }[] = [];
       const seen = new Set<string>();
-      for (let at = 0; ledgers.length < offset + limit; at += listChunk) {
-        if (at >= examinedMax) throw tooFarInto('ledgers', examinedMax);
-        const lines = await store.lines(names.ledgersOf(actorId), { limit: listChunk, offset: at, descending });
+      let examined = 0;
+      for await (const lines of linePages(store, names.ledgersOf(actorId), listChunk, descending)) {
         for (const line of lines) {
           const entry = JSON.parse(line.value) as LedgerLine;
           if (seen.has(entry.ledgerId) || (filter.role !== undefined && entry.role !== filter.role)) continue;
@@ -115,7 +115,9 @@ export function ledgerService(
           seen.add(entry.ledgerId);
           ledgers.push({ id: entry.ledgerId, ledgerType: ledger.type, status });
         }
-        if (lines.length < listChunk) break;
+        examined += lines.length;
+        if (ledgers.length >= offset + limit || lines.length < listChunk) break;
+        if (examined >= examinedMax) throw tooFarInto('ledgers', examinedMax);
       }
       const page = ledgers.slice(offset, offset + limit);
       return { actorId, count: page.length, ledgers: page };

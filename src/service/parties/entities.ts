@@ -12,7 +12,7 @@ import type {
   OnboardEntityRequest,
   SetArlGateRequest,
 } from '../../gen/svc/v1/entities_pb.ts';
-import type { RecordStore } from '../../store/record-store.ts';
+import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { ActorRecord } from '../identity/actor-record.ts';
@@ -217,13 +217,16 @@ export function entityService(
     const value = first === undefined ? '' : (filters[first] ?? '');
     if (others.length === 0) return entities.find(name, value, page);
     const found: EntityRecord[] = [];
-    for (let offset = 0; found.length < page.offset + page.limit; offset += listChunk) {
-      if (offset >= examinedMax) throw tooFarInto('entities', examinedMax);
-      const chunk = await entities.find(name, value, { limit: listChunk, offset, descending: page.descending });
+    let behind: Pick<FindPage, 'after' | 'descending'> = { descending: page.descending };
+    for (let examined = 0; found.length < page.offset + page.limit; examined += listChunk) {
+      if (examined >= examinedMax) throw tooFarInto('entities', examinedMax);
+      const chunk = await entities.find(name, value, { ...behind, limit: listChunk });
       found.push(
         ...chunk.filter((entity) => others.every((filter) => entityFilters[filter](entity) === filters[filter])),
       );
-      if (chunk.length < listChunk) break;
+      const last = chunk.at(-1);
+      if (last === undefined || chunk.length < listChunk) break;
+      behind = { ...behind, after: { order: last.createdAt, id: last.actorId } };
     }
     return found.slice(page.offset, page.offset + page.limit);
   }
