@@ -47,32 +47,10 @@ describe('opening a ledger', () => {
     }
   });
 
-  test('refuses oneself as the other side, third parties’ ledgers, and what is not there', async () => {
+  test('is refused between third parties', async () => {
     const stranger = await newParty(base);
     const ids = { buyer_actor_id: buyer.actorId, supplier_actor_id: supplier.actorId };
     expectRefused(await open(stranger, ids), 403, 'permission_denied');
-    for (const body of [
-      { supplier_svc_id: buyer.svcId },
-      { buyer_svc_id: buyer.svcId },
-      { buyer_actor_id: buyer.actorId, supplier_actor_id: buyer.actorId },
-      {},
-      { supplier_svc_id: supplier.svcId, buyer_svc_id: buyer.svcId },
-      { supplier_svc_id: 'svc:entity:x' },
-      { supplier_svc_id: supplier.svcId.toUpperCase() },
-    ]) {
-      const answer = await open(buyer, body);
-      expect([JSON.stringify(body), answer.status, answer.code]).toEqual([
-        JSON.stringify(body),
-        400,
-        'invalid_argument',
-      ]);
-    }
-    const nobody = '0199aaaa-0000-7000-8000-000000000001';
-    const unknown = await open(buyer, { supplier_svc_id: `svc:actor:${nobody}` });
-    expectRefused(unknown, 404, 'not_found');
-    expect(unknown.body.error).toMatchObject({ details: { field: 'supplier_svc_id' } });
-    const byId = await open(buyer, { buyer_actor_id: buyer.actorId, supplier_actor_id: nobody });
-    expect(byId.body.error).toMatchObject({ code: 'not_found', details: { field: 'supplier_actor_id' } });
   });
 
   test('fixes the organizations: each party’s first, or the one that is named', async () => {
@@ -88,11 +66,6 @@ describe('opening a ledger', () => {
       buyer_organization_id: second,
       supplier_organization_id: other,
     });
-    for (const id of [other, '0199aaaa-0000-7000-8000-000000000001', 'x']) {
-      const answer = await open(one, { supplier_svc_id: two.svcId, buyer_organization_id: id });
-      expectRefused(answer, 400, 'invalid_argument');
-      expect(answer.body.error).toMatchObject({ details: { field: 'buyer_organization_id' } });
-    }
   });
 });
 
@@ -127,9 +100,6 @@ test('ledgers are listed by type, status and role, in order, in pages', async ()
   expect(await list('role=delegate')).toEqual([]);
   expect(await list('limit=2&offset=1')).toEqual(ids.slice(1, 3));
   expect(await list('limit=1&ledger_type=ORDER&offset=2')).toEqual([ids[2]]);
-  for (const query of ['ledger_type=X', 'status=open', 'role=owner', 'limit=0', 'offset=-1']) {
-    expectRefused(await rest(base, 'GET', `/v1/ledgers?${query}`, { headers: one.bearer }), 400, 'invalid_argument');
-  }
 });
 
 describe('masters', () => {
@@ -161,11 +131,6 @@ describe('masters', () => {
     });
     expect((await list('&order=desc&limit=1')).rows('masters')).toEqual([item(second.uuid)]);
     expect((await list('&offset=1')).rows('masters')).toEqual([item(second.uuid)]);
-    expectRefused(
-      await rest(base, 'GET', '/v1/traceledger/master', { headers: order.buyer.bearer }),
-      400,
-      'invalid_argument',
-    );
   });
 
   test('an append answers what the next one may be caused by', async () => {

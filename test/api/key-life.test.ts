@@ -125,7 +125,7 @@ test('an actor whose keys are all revoked must enrol a new one; what it signed b
   ]);
 });
 
-test('a key of somebody else is nobody’s to manage, and a bad one is not enrolled', async () => {
+test('a key of somebody else is nobody’s to manage', async () => {
   const [party, stranger] = [await newParty(base), await newParty(base)];
   const body = { public_key: newKeyPair().publicKey };
   expectRefused(
@@ -140,37 +140,6 @@ test('a key of somebody else is nobody’s to manage, and a bad one is not enrol
   );
   const revoking = { headers: stranger.bearer, body: { reason: 'mine now' } };
   expectRefused(await rest(base, 'PATCH', `${keysPath(party)}/key-1/revoke`, revoking), 403, 'permission_denied');
-  const zero = Buffer.alloc(32).toString('base64');
-  const identity = Buffer.from(`01${'00'.repeat(31)}`, 'hex').toString('base64');
-  const notCanonical = Buffer.from(`ee${'ff'.repeat(30)}7f`, 'hex').toString('base64');
-  const short = Buffer.alloc(31, 7).toString('base64');
-  for (const public_key of [
-    zero,
-    identity,
-    notCanonical,
-    short,
-    '',
-    '!',
-    `${body.public_key} `,
-    body.public_key.replace('=', ''),
-  ]) {
-    for (const [path, headers] of [
-      [keysPath(party), party.bearer],
-      ['/v1/actors', {}],
-    ] as const) {
-      expectRefused(await rest(base, 'POST', path, { headers, body: { public_key } }), 400, 'invalid_public_key');
-    }
-  }
-  expectRefused(
-    await rest(base, 'POST', keysPath(party), { headers: party.bearer, body: { ...body, algorithm: 'RSA' } }),
-    400,
-    'invalid_argument',
-  );
-  expectRefused(
-    await rest(base, 'POST', keysPath(party), { headers: party.bearer, body: {} }),
-    400,
-    'invalid_public_key',
-  );
 });
 
 test('after the answer to a revocation nothing is accepted under the key, while 50 appends are in flight', async () => {

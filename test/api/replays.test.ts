@@ -178,11 +178,6 @@ test('other calls are replayed byte for byte, secrets included, to their own cal
   // One key names one call, whatever its path.
   const elsewhere = { headers: { ...party.bearer, 'idempotency-key': 'key of /v1/ledgers' }, body: { name: 'once' } };
   expectRefused(await rest(base, 'POST', '/v1/developer/keys', elsewhere), 422, 'idempotency_key_reused');
-  for (const key of ['x'.repeat(256), 'ü', 'a\tb']) {
-    const headers = { ...party.bearer, 'idempotency-key': key };
-    const answer = await rest(base, 'POST', '/v1/developer/keys', { headers, body: { name: 'x' } });
-    expect([key, answer.status, answer.code]).toEqual([key, 400, 'invalid_argument']);
-  }
 });
 
 test('a call that was refused does not use its key up', async () => {

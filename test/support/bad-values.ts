@@ -21,7 +21,11 @@ const id = '0199aaaa-0000-7000-8000-00000000dead';
 
 export const uuid = refused('', id.toUpperCase(), `svc:actor:${id}`);
 /** Characters are counted as code points. */
-export const name = refused('', '\u{1f600}'.repeat(257), 'a\u0085b');
+export const name = [
+  ...refused('', '\u{1f600}'.repeat(257), 'a\u0085b'),
+  // Half a character, which only JSON's escapes can say.
+  ...refusedAs('invalid_string', null, ['a\ud800']),
+];
 export const label = refused('', '9A', 'A.B', 'x'.repeat(65));
 export const country = refused('', 'de', 'DEU', 'ＤＥ');
 export const email = refused('', 'a', 'a@b@c.de', 'a b@c.de', `a@${'b'.repeat(300)}`);
