@@ -134,12 +134,12 @@ export function webhookService(
     },
 
     listWebhookDeliveries: async (request: ListWebhookDeliveriesRequest, call: Call) => {
-      const subscription = await owned(call, 'id', request.id);
       const page = {
         limit: checkLimit('limit', request.limit),
         offset: checkOffset('offset', request.offset),
         descending: checkOrder(request.order),
       };
+      const subscription = await owned(call, 'id', request.id);
       const found = await deliveries.ofSubscription(subscription.id, page, call.signal);
       return {
         subscriptionId: subscription.id,
