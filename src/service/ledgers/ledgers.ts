@@ -50,7 +50,7 @@ export function ledgerService(
   /** The organization of one side: the one named, which must be that actor's own, or its first one. */
   const organizationOf = async (field: string, named: string | undefined, actorId: string): Promise<string | null> => {
     if (named === undefined) return (await firstOrganizationOf(organizations, actorId))?.organizationId ?? null;
-    const held = await organizations.get(checkUuid(field, named));
+    const held = await organizations.get(named);
     if (held?.value.actorId !== actorId) throw invalidField(field, 'an organization of that actor');
     return named;
   };
@@ -58,6 +58,7 @@ export function ledgerService(
   return {
     createLedger: async (request: CreateLedgerRequest, call: Call) => {
       const caller = callerOf(call);
+      const named = checkOrganizations(request);
       const { buyer, supplier, counterpartyField } = checkSides(request, caller);
       const counterparty = await identities.recent(buyer === caller.actorId ? supplier : buyer);
       if (counterparty === null) throw notFound('actor', counterpartyField);
@@ -69,12 +70,8 @@ export function ledgerService(
         facts('ORDER', {
           buyerActorId: buyer,
           supplierActorId: supplier,
-          buyerOrganizationId: await organizationOf('buyer_organization_id', request.buyerOrganizationId, buyer),
-          supplierOrganizationId: await organizationOf(
-            'supplier_organization_id',
-            request.supplierOrganizationId,
-            supplier,
-          ),
+          buyerOrganizationId: await organizationOf('buyer_organization_id', named.buyer, buyer),
+          supplierOrganizationId: await organizationOf('supplier_organization_id', named.supplier, supplier),
         }),
         null,
       );
@@ -168,6 +165,14 @@ export function ledgerService(
       );
       return close(call, ledger, 'if_keyed');
     },
+  };
+}
+
+/** The ids of the organizations that were named for the sides of a new ledger. */
+function checkOrganizations({ buyerOrganizationId: buyer, supplierOrganizationId: supplier }: CreateLedgerRequest) {
+  return {
+    buyer: buyer === undefined ? undefined : checkUuid('buyer_organization_id', buyer),
+    supplier: supplier === undefined ? undefined : checkUuid('supplier_organization_id', supplier),
   };
 }
 
