@@ -12,8 +12,12 @@ afterAll(() => grpc.close());
 const doors = [...inputDoors(base, grpc).values()];
 
 /** The same through every door: `ok`, or how it was refused. */
-async function everywhere(method: string, fields: object): Promise<unknown[]> {
-  const sent = { method, fields: { ...fields }, changed: [], headers: order.buyer.bearer };
+async function everywhere(
+  method: string,
+  fields: object,
+  more: Readonly<Record<string, string>> = {},
+): Promise<unknown[]> {
+  const sent = { method, fields: { ...fields }, changed: [], headers: { ...order.buyer.bearer, ...more } };
   const answers: (string | null)[] = [];
   for (const door of doors) answers.push(await door(sent));
   return answers.filter((answer) => answer !== null);
@@ -60,6 +64,12 @@ describe('a payload, through all doors', () => {
 test('names of 256 characters count characters, not bytes', async () => {
   for (const name of ['界'.repeat(256), '😀'.repeat(256)])
     expect(await everywhere('DeveloperService.CreateApiKey', { name })).toEqual(taken);
+});
+
+test('an Idempotency-Key that is none is nothing to calls that know no caller, or change nothing', async () => {
+  const key = { 'idempotency-key': 'x'.repeat(256) };
+  expect(await everywhere('ActorService.CreateActor', {}, key)).toEqual(taken);
+  expect(await everywhere('LedgerService.GetLedger', { ledger_id: order.ledgerId }, key)).toEqual(taken);
 });
 
 test('where no body is asked for, none, null and {} are alike, and a field is refused', async () => {

@@ -15,9 +15,11 @@ export type Kind = readonly BadValue[];
 
 const refusedAs = (code: string, part: string | null, values: readonly unknown[]): Kind =>
   values.map((value) => ({ value, code, part }));
-const refused = (...values: unknown[]): Kind => refusedAs('invalid_argument', '', values);
+export const refused = (...values: unknown[]): Kind => refusedAs('invalid_argument', '', values);
 
-const id = '0199aaaa-0000-7000-8000-00000000dead';
+/** Of nobody and nothing. */
+export const nobody = '0199aaaa-0000-7000-8000-00000000dead';
+const id = nobody;
 
 export const uuid = refused('', id.toUpperCase(), `svc:actor:${id}`);
 /** Characters are counted as code points. */
@@ -60,7 +62,7 @@ export const order = refused('', 'DESC');
 export const seq = refused(-1, 2 ** 53);
 export const cursor = refused('', 'x', Buffer.from('a-1').toString('base64url'));
 export const time = refused('', '2026-01-01', '2026-02-30T00:00:00Z', '2026-01-01T00:00:00');
-export const pastTime = refused('2020-01-01T00:00:00Z');
+export const pastTime = '2020-01-01T00:00:00Z';
 
 export const actorUri = refused('', id, `svc:actor:${id.toUpperCase()}`, `SVC:actor:${id}`);
 /** Where a party is named; the resolver has an answer of its own for these. */

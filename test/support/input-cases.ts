@@ -2,7 +2,7 @@ import { type DescField, type DescMethod, ScalarType } from '@bufbuild/protobuf'
 import { isOptional, jsonRule } from '../../src/rpc/endpoints/rest-field.ts';
 import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { apiMethods, methodNamed } from './access-doors.ts';
-import type { Kind } from './bad-values.ts';
+import { type Kind, nobody, pastTime } from './bad-values.ts';
 import { refusal } from './input-doors.ts';
 import { inputTable } from './input-table.ts';
 import type { Fields } from './parties-rest.ts';
@@ -21,6 +21,8 @@ export interface InputCase {
   readonly headers?: Headers;
   /** In place of the caller's. */
   readonly by?: Headers;
+  /** The doors that it is driven through; all, if not given. */
+  readonly at?: readonly string[];
   /** As doors tell it: `invalid_argument of name`. */
   readonly expected: string;
 }
@@ -54,6 +56,34 @@ export function absenceCases(): InputCase[] {
     if (kind === undefined || field.fieldKind !== 'scalar' || isOptional(field)) return [];
     return [{ method, change: changed(method, field.name, undefined), expected: refusalOfEmpty(field.name, kind) }];
   });
+}
+
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** What is told by what is there, and so comes behind the fields. */
+function isTold({ method, change, expected }: InputCase): boolean {
+  return (
+    /^(not_found|reserved_field|unknown_signing_key)/.test(expected) ||
+    // Whether a time has passed, the ledger's clock tells.
+    (method === 'MasterService.GrantMasterAccess' && change.expires_at === pastTime)
+  );
+}
+
+/**
+ * Fields come before what the caller may see or do (decisions.md, section 2): the same refusals, of calls about what does not exist. The
+ * services check, whatever the door, so one is enough.
+ */
+export function orderCases(good: (method: string) => Fields): InputCase[] {
+  const aboutNothing = (fields: Fields): Fields =>
+    Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [
+        name,
+        typeof value === 'string' ? value.replaceAll(UUID, nobody) : value,
+      ]),
+    );
+  return [...tableCases(), ...absenceCases()]
+    .filter((one) => !isTold(one))
+    .map((one) => ({ ...one, of: aboutNothing(good(one.method)), at: ['gRPC', 'AppendEvents'] }));
 }
 
 /** What is left out is refused as what is empty. */

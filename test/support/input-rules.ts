@@ -9,7 +9,7 @@ type Headers = Readonly<Record<string, string>>;
 /** A key under which the party has made an API key named `first`. */
 export const usedKey = 'input rules: used';
 
-const nobody = '0199aaaa-0000-7000-8000-00000000dead';
+const { nobody } = bad;
 const invalid = (field: string | null) => refusal('invalid_argument', field);
 
 /** Rules that are about more than one field, or about who and what is named. */
@@ -27,6 +27,8 @@ export function namingCases({ party, partner, organizationId, targets }: AccessW
     rule('OrganizationService.EnrichOrganization', { trade_name: undefined }, invalid('body')),
     rule('EntityService.SetArlGate', { require_arl: undefined }, invalid('require_arl')),
     rule('EntityService.OnboardEntity', { owner_actor_id: nobody }, refusal('not_found', 'owner_actor_id')),
+    // A request has at most 1 MiB, whatever is in it.
+    rule('DeveloperService.CreateApiKey', { name: 'x'.repeat(1_100_000) }, refusal('payload_too_large', null)),
     rule('WebhookService.CreateWebhook', { ledger_id: nobody }, refusal('not_found', 'ledger_id')),
 
     opening({}, invalid('supplier_svc_id')),
@@ -72,27 +74,6 @@ export function namingCases({ party, partner, organizationId, targets }: AccessW
     ...['LedgerService.ListLedgerEvents', 'MasterService.ListMasterEvents', 'DelegationService.GetDelegationProof'].map(
       (method) => rule(method, { order: 'desc', cursor: Buffer.from('a1').toString('base64url') }, invalid('cursor')),
     ),
-  ];
-}
-
-/** Fields come before what the caller may see or do (decisions.md, section 2), so these are about what is not there, or not theirs. */
-export function orderCases({ party }: AccessWorld): InputCase[] {
-  const rule = (method: string, of: Fields, expected: string): InputCase => ({
-    method,
-    change: {},
-    of,
-    by: party.bearer,
-    expected,
-  });
-  const enrol = 'ActorService.EnrollActorKey';
-  return [
-    rule(enrol, { actor_id: nobody, public_key: 'AAAA' }, refusal('invalid_public_key', 'public_key')),
-    rule(enrol, { actor_id: nobody, public_key: party.key.publicKey, algorithm: 'RSA' }, invalid('algorithm')),
-    rule('ActorService.RevokeActorKey', { actor_id: nobody, kid: 'key-1', reason: '' }, invalid('reason')),
-    rule('MasterService.AppendEvent', { uuid: nobody, event_type: 'A' }, invalid('payload')),
-    rule('MasterService.CreateMaster', { ledger_id: nobody, business_ref: 'R', scope: '' }, invalid('scope')),
-    rule('MasterService.GrantMasterAccess', { uuid: nobody, actor_id: nobody, access: '' }, invalid('access')),
-    rule('EntityService.SetArlGate', {}, invalid('require_arl')),
   ];
 }
 

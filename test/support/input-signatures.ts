@@ -9,6 +9,8 @@ type Headers = Readonly<Record<string, string>>;
 export interface KeyedWorld {
   readonly order: Order;
   readonly master: Master;
+  /** Of the buyer. */
+  readonly organizationId: string;
   /** Headers of an entity that has a key. */
   readonly entity: Headers;
 }
@@ -29,7 +31,7 @@ const badSignatures = [
 ];
 
 /** Signatures of every call that is to be signed, none of which is one. */
-export function signatureCases({ order, master, entity }: KeyedWorld): InputCase[] {
+export function signatureCases({ order, master, organizationId, entity }: KeyedWorld): InputCase[] {
   const { buyer, supplier, ledgerId } = order;
   const grant = { delegate_actor_id: supplier.actorId, role: 'OPS' };
   const signed: readonly (readonly [string, Fields])[] = [
@@ -37,6 +39,11 @@ export function signatureCases({ order, master, entity }: KeyedWorld): InputCase
     ['MasterService.CreateMaster', { ledger_id: ledgerId, business_ref: 'R', scope: 'ORDER' }],
     ['MasterService.AppendEvent', { uuid: master.uuid, event_type: 'A', payload: {} }],
     ['MasterService.CloseMaster', { uuid: master.uuid }],
+    ['DelegationService.GrantOrganizationDelegation', { organization_id: organizationId, ...grant }],
+    [
+      'DelegationService.RevokeOrganizationDelegation',
+      { organization_id: organizationId, delegate_actor_id: supplier.actorId },
+    ],
     ['DelegationService.GrantLedgerDelegation', { ledger_id: ledgerId, ...grant }],
     ['DelegationService.RevokeLedgerDelegation', { ledger_id: ledgerId, delegate_actor_id: supplier.actorId }],
     ['DelegationService.GrantMasterDelegation', { master_id: master.uuid, ...grant }],
@@ -67,6 +74,13 @@ export function signatureCases({ order, master, entity }: KeyedWorld): InputCase
         ),
       ];
     }),
+    // Nobody must sign these, but what is sent is checked.
+    sentWith(
+      'MasterService.GrantMasterAccess',
+      { uuid: master.uuid, actor_id: supplier.actorId, access: 'read' },
+      { ...buyer.bearer, 'x-signing-key-id': kid, 'x-actor-sig': sixtyFour },
+      'invalid_signature',
+    ),
     ...badSignatures.map((signature) => ({
       method: 'MasterService.AppendEvents',
       change: { signing_key_id: kid, actor_sig: signature },

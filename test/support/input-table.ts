@@ -116,7 +116,7 @@ export const inputTable: Readonly<Record<string, FieldRules>> = {
     uuid: bad.uuid,
     actor_id: bad.uuid,
     access: bad.oneOf('admin', 'READ'),
-    expires_at: [...bad.time, ...bad.pastTime],
+    expires_at: [...bad.time, ...bad.refused(bad.pastTime)],
   },
   'MasterService.ListMasterAccess': { uuid: bad.uuid, ...page },
   'MasterService.RevokeMasterAccess': { uuid: bad.uuid, link_id: bad.uuid },

@@ -2,7 +2,7 @@ import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { accessRequests } from './access-calls.ts';
 import { apiMethods, methodNamed, restCall } from './access-doors.ts';
 import { type AccessRow, accessRows } from './access-matrix.ts';
-import { type AccessWorld, newAccessWorld } from './access-world.ts';
+import { type AccessWorld, newAccessWorld, organizationFields } from './access-world.ts';
 import { usedKey } from './input-rules.ts';
 import type { KeyedWorld } from './input-signatures.ts';
 import { newDevice, newMaster, newOrder } from './parties.ts';
@@ -34,6 +34,10 @@ interface Read extends GoodCall {
 export async function newInputWorld(base: string): Promise<InputWorld> {
   const world = await newAccessWorld(base);
   const order = await newOrder(base);
+  const founded = await done(base, 'POST', '/v1/onboarding/organization', {
+    headers: order.buyer.bearer,
+    body: organizationFields,
+  });
   const entity = (await newDevice(base, { keyed: true })).headers;
   await done(base, 'POST', '/v1/developer/keys', {
     headers: { ...world.party.bearer, 'idempotency-key': usedKey },
@@ -49,7 +53,13 @@ export async function newInputWorld(base: string): Promise<InputWorld> {
     const { name, method } = row;
     reads.push({ name, method, ...(await goodCall(world, row)) });
   }
-  return { base, world, keyed: { order, master: await newMaster(order), entity }, good, reads };
+  return {
+    base,
+    world,
+    keyed: { order, master: await newMaster(order), organizationId: founded.text('organization_id'), entity },
+    good,
+    reads,
+  };
 }
 
 function callerOf(row: AccessRow): 'party' | 'entity' | null {
