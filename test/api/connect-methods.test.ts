@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rpcPathOf } from '../../src/rpc/endpoints/endpoint.ts';
 import { apiServices } from '../../src/rpc/endpoints/routes.ts';
 import { type RunningTestNode, runNode } from '../support/running-node.ts';
@@ -20,7 +20,7 @@ function frame(message: string): Uint8Array<ArrayBuffer> {
 }
 
 /** The beginning of an answer, with its trailers where it is short: what streams for long is not waited for. */
-async function ask(path: string, contentType: string, body: string | Uint8Array<ArrayBuffer>) {
+async function ask(path: string, contentType: string, body: Uint8Array<ArrayBuffer>) {
   const leave = new AbortController();
   const response = await fetch(node.base + path, {
     method: 'POST',
@@ -46,21 +46,19 @@ test('only AppendEvents, which streams both ways, is not for HTTP/1.1', async ()
   expect([status, text]).toEqual([404, expect.stringContaining('route_not_found')]);
 });
 
-describe.each(served.map((method) => [rpcPathOf(method), method.methodKind] as const))('%s', (path, kind) => {
-  test('is there for Connect', async () => {
-    const [type, body] =
-      kind === 'unary' ? ['application/json', '{}'] : (['application/connect+json', frame('{}')] as const);
-    const answer = await ask(path, type, body);
-    // Answered as the protocol words it: the envelope of an unknown path is no Connect error.
-    expect(answer).toMatchObject({ contentType: type, requestId: expect.stringMatching(/./) });
-    expect(answer.text).not.toContain('route_not_found');
-    expect(answer.status).not.toBe(404);
-  });
+// Unary methods are driven over Connect with the rules of their fields (input-fields.test.ts).
+const streaming = served.filter(({ methodKind }) => methodKind === 'server_streaming').map(rpcPathOf);
+test.each(streaming)('%s is there for Connect', async (path) => {
+  const type = 'application/connect+json';
+  const answer = await ask(path, type, frame('{}'));
+  // Answered as the protocol words it: the envelope of an unknown path is no Connect error.
+  expect(answer).toMatchObject({ status: 200, contentType: type, requestId: expect.stringMatching(/./) });
+  expect(answer.text).not.toContain('route_not_found');
+});
 
-  test('is there for gRPC-Web', async () => {
-    const answer = await ask(path, 'application/grpc-web+proto', frame(''));
-    expect(answer).toMatchObject({ status: 200, contentType: 'application/grpc-web+proto' });
-    // 12 is UNIMPLEMENTED.
-    expect(answer.text).not.toMatch(/grpc-status: ?12\b/);
-  });
+test.each(served.map(rpcPathOf))('%s is there for gRPC-Web', async (path) => {
+  const answer = await ask(path, 'application/grpc-web+proto', frame(''));
+  expect(answer).toMatchObject({ status: 200, contentType: 'application/grpc-web+proto' });
+  // 12 is UNIMPLEMENTED.
+  expect(answer.text).not.toMatch(/grpc-status: ?12\b/);
 });
