@@ -27,8 +27,6 @@ export function namingCases({ party, partner, organizationId, targets }: AccessW
     rule('OrganizationService.EnrichOrganization', { trade_name: undefined }, invalid('body')),
     rule('EntityService.SetArlGate', { require_arl: undefined }, invalid('require_arl')),
     rule('EntityService.OnboardEntity', { owner_actor_id: nobody }, refusal('not_found', 'owner_actor_id')),
-    // A request has at most 1 MiB, whatever is in it.
-    rule('DeveloperService.CreateApiKey', { name: 'x'.repeat(1_100_000) }, refusal('payload_too_large', null)),
     rule('WebhookService.CreateWebhook', { ledger_id: nobody }, refusal('not_found', 'ledger_id')),
 
     opening({}, invalid('supplier_svc_id')),
