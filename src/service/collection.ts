@@ -1,4 +1,8 @@
-import type { FindPage, Lookup, RecordStore } from '../store/record-store.ts';
+import type { FindPage, FoundRecord, Lookup, RecordStore } from '../store/record-store.ts';
+import { loopShare } from './loop-share.ts';
+
+/** Records of a list that are read, and held, at once: of the largest ones (1 MB) what takes some 20 ms. */
+const readAtOnceMax = 24;
 
 /** A record as read, with the version that a change of it replaces. */
 export interface Held<T> {
@@ -24,6 +28,8 @@ export interface Collection<T> {
   update(id: string, change: (value: T) => T): Promise<T | null>;
   remove(id: string, held: Held<T>): Promise<boolean>;
   find(name: string, value: string, page: FindPage): Promise<T[]>;
+  /** The same, one by one, for who keeps less of them, or looks for some: no more than a piece of the list is held. */
+  walk(name: string, value: string, page: FindPage): AsyncGenerator<T>;
 }
 
 /** Values of one type as JSON records. */
@@ -41,6 +47,28 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
     const record = await store.get(rules.kind, id);
     return record === null ? null : { version: record.version, value: JSON.parse(record.value) as T };
   };
+  /** Everything else that is ready has its turn between the pieces, and within one that is large. */
+  async function* walk(name: string, value: string, page: FindPage): AsyncGenerator<T> {
+    let behind: Omit<FindPage, 'limit'> = page;
+    for (let left = page.limit; left > 0; left -= readAtOnceMax) {
+      const limit = Math.min(left, readAtOnceMax);
+      // One record is no long read.
+      const turn = page.limit > 1 ? loopShare.turn() : null;
+      if (turn !== null) await turn;
+      const found = await store.find(rules.kind, { name, value }, { ...behind, limit });
+      loopShare.use(found.length, charsOf(found));
+      for (const record of found) {
+        const another = page.limit > 1 ? loopShare.turn() : null;
+        if (another !== null) await another;
+        loopShare.use(0, record.value.length);
+        yield JSON.parse(record.value) as T;
+      }
+      const last = found.at(-1);
+      if (last === undefined || found.length < limit) return;
+      behind = { ...page, offset: 0, after: last };
+    }
+  }
+
   return {
     get,
     create: async (value) => (await write(value, 'absent')).ok,
@@ -55,8 +83,14 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
     },
     remove: (id, held) => store.remove(rules.kind, id, held.version),
     find: async (name, value, page) => {
-      const found = await store.find(rules.kind, { name, value }, page);
-      return found.map((record) => JSON.parse(record.value) as T);
+      const found: T[] = [];
+      for await (const one of walk(name, value, page)) found.push(one);
+      return found;
     },
+    walk,
   };
+}
+
+function charsOf(found: readonly FoundRecord[]): number {
+  return found.reduce((chars, { value }) => chars + value.length, 0);
 }

@@ -61,6 +61,19 @@ describe('a payload, through all doors', () => {
   });
 });
 
+test('metadata of 16 KiB is taken, one byte more is not', async () => {
+  const onboard = (bytes: number) =>
+    everywhere('EntityService.OnboardEntity', {
+      display_name: 'D',
+      entity_type: 'DEVICE',
+      unique_id: 'full',
+      // What comes with it only as white space does not count.
+      metadata: new JsonText(`{ "text":"${'x'.repeat(bytes - '{"text":""}'.length)}"}`),
+    });
+  expect(await onboard(16_384)).toEqual(taken);
+  expect(new Set(await onboard(16_385))).toEqual(new Set(['payload_too_large of metadata']));
+});
+
 test('names of 256 characters count characters, not bytes', async () => {
   for (const name of ['界'.repeat(256), '😀'.repeat(256)])
     expect(await everywhere('DeveloperService.CreateApiKey', { name })).toEqual(taken);

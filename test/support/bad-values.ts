@@ -109,6 +109,10 @@ export const jsonObject = [
   ...refusedAs('too_deep', null, texts(deep(10_000))),
   ...refusedAs('invalid_json', null, texts('{')),
 ];
+export const metadata = [
+  ...jsonObject,
+  ...refusedAs('payload_too_large', '', [{ text: 'x'.repeat(16 * 1024 - 10) }, { text: 'é'.repeat(8 * 1024 - 5) }]),
+];
 const causes = ['x', '', 1, {}, 'AB'.repeat(32), 'ab'.repeat(31), `${'ab'.repeat(32)}0`];
 export const payload = [
   ...jsonObject,

@@ -72,7 +72,7 @@ export const inputTable: Readonly<Record<string, FieldRules>> = {
     entity_type: bad.label,
     unique_id: bad.name,
     owner_actor_id: bad.uuid,
-    metadata: bad.jsonObject,
+    metadata: bad.metadata,
     public_key: bad.publicKey,
   },
   'EntityService.ListEntities': page,

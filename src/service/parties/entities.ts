@@ -12,14 +12,14 @@ import type {
   OnboardEntityRequest,
   SetArlGateRequest,
 } from '../../gen/svc/v1/entities_pb.ts';
-import type { FindPage, RecordStore } from '../../store/record-store.ts';
+import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { ActorRecord } from '../identity/actor-record.ts';
 import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
 import { laterStep } from '../later-step.ts';
-import { checkOrder, tooFarInto } from '../list-page.ts';
+import { checkOrder, endedReading, tooFarInto } from '../list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
@@ -30,10 +30,11 @@ import {
   entityFingerprint,
   type FingerprintRecord,
   fingerprintCollection,
+  metadataBytesMax,
 } from './entity-record.ts';
 
-/** Entities read at once while a filtered list is made. */
-const listChunk = 500;
+type EntitySummary = Pick<EntityRecord, 'entityId' | 'actorId' | 'entityType' | 'displayName'>;
+
 /** Entities looked through for one filtered page at most. */
 export const examinedMax = 20_000;
 
@@ -132,7 +133,7 @@ export function entityService(
       };
     },
 
-    listEntities: async (request: ListEntitiesRequest, _call: Call) => {
+    listEntities: async (request: ListEntitiesRequest, call: Call) => {
       const limit = checkLimit('limit', request.limit);
       const offset = checkOffset('offset', request.offset);
       const descending = checkOrder(request.order);
@@ -142,19 +143,8 @@ export function entityService(
         entity_type: request.entityType,
         trust_level: request.trustLevel,
       };
-      const given = (Object.keys(entityFilters) as (keyof typeof entityFilters)[]).filter(
-        (name) => filters[name] !== undefined,
-      );
-      const found = await listFiltered(given, filters, { limit, offset, descending });
-      return {
-        count: found.length,
-        entities: found.map(({ entityId, actorId, entityType, displayName }) => ({
-          entityId,
-          actorId,
-          entityType,
-          displayName,
-        })),
-      };
+      const found = await listed(filters, { limit, offset, descending }, call.signal);
+      return { count: found.length, entities: found };
     },
 
     getEntity: async (request: GetEntityRequest, _call: Call) => {
@@ -207,28 +197,34 @@ export function entityService(
   };
 
   /** Walks the list of the first filter that was given (they stand in the order of how few they leave) and checks the others. */
-  async function listFiltered(
-    given: readonly (keyof typeof entityFilters)[],
+  async function listed(
     filters: Readonly<Record<keyof typeof entityFilters, string | undefined>>,
     page: { readonly limit: number; readonly offset: number; readonly descending: boolean },
-  ): Promise<EntityRecord[]> {
-    const [first, ...others] = given;
-    const name = first ?? 'all';
-    const value = first === undefined ? '' : (filters[first] ?? '');
-    if (others.length === 0) return entities.find(name, value, page);
-    const found: EntityRecord[] = [];
-    let behind: Pick<FindPage, 'after' | 'descending'> = { descending: page.descending };
-    for (let examined = 0; found.length < page.offset + page.limit; examined += listChunk) {
-      if (examined >= examinedMax) throw tooFarInto('entities', examinedMax);
-      const chunk = await entities.find(name, value, { ...behind, limit: listChunk });
-      found.push(
-        ...chunk.filter((entity) => others.every((filter) => entityFilters[filter](entity) === filters[filter])),
-      );
-      const last = chunk.at(-1);
-      if (last === undefined || chunk.length < listChunk) break;
-      behind = { ...behind, after: { order: last.createdAt, id: last.actorId } };
+    signal: AbortSignal,
+  ): Promise<EntitySummary[]> {
+    const names = Object.keys(entityFilters) as (keyof typeof entityFilters)[];
+    const [first, ...others] = names.filter((name) => filters[name] !== undefined);
+    const isAsked = (entity: EntityRecord) =>
+      others.every((filter) => entityFilters[filter](entity) === filters[filter]);
+    // Without a second filter the store counts the offset off.
+    const { limit, offset, descending } = page;
+    const walked = others.length === 0 ? page : { limit: examinedMax + 1, descending };
+    let toSkip = others.length === 0 ? 0 : offset;
+    let examined = 0;
+    const found: EntitySummary[] = [];
+    for await (const entity of entities.walk(
+      first ?? 'all',
+      first === undefined ? '' : (filters[first] ?? ''),
+      walked,
+    )) {
+      if (signal.aborted) throw endedReading('entities');
+      if (++examined > examinedMax) throw tooFarInto('entities', examinedMax);
+      if (!isAsked(entity) || toSkip-- > 0) continue;
+      const { entityId, actorId, entityType, displayName } = entity;
+      found.push({ entityId, actorId, entityType, displayName });
+      if (found.length === limit) break;
     }
-    return found.slice(page.offset, page.offset + page.limit);
+    return found;
   }
 }
 
@@ -241,5 +237,10 @@ function checkEnrolment(entity: EntityRecord, publicKey: string): void {
 function checkMetadata(metadata: string): string {
   const node = parseJsonField(metadata);
   if (node.kind !== 'object') throw invalidField('metadata', 'a JSON object');
+  if (Buffer.byteLength(node.canonical) > metadataBytesMax) {
+    const limit_bytes = metadataBytesMax;
+    const message = `metadata has at most ${limit_bytes} bytes of canonical JSON.`;
+    throw new LedgerError('payload_too_large', message, { field: 'metadata', limit_bytes });
+  }
   return node.canonical;
 }

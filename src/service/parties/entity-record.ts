@@ -3,6 +3,9 @@ import { sha256Hex } from '../../domain/hash.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { type Collection, collection } from '../collection.ts';
 
+/** Its metadata, canonical form: whoever onboards one needs no credential, and lists read it with every record. */
+export const metadataBytesMax = 16 * 1024;
+
 export interface EntityRecord {
   readonly entityId: string;
   readonly actorId: string;

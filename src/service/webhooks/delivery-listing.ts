@@ -1,7 +1,7 @@
-import { LedgerError } from '../../domain/errors.ts';
 import { isoTime, isWritable } from '../../domain/time.ts';
 import { uuidV7Time } from '../../domain/uuid.ts';
 import type { FindPage, FoundRecord, RecordStore } from '../../store/record-store.ts';
+import { endedReading } from '../list-page.ts';
 import { blockKind, blockLengthOf, blockSpanMs, parseBlock } from './delivery-block.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { ownKind, parseOwn } from './own-deliveries.ts';
@@ -99,11 +99,7 @@ async function* walk(
     if (last === undefined || found.length < limit) return;
     behind = { ...from, after: last };
     await new Promise((resolve) => void setImmediate(resolve));
-    if (signal?.aborted === true)
-      throw new LedgerError(
-        'unavailable',
-        'The call ended before its deliveries were read: retry; a long list can be read from its other end (order).',
-      );
+    if (signal?.aborted === true) throw endedReading('deliveries');
   }
 }
 
