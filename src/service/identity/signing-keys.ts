@@ -4,24 +4,24 @@ import { actorKid } from '../../domain/signature.ts';
 import { isoTime } from '../../domain/time.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 
-/** Keys of one actor, revoked ones included: they all stand in its record and in its public document. */
-const keysPerActorMax = 200;
+/** Keys of one actor that are not revoked: more than one for each of its machines, and a new one beside each. */
+export const activeKeysMax = 200;
+/** Its keys in all: old signatures need the revoked ones, so they all stand in its record and its public document, of some 350 KB then. */
+export const keysEverMax = 1_000;
 
-/** A new key for an actor, base64; throws `invalid_public_key`. The first key of an actor becomes the preferred one. */
+/** A new key for an actor, base64; throws `invalid_public_key`, `already_exists` or, of too many, `invalid_argument`. The first key of an actor becomes the preferred one. */
 export function enrolKey(actor: ActorRecord, publicKey: string, nowMs: number): ActorRecord {
   checkPublicKey(publicKey);
   if (actor.keys.some((key) => key.publicKey === publicKey)) {
     throw new LedgerError('already_exists', 'This public key is, or was, enrolled for this actor: make a new one.');
   }
-  if (actor.keys.length >= keysPerActorMax) {
-    throw new LedgerError(
-      'invalid_argument',
-      `An actor may have at most ${keysPerActorMax} keys, revoked ones included.`,
-      {
-        limit: keysPerActorMax,
-      },
+  if (actor.keys.filter((key) => key.revokedAt === null).length >= activeKeysMax)
+    throw tooMany(`An actor may have at most ${activeKeysMax} active keys: revoke one first.`, activeKeysMax);
+  if (actor.keys.length >= keysEverMax)
+    throw tooMany(
+      `An actor may have at most ${keysEverMax} keys in all, revoked ones included: make a new actor.`,
+      keysEverMax,
     );
-  }
   const at = isoTime(nowMs);
   const key: SigningKeyRecord = {
     kid: actorKid(actor.actorId, actor.keys.length + 1),
@@ -33,6 +33,10 @@ export function enrolKey(actor: ActorRecord, publicKey: string, nowMs: number): 
     revokedReason: null,
   };
   return { ...actor, keys: [...actor.keys, key] };
+}
+
+function tooMany(message: string, limit: number): LedgerError {
+  return new LedgerError('invalid_argument', message, { field: 'public_key', limit });
 }
 
 /** Makes one active key the preferred one. Throws `not_found` or `key_not_active`. */
