@@ -76,11 +76,56 @@ test('an entity list is not read on when its caller has gone', async () => {
   expect(pages).toHaveLength(1);
 });
 
-test('a developer’s keys are listed behind however many revoked ones', async () => {
-  const count = 2_003;
-  const records = recordsOf(count, (at) => ({ keyId: String(at), revokedAt: at < 2_001 ? 'then' : null }));
+test('an entity list of large records leaves turns of the event loop to others', async () => {
+  const records = recordsOf(200, (at) => ({ entityId: String(at), metadata: 'x'.repeat(100_000) }));
+  const { listEntities } = entityService(...([records, {}, {}, {}, {}] as unknown as Parameters<typeof entityService>));
+  let turns = 0;
+  let listed = false;
+  const list = listEntities({ limit: 200 } as Parameters<typeof listEntities>[0], call).then(() => (listed = true));
+  for (; !listed; turns++) await new Promise((resolve) => void setImmediate(resolve));
+  await list;
+  // 20 MB, at most some 2 MB a turn.
+  expect(turns).toBeGreaterThan(10);
+});
+
+/** A developer’s API keys, the first of them revoked. */
+function developerOf(revoked: number, active: number) {
+  const made: unknown[] = [];
+  const records: RecordStore = {
+    ...recordsOf(revoked + active, (at) => ({ keyId: String(at), revokedAt: at < revoked ? 'then' : null })),
+    put: async (write) => {
+      made.push(write);
+      return { ok: true, version: '1' };
+    },
+  };
   const identities = { load: async () => ({ actorId: '0193a000-0000-7000-8000-00000000000a' }) };
-  const parts = [records, identities, {}] as unknown as Parameters<typeof developerService>;
-  const { keys } = await developerService(...parts).getDeveloper({} as never, call);
-  expect(keys.map(({ keyId }) => keyId)).toEqual(['2001', '2002']);
+  const { getDeveloper, createApiKey } = developerService(
+    ...([records, identities, {}] as unknown as Parameters<typeof developerService>),
+  );
+  const making = { ...call, now: 0, newId: () => 'new', randomBytes: (length: number) => Buffer.alloc(length) };
+  return {
+    made,
+    listed: async () => (await getDeveloper({} as never, call)).keys.map(({ keyId }) => keyId),
+    create: () => createApiKey({ name: 'another' } as Parameters<typeof createApiKey>[0], making),
+  };
+}
+
+test('a developer’s keys are listed behind however many revoked ones, and all of them', async () => {
+  expect(await developerOf(2_001, 2).listed()).toEqual(['2001', '2002']);
+  expect(await developerOf(110_000, 1).listed()).toEqual(['110000']);
+  // As many as there may be of an earlier version, which had no bound.
+  expect(await developerOf(3, 1_100).listed()).toHaveLength(1_100);
+});
+
+test('an actor that holds 1,000 API keys revokes one before it makes another', async () => {
+  const full = developerOf(5, 1_000);
+  await expect(full.create()).rejects.toMatchObject({
+    code: 'invalid_argument',
+    message: expect.stringContaining('revoke one first'),
+    details: { limit: 1_000 },
+  });
+  expect(full.made).toEqual([]);
+  const oneRevoked = developerOf(6, 999);
+  await oneRevoked.create();
+  expect(oneRevoked.made).toHaveLength(1);
 });

@@ -2,6 +2,9 @@ import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../call.ts';
 import { type Collection, collection } from '../collection.ts';
 
+/** API keys of an actor that are not revoked: `/developer/me` shows them all in one answer, of some 250 KB then. */
+export const apiKeysPerActorMax = 1_000;
+
 /** An API key as it is kept: the secret itself is not, only its SHA-256. */
 export interface ApiKeyRecord {
   /** SHA-256 of the key, hex; the record's id. */

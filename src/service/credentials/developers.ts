@@ -1,5 +1,5 @@
 import type { Region } from '../../domain/api-key.ts';
-import { invalidField, notFound } from '../../domain/errors.ts';
+import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { checkEmail, checkName, checkUuid } from '../../domain/fields.ts';
 import { actorUri } from '../../domain/svc-uri.ts';
 import { isoTime } from '../../domain/time.ts';
@@ -16,27 +16,23 @@ import type { ActorRecord } from '../identity/actor-record.ts';
 import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
 import { laterStep } from '../later-step.ts';
-import { type ApiKeyRecord, apiKeyCollection } from './api-key-record.ts';
+import { endedReading } from '../list-page.ts';
+import { type ApiKeyRecord, apiKeyCollection, apiKeysPerActorMax } from './api-key-record.ts';
 import { mintApiKey } from './api-keys.ts';
 import type { KeyCache } from './entity-credentials.ts';
-
-/** API keys that `/developer/me` lists at most; an actor may have more, but hardly wants to. */
-const listedKeysMax = 1_000;
-/** Revoked ones that are passed over for them. */
-const revokedKeysMax = 100_000;
 
 /** Developer access (spec, Endpoints). */
 export function developerService(records: RecordStore, identities: Identities, cache: KeyCache) {
   const keys = apiKeyCollection(records);
 
-  const activeKeys = async (actorId: string): Promise<ApiKeyRecord[]> => {
+  /** All of them, in order of creation, behind however many revoked ones. */
+  const activeKeys = async (actorId: string, signal: AbortSignal): Promise<ApiKeyRecord[]> => {
     const active: ApiKeyRecord[] = [];
-    for (let offset = 0; active.length < listedKeysMax && offset <= revokedKeysMax; offset += listedKeysMax) {
-      const chunk = await keys.find('actor', actorId, { limit: listedKeysMax, offset });
-      active.push(...chunk.filter((key) => key.revokedAt === null));
-      if (chunk.length < listedKeysMax) break;
+    for await (const key of keys.walk('actor', actorId, { limit: Number.POSITIVE_INFINITY })) {
+      if (signal.aborted) throw endedReading('API keys');
+      if (key.revokedAt === null) active.push(key);
     }
-    return active.slice(0, listedKeysMax);
+    return active;
   };
 
   /** One of the two actors of a new developer, with its first API key. The key comes last: without it nobody can use the actor. */
@@ -75,7 +71,7 @@ export function developerService(records: RecordStore, identities: Identities, c
       const caller = callerOf(call);
       const actor = await identities.load(caller.actorId);
       if (actor === null) throw notFound('actor');
-      const held = await activeKeys(caller.actorId);
+      const held = await activeKeys(caller.actorId, call.signal);
       return {
         actorId: actor.actorId,
         svcId: actorUri(actor.actorId),
@@ -103,6 +99,14 @@ export function developerService(records: RecordStore, identities: Identities, c
         region: own.region === 'in' || own.region === 'eu' ? own.region : null,
         name,
       });
+      const held = await activeKeys(caller.actorId, call.signal);
+      // Run again after a crash, the call finds the key that it made.
+      if (held.filter(({ keyId }) => keyId !== record.keyId).length >= apiKeysPerActorMax)
+        throw new LedgerError(
+          'invalid_argument',
+          `An actor may hold at most ${apiKeysPerActorMax} API keys that are not revoked: revoke one first.`,
+          { limit: apiKeysPerActorMax },
+        );
       await keys.create(record);
       return { keyId: record.keyId, apiKey: secret, environment: record.environment, name };
     },
