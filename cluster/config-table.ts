@@ -1,4 +1,4 @@
-import type { ConfigVariable } from '../src/config.ts';
+import type { ConfigVariable } from '../src/config-table.ts';
 import { defaultTimings } from './placement/timings.ts';
 
 export const defaultPlacement = 'placement';

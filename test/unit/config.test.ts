@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigError, configTable, readConfig } from '../../src/config.ts';
+import { ConfigError, readConfig } from '../../src/config.ts';
+import { configTable } from '../../src/config-table.ts';
 
 const safe = { SVC_MODE: 'production', AUTHORITY_KEY_FILE: 'a.pem', SECRETS_KEY_FILE: 's.key', TLS_TERMINATED: '1' };
 const refusal = (env: Record<string, string>): string => {

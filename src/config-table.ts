@@ -1,0 +1,85 @@
+/** A variable as the documentation shows it. */
+export interface ConfigVariable {
+  readonly name: string;
+  /** In words where it is no fixed value. */
+  readonly default: string;
+  readonly meaning: string;
+}
+
+const perMode = (production: number): string => `0 in development mode, ${production} in production mode`;
+
+/** All variables; the table in the documentation is made from this one. */
+export const configTable: readonly ConfigVariable[] = Object.freeze([
+  {
+    name: 'SVC_MODE',
+    default: 'development',
+    meaning:
+      '`development` or `production`. Production mode refuses to start on an incomplete or unsafe configuration.',
+  },
+  { name: 'HOST', default: '0.0.0.0', meaning: 'Address that the two public ports listen on.' },
+  { name: 'PORT', default: '8080', meaning: 'HTTP port: REST, Connect, gRPC-Web, documentation, health.' },
+  { name: 'GRPC_PORT', default: '50051', meaning: 'gRPC port.' },
+  { name: 'OPS_HOST', default: '127.0.0.1', meaning: 'Address that the internal port listens on. Never a public one.' },
+  { name: 'OPS_PORT', default: '9100', meaning: 'Internal port: metrics, liveness, readiness.' },
+  { name: 'DATA_DIR', default: './data', meaning: 'Directory of the embedded store and of keys made on first start.' },
+  {
+    name: 'AUTHORITY_KEY_FILE',
+    default: 'made on first start; required in production',
+    meaning: 'Ed25519 private key of the authority, PKCS#8 PEM.',
+  },
+  {
+    name: 'SECRETS_KEY_FILE',
+    default: 'made on first start; required in production',
+    meaning: 'Key that encrypts stored secrets: 32 bytes in base64.',
+  },
+  {
+    name: 'TLS_CERT_FILE',
+    default: 'none',
+    meaning: 'Certificate chain, PEM. With TLS_KEY_FILE, both public ports speak TLS.',
+  },
+  { name: 'TLS_KEY_FILE', default: 'none', meaning: 'Private key of the certificate, PEM.' },
+  {
+    name: 'TLS_TERMINATED',
+    default: '0',
+    meaning: '`1`: something in front of the service speaks TLS. Production mode asks for this or the two files above.',
+  },
+  {
+    name: 'CORS_ORIGINS',
+    default: 'none',
+    meaning: 'Origins whose pages may call the HTTP port, separated by commas, or `*`.',
+  },
+  {
+    name: 'TRUSTED_PROXIES',
+    default: 'none',
+    meaning: 'Addresses or networks (such as `10.0.0.0/8`), separated by commas, whose X-Forwarded-For is believed.',
+  },
+  {
+    name: 'LOG_LEVEL',
+    default: 'info',
+    meaning: '`fatal`, `error`, `warn`, `info` (a line a request), `debug` or `silent`.',
+  },
+  {
+    name: 'WEBHOOK_CLOSED_PORTS',
+    default: 'none',
+    meaning:
+      'Ports on loopback, separated by commas, that no webhook goes to in development mode; those of this service, its nodes, its Redis and Cassandra are closed without being named.',
+  },
+  {
+    name: 'RATE_LIMIT_CREATE_PER_MINUTE',
+    default: perMode(600),
+    meaning: 'Creating calls without a credential, a minute and address. 0: no limit.',
+  },
+  { name: 'RATE_LIMIT_CREATE_BURST', default: '300', meaning: 'How many of them may come at once.' },
+  {
+    name: 'RATE_LIMIT_CALL_PER_SECOND',
+    default: perMode(200),
+    meaning: 'Calls with a credential but appends, a second and API key. 0: no limit.',
+  },
+  { name: 'RATE_LIMIT_CALL_BURST', default: '500', meaning: 'How many of them may come at once.' },
+  {
+    name: 'RATE_LIMIT_APPEND_PER_SECOND',
+    default: perMode(5000),
+    meaning: 'Appends a second and API key; a stream is one. 0: no limit.',
+  },
+  { name: 'RATE_LIMIT_APPEND_BURST', default: '5000', meaning: 'How many of them may come at once.' },
+]);
