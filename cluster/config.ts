@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Config, ConfigError, type Environment, readConfig } from '../src/config.ts';
+import { openSecretFiles } from '../src/secret-files.ts';
 import { type CassandraSettings, cassandraSettings } from '../src/store/cassandra/settings.ts';
 import { defaultPlacement } from './config-table.ts';
 import type { PeerSecurity, PeerTls } from './peers/security.ts';
@@ -32,7 +33,8 @@ const stopDelayMaxSeconds = 600;
 export function readClusterConfig(env: Environment): ClusterConfig {
   const internalHost = text(env, 'INTERNAL_HOST') ?? '0.0.0.0';
   const node = inClusterWords(() =>
-    readConfig({ ...env, OPS_HOST: internalHost, OPS_PORT: text(env, 'INTERNAL_PORT') ?? undefined }),
+    // Not its host: nodes talk over this port, which is why production mode asks for certificates below.
+    readConfig({ ...env, OPS_HOST: undefined, OPS_PORT: text(env, 'INTERNAL_PORT') ?? undefined }),
   );
   for (const [name, file] of [
     ['AUTHORITY_KEY_FILE', node.authorityKeyFile],
@@ -44,9 +46,10 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     throw new ConfigError(
       'For SVC_MODE=production also set CLUSTER_TLS_CA_FILE, CLUSTER_TLS_CERT_FILE and CLUSTER_TLS_KEY_FILE: nodes prove themselves by certificates.',
     );
+  if (node.mode === 'production') refuseOpenSecrets(env);
   const isEveryAddress = internalHost === '0.0.0.0' || internalHost === '::';
   return Object.freeze({
-    node,
+    node: Object.freeze({ ...node, opsHost: internalHost }),
     nodeId: nodeId(env),
     redisUrl: redisUrl(env),
     placement: placementName(env),
@@ -57,6 +60,12 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     startWaitMs: milliseconds(env, 'START_WAIT_MS', 0, 0),
     stopDelayMs: seconds(env, 'STOP_DELAY_SECONDS', 0, stopDelayMaxSeconds) * 1_000,
   });
+}
+
+function refuseOpenSecrets(env: Environment): void {
+  const names = ['CLUSTER_TLS_KEY_FILE', 'CLUSTER_SECRET_FILE', 'CASSANDRA_PASSWORD_FILE'];
+  const open = openSecretFiles(names.map((name) => [name, text(env, name)]));
+  if (open.length > 0) throw new ConfigError(`For SVC_MODE=production also ${open.join('; ')}.`);
 }
 
 /** Runs what knows the internal port by the names that it has on a node that stands alone. */

@@ -19,7 +19,11 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
   { name: 'HOST', default: '0.0.0.0', meaning: 'Address that the two public ports listen on.' },
   { name: 'PORT', default: '8080', meaning: 'HTTP port: REST, Connect, gRPC-Web, documentation, health.' },
   { name: 'GRPC_PORT', default: '50051', meaning: 'gRPC port.' },
-  { name: 'OPS_HOST', default: '127.0.0.1', meaning: 'Address that the internal port listens on. Never a public one.' },
+  {
+    name: 'OPS_HOST',
+    default: '127.0.0.1',
+    meaning: 'Address that the internal port listens on; in production mode a loopback one.',
+  },
   { name: 'OPS_PORT', default: '9100', meaning: 'Internal port: metrics, liveness, readiness.' },
   { name: 'DATA_DIR', default: './data', meaning: 'Directory of the embedded store and of keys made on first start.' },
   {
@@ -46,7 +50,7 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'CORS_ORIGINS',
     default: 'none',
-    meaning: 'Origins whose pages may call the HTTP port, separated by commas, or `*`.',
+    meaning: 'Origins whose pages may call the HTTP port, separated by commas, or `*`, which production mode refuses.',
   },
   {
     name: 'TRUSTED_PROXIES',

@@ -1,4 +1,6 @@
+import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
+import { openSecretFiles } from './secret-files.ts';
 
 /** A setting that the service cannot start with. The message is one sentence that names the variable and says what to do. */
 export class ConfigError extends Error {
@@ -52,7 +54,7 @@ export type Environment = { readonly [name: string]: string | undefined };
 
 /**
  * Reads the configuration. Variables that are not in the table are not looked at; an empty one counts as not set.
- * Throws ConfigError; in production mode one that lists all that is missing.
+ * Throws ConfigError; in production mode one that lists all that is missing or unsafe.
  */
 export function readConfig(env: Environment): Config {
   const mode = oneOf(env, 'SVC_MODE', ['development', 'production'], 'development');
@@ -109,7 +111,21 @@ function refuseUnsafe(config: Config, tlsTerminated: boolean): void {
   if (config.tls === null && !tlsTerminated) {
     missing.push('TLS_CERT_FILE and TLS_KEY_FILE (or TLS_TERMINATED=1 behind a proxy that speaks TLS)');
   }
-  if (missing.length > 0) throw new ConfigError(`For SVC_MODE=production also set ${missing.join(', ')}.`);
+  const asked = missing.length > 0 ? [`set ${missing.join(', ')}`] : [];
+  if (!isLoopback(config.opsHost)) asked.push('set OPS_HOST to a loopback address: the internal port is never public');
+  if (config.corsOrigins.includes('*')) asked.push('name in CORS_ORIGINS the origins that may call: * is every site');
+  asked.push(
+    ...openSecretFiles([
+      ['AUTHORITY_KEY_FILE', config.authorityKeyFile],
+      ['SECRETS_KEY_FILE', config.secretsKeyFile],
+      ['TLS_KEY_FILE', config.tls?.keyFile ?? null],
+    ]),
+  );
+  if (asked.length > 0) throw new ConfigError(`For SVC_MODE=production also ${asked.join('; ')}.`);
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');
 }
 
 function text(env: Environment, name: string): string | null {

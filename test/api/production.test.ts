@@ -20,7 +20,7 @@ const root = temporaryDir();
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const file = (name: string, text: string): string => {
-  writeFileSync(join(root, name), text);
+  writeFileSync(join(root, name), text, { mode: 0o600 });
   return join(root, name);
 };
 const newAuthority = (name: string) =>

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -16,7 +16,7 @@ import { ledgerId } from '../support/commands.ts';
 const folder = mkdtempSync(join(tmpdir(), 'lts-cluster-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const pem = join(folder, 'some.pem');
-writeFileSync(pem, 'PEM');
+writeFileSync(pem, 'PEM', { mode: 0o600 });
 
 const least = {
   REDIS_URL: 'redis://redis:6379',
@@ -68,17 +68,28 @@ describe('the configuration of a clustered node', () => {
     expect(() => readClusterConfig({ ...least, ...wrong })).toThrow(name);
   });
 
-  test('production wants certificates, and is content with them', () => {
-    const { peers } = readClusterConfig({
-      ...least,
-      ...certificates,
-      CLUSTER_SECRET: undefined,
-      SVC_MODE: 'production',
-      TLS_TERMINATED: '1',
-    });
+  const production = { ...least, ...certificates, SVC_MODE: 'production', TLS_TERMINATED: '1' };
+
+  test('production wants certificates, and is content with them, on any address', () => {
+    const { node, peers } = readClusterConfig({ ...production, CLUSTER_SECRET: undefined, OPS_HOST: '203.0.113.7' });
+    expect(node.opsHost).toBe('0.0.0.0');
     expect(peers.secret).toBeNull();
     expect(peers.tls?.ca.toString()).toBe('PEM');
   });
+
+  test.each(['CLUSTER_TLS_KEY_FILE', 'CASSANDRA_PASSWORD_FILE', 'CLUSTER_SECRET_FILE', 'AUTHORITY_KEY_FILE'])(
+    'production refuses a %s that every user of the machine reads',
+    (name) => {
+      const file = join(folder, name);
+      writeFileSync(file, '0123456789abcdef');
+      const env = { ...production, CASSANDRA_USERNAME: 'u', CASSANDRA_PASSWORD_FILE: pem, [name]: file };
+      if (name === 'CLUSTER_SECRET_FILE') env.CLUSTER_SECRET = '';
+      chmodSync(file, 0o644);
+      expect(() => readClusterConfig(env)).toThrow(`close ${name} to other users (chmod 600 ${file})`);
+      chmodSync(file, 0o600);
+      expect(readClusterConfig(env).node.mode).toBe('production');
+    },
+  );
 
   test('the secret may stand in a file', () => {
     const file = join(folder, 'cluster.secret');

@@ -1,8 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
 import { ConfigError, readConfig } from '../../src/config.ts';
 import { configTable } from '../../src/config-table.ts';
 
 const safe = { SVC_MODE: 'production', AUTHORITY_KEY_FILE: 'a.pem', SECRETS_KEY_FILE: 's.key', TLS_TERMINATED: '1' };
+const folder = mkdtempSync(join(tmpdir(), 'lts-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 const refusal = (env: Record<string, string>): string => {
   try {
     readConfig(env);
@@ -42,6 +47,51 @@ describe('configuration', () => {
     for (const name of ['AUTHORITY_KEY_FILE', 'SECRETS_KEY_FILE', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_TERMINATED=1'])
       expect(message).toContain(name);
     expect(message.match(/\.( |$)/g)).toHaveLength(1);
+  });
+
+  it.each(['0.0.0.0', '::', '10.0.0.7', '203.0.113.7', 'ops.example', '::ffff:10.0.0.7'])(
+    'production mode refuses an internal port on %s, which others reach',
+    (OPS_HOST) => {
+      expect(refusal({ ...safe, OPS_HOST })).toBe(
+        'For SVC_MODE=production also set OPS_HOST to a loopback address: the internal port is never public.',
+      );
+      expect(readConfig({ OPS_HOST }).opsHost).toBe(OPS_HOST);
+    },
+  );
+
+  it.each(['localhost', '127.0.0.9', '::1'])('production mode takes an internal port on %s', (OPS_HOST) => {
+    expect(readConfig({ ...safe, OPS_HOST }).opsHost).toBe(OPS_HOST);
+  });
+
+  it('production mode refuses calls from the pages of every site, and takes sites by name', () => {
+    expect(refusal({ ...safe, CORS_ORIGINS: '*' })).toContain('CORS_ORIGINS');
+    const CORS_ORIGINS = 'https://app.example.com';
+    expect(readConfig({ ...safe, CORS_ORIGINS }).corsOrigins).toEqual([CORS_ORIGINS]);
+    expect(readConfig({ CORS_ORIGINS: '*' }).corsOrigins).toEqual(['*']);
+  });
+
+  describe.each(['AUTHORITY_KEY_FILE', 'SECRETS_KEY_FILE', 'TLS_KEY_FILE'])('%s', (name) => {
+    const file = join(folder, name);
+    const env = { ...safe, TLS_CERT_FILE: 'c.pem', TLS_KEY_FILE: 'k.pem', [name]: file };
+    const take = (mode: number) => {
+      writeFileSync(file, '');
+      chmodSync(file, mode);
+      return env;
+    };
+
+    it.each([0o644, 0o604, 0o602, 0o620, 0o660])(
+      'of mode %o is refused in production mode, with what mends it',
+      (mode) => {
+        expect(refusal(take(mode))).toBe(
+          `For SVC_MODE=production also close ${name} to other users (chmod 600 ${file}).`,
+        );
+        expect(readConfig({ ...take(mode), SVC_MODE: 'development' }).mode).toBe('development');
+      },
+    );
+
+    it.each([0o600, 0o400, 0o440, 0o640])('of mode %o is taken', (mode) => {
+      expect(readConfig(take(mode)).mode).toBe('production');
+    });
   });
 
   it.each([

@@ -191,8 +191,8 @@ const anchorName = 'authority.json';
 function keyFiles(dir: string): Record<string, string> {
   const [authority, secrets] = [join(dir, 'authority.pem'), join(dir, 'secrets.key')];
   const { privateKey } = generateKeyPairSync('ed25519');
-  writeFileSync(authority, privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  writeFileSync(secrets, `${randomBytes(32).toString('base64')}\n`);
+  writeFileSync(authority, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  writeFileSync(secrets, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   writeFileSync(join(dir, anchorName), JSON.stringify(anchorOf(publicKeyBase64(privateKey))));
   return { AUTHORITY_KEY_FILE: authority, SECRETS_KEY_FILE: secrets };
 }
