@@ -43,8 +43,23 @@ const head = `# The API
 Made from the descriptors in \`proto/svc/v1\` by \`node docs/make.ts\`; the same methods, to try out, are at \`/docs\`.
 
 Every method below is served over REST as shown, and over gRPC, gRPC-Web and Connect as \`/svc.v1.<Service>/<Method>\` with the same fields and,
-as metadata, the same headers. Errors have one envelope: \`{"error": {"code", "message", "request_id", "details"}}\`.
+as metadata, the same headers. Errors of REST have one envelope, \`{"error": {"code", "message", "request_id", "details"}}\`; those of gRPC, gRPC-Web and
+Connect are the protocol's own, with the same code as \`reason\` of a \`google.rpc.ErrorInfo\` and request id and details in its \`metadata\`. What Connect and
+gRPC-Web refuse before there is a call (an unknown method or media type) has the envelope.
 \`MasterService/AppendEvents\`, a stream both ways for those who append all day, is on the gRPC port alone: \`proto/svc/v1/masters.proto\` says how.
+
+With \`Content-Type: application/json\` Connect speaks the JSON of protobuf, which is not that of REST: names are in camel case (the names below are
+taken in requests too), \`seq\` and other 64-bit integers are strings, \`payload\`, \`permissions\`, \`metadata\` and what else has a shape of its own are strings of
+JSON text, and fields that are null over REST are left out.
+
+<!-- run -->
+\`\`\`sh
+curl -s "$BASE/svc.v1.MasterService/AppendEvent" -H "Authorization: Bearer $BUYER_API_KEY" -H 'Content-Type: application/json' -d @- <<JSON
+{ "uuid": "$MASTER", "eventType": "GOODS_COUNTED", "payload": "{\\"pallets\\": 4}" }
+JSON
+\`\`\`
+
+It answers with \`"status":"recorded"\` and, behind the walk of the README, whose BASE, BUYER_API_KEY and MASTER these are, with \`"seq":"6"\`.
 
 Where the contract leaves something open, this is how it is here:
 

@@ -10,10 +10,14 @@ import { createLog } from '../../src/log.ts';
 import type { RunningNode } from '../../src/node.ts';
 import { compileCache } from '../support/compile-cache.ts';
 
-/** Runs exactly what the README tells a newcomer to type, against a node of its own. */
+/** Runs exactly what the README tells a newcomer to type, and behind it what the page of the API does, against a node of its own. */
 const root = resolve(import.meta.dirname, '../..');
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
-const blocks = [...readme.matchAll(/<!-- run -->\n```sh\n([\s\S]*?)```/g)].map(([, code]) => code ?? '');
+const blocksOf = (page: string) =>
+  [...readFileSync(join(root, page), 'utf8').matchAll(/<!-- run -->\n```sh\n([\s\S]*?)```/g)].map(
+    ([, code]) => code ?? '',
+  );
+const blocks = blocksOf('README.md');
+const apiBlocks = blocksOf('docs/api.md');
 
 const place = mkdtempSync(join(tmpdir(), 'readme-'));
 let node: RunningNode;
@@ -79,7 +83,7 @@ test('the walk from nothing to a first signed, verified event does what the READ
 }, async () => {
   expect(blocks.length).toBeGreaterThan(6);
   const [words = '', ...steps] = blocks;
-  const { code, out, err } = await shell([words, slowListen, ...steps].join('\n'));
+  const { code, out, err } = await shell([words, slowListen, ...steps, ...apiBlocks].join('\n'));
   expect({ code, err }).toMatchObject({ code: 0 });
   expect(out).toContain('"status":"recorded"');
   expect(out).toMatch(/^true$/m);
@@ -87,6 +91,9 @@ test('the walk from nothing to a first signed, verified event does what the READ
   expect(out).toMatch(/^INCOMPLETE[\s\S]*2 of the events: no key of the authority[\s\S]*^exit code 2$/m);
   expect(out).toMatch(/^INVALID[\s\S]*hash_mismatch[\s\S]*^found out, exit code 1$/m);
   expect(out).toMatch(/^true\n5\nrecorded\n[\s\S]*SHIPMENT_DELIVERED/m);
+  // Connect's JSON: names in camel case, 64-bit integers as strings.
+  expect(apiBlocks).toHaveLength(1);
+  expect(out).toMatch(/\{"traceledgerMasterUuid":.*"eventType":"GOODS_COUNTED","status":"recorded".*"seq":"6"/);
   const metrics = await (await fetch(`http://127.0.0.1:${node.ops.port}/metrics`)).text();
   expect(metrics).toMatch(/^svc_webhook_attempts_total\{verdict="delivered"\} 1$/m);
   expect(metrics).not.toMatch(/^svc_webhook_attempts_total\{verdict="failed"\} [1-9]/m);
