@@ -6,7 +6,7 @@ import { statusOf } from './call/status.ts';
 import { createConnectDoor } from './connect/door.ts';
 import type { HttpDoorParts } from './http/door-parts.ts';
 import { errorEnvelope } from './http/error-envelope.ts';
-import { doorOf, refuseRequest } from './http/no-call.ts';
+import { answerOptions, doorOf, refuseMethod, refuseRequest } from './http/no-call.ts';
 import { checkHead, createHttpServer, type HttpRequests, JSON_TYPE, type TlsKeys } from './http/server.ts';
 import { addressOf, type ListeningDoor } from './listening.ts';
 import { createRestDoor } from './rest/door.ts';
@@ -57,13 +57,18 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
       rest(request.raw, reply.raw);
     },
   });
+  const pagePaths = new Set<string>();
+  app.addHook('onRoute', ({ url }) => void pagePaths.add(url));
   app.addHook('onRequest', (request, reply, done) => {
     if (!request.is404 && checkHead(request.raw) === null) {
       beginPage(parts, request, reply);
       return done();
     }
     reply.hijack();
-    rest(request.raw, reply.raw);
+    const isPage = pagePaths.has(pageOf(request.raw.url ?? ''));
+    if (!isPage || checkHead(request.raw) !== null) rest(request.raw, reply.raw);
+    else if (request.method === 'OPTIONS') answerOptions(parts, request.raw, reply.raw, PAGE_METHODS);
+    else refuseMethod(parts, request.raw, reply.raw, PAGE_METHODS);
   });
   app.setErrorHandler((_error, _request, reply) => {
     const error = new LedgerError('internal', 'The page cannot be shown.');
@@ -85,6 +90,15 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
     await app.close();
   };
   return { ...addressOf(server), close, [Symbol.asyncDispose]: () => close(0) };
+}
+
+/** Pages are read, never written. */
+const PAGE_METHODS = ['GET', 'HEAD'];
+
+/** The path of a target: without its query and a slash at its end, which pages are taken with and without. */
+function pageOf(target: string): string {
+  const [path = ''] = target.split('?', 1);
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
 /** Gives a page its request id, and notes it once it was answered. */

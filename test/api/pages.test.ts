@@ -34,7 +34,21 @@ test('the API is served as a document of OpenAPI 3.1, the same that is made from
   expect(served).toMatchObject({ openapi: '3.1.0' });
 });
 
-test('the documentation is read, never written', async () => {
-  expectRefused(await rest(node.base, 'POST', '/docs', { body: {} }), 404, 'route_not_found');
-  expectRefused(await rest(node.base, 'GET', '/docs/../docs/package.json'), 404, 'route_not_found');
+test.each([
+  ['POST', '/docs'],
+  ['DELETE', '/docs/?a=b'],
+  ['DELETE', '/openapi.json'],
+  ['PUT', '/docs/swagger-ui.css'],
+  ['PROPFIND', '/'],
+])('the documentation is read, never written: %s %s', async (method, path) => {
+  const answer = await rest(node.base, method, path, {});
+  expectRefused(answer, 405, 'method_not_allowed');
+  expect(answer.headers.get('allow')).toBe('GET, HEAD, OPTIONS');
+});
+
+test('OPTIONS of a page names its methods, and what is no page is none of any method', async () => {
+  const asked = await fetch(`${node.base}/docs`, { method: 'OPTIONS' });
+  expect([asked.status, asked.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS']);
+  for (const path of ['/docs/../docs/package.json', '/docs/nothing', '/docs//', '/docs*x', '/:(', '/docs::'])
+    for (const method of ['GET', 'POST']) expectRefused(await rest(node.base, method, path), 404, 'route_not_found');
 });

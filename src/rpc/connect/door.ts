@@ -14,7 +14,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { type HttpDoor, type HttpDoorParts, watchHangUp } from '../http/door-parts.ts';
-import { answerOptions, refuseRequest } from '../http/no-call.ts';
+import { answerOptions, refuseMethod, refuseRequest } from '../http/no-call.ts';
 import { checkHead } from '../http/server.ts';
 import { type ConnectFormat, connectFormat } from './body.ts';
 import { ConnectExchange } from './exchange.ts';
@@ -46,20 +46,14 @@ export function createConnectDoor(parts: HttpDoorParts): HttpDoor {
 
   return (request, response) => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
-    const refuse = (error: LedgerError, more: readonly string[] = []): void =>
-      refuseRequest(parts, request, response, error, more);
+    const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error, []);
     const fault = checkHead(request);
     if (fault !== null) return refuse(fault);
     const handler = handlers.get(path);
     if (request.method === 'OPTIONS')
       return answerOptions(parts, request, response, handler === undefined ? null : ['POST']);
     if (handler === undefined) return refuse(new LedgerError('route_not_found', 'There is no such method here.'));
-    if (request.method !== 'POST') {
-      return refuse(new LedgerError('method_not_allowed', 'Methods are called with POST.', { allow: ['POST'] }), [
-        'allow',
-        'POST, OPTIONS',
-      ]);
-    }
+    if (request.method !== 'POST') return refuseMethod(parts, request, response, ['POST']);
     const format = connectFormat(request.headers['content-type']);
     if (format === null || handler.supportedContentType(request.headers['content-type'] ?? '') === false) {
       return refuse(

@@ -38,6 +38,19 @@ export function refuseRequest(
   endAfterUnreadBody(request, response, status, headers, body);
 }
 
+/** `method_not_allowed`, for a path that takes these methods, and OPTIONS. */
+export function refuseMethod(
+  parts: HttpDoorParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  methods: readonly string[],
+): void {
+  const allow = [...methods, 'OPTIONS'];
+  const text = allow.join(', ');
+  const error = new LedgerError('method_not_allowed', `This path takes ${text}.`, { allow });
+  refuseRequest(parts, request, response, error, ['allow', text]);
+}
+
 /** OPTIONS: a CORS preflight, or the question which methods a path takes (`allow`; null for a path that does not exist). */
 export function answerOptions(
   parts: HttpDoorParts,

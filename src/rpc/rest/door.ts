@@ -6,7 +6,7 @@ import { makeMatcher } from '../endpoints/path-template.ts';
 import { restRoutes } from '../endpoints/routes.ts';
 import { endAfterUnreadBody } from '../http/body.ts';
 import { type HttpDoor, type HttpDoorParts, watchHangUp } from '../http/door-parts.ts';
-import { answerOptions, noRoute, noteNoCall, refuseRequest } from '../http/no-call.ts';
+import { answerOptions, noRoute, noteNoCall, refuseMethod, refuseRequest } from '../http/no-call.ts';
 import { checkHead } from '../http/server.ts';
 import { type RestEntry, RestExchange, restEntry } from './exchange.ts';
 import { RestStreamExchange } from './stream.ts';
@@ -25,8 +25,7 @@ export function createRestDoor(parts: HttpDoorParts): HttpDoor {
   return (request, response) => {
     const verb = request.method ?? '';
     const path = request.url ?? '';
-    const refuse = (error: LedgerError, more: readonly string[] = []): void =>
-      refuseRequest(parts, request, response, error, more);
+    const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error, []);
     const fault = checkHead(request);
     if (fault !== null) return refuse(fault);
     let found: ReturnType<typeof match>;
@@ -39,13 +38,7 @@ export function createRestDoor(parts: HttpDoorParts): HttpDoor {
     if (verb === 'OPTIONS')
       return answerOptions(parts, request, response, found.kind === 'method_not_allowed' ? found.allow : null);
     if (found.kind === 'not_found') return refuse(noRoute());
-    if (found.kind === 'method_not_allowed') {
-      const allow = [...found.allow, 'OPTIONS'].join(', ');
-      return refuse(new LedgerError('method_not_allowed', `This path takes ${allow}.`, { allow: found.allow }), [
-        'allow',
-        allow,
-      ]);
-    }
+    if (found.kind === 'method_not_allowed') return refuseMethod(parts, request, response, found.allow);
     const { route: entry, params } = found;
     const extra = parts.cors.answer(request.headers.origin);
     const { endpoint } = entry;
