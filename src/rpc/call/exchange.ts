@@ -28,6 +28,8 @@ export interface Exchange {
   call: RunningCall | null;
   /** A request header by its lower-case name; one sent several times comes joined by `, `. */
   header(name: string): string | undefined;
+  /** Throws `invalid_argument` where two were sent, as far as the door can tell. */
+  idempotencyKey(): string | undefined;
   /** The caller's address. */
   address(): string;
   /** How long the caller waits, in milliseconds; Infinity if it did not say. */

@@ -47,6 +47,11 @@ abstract class GrpcExchange implements Exchange {
     return this.grpc.header(name);
   }
 
+  /** Two come as one from HTTP/2 already, joined. */
+  idempotencyKey(): string | undefined {
+    return this.header('idempotency-key');
+  }
+
   address(): string {
     const { peer } = this.grpc;
     const remote = peer.slice(0, peer.lastIndexOf(':'));

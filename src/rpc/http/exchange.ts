@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LedgerError } from '../../domain/errors.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { RunningCall } from '../call/running-call.ts';
 
@@ -18,6 +19,16 @@ export abstract class HttpExchange {
   header(name: string): string | undefined {
     // joinDuplicateHeaders leaves set-cookie alone as a list, and nobody asks for that.
     return this.request.headers[name] as string | undefined;
+  }
+
+  idempotencyKey(): string | undefined {
+    const key = this.header('idempotency-key');
+    // One key may have a comma in it too.
+    if (key?.includes(',') && this.request.headersDistinct['idempotency-key']?.length !== 1)
+      throw new LedgerError('invalid_argument', 'Idempotency-Key was sent more than once.', {
+        header: 'Idempotency-Key',
+      });
+    return key;
   }
 
   address(): string {

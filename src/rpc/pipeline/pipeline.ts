@@ -89,7 +89,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
         const signed = await admit(parts, call, exchange);
         const decoded = take(call, exchange);
         const handler = endpoint.handler as UnaryHandler;
-        const key = call.caller !== null && endpoint.changesState ? exchange.header('idempotency-key') : undefined;
+        const key = call.caller !== null && endpoint.changesState ? exchange.idempotencyKey() : undefined;
         const answer =
           key === undefined && signed === null
             ? await handler(decoded.message, call)
