@@ -1,8 +1,9 @@
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { limits } from '../../src/limits.ts';
 import { continuationFlood, rapidReset } from '../support/attacks.ts';
 import { bearer, type DoorNode, masterId, startDoorNode } from '../support/door-node.ts';
+import { openSocket, parts, sendRaw } from '../support/raw-http.ts';
 
 let node: DoorNode;
 beforeAll(async () => {
@@ -15,34 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => node[Symbol.asyncDispose]());
 
-function open(): Socket {
-  const socket = connect(node.http.port, '127.0.0.1');
-  socket.on('error', () => {});
-  return socket;
-}
-
-/** Sends bytes as they are and gathers what comes back until the server ends, or for some time. */
-function raw(bytes: string | string[], waitMs = 3_000): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = open();
-    let text = '';
-    const late = setTimeout(() => socket.destroy(), waitMs);
-    socket.on('data', (chunk) => {
-      text += chunk.toString('latin1');
-    });
-    socket.on('close', () => {
-      clearTimeout(late);
-      resolve(text);
-    });
-    for (const part of [bytes].flat()) socket.write(part, 'latin1');
-  });
-}
-
-function parts(answer: string): { status: number; code: string | undefined } {
-  const body = answer.slice(answer.indexOf('\r\n\r\n') + 4);
-  const json = body.startsWith('{') ? (JSON.parse(body) as { error?: { code: string } }) : {};
-  return { status: Number(answer.slice(9, 12)), code: json.error?.code };
-}
+const open = () => openSocket(node.http.port);
+const raw = (bytes: string | string[], waitMs?: number) => sendRaw(node.http.port, bytes, waitMs);
 
 const closing = 'Connection: close\r\n';
 const healthy = async () => expect((await fetch(`${node.base}/health`)).status).toBe(200);

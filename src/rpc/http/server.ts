@@ -39,6 +39,7 @@ type Answering = Duplex & { [underWay]?: ServerResponse };
 export function createHttpServer(requests: HttpRequests, tls: TlsKeys | null, newId: () => string): Server {
   const listener: RequestListener = (request, response) => {
     (request.socket as Answering)[underWay] = response;
+    if (request.url?.charCodeAt(0) !== SLASH) takeAbsoluteForm(request);
     requests.serve(request, response);
   };
   const refuse = (socket: Duplex, verb: string, status: number, error: LedgerError): void => {
@@ -89,6 +90,21 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 /** The header that keeps browsers from guessing another media type than the answer's. */
 export const NO_SNIFF = ['x-content-type-options', 'nosniff'] as const;
 
+const HOST = /^[A-Za-z0-9.\-_~%[\]:]+$/;
+const SLASH = 0x2f;
+
+/**
+ * A target such as `http://host/path?query` becomes its path and query, as RFC 9112, section 3.2.2, asks of every server. Its authority stands in
+ * for Host, unless that is missing or wrong: checkHead refuses such a request in this form too.
+ */
+function takeAbsoluteForm(request: IncomingMessage): void {
+  const [, authority, path = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(request.url ?? '') ?? [];
+  if (authority === undefined) return;
+  request.url = path.startsWith('/') ? path : `/${path}`;
+  const { headers } = request;
+  if (headers.host !== undefined && HOST.test(headers.host)) headers.host = authority;
+}
+
 /** What is wrong with a request's head beyond its syntax; null if nothing is. */
 export function checkHead(request: IncomingMessage): LedgerError | null {
   const { host } = request.headers;
@@ -97,7 +113,7 @@ export function checkHead(request: IncomingMessage): LedgerError | null {
       limit: limits.headersMaxCount,
     });
   }
-  if (host === undefined ? request.httpVersionMinor > 0 : !/^[A-Za-z0-9.\-_~%[\]:]+$/.test(host)) {
+  if (host === undefined ? request.httpVersionMinor > 0 : !HOST.test(host)) {
     return new LedgerError('invalid_argument', 'A request must name one Host.', { header: 'Host' });
   }
   return null;
@@ -107,7 +123,11 @@ function refusalOf(parserCode: string | undefined): [status: number, error: Ledg
   const invalid = (message: string): LedgerError => new LedgerError('invalid_argument', message);
   switch (parserCode) {
     case 'HPE_HEADER_OVERFLOW':
-      return [431, invalid(`The headers of a request may have ${limits.headersMaxBytes} bytes.`)];
+      // Node does not say which of the two it was.
+      return [
+        431,
+        invalid(`A request may have ${limits.headersMaxCount} headers, of ${limits.headersMaxBytes} bytes together.`),
+      ];
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return [413, new LedgerError('payload_too_large', 'The chunk extensions are too large.')];
     case 'ERR_HTTP_REQUEST_TIMEOUT':

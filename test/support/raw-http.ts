@@ -1,0 +1,32 @@
+import { connect, type Socket } from 'node:net';
+
+/** A connection to a port of this machine, whose errors are nobody's affair. */
+export function openSocket(port: number): Socket {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  return socket;
+}
+
+/** Sends bytes as they are and gathers what comes back until the server ends, or for some time. */
+export function sendRaw(port: number, bytes: string | string[], waitMs = 3_000): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = openSocket(port);
+    let text = '';
+    const late = setTimeout(() => socket.destroy(), waitMs);
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+    });
+    socket.on('close', () => {
+      clearTimeout(late);
+      resolve(text);
+    });
+    for (const part of [bytes].flat()) socket.write(part, 'latin1');
+  });
+}
+
+/** Status and error code of the first answer. */
+export function parts(answer: string): { status: number; code: string | undefined } {
+  const body = answer.slice(answer.indexOf('\r\n\r\n') + 4);
+  const json = body.startsWith('{') ? (JSON.parse(body) as { error?: { code: string } }) : {};
+  return { status: Number(answer.slice(9, 12)), code: json.error?.code };
+}
