@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { backupLmdb } from '../../src/store/lmdb/backup.ts';
@@ -36,6 +36,26 @@ describe('backup', () => {
     }
     expect(child.lines.some((line) => line.startsWith('fatal'))).toBe(false);
   }, 60_000);
+
+  test('no other user reads it, also in a directory that was there for all to see', async () => {
+    const dataDir = await newDataDir();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    const [made, found] = [join(dataDir, '..', 'made'), join(dataDir, '..', 'found')];
+    await mkdir(found);
+    await chmod(found, 0o755);
+    const maskBefore = process.umask();
+    for (const target of [made, found]) {
+      const watched = async (copied: Promise<void>) => {
+        await copied;
+        expect((await stat(join(target, 'data.mdb'))).mode & 0o777).toBe(0o600);
+      };
+      await backupLmdb(dataDir, target, [], watched);
+      for (const name of ['data.mdb', 'FORMAT'])
+        expect([name, (await stat(join(target, name))).mode & 0o777]).toEqual([name, 0o600]);
+    }
+    expect([(await stat(made)).mode & 0o777, (await stat(found)).mode & 0o777]).toEqual([0o700, 0o755]);
+    expect(process.umask()).toBe(maskBefore);
+  });
 
   test('a file that grows while it is looked at is not taken for a damaged one', async () => {
     const dataDir = await newDataDir();

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
@@ -28,6 +28,17 @@ describe('opening a data directory', () => {
     await (await open(dataDir))[Symbol.asyncDispose]();
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
     expect(await readFile(join(dataDir, 'FORMAT'), 'utf8')).toBe('ledger-trust data, format 1\n');
+  });
+
+  test('no other user reads what is in it, also where its operator made it for all to see', async () => {
+    const dataDir = await newDataDir();
+    await mkdir(dataDir);
+    await chmod(dataDir, 0o755);
+    await using stores = await open(dataDir);
+    await stores.facts.put('fact', 'ü');
+    for (const name of ['data.mdb', 'lock.mdb', 'FORMAT'])
+      expect([name, (await stat(join(dataDir, name))).mode & 0o777]).toEqual([name, 0o600]);
+    expect((await stat(dataDir)).mode & 0o777).toBe(0o755);
   });
 
   test.each(['v1.0', `long${'x'.repeat(120)}`, 'ünï cödé'])('%s is a directory like any other', async (name) => {

@@ -36,10 +36,13 @@ export async function backupLmdb(
     throw new StartError(`${targetDir} is not empty: name a new or empty directory for the backup.`);
   makeDirectory(targetDir);
   const root = open({ path: dataDir, noSubdir: false, readOnly: true, maxReaders: readersMax });
+  // LMDB makes the copy's file for all to read, and takes no mode for it.
+  const mask = process.umask(0o077);
   try {
     const bytes = bytesIn(dataDir);
     await watch(root.backup(targetDir, false), () => Math.min(1, bytesIn(targetDir) / bytes));
   } finally {
+    process.umask(mask);
     await root.close();
   }
   flush(join(targetDir, dataFile));

@@ -41,7 +41,7 @@ export function checkFormat(directory: string): void {
 export function writeFormat(directory: string): void {
   const path = join(directory, NAME);
   const draft = `${path}.new`;
-  writeFileSync(draft, `ledger-trust data, format ${FORMAT}\n`);
+  writeFileSync(draft, `ledger-trust data, format ${FORMAT}\n`, { mode: 0o600 });
   flush(draft);
   renameSync(draft, path);
   flush(directory);

@@ -49,6 +49,9 @@ const pageBytes = 4096;
  */
 export const readersMax = 126;
 
+/** Of files that LMDB makes: they hold everybody's payloads. An option of lmdb-js that its types do not name. */
+const ownersAlone = { permissionsMode: 0o600 };
+
 /**
  * Opens the environment, and makes it where there is none (unless read-only).
  *
@@ -57,6 +60,7 @@ export const readersMax = 126;
  */
 export function openTables(directory: string, options: { readonly readOnly?: boolean } = {}): Tables {
   const root: RootDatabase<string, Uint8Array> = open({
+    ...ownersAlone,
     path: directory,
     noSubdir: false,
     overlappingSync: false,
