@@ -16,6 +16,7 @@ export interface VerificationIssue {
  * What could not be checked with what is at hand:
  * `start_unknown`: what stands before the first event is not known, so nothing ties it to the start of its ledger or master; or there
  * is no event at all.
+ * `middle_unknown`: events are missing between those at hand, left out by a filter or a partial access, or by somebody.
  * `end_unknown`: more events follow what is at hand.
  * `content_unchecked`: the event before in the same master is not there, so the event's content hash cannot be recomputed.
  * `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
@@ -23,6 +24,7 @@ export interface VerificationIssue {
  */
 export type IncompleteType =
   | 'start_unknown'
+  | 'middle_unknown'
   | 'end_unknown'
   | 'content_unchecked'
   | 'hash_unchecked'

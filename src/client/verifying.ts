@@ -18,10 +18,15 @@ export interface VerifyOptions {
   /** From the trust anchor; null or left out where it publishes none: seals then stay unchecked. */
   readonly authorityKeys?: AuthorityKeys | null;
   /**
-   * `ledger`: consecutive events of one ledger, all of them. `master`: consecutive events of one master.
-   * `segment`: what a filter or a partial access left of one ledger, so gaps are no fault. All in ascending order.
+   * `ledger`: events of one ledger. `master`: events of one master. `segment`: what a filter or a partial access left of one
+   * ledger. All in ascending order.
    */
   readonly kind: 'ledger' | 'master' | 'segment';
+  /**
+   * How much of the ledger or master is there: `all` from its start on, a `run` that may begin in the middle, or `some`, where a gap
+   * is no fault and the verdict incomplete. If left out, `some` of a segment and a `run` of anything else.
+   */
+  readonly extent?: 'all' | 'run' | 'some';
   /** Hashes that are known from elsewhere and must be in the list: without one, a list cut short at its end looks whole. */
   readonly mustContain?: readonly string[];
 }
@@ -41,6 +46,7 @@ export async function verifyEvents(
 
 interface MasterHead {
   readonly seq: number;
+  readonly ledgerSeq: number;
   readonly contentHash: string;
   /** Payload of its TRACELEDGER_MASTER_CREATED. */
   readonly created: JsonObject | null;
@@ -56,11 +62,13 @@ class Verifier {
   readonly #wanted: Set<string>;
   #previous: Event | null = null;
   #genesis: JsonObject | null = null;
-  /** No event of the ledger is missing up to here. */
-  #whole = true;
+  readonly #extent: 'all' | 'run' | 'some';
+  /** No event of the ledger is missing from this seq up to here. */
+  #runStart = 0;
 
   constructor(options: VerifyOptions) {
     this.#options = options;
+    this.#extent = options.extent ?? (options.kind === 'segment' ? 'some' : 'run');
     this.#checkSignature = createSignatureCheck(options.keys, options.authorityKeys ?? null);
     this.#wanted = new Set(options.mustContain);
   }
@@ -131,15 +139,11 @@ class Verifier {
     const previous = this.#previous;
     const { kind } = this.#options;
     if (previous === null) {
-      this.#whole = event.seq === 0;
+      this.#runStart = event.seq;
       const begins = kind === 'master' ? event.masterSeq === 0 : event.seq === 0;
-      if (!begins && kind !== 'segment') {
-        this.#unchecked(
-          event,
-          'start_unknown',
-          `the list begins at seq ${event.seq}, and what stands before is not known`,
-        );
-      }
+      const begin = `the list begins at seq ${event.seq}, and what stands before is`;
+      if (!begins && this.#extent === 'all') this.#issue(event, 'missing_event', `${begin} missing`);
+      else if (!begins) this.#unchecked(event, 'start_unknown', `${begin} not known`);
       return;
     }
     if (event.ledgerId !== previous.ledgerId) this.#issue(event, 'broken_link', 'the event is one of another ledger');
@@ -151,11 +155,15 @@ class Verifier {
     if (event.seq <= previous.seq) {
       this.#issue(event, 'broken_link', 'the event stands behind one that has its seq or a later one');
     } else if (event.seq > previous.seq + 1) {
-      this.#whole = false;
-      const missing = event.seq - previous.seq - 1;
-      if (kind === 'ledger')
-        this.#issue(event, 'missing_event', `${missing} events are missing before seq ${event.seq}`);
+      this.#runStart = event.seq;
+      const gap = `${event.seq - previous.seq - 1} events are missing before seq ${event.seq}`;
+      if (kind !== 'master') this.#gap(event, gap);
     }
+  }
+
+  #gap(event: Event, detail: string): void {
+    if (this.#extent === 'some') this.#unchecked(event, 'middle_unknown', `${detail}: a segment, or left out`);
+    else this.#issue(event, 'missing_event', detail);
   }
 
   /** Rebuilds the content; for that the event before in the same master must be there. */
@@ -164,7 +172,7 @@ class Verifier {
     let masterPrevHash = '';
     if (event.masterId !== null && event.masterSeq !== null && event.masterSeq > 0) {
       if (master === null) {
-        if (this.#options.kind === 'ledger' && this.#whole) {
+        if (this.#runStart === 0) {
           this.#issue(event, 'missing_event', 'the events that the master begins with are missing');
         } else {
           this.#unchecked(event, 'content_unchecked', 'the event before it in its master is not in the list');
@@ -181,14 +189,12 @@ class Verifier {
       }
       if (event.masterSeq > master.seq + 1) {
         const missing = event.masterSeq - master.seq - 1;
-        if (this.#options.kind === 'segment') {
+        const gap = `${missing} events of the master are missing before master_seq ${event.masterSeq}`;
+        // Where no event of the ledger is missing in between, none of the master can be.
+        if (this.#extent !== 'some' || master.ledgerSeq >= this.#runStart) this.#issue(event, 'missing_event', gap);
+        else {
           this.#unchecked(event, 'content_unchecked', 'the event before it in its master is not in the list');
-        } else {
-          this.#issue(
-            event,
-            'missing_event',
-            `${missing} events of the master are missing before master_seq ${event.masterSeq}`,
-          );
+          if (this.#options.kind === 'master') this.#gap(event, gap);
         }
         return;
       }
@@ -233,6 +239,7 @@ class Verifier {
     if (event.eventType === 'GENESIS') this.#genesis = event.payload;
     if (event.masterId === null || event.masterSeq === null) return;
     const created = event.eventType === 'TRACELEDGER_MASTER_CREATED' ? event.payload : (master?.created ?? null);
-    this.#masters.set(event.masterId, { seq: event.masterSeq, contentHash: event.contentHash, created });
+    const { masterSeq: seq, seq: ledgerSeq, contentHash } = event;
+    this.#masters.set(event.masterId, { seq, ledgerSeq, contentHash, created });
   }
 }

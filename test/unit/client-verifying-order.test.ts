@@ -47,6 +47,14 @@ describe('the order of events', () => {
     expect(checked).toMatchObject({ events: 5, contentHashes: 3, chainHashes: 4, actorSignatures: 5 });
   });
 
+  it.each(['ledger', 'master'] as const)('a %s that should be whole and lacks its start is found', async (kind) => {
+    const list = kind === 'master' ? ofMasterA : chain;
+    expect((await verify(list, { kind, extent: 'all' })).issues).toEqual([]);
+    const { verdict, issues } = await verify(list.slice(1), { kind, extent: 'all' });
+    expect(verdict).toBe('invalid');
+    expect(issues[0]).toMatchObject({ type: 'missing_event', eventId: list[1]?.id });
+  });
+
   it('a change in the middle of a list that begins in the middle is still found', async () => {
     expect((await verify(changed(6, { actorType: 'human' }).slice(4))).verdict).toBe('invalid');
   });
@@ -123,9 +131,43 @@ describe('the events of one master', () => {
 
 describe('a segment', () => {
   it('may have gaps, and is never taken for whole', async () => {
-    const { verdict, issues } = await verify([at(0), at(2), at(4), at(7)], { kind: 'segment' });
+    const { verdict, issues, incomplete } = await verify([at(0), at(2), at(4), at(7)], { kind: 'segment' });
     expect(verdict).toBe('incomplete');
     expect(issues).toEqual([]);
+    expect(incomplete).toContainEqual({
+      type: 'middle_unknown',
+      detail: '1 events are missing before seq 2: a segment, or left out',
+      eventId: at(2).id,
+      count: 3,
+    });
+  });
+
+  it('of one master may have gaps too, and holds that master alone', async () => {
+    const options = { kind: 'master', extent: 'some' } as const;
+    const some = ofMasterA.filter((_, position) => position !== 1);
+    const { verdict, incomplete } = await verify(some, options);
+    expect(verdict).toBe('incomplete');
+    expect(incomplete.map(({ type }) => type)).toContain('middle_unknown');
+    expect((await verify([...some.slice(0, 1), at(5), ...some.slice(1)], options)).verdict).toBe('invalid');
+  });
+
+  it.each([3, 4])('that begins at %i says nothing of a gap where it has none', async (start) => {
+    const { verdict, incomplete } = await verify(chain.slice(start), { kind: 'segment' });
+    expect(verdict).toBe('incomplete');
+    expect(incomplete.map(({ type }) => type)).not.toContain('middle_unknown');
+  });
+
+  it('in which a master lacks an event that no gap of the ledger can hold is found', async () => {
+    for (const start of [0, 3]) {
+      const index = chain.findIndex((event, place) => place > start + 1 && (event.masterSeq ?? 0) > 1);
+      const lacking = chain.map((event, place) =>
+        place >= index && event.masterId === at(index).masterId
+          ? { ...event, masterSeq: (event.masterSeq ?? 0) + 1 }
+          : event,
+      );
+      const found = await verify(resealed(lacking, index).slice(start), { kind: 'segment' });
+      expect(found.issues.map(({ type }) => type)).toContain('missing_event');
+    }
   });
 
   it('out of order is found', async () => {
