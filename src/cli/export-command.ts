@@ -1,48 +1,54 @@
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
-import { finished } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { actorDocumentToJson, authorityDocumentToJson, eventToJson } from '../client/answer-encoding.ts';
 import type { LedgerTrustClient } from '../client/client.ts';
+import type { Event } from '../client/event.ts';
+import type { EventReadingOptions } from '../client/event-reading.ts';
 import { actorUri } from '../domain/svc-uri.ts';
-import { exportFormat } from './export-file.ts';
+import { isUuid } from '../domain/uuid.ts';
+import { type ExportEnd, type ExportKind, exportFormat } from './export-file.ts';
+import { nameOf } from './file-content.ts';
 import { progressBar } from './progress-bar.ts';
-import { CliError, readInput, reasonOf, type Terminal } from './terminal.ts';
+import { baseUrlOf, openService } from './service.ts';
+import { fileSink, stdoutSink, type Write } from './sink.ts';
+import { CliError, inputError, readInput, type Terminal, usageError } from './terminal.ts';
 
 interface ExportOptions {
   readonly url: string;
+  readonly master?: string;
   readonly apiKeyFile?: string;
   readonly out?: string;
   readonly ca?: string;
 }
 
-/** `ledger-trust export`: a whole ledger with all that is needed to verify it offline. */
+/** `ledger-trust export`: a ledger, or one master, with all that is needed to verify it offline. */
 export function addExport(program: Command, terminal: Terminal): void {
   program
     .command('export')
     .description(
-      'Write all events of a ledger, the resolver documents of their authors and the trust anchor to one file.',
+      'Write all events of a ledger that you may read, or of a master, the resolver documents of their authors and the trust anchor to one file.',
     )
-    .argument('<ledger>', 'ledger id')
+    .argument('[ledger]', 'ledger id')
     .requiredOption('--url <url>', 'base URL of the service')
+    .option('--master <uuid>', 'the events of this master, in place of a ledger')
     .option('--api-key-file <file>', 'file that holds the API key; else the environment variable LEDGER_TRUST_API_KEY')
     .option('--out <file>', 'file to write; stdout if left out')
     .option('--ca <file>', 'certificates to trust, PEM')
-    .action(async (ledgerId: string, options: ExportOptions) => {
+    .action(async (ledgerId: string | undefined, options: ExportOptions) => {
+      const subject = subjectOf(ledgerId, options.master);
+      const baseUrl = baseUrlOf('--url', options.url);
       const apiKey = await readApiKey(terminal, options.apiKeyFile);
-      const ca = options.ca === undefined ? {} : { ca: (await readInput(terminal, options.ca)).toString() };
-      const { createClient } = await import('../client/client.ts');
-      await using client = createClient({ baseUrl: options.url, apiKey, ...ca });
+      await using client = await openService(terminal, { baseUrl, apiKey, ca: options.ca });
       const sink = options.out === undefined ? stdoutSink(terminal) : await fileSink(options.out);
       try {
-        const { count, issues } = await writeExport(terminal, client, ledgerId, sink.write);
+        const { count, kind, issues } = await writeExport(terminal, client, subject, sink.write);
         await sink.keep();
-        if (options.out !== undefined)
-          terminal.tell(`Exported ${count} events of ledger ${ledgerId} to ${options.out}.\n`);
+        if (options.out !== undefined) {
+          const segment = kind === 'segment' ? ', a segment,' : '';
+          terminal.tell(`Exported ${count} events of ${subject.type} ${subject.id}${segment} to ${options.out}.\n`);
+        }
         if (issues > 0) {
           throw new CliError(
-            `The service itself reports ${issues} failures of integrity in this ledger: the export holds what it showed.`,
+            `The service itself reports ${issues} failures of integrity in this ${subject.type}: the export holds what it showed.`,
           );
         }
       } finally {
@@ -51,23 +57,38 @@ export function addExport(program: Command, terminal: Terminal): void {
     });
 }
 
+/** What is exported. */
+interface Subject {
+  readonly type: 'ledger' | 'master';
+  readonly id: string;
+}
+
+function subjectOf(ledgerId: string | undefined, masterId: string | undefined): Subject {
+  if ((ledgerId === undefined) === (masterId === undefined))
+    throw usageError('Give the id of a ledger, or --master and that of a master.');
+  const type = masterId === undefined ? 'ledger' : 'master';
+  const id = masterId ?? ledgerId ?? '';
+  if (!isUuid(id)) throw usageError(`The id of a ${type} must be a UUID in lower case: ${JSON.stringify(id)} is none.`);
+  return { type, id };
+}
+
 async function readApiKey(terminal: Terminal, file: string | undefined): Promise<string> {
   const key =
     file === undefined ? terminal.env.LEDGER_TRUST_API_KEY : (await readInput(terminal, file)).toString('utf8');
+  if (file !== undefined && key?.trim() === '') throw inputError(`${nameOf(file)} holds no API key.`);
   if (key === undefined || key.trim() === '') {
     throw new CliError('An API key is needed: give --api-key-file, or set LEDGER_TRUST_API_KEY.');
   }
   return key.trim();
 }
 
-type Write = (line: string) => Promise<void>;
-
-async function writeExport(terminal: Terminal, client: LedgerTrustClient, ledgerId: string, write: Write) {
-  const newest = await client.listLedgerEvents({ ledgerId, limit: 1, order: 'desc' });
-  const bar = await progressBar(terminal, '{bar} {value} of {total} events', (newest.events[0]?.seq ?? -1) + 1);
+async function writeExport(terminal: Terminal, client: LedgerTrustClient, subject: Subject, write: Write) {
+  const { ledgerId, total, events } = await openList(client, subject);
+  const bar = await progressBar(terminal, '{bar} {value} of {total} events', total);
   const authors = new Set<string>();
   let count = 0;
-  let issues = 0;
+  let hasGaps = false;
+  const issues: string[] = [];
   try {
     await write(
       JSON.stringify({
@@ -76,11 +97,9 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, ledger
         exported_at: new Date(terminal.now()).toISOString(),
       }),
     );
-    const note = (found: readonly unknown[]): void => {
-      issues += found.length;
-    };
-    for await (const event of client.ledgerEvents(ledgerId, {}, { onIssues: note })) {
+    for await (const event of events({ onIssues: (found) => issues.push(...found.map(({ type }) => type)) })) {
       if (event.actorId !== null) authors.add(event.actorId);
+      if (event.seq !== count) hasGaps = true;
       await write(`{"event":${eventToJson(event)}}`);
       count += 1;
       bar.add(1);
@@ -92,46 +111,29 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, ledger
     await write(`{"actor":${actorDocumentToJson(await client.resolveActor({ svcUri: actorUri(actorId) }))}}`);
   }
   await write(`{"authority":${authorityDocumentToJson(await client.getAuthority())}}`);
-  await write(JSON.stringify({ end: { count } }));
-  return { count, issues };
+  // Of a segment the service never reports that events are missing: whoever is told so reads the whole ledger.
+  const isSegment = subject.type === 'ledger' && hasGaps && !issues.includes('missing_event');
+  const kind: ExportKind = isSegment ? 'segment' : subject.type;
+  const end: ExportEnd = { count, kind };
+  await write(JSON.stringify({ end }));
+  return { count, kind, issues: issues.length };
 }
 
-interface Sink {
-  readonly write: Write;
-  /** All is written: makes it last. */
-  keep(): Promise<void>;
-  /** Ends the sink; what was not kept is taken away. */
-  drop(): Promise<void>;
+interface EventList {
+  readonly ledgerId: string;
+  /** As far as its newest event tells. */
+  readonly total: number;
+  events(options: EventReadingOptions): AsyncIterable<Event>;
 }
 
-function stdoutSink(terminal: Terminal): Sink {
-  return { write: (line) => terminal.print(`${line}\n`), keep: async () => {}, drop: async () => {} };
-}
-
-/** A file appears under its name when it is whole; until then it has another one. */
-async function fileSink(path: string): Promise<Sink> {
-  const part = `${path}.part`;
-  const file = createWriteStream(part, { mode: 0o600, flush: true });
-  try {
-    await once(file, 'open');
-  } catch (error) {
-    throw new CliError(`${part} cannot be written: ${reasonOf(error)}.`);
+async function openList(client: LedgerTrustClient, { type, id }: Subject): Promise<EventList> {
+  const newest = { limit: 1, order: 'desc' };
+  if (type === 'ledger') {
+    const { events } = await client.listLedgerEvents({ ...newest, ledgerId: id });
+    const total = (events[0]?.seq ?? -1) + 1;
+    return { ledgerId: id, total, events: (options) => client.ledgerEvents(id, {}, options) };
   }
-  let kept = false;
-  return {
-    write: async (line) => {
-      if (!file.write(`${line}\n`)) await once(file, 'drain');
-    },
-    keep: async () => {
-      file.end();
-      await finished(file);
-      await rename(part, path);
-      kept = true;
-    },
-    drop: async () => {
-      if (kept) return;
-      file.destroy();
-      await rm(part, { force: true });
-    },
-  };
+  const { ledgerId, events } = await client.listMasterEvents({ ...newest, uuid: id });
+  const total = (events[0]?.masterSeq ?? -1) + 1;
+  return { ledgerId, total, events: (options) => client.masterEvents(id, {}, options) };
 }

@@ -31,7 +31,7 @@ Exit codes:
   0   done
   ${exitCodes.failed}   it failed (verify: what is in verify --help)
   ${exitCodes.usage}  the command line is wrong
-  ${exitCodes.input}  a file that keygen, sign or verify reads is not there, or does not hold what it should`,
+  ${exitCodes.input}  a file that keygen, sign, verify, export or listen reads is not there, or does not hold what it should`,
     )
     .exitOverride()
     .configureOutput({ writeErr: (text) => terminal.tell(text), writeOut: (text) => void terminal.print(text) });

@@ -8,10 +8,11 @@ import {
   keysFromResolver,
 } from '../client/key-source.ts';
 import type { Verification } from '../client/verification.ts';
-import { verifyEvents } from '../client/verifying.ts';
+import { type VerifyOptions, verifyEvents } from '../client/verifying.ts';
 import { exitCodes } from './exit-codes.ts';
 import { progressBar } from './progress-bar.ts';
-import { CliError, readInput, type Terminal, usageError } from './terminal.ts';
+import { baseUrlOf, openService } from './service.ts';
+import { CliError, type Terminal, usageError } from './terminal.ts';
 import { readActorDocuments, readAuthorityDocument, readVerifyInput, type VerifyInput } from './verify-input.ts';
 import { type KeyOrigin, reportJson, reportText } from './verify-report.ts';
 
@@ -20,7 +21,7 @@ interface VerifyCommandOptions {
   readonly authority?: string;
   readonly resolver?: string;
   readonly ca?: string;
-  readonly kind?: 'ledger' | 'master' | 'segment';
+  readonly kind?: VerifyOptions['kind'];
   readonly head?: readonly string[];
   readonly json?: boolean;
 }
@@ -42,11 +43,10 @@ export function addVerify(program: Command, terminal: Terminal): void {
     .option('--resolver <url>', 'base URL of the service to ask for keys (online)')
     .option('--ca <file>', 'certificates to trust, PEM')
     .addOption(
-      new Option('--kind <kind>', 'what the events are; told by the file if left out').choices([
-        'ledger',
-        'master',
-        'segment',
-      ]),
+      new Option(
+        '--kind <kind>',
+        'what the events are: ledger or master, where a gap is wrong, or segment, where one leaves the verdict incomplete; if left out, what an export says of itself, and of an answer that it may be a segment',
+      ).choices(['ledger', 'master', 'segment']),
     )
     .option('--head <hash...>', 'hashes known from before, which the events must hold')
     .option('--json', 'show the result as JSON')
@@ -87,11 +87,12 @@ async function verify(
     verifyEvents(events, {
       keys: trust.keys,
       authorityKeys: trust.authorityKeys,
-      kind: options.kind ?? input.kind,
+      ...held(input, options.kind),
       ...(options.head === undefined ? {} : { mustContain: options.head }),
     }),
   );
-  const result = input.goesOn ? goingOn(found) : found;
+  const advised = options.kind === undefined ? withAdvice(found, input) : found;
+  const result = input.goesOn ? goingOn(advised) : advised;
   await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
   return result.verdict;
 }
@@ -125,10 +126,7 @@ interface Trust extends AsyncDisposable {
 /** Keys from the resolver if one is named, else from the files named, else from the export itself. */
 async function trustOf(terminal: Terminal, input: VerifyInput, options: VerifyCommandOptions): Promise<Trust> {
   if (options.resolver !== undefined) {
-    const ca = options.ca === undefined ? {} : { ca: (await readInput(terminal, options.ca)).toString() };
-    // Loaded here, since what works offline need not wait for it.
-    const { createClient } = await import('../client/client.ts');
-    const client = createClient({ baseUrl: options.resolver, ...ca });
+    const client = await openService(terminal, { baseUrl: baseUrlOf('--resolver', options.resolver), ca: options.ca });
     try {
       const authorityKeys = authorityKeysOf(await client.getAuthority());
       const origin = { text: `from the resolver at ${options.resolver}`, sameFile: false };
@@ -150,6 +148,24 @@ async function trustOf(terminal: Terminal, input: VerifyInput, options: VerifyCo
     origin: { text, sameFile },
     [Symbol.asyncDispose]: async () => {},
   };
+}
+
+/** What the events are and how many of them must be there: as the user says, who may be stricter than the file and more lenient. */
+function held(input: VerifyInput, kind: VerifyOptions['kind'] | undefined): Pick<VerifyOptions, 'kind' | 'extent'> {
+  if (kind === undefined) return { kind: input.kind, extent: input.extent };
+  if (kind === 'segment') return { kind, extent: 'some' };
+  return { kind, extent: kind === input.kind && input.extent === 'all' ? 'all' : 'run' };
+}
+
+/** Gaps that nobody can tell from those of a segment: says how to insist that there be none. */
+function withAdvice(result: Verification, { kind }: VerifyInput): Verification {
+  const whole = kind === 'master' ? 'master' : 'ledger';
+  const incomplete = result.incomplete.map((reason) =>
+    reason.type === 'middle_unknown'
+      ? { ...reason, detail: `${reason.detail}; pass --kind ${whole} to insist on a whole ${whole}` }
+      : reason,
+  );
+  return { ...result, incomplete };
 }
 
 /** An answer with a next_cursor is the beginning of a list. */

@@ -1,17 +1,21 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { actorDocumentFromJson, authorityDocumentFromJson, eventFromJson } from '../client/answer-encoding.ts';
 import type { Event } from '../client/event.ts';
 import type { ActorDocument, AuthorityDocument } from '../client/key-source.ts';
-import { parseJson, toValue } from '../domain/json.ts';
-import { isExportHeader } from './export-file.ts';
-import { contentOf, readJson } from './file-content.ts';
-import { inputError, reasonOf, type Terminal } from './terminal.ts';
+import type { VerifyOptions } from '../client/verifying.ts';
+import { parseJson, parseJsonBytes, toValue } from '../domain/json.ts';
+import { type ExportEnd, isExportHeader, readExportEnd } from './export-file.ts';
+import { contentOf, nameOf, readJson } from './file-content.ts';
+import { inputError, readInput, reasonOf, type Terminal } from './terminal.ts';
 
 /** What a file holds for verification. */
 export interface VerifyInput {
-  readonly kind: 'ledger' | 'master' | 'segment';
+  readonly kind: VerifyOptions['kind'];
+  /** `some` where a filter or a partial access may have left events out: the file cannot say. */
+  readonly extent: 'all' | 'some';
   /** Of the events. */
   readonly count: number;
   events(): Iterable<Event> | AsyncIterable<Event>;
@@ -26,79 +30,113 @@ export interface VerifyInput {
 const jsonLimits = { maxDepth: 128 };
 /** A line holds an event of at most 256 KiB of payload, once more as signed, and its fields; the first line is short. */
 const HEADER_MAX_BYTES = 4 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
 const ACTOR_DOCUMENT = 'resolver document';
 const AUTHORITY_DOCUMENT = 'trust anchor document';
 
-/** Reads an export, a saved answer of an event list, or a bare list of events; JSON is read strictly (RFC 7493). */
-export async function readVerifyInput(terminal: Terminal, path: string): Promise<VerifyInput> {
-  if (path !== '-' && isExportHeader(await firstLine(path))) return readExport(path);
-  const value = toValue(await readJson(terminal, path, 'events', jsonLimits));
-  return contentOf(path, 'events', () => readAnswer(value, path));
+/** A file, or stdin, which is kept since it can be read only once. */
+interface Source {
+  readonly name: string;
+  readonly isExport: boolean;
+  /** As often as it is asked for. */
+  lines(): AsyncIterable<string>;
+  /** All of it as JSON that should hold `what`, read strictly (RFC 7493). */
+  json(what: string): Promise<unknown>;
+}
+
+async function openSource(terminal: Terminal, path: string): Promise<Source> {
+  const kept = path === '-' ? await terminal.readStdin() : null;
+  const open = () => (kept === null ? createReadStream(path) : Readable.from(piecesOf(kept)));
+  return {
+    name: nameOf(path),
+    isExport: isExportHeader(kept === null ? await firstLine(path) : headerOf(kept)),
+    lines: () => createInterface({ input: open(), crlfDelay: Number.POSITIVE_INFINITY }),
+    json: async (what) => {
+      const bytes = kept ?? (await readInput(terminal, path));
+      return toValue(contentOf(path, what, () => parseJsonBytes(bytes, jsonLimits)));
+    },
+  };
+}
+
+/** No text is longer than half a gigabyte, so the reader of lines gets its bytes piece by piece. */
+function* piecesOf(bytes: Buffer): Iterable<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
 }
 
 async function firstLine(path: string): Promise<string> {
   try {
     await using file = await open(path);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_MAX_BYTES), 0, HEADER_MAX_BYTES, 0);
-    return buffer.toString('utf8', 0, bytesRead).split('\n')[0] ?? '';
+    return headerOf(buffer.subarray(0, bytesRead));
   } catch (error) {
     throw inputError(`${path} cannot be read: ${reasonOf(error)}.`);
   }
 }
 
-function readAnswer(value: unknown, path: string): VerifyInput {
+function headerOf(bytes: Buffer): string {
+  return bytes.toString('utf8', 0, HEADER_MAX_BYTES).split('\n')[0] ?? '';
+}
+
+/** Reads an export, a saved answer of an event list, or a bare list of events. */
+export async function readVerifyInput(terminal: Terminal, path: string): Promise<VerifyInput> {
+  const source = await openSource(terminal, path);
+  if (source.isExport) return readExport(source);
+  const value = await source.json('events');
+  return contentOf(path, 'events', () => readAnswer(value, source.name));
+}
+
+function readAnswer(value: unknown, name: string): VerifyInput {
   const answer = Array.isArray(value) ? { events: value } : value;
   if (typeof answer !== 'object' || answer === null || !('events' in answer) || !Array.isArray(answer.events)) {
-    throw inputError(`${path} holds no events: give an export, or a saved answer of an event list.`);
+    throw inputError(`${name} holds no events: give an export, or a saved answer of an event list.`);
   }
   const events = answer.events.map(eventFromJson);
   // A list that was asked for newest first is checked in the order of the chain.
   const [first] = events;
   const last = events.at(-1);
   if (first !== undefined && last !== undefined && first.seq > last.seq) events.reverse();
-  const kind = 'master_uuid' in answer ? 'master' : 'scope_id' in answer ? 'segment' : 'ledger';
+  // The answer does not say which filter it was asked with, nor how much its reader may see.
+  const kind = 'master_uuid' in answer ? 'master' : 'segment';
   const goesOn = 'next_cursor' in answer && answer.next_cursor !== null;
-  return { kind, count: events.length, events: () => events, actors: [], authority: null, goesOn };
+  return { kind, extent: 'some', count: events.length, events: () => events, actors: [], authority: null, goesOn };
 }
 
-/** Reads the file twice: for the documents, which stand behind the events, and then, as it is verified, for the events. */
-async function readExport(path: string): Promise<VerifyInput> {
+/** Reads it twice: for the documents, which stand behind the events, and then, as it is verified, for the events. */
+async function readExport({ name, lines }: Source): Promise<VerifyInput> {
   const actors: ActorDocument[] = [];
   let authority: AuthorityDocument | null = null;
   let count = 0;
-  let end: unknown;
-  for await (const line of linesOf(path)) {
-    if (end !== undefined) throw inputError(`${path} goes on behind its end.`);
+  let end: ExportEnd | null = null;
+  for await (const line of lines()) {
+    if (end !== null) throw inputError(`${name} goes on behind its end.`);
     if (line.startsWith('{"event":')) {
       count += 1;
       continue;
     }
-    const value = objectOf(line, path);
-    if ('actor' in value) actors.push(contentOf(path, ACTOR_DOCUMENT, () => actorDocumentFromJson(value.actor)));
+    const value = objectOf(line, name);
+    if ('actor' in value) actors.push(contentOf(name, ACTOR_DOCUMENT, () => actorDocumentFromJson(value.actor)));
     else if ('authority' in value)
-      authority = contentOf(path, AUTHORITY_DOCUMENT, () => authorityDocumentFromJson(value.authority));
-    else if ('end' in value) end = value.end;
+      authority = contentOf(name, AUTHORITY_DOCUMENT, () => authorityDocumentFromJson(value.authority));
+    else if ('end' in value) end = readExportEnd(value.end);
   }
-  if (typeof end !== 'object' || end === null || !('count' in end) || end.count !== count) {
-    throw inputError(`${path} was cut short or changed: its end does not tell the ${count} events that it holds.`);
+  if (end?.count !== count) {
+    throw inputError(`${name} was cut short or changed: its end does not tell the ${count} events that it holds.`);
   }
   const events = async function* (): AsyncIterable<Event> {
-    for await (const line of linesOf(path)) {
+    for await (const line of lines()) {
       if (line.startsWith('{"event":'))
-        yield contentOf(path, 'events', () => eventFromJson(objectOf(line, path).event));
+        yield contentOf(name, 'events', () => eventFromJson(objectOf(line, name).event));
     }
   };
-  return { kind: 'ledger', count, events, actors, authority, goesOn: false };
+  const kind = end.kind ?? 'segment';
+  const extent = kind === 'segment' ? 'some' : 'all';
+  return { kind, extent, count, events, actors, authority, goesOn: false };
 }
 
-function linesOf(path: string): AsyncIterable<string> {
-  return createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY });
-}
-
-function objectOf(line: string, path: string): Record<string, unknown> {
-  const value = contentOf(path, 'export', () => toValue(parseJson(line, jsonLimits)));
-  if (typeof value !== 'object' || value === null) throw inputError(`${path} holds a line that is no JSON object.`);
+function objectOf(line: string, name: string): Record<string, unknown> {
+  const value = contentOf(name, 'export', () => toValue(parseJson(line, jsonLimits)));
+  if (typeof value !== 'object' || value === null) throw inputError(`${name} holds a line that is no JSON object.`);
   return value as Record<string, unknown>;
 }
 
@@ -106,9 +144,10 @@ function objectOf(line: string, path: string): Record<string, unknown> {
 export async function readActorDocuments(terminal: Terminal, paths: readonly string[]): Promise<ActorDocument[]> {
   const documents: ActorDocument[] = [];
   for (const path of paths) {
-    if (path !== '-' && isExportHeader(await firstLine(path))) documents.push(...(await readExport(path)).actors);
+    const source = await openSource(terminal, path);
+    if (source.isExport) documents.push(...(await readExport(source)).actors);
     else {
-      const value = toValue(await readJson(terminal, path, ACTOR_DOCUMENT, jsonLimits));
+      const value = await source.json(ACTOR_DOCUMENT);
       documents.push(
         ...contentOf(path, ACTOR_DOCUMENT, () => (Array.isArray(value) ? value : [value]).map(actorDocumentFromJson)),
       );

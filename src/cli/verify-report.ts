@@ -1,4 +1,4 @@
-import type { Verification } from '../client/verification.ts';
+import type { IncompleteReason, Verification } from '../client/verification.ts';
 
 /** Issues shown to people; `--json` shows all. */
 const ISSUES_SHOWN_MAX = 20;
@@ -26,8 +26,7 @@ export function reportText(result: Verification, origin: KeyOrigin): string {
   const more = result.issues.length - ISSUES_SHOWN_MAX;
   if (more > 0) lines.push(`  ✗ and ${more} more: see --json`);
   for (const reason of result.incomplete) {
-    const which = reason.count === 0 ? '' : `${reason.count} of the events: `;
-    lines.push(`  ? ${reason.type}  ${which}${reason.detail}`);
+    lines.push(`  ? ${reason.type}  ${places(reason)}${reason.detail}`);
   }
   if (origin.sameFile) {
     lines.push(
@@ -35,6 +34,12 @@ export function reportText(result: Verification, origin: KeyOrigin): string {
     );
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** How often it holds, where that is not plain. */
+function places({ type, count }: IncompleteReason): string {
+  if (type === 'middle_unknown') return count === 1 ? '' : `${count} gaps, the first: `;
+  return count === 0 ? '' : `${count} of the events: `;
 }
 
 function headline(result: Verification): string {

@@ -307,6 +307,51 @@ describe('ledger-trust export and verify', () => {
     expect((await run(['verify', changed])).code).toBe(1);
   });
 
+  it('a master delegate’s export is a segment, and its master is checked as one', async () => {
+    const [supplier, buyer, carrier] = await Promise.all([register('rest'), register('rest'), register('rest')]);
+    const { client } = supplier;
+    const ledger = await client.createLedger({ buyerActorId: buyer.actorId });
+    const [theirs, other] = [
+      await client.createMaster({ ledgerId: ledger.id, businessRef: 'a', scope: 'ORDER' }),
+      await client.createMaster({ ledgerId: ledger.id, businessRef: 'b', scope: 'ORDER' }),
+    ];
+    const delegateActorId = carrier.actorId;
+    await client.grantMasterDelegation({ masterId: theirs.uuid, delegateActorId, role: 'OPS', permissions: {} });
+    await client.appendEvent({ uuid: other.uuid, eventType: 'NOTED', payload: {} });
+    await client.appendEvent({ uuid: theirs.uuid, eventType: 'NOTED', payload: {} });
+    const shown = async (apiKey: string, ...subject: string[]) => {
+      const args = ['export', ...subject, '--url', address.baseUrl];
+      const { code, out, err } = await run(args, '', { LEDGER_TRUST_API_KEY: apiKey });
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      const verified = await run(['verify', '-', '--json'], out);
+      const { issues, incomplete, checked } = JSON.parse(verified.out);
+      const { end } = JSON.parse(out.trimEnd().split('\n').at(-1) ?? '');
+      const reasons = (incomplete as { type: string }[]).map(({ type }) => type);
+      return { code: verified.code, end, issues, reasons, contents: checked.content_hashes };
+    };
+
+    // Seals are not checked in development mode, and so nothing is ever more than incomplete.
+    const whole = await shown(supplier.apiKey, ledger.id);
+    expect(whole).toEqual({
+      code: 2,
+      end: { count: 7, kind: 'ledger' },
+      issues: [],
+      reasons: ['authority_keys_unknown'],
+      contents: 7,
+    });
+    const segment = await shown(carrier.apiKey, ledger.id);
+    expect(segment).toMatchObject({ code: 2, end: { count: 5, kind: 'segment' }, issues: [] });
+    expect(segment.reasons).toContain('middle_unknown');
+    const master = await shown(carrier.apiKey, '--master', theirs.uuid);
+    expect(master).toEqual({
+      code: 2,
+      end: { count: 3, kind: 'master' },
+      issues: [],
+      reasons: ['hash_unchecked'],
+      contents: 3,
+    });
+  });
+
   it('of a ledger that the key may not read says so and leaves no file', async () => {
     const stranger = await register('rest');
     const keyFile = join(dir, 'api-key');

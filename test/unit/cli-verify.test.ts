@@ -1,83 +1,15 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { actor, answer, authority, events, exported, listOfMaster } from '../support/export-of-vectors.ts';
 import { inTerminal, whyNoTerminal } from '../support/pseudo-terminal.ts';
 import { cliMain, newShell } from '../support/shell.ts';
 import { vectors } from '../support/vectors.ts';
 
 const { dir, run, file } = newShell();
-const ledgerId = '0193a000-0000-7000-8000-000000000001';
-const actorId = '0193a000-0000-7000-8000-00000000000a';
-
-/** The chain of the vectors as REST shows events. */
-const events = vectors.chain.map(({ content, ...event }) => {
-  const { master, actor_sig_payload_hash: _, payload_hash: __, ...fields } = content;
-  return {
-    ...fields,
-    master_id: master?.id ?? null,
-    master_seq: master?.seq ?? null,
-    payload: event.payload,
-    actor_sig_payload: event.actor_sig_payload,
-    hash: event.hash,
-    content_hash: event.content_hash,
-    authority_sig: event.authority_sig ?? null,
-    authority_key_id: event.authority_key_id ?? null,
-  };
-});
-const actor = {
-  id: `svc:actor:${actorId}`,
-  actor_id: actorId,
-  role: 'PARTICIPANT',
-  status: 'ACTIVE',
-  keys: [
-    {
-      kid: vectors.kid,
-      algorithm: 'Ed25519',
-      public_key: vectors.keys.supplier.public_key_base64,
-      status: 'ACTIVE',
-      preferred_signing: true,
-      valid_from: '2026-11-21T02:06:39.000Z',
-      created_at: '2026-11-21T02:06:39.000Z',
-    },
-  ],
-  preferred_signing: vectors.kid,
-  trust_graph: null,
-  authority_attestations: [],
-  created_at: '2026-11-21T02:06:39.000Z',
-};
-const authorityKey = {
-  kid: 'svc:authority#key-1',
-  algorithm: 'Ed25519',
-  public_key: vectors.keys.authority.public_key_base64,
-  fingerprint: '00',
-  valid_from: '2026-11-01T00:00:00.000Z',
-  valid_to: null,
-};
-const authority = {
-  id: 'svc:authority',
-  algorithm: 'Ed25519',
-  public_key: authorityKey.public_key,
-  fingerprint: '00',
-  kid_namespace: 'svc:authority#key-<seq>',
-  phase: '2',
-  keys: [authorityKey],
-};
-const answer = { ledger_id: ledgerId, count: events.length, integrity: { verified: true, issues: [] }, events };
 const keysFile = file('keys.json', actor);
 const authorityFile = file('authority.json', authority);
 const offline = ['--keys', keysFile, '--authority', authorityFile];
-
-function exported(lines: readonly unknown[] = events, count = lines.length): string {
-  return [
-    { format: 'ledger-trust-export/1', ledger_id: ledgerId, exported_at: '2026-11-21T03:00:00.000Z' },
-    ...lines.map((event) => ({ event })),
-    { actor },
-    { authority },
-    { end: { count } },
-  ]
-    .map((line) => `${JSON.stringify(line)}\n`)
-    .join('');
-}
 
 describe('verify', () => {
   it('finds an export valid by itself, and says where the keys are from', async () => {
@@ -108,6 +40,20 @@ describe('verify', () => {
 
   it('reads stdin, and a list that was asked for newest first', async () => {
     expect((await run(['verify', '-', ...offline], JSON.stringify([...events].reverse()))).code).toBe(0);
+  });
+
+  it('reads an export from stdin, and the documents in another', async () => {
+    expect((await run(['verify', '-'], exported())).code).toBe(0);
+    const keys = await run(
+      ['verify', file('list.json', events), '--keys', '-', '--authority', authorityFile],
+      exported(),
+    );
+    expect({ code: keys.code, err: keys.err }).toEqual({ code: 0, err: '' });
+    const cut = await run(['verify', '-'], exported(events, { count: 8 }));
+    expect(cut).toMatchObject({
+      code: 66,
+      err: expect.stringMatching(/^ledger-trust: stdin was cut short or changed/),
+    });
   });
 
   const tampered = events.map((event, index) =>
@@ -154,12 +100,13 @@ describe('verify', () => {
   });
 
   it('checks a master’s list as one', async () => {
-    const ofMaster = events.filter(({ master_id }) => master_id === '0193a000-0000-7000-8000-0000000000aa');
-    const list = { master_uuid: ofMaster[0]?.master_id, ledger_id: ledgerId, events: ofMaster };
-    const { code, out } = await run(['verify', file('master.json', list), ...offline]);
+    const { code, out } = await run(['verify', file('master.json', listOfMaster), ...offline]);
     expect({ code, issues: out.includes('✗') }).toEqual({ code: 2, issues: false });
-    const cut = { ...list, events: ofMaster.filter((_, index) => index !== 1) };
-    expect((await run(['verify', file('cut.json', cut), ...offline])).code).toBe(1);
+    const [first, ...rest] = listOfMaster.events;
+    const moved = { ...listOfMaster, events: [first, events[5], ...rest] };
+    const odd = await run(['verify', file('moved.json', moved), ...offline]);
+    expect(odd.out).toContain('✗ broken_link');
+    expect(odd.code).toBe(1);
   });
 
   const unreadable: [string, () => string][] = [
@@ -170,7 +117,8 @@ describe('verify', () => {
     ['a member given twice', () => file('twice.json', JSON.stringify(events).replace('"seq":3', '"seq":9,"seq":3'))],
     ['an event without a hash', () => file('hashless.json', [{ ...events[0], hash: undefined }])],
     ['an export cut short', () => file('cut.jsonl', exported().split('\n').slice(0, 5).join('\n'))],
-    ['an export whose count is another', () => file('count.jsonl', exported(events, 8))],
+    ['an export that is of no kind', () => file('kind.jsonl', exported(events, { kind: 'other' }))],
+    ['an export whose count is another', () => file('count.jsonl', exported(events, { count: 8 }))],
   ];
   it.each(unreadable)('refuses %s with one sentence', async (_, path) => {
     const file = path();

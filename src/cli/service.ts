@@ -1,0 +1,23 @@
+import type { LedgerTrustClient } from '../client/client.ts';
+import { readInput, type Terminal, usageError } from './terminal.ts';
+
+/** The base URL that an option gives. CliError (exit code 64) where it is none. */
+export function baseUrlOf(option: string, value: string): string {
+  const url = URL.parse(value);
+  const isBase = /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.search === '' && url.hash === '';
+  if (!isBase) throw usageError(`Option ${option} must be a base URL such as https://ledger.example.`);
+  return value;
+}
+
+/**
+ * A client of the service. CliError where the file of certificates cannot be read. The client is loaded here, since what works offline
+ * need not wait for it.
+ */
+export async function openService(
+  terminal: Terminal,
+  { ca, ...options }: { readonly baseUrl: string; readonly apiKey?: string; readonly ca: string | undefined },
+): Promise<LedgerTrustClient> {
+  const trusted = ca === undefined ? {} : { ca: (await readInput(terminal, ca)).toString() };
+  const { createClient } = await import('../client/client.ts');
+  return createClient({ ...options, ...trusted });
+}

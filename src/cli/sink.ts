@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { finished } from 'node:stream/promises';
+import { CliError, reasonOf, type Terminal } from './terminal.ts';
+
+export type Write = (line: string) => Promise<void>;
+
+/** Where lines are written to. */
+export interface Sink {
+  readonly write: Write;
+  /** All is written: makes it last. */
+  keep(): Promise<void>;
+  /** Ends the sink; what was not kept is taken away. */
+  drop(): Promise<void>;
+}
+
+export function stdoutSink(terminal: Terminal): Sink {
+  return { write: (line) => terminal.print(`${line}\n`), keep: async () => {}, drop: async () => {} };
+}
+
+/** A file appears under its name when it is whole; until then it has another one. */
+export async function fileSink(path: string): Promise<Sink> {
+  const part = `${path}.part`;
+  const file = createWriteStream(part, { mode: 0o600, flush: true });
+  try {
+    await once(file, 'open');
+  } catch (error) {
+    throw new CliError(`${part} cannot be written: ${reasonOf(error)}.`);
+  }
+  let kept = false;
+  return {
+    write: async (line) => {
+      if (!file.write(`${line}\n`)) await once(file, 'drain');
+    },
+    keep: async () => {
+      file.end();
+      await finished(file);
+      await rename(part, path);
+      kept = true;
+    },
+    drop: async () => {
+      if (kept) return;
+      file.destroy();
+      await rm(part, { force: true });
+    },
+  };
+}

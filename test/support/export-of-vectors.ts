@@ -1,0 +1,76 @@
+import { vectors } from './vectors.ts';
+
+const ledgerId = '0193a000-0000-7000-8000-000000000001';
+const actorId = '0193a000-0000-7000-8000-00000000000a';
+
+/** The chain of the vectors as REST shows events. */
+export const events = vectors.chain.map(({ content, ...event }) => {
+  const { master, actor_sig_payload_hash: _, payload_hash: __, ...fields } = content;
+  return {
+    ...fields,
+    master_id: master?.id ?? null,
+    master_seq: master?.seq ?? null,
+    payload: event.payload,
+    actor_sig_payload: event.actor_sig_payload,
+    hash: event.hash,
+    content_hash: event.content_hash,
+    authority_sig: event.authority_sig ?? null,
+    authority_key_id: event.authority_key_id ?? null,
+  };
+});
+export const actor = {
+  id: `svc:actor:${actorId}`,
+  actor_id: actorId,
+  role: 'PARTICIPANT',
+  status: 'ACTIVE',
+  keys: [
+    {
+      kid: vectors.kid,
+      algorithm: 'Ed25519',
+      public_key: vectors.keys.supplier.public_key_base64,
+      status: 'ACTIVE',
+      preferred_signing: true,
+      valid_from: '2026-11-21T02:06:39.000Z',
+      created_at: '2026-11-21T02:06:39.000Z',
+    },
+  ],
+  preferred_signing: vectors.kid,
+  trust_graph: null,
+  authority_attestations: [],
+  created_at: '2026-11-21T02:06:39.000Z',
+};
+const authorityKey = {
+  kid: 'svc:authority#key-1',
+  algorithm: 'Ed25519',
+  public_key: vectors.keys.authority.public_key_base64,
+  fingerprint: '00',
+  valid_from: '2026-11-01T00:00:00.000Z',
+  valid_to: null,
+};
+export const authority = {
+  id: 'svc:authority',
+  algorithm: 'Ed25519',
+  public_key: authorityKey.public_key,
+  fingerprint: '00',
+  kid_namespace: 'svc:authority#key-<seq>',
+  phase: '2',
+  keys: [authorityKey],
+};
+/** A saved answer of GET …/events. */
+export const answer = { ledger_id: ledgerId, count: events.length, integrity: { verified: true, issues: [] }, events };
+const ofMaster = events.filter(({ master_id }) => master_id === '0193a000-0000-7000-8000-0000000000aa');
+/** A saved answer of GET /traceledger/master/…/events. */
+export const listOfMaster = { master_uuid: ofMaster[0]?.master_id, ledger_id: ledgerId, events: ofMaster };
+
+/** An export of it, which says at its end what it is; exports of before said nothing. */
+export function exported(lines: readonly unknown[] = events, end: Readonly<Record<string, unknown>> = {}): string {
+  return [
+    { format: 'ledger-trust-export/1', ledger_id: ledgerId, exported_at: '2026-11-21T03:00:00.000Z' },
+    ...lines.map((event) => ({ event })),
+    { actor },
+    { authority },
+    { end: { count: lines.length, ...end } },
+  ]
+    .map((line) => `${JSON.stringify(line)}\n`)
+    .join('');
+}
