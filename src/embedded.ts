@@ -5,7 +5,7 @@ import type { Config } from './config.ts';
 import { ForwardClock } from './forward-clock.ts';
 import type { Log } from './log.ts';
 import { type RunningNode, startNodeOver } from './node.ts';
-import { readNodeKeys } from './node-keys.ts';
+import { keysInUse, readNodeKeys } from './node-keys.ts';
 import { subscriptionsIn } from './service/webhooks/subscription-record.ts';
 import { openLmdb } from './store/lmdb/open.ts';
 import type { RecordStore } from './store/record-store.ts';
@@ -26,7 +26,7 @@ export async function startEmbedded(config: Config, log: Log, onFatal: (error: E
       await startBehindSubscriptions(clock, stores.records, log);
       return {
         config,
-        keys: readNodeKeys(config),
+        keys: readNodeKeys(config, await keysInUse(stores.records)),
         ledgers: stores.ledgers,
         records: stores.records,
         access: stores.access,

@@ -1,9 +1,11 @@
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError } from './config.ts';
 import { SECRETS_KEY_BYTES } from './service/secret-box.ts';
-import { readAuthorityKey } from './service/signatures/authority.ts';
+import { hasSecretsKey } from './service/secrets-key-check.ts';
+import { readAuthorityKey, readAuthorityKeys } from './service/signatures/authority.ts';
+import type { RecordStore } from './store/record-store.ts';
 
 /** The two private keys of a node. */
 export interface NodeKeys {
@@ -15,14 +17,39 @@ export interface NodeKeys {
 export const authorityKeyName = 'authority.pem';
 export const secretsKeyName = 'secrets.key';
 
+/** Whether a store remembers the one and the other key, so that no other will do. */
+export interface KeysInUse {
+  readonly authority: boolean;
+  readonly secrets: boolean;
+}
+
+/** What a store remembers. */
+export async function keysInUse(records: RecordStore): Promise<KeysInUse> {
+  return { authority: (await readAuthorityKeys(records)).length > 0, secrets: await hasSecretsKey(records) };
+}
+
+type KeyFiles = Pick<Config, 'authorityKeyFile' | 'secretsKeyFile' | 'dataDir'>;
+
 /**
- * Reads the keys named by the configuration, or those of the data directory, which are made if they are not there. Throws ConfigError.
- * A file that was made is whole or not there at all, whenever the process dies.
+ * Reads the keys named by the configuration, or those of the data directory, which are made if they are not there and not in use.
+ * Throws ConfigError, and has made nothing then. A file that was made is whole or not there at all, whenever the process dies.
  */
-export function readNodeKeys(config: Pick<Config, 'authorityKeyFile' | 'secretsKeyFile' | 'dataDir'>): NodeKeys {
-  const authority = config.authorityKeyFile ?? madeOnce(join(config.dataDir, authorityKeyName), newAuthorityKey);
-  const secrets = config.secretsKeyFile ?? madeOnce(join(config.dataDir, secretsKeyName), newSecretsKey);
+export function readNodeKeys(config: KeyFiles, inUse: KeysInUse = { authority: false, secrets: false }): NodeKeys {
+  const authority = config.authorityKeyFile ?? join(config.dataDir, authorityKeyName);
+  const secrets = config.secretsKeyFile ?? join(config.dataDir, secretsKeyName);
+  if (inUse.authority && config.authorityKeyFile === null) refuseLost(authority, 'AUTHORITY_KEY_FILE', 'sealed');
+  if (inUse.secrets && config.secretsKeyFile === null) refuseLost(secrets, 'SECRETS_KEY_FILE', 'encrypted');
+  if (config.authorityKeyFile === null) makeOnce(authority, newAuthorityKey);
+  if (config.secretsKeyFile === null) makeOnce(secrets, newSecretsKey);
   return { authority: authorityKey(authority), secrets: secretsKey(secrets) };
+}
+
+/** A key that was lost is not to be replaced by a new one: nothing in the store could be read or sealed with that. */
+function refuseLost(file: string, variable: string, verb: string): void {
+  if (existsSync(file)) return;
+  throw new ConfigError(
+    `${file} is missing, the key that the data beside it was ${verb} with: restore it from the backup, or set ${variable} to a copy of it.`,
+  );
 }
 
 /** Reads an authority key for AUTHORITY_KEY_FILE. Throws ConfigError. */
@@ -60,7 +87,7 @@ function newSecretsKey(): string {
   return `${randomBytes(SECRETS_KEY_BYTES).toString('base64')}\n`;
 }
 
-function madeOnce(file: string, make: () => string): string {
+function makeOnce(file: string, make: () => string): void {
   const draft = `${file}.${process.pid}`;
   const handle = openSync(draft, 'w', 0o600);
   try {
@@ -74,7 +101,6 @@ function madeOnce(file: string, make: () => string): string {
     closeSync(handle);
     rmSync(draft, { force: true });
   }
-  return file;
 }
 
 function syncDirectory(directory: string): void {

@@ -11,15 +11,17 @@ export class SecretsKeyMismatch extends Error {
   }
 }
 
+const kind = 'node';
+const id = 'secrets-key';
+
+/** Whether a store remembers a secrets key. */
+export async function hasSecretsKey(records: RecordStore): Promise<boolean> {
+  return (await records.get(kind, id)) !== null;
+}
+
 /** Remembers the secrets key of a new store by its fingerprint, and refuses another one. */
 export async function checkSecretsKey(records: RecordStore, box: SecretBox): Promise<void> {
-  const write = {
-    kind: 'node',
-    id: 'secrets-key',
-    replaces: 'absent',
-    value: JSON.stringify(box.fingerprint),
-    lookups: [],
-  };
+  const write = { kind, id, replaces: 'absent', value: JSON.stringify(box.fingerprint), lookups: [] };
   const put = await records.put(write);
   if (!put.ok && put.current?.value !== write.value) throw new SecretsKeyMismatch();
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
@@ -85,6 +85,23 @@ test('one directory is served by one node, and the second start leaves the first
   await using node = await startNodeProcess({ DATA_DIR });
   await refuses({ DATA_DIR }, DATA_DIR);
   expect((await fetch(`${node.base}/health`)).status).toBe(200);
+});
+
+test.each(['authority.pem', 'secrets.key'])('a lost %s is asked for, and none is made in its place', async (name) => {
+  const DATA_DIR = freshDir();
+  const first = await startNodeProcess({ DATA_DIR });
+  await first.terminate();
+  const path = join(DATA_DIR, name);
+  const kept = readFileSync(path);
+  rmSync(path);
+  // Each holder of the directory has a socket of its own.
+  const files = () => readdirSync(DATA_DIR).filter((file) => !file.endsWith('.sock'));
+  const before = files();
+  await refuses({ DATA_DIR }, `${path} is missing`, 'restore it from the backup');
+  expect(files()).toEqual(before);
+  writeFileSync(path, kept, { mode: 0o600 });
+  await using again = await startNodeProcess({ DATA_DIR });
+  expect((await fetch(`${again.base}/health`)).status).toBe(200);
 });
 
 test('a directory of another format, or under other keys, is not opened', async () => {
