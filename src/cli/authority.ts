@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, type Environment, readConfig } from '../config.ts';
+import { type Config, ConfigError, type Environment, readConfig } from '../config.ts';
 import { isoTime } from '../domain/time.ts';
-import { authorityKey, authorityKeyName, readNodeKeys } from '../node-keys.ts';
+import { authorityKey, authorityKeyName, keysInUse, readNodeKeys } from '../node-keys.ts';
 import {
   authorityFingerprint,
   publicKeyOf,
@@ -11,6 +11,8 @@ import {
   rotateAuthority,
 } from '../service/signatures/authority.ts';
 import { openLmdb } from '../store/lmdb/open.ts';
+import { checkHoldsData } from '../store/lmdb/open-whole.ts';
+import type { RecordStore } from '../store/record-store.ts';
 import { systemClock } from '../system.ts';
 import { CliError } from './terminal.ts';
 
@@ -21,18 +23,27 @@ import { CliError } from './terminal.ts';
 export async function rotate(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
   const next = nextKey(file);
+  checkHoldsData(config.dataDir);
   await using stores = await openLmdb({ dataDir: config.dataDir, now: () => systemClock.now(), onFatal: () => {} });
   const known = (await readAuthorityKeys(stores.records)).at(-1);
+  if (known === undefined)
+    throw new CliError(
+      `${config.dataDir} has no authority yet: start a node on it once, which enrols the key that it has as the first.`,
+    );
   const record =
-    known?.publicKey === publicKeyOf(next)
+    known.publicKey === publicKeyOf(next)
       ? known
-      : await rotateAuthority(stores.records, readNodeKeys(config).authority, next, isoTime(systemClock.now()));
+      : await rotateAuthority(stores.records, await keyInUse(config, stores.records), next, isoTime(systemClock.now()));
   const told = `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on.`;
   if (config.authorityKeyFile !== null) return `${told} Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
   const own = join(config.dataDir, authorityKeyName);
   writeFileSync(`${own}.next`, next.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600, flush: true });
   renameSync(`${own}.next`, own);
   return `${told} The key is kept in ${own}.`;
+}
+
+async function keyInUse(config: Config, records: RecordStore): Promise<KeyObject> {
+  return readNodeKeys(config, await keysInUse(records)).authority;
 }
 
 /** The file was given as an argument, so its mistakes are told of that and not of a variable. */

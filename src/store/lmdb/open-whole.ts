@@ -32,8 +32,7 @@ export interface WholeLmdb extends AsyncDisposable {
  * says what to do, where it holds nothing, is of another format, or is in use.
  */
 export async function openWholeLmdb(dataDir: string, now: () => number): Promise<WholeLmdb> {
-  checkFormat(dataDir);
-  if (!existsSync(join(dataDir, dataFile))) throw new StartError(`${dataDir} holds no data: check DATA_DIR.`);
+  checkHoldsData(dataDir);
   const lock = await acquireServingLock(dataDir);
   try {
     checkDataFile(dataDir);
@@ -54,6 +53,12 @@ export async function openWholeLmdb(dataDir: string, now: () => number): Promise
     await lock.release();
     throw error;
   }
+}
+
+/** For what works on data that is there: makes nothing. StartError where a directory is not there, is of another format, or holds no data. */
+export function checkHoldsData(dataDir: string): void {
+  checkFormat(dataDir);
+  if (!existsSync(join(dataDir, dataFile))) throw new StartError(`${dataDir} holds no data: check DATA_DIR.`);
 }
 
 function wholeStore(tables: Tables): WholeStore {
