@@ -114,6 +114,12 @@ test('a directory of another format, or under other keys, is not opened', async 
   expect((await fetch(`${again.base}/health`)).status).toBe(200);
   await again.terminate();
 
+  for (const text of ['ledger-trust data, format 99\n', 'no format at all']) {
+    writeFileSync(join(DATA_DIR, 'FORMAT'), text);
+    await refuses({ DATA_DIR }, DATA_DIR, text.includes('99') ? 'format 99' : 'an unknown format');
+    expect(readFileSync(join(DATA_DIR, 'FORMAT'), 'utf8')).toBe(text);
+  }
+
   const odd = freshDir();
   mkdirSync(odd);
   writeFileSync(join(odd, 'data.mdb'), 'not a database'.repeat(1000));
