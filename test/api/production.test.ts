@@ -9,6 +9,8 @@ import { createClient } from '../../src/client/client.ts';
 import { authorityKeysOf, keysFromResolver } from '../../src/client/key-source.ts';
 import { signerFromPrivateKey } from '../../src/client/signing.ts';
 import { verifyEvents } from '../../src/client/verifying.ts';
+import { readAuthorityKeys } from '../../src/service/signatures/authority.ts';
+import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { runToEnd } from '../support/node-process.ts';
 import { append, entityRequest, eventsOf, newDevice, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
@@ -119,6 +121,22 @@ test('both ports speak TLS with a certificate of one’s own', async () => {
   await expect(fetch(node.base.replace('https', 'http'))).rejects.toThrow();
 });
 
+/** The store alone shows it: the start of the second key is signed by the first, as anyone can compute. */
+async function expectStartSigned(dataDir: string): Promise<void> {
+  await using stores = await openLmdb({ dataDir, now: Date.now, onFatal: () => {} });
+  const [one, two] = await readAuthorityKeys(stores.records);
+  expect(one?.startSig).toBeNull();
+  expect(two).toMatchObject({ kid: 'svc:authority#key-2', publicKey: publicKeyOf(second).toString('base64') });
+  const start = JSON.stringify({ kid: two?.kid, public_key: two?.publicKey, valid_from: two?.validFrom });
+  const signedBy = (pem: string, text: string) => {
+    const digest = createHash('sha256').update(text).digest();
+    return verify(null, digest, createPublicKey(readFileSync(pem)), Buffer.from(String(two?.startSig), 'base64'));
+  };
+  expect(signedBy(first, start)).toBe(true);
+  expect(signedBy(second, start)).toBe(false);
+  expect(signedBy(first, start.replace('#key-2', '#key-3'))).toBe(false);
+}
+
 describe('a node with a past', () => {
   const dataDir = temporaryDir();
   const copy = join(root, 'copy');
@@ -162,6 +180,7 @@ describe('a node with a past', () => {
     expect(rotated).toMatchObject({ code: 0, stderr: '' });
     // Again, as after a crash: nothing more happens.
     expect((await cli('authority', 'rotate', second)).stdout).toBe(rotated.stdout);
+    await expectStartSigned(dataDir);
     await expect(runNode({ env, dataDir })).rejects.toThrow(/AUTHORITY_KEY_FILE|authority/);
 
     await using node = await runNode({ env: { ...env, AUTHORITY_KEY_FILE: second }, dataDir });
