@@ -157,6 +157,16 @@ describe('a segment', () => {
     expect(incomplete.map(({ type }) => type)).not.toContain('middle_unknown');
   });
 
+  it('in which a master lacks its first event, though nothing of the ledger is missing, is found', async () => {
+    const late = chain.map((event) =>
+      event.masterId === at(3).masterId ? { ...event, masterSeq: (event.masterSeq ?? 0) + 1 } : event,
+    );
+    for (const kind of ['ledger', 'segment'] as const) {
+      const { issues } = await verify(resealed(late, 3), { kind });
+      expect(issues).toContainEqual(expect.objectContaining({ type: 'missing_event', eventId: at(3).id }));
+    }
+  });
+
   it('in which a master lacks an event that no gap of the ledger can hold is found', async () => {
     for (const start of [0, 3]) {
       const index = chain.findIndex((event, place) => place > start + 1 && (event.masterSeq ?? 0) > 1);
