@@ -35,7 +35,7 @@ describe('opening a data directory', () => {
     await mkdir(dataDir);
     await chmod(dataDir, 0o755);
     await using stores = await open(dataDir);
-    await stores.facts.put('fact', 'ü');
+    await stores.records.put({ kind: 'kind', id: 'id', replaces: 'absent', value: '"ü"', lookups: [] });
     for (const name of ['data.mdb', 'lock.mdb', 'FORMAT'])
       expect([name, (await stat(join(dataDir, name))).mode & 0o777]).toEqual([name, 0o600]);
     expect((await stat(dataDir)).mode & 0o777).toBe(0o755);
