@@ -149,6 +149,9 @@ export interface LedgerStore {
    */
   readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries>;
 
+  /** Just the seqs that are listed under a scope, in the order of reading, those that are gone from the log too. */
+  scopeSeqs(ledgerId: string, scope: string, page: ScopePage): Promise<number[]>;
+
   /**
    * Found commands by id, the newest event of each; those older than 24 hours, unless permanent, may be missing. A mark is looked for
    * as it was made: a permanent one is not found where one for 24 hours is asked for, nor the other way round.

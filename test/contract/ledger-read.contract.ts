@@ -59,13 +59,17 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     const page = await again.readScope(ledgerId, 's', { limit: 4 });
     expect(page.missing).toEqual([2]);
     expect(page.entries.map(({ seq }) => seq)).toEqual([0, 1, 3]);
+    expect(await again.scopeSeqs(ledgerId, 's', { limit: 4 })).toEqual([0, 1, 2, 3]);
   });
 
   test('the events of a scope are paged in both directions from any seq', async () => {
     const master = `master:${newLedgerId()}`;
     const { ledgerId } = await ledgerOf(20, (seq) => [{ kind: 'scope', scope: seq % 3 === 0 ? master : 'other' }]);
-    const seqs = async (page: { from?: number; limit: number; descending?: boolean }) =>
-      (await store().readScope(ledgerId, master, page)).entries.map(({ seq }) => seq);
+    const seqs = async (page: { from?: number; limit: number; descending?: boolean }) => {
+      const found = (await store().readScope(ledgerId, master, page)).entries.map(({ seq }) => seq);
+      expect(await store().scopeSeqs(ledgerId, master, page)).toEqual(found);
+      return found;
+    };
     expect(await seqs({ limit: 100 })).toEqual([0, 3, 6, 9, 12, 15, 18]);
     expect(await seqs({ limit: 2, from: 6 })).toEqual([6, 9]);
     expect(await seqs({ limit: 2, from: 7 })).toEqual([9, 12]);

@@ -112,6 +112,7 @@ export function faultyLedgerStore(inner: LedgerStore, choose: ChooseFault): Faul
     head: (ledgerId) => reading(() => inner.head(ledgerId)),
     read: (ledgerId, from, limit) => reading(() => inner.read(ledgerId, from, limit)),
     readScope: (ledgerId, scope, page) => reading(() => inner.readScope(ledgerId, scope, page)),
+    scopeSeqs: (ledgerId, scope, page) => reading(() => inner.scopeSeqs(ledgerId, scope, page)),
     findCommands: (ledgerId, ids) => reading(() => inner.findCommands(ledgerId, ids)),
     cell: (key) => reading(() => inner.cell(key)),
     lines: (list, page) => reading(() => inner.lines(list, page)),

@@ -28,7 +28,7 @@ import { readLog } from './log-reading.ts';
 import { preparedAtStart } from './prepared-at-start.ts';
 import { writeProjections } from './projecting.ts';
 import { ProjectionLag } from './projection-lag.ts';
-import { readScopePage } from './scopes.ts';
+import { readScopePage, readScopeSeqs } from './scopes.ts';
 import { type CqlSession, numberOf, textOf } from './session.ts';
 import { readSnapshot, writeSnapshot } from './snapshots.ts';
 import { Turns } from './turns.ts';
@@ -172,6 +172,10 @@ export class CassandraLedgerStore implements LedgerStore {
 
   readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
     return readScopePage(this.#session, ledgerId, scope, this.#bucketEvents, page);
+  }
+
+  scopeSeqs(ledgerId: string, scope: string, page: ScopePage): Promise<number[]> {
+    return readScopeSeqs(this.#session, ledgerId, scope, this.#bucketEvents, page);
   }
 
   /** Looks in each partition just for what may be there: Cassandra takes 2 µs of CPU for each id in each, found or not. */

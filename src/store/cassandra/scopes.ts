@@ -26,8 +26,32 @@ export async function readScopePage(
   ledgerId: string,
   scope: string,
   bucketEvents: number,
-  { from, limit, descending = false }: ScopePage,
+  page: ScopePage,
 ): Promise<ScopeEntries> {
+  const places = await listedPlaces(session, ledgerId, scope, bucketEvents, page);
+  const entries = await readPlaces(session, ledgerId, places);
+  const found = new Set(entries.map(({ seq }) => seq));
+  return { entries, missing: places.map(({ seq }) => seq).filter((seq) => !found.has(seq)) };
+}
+
+/** Just the seqs. */
+export async function readScopeSeqs(
+  session: CqlSession,
+  ledgerId: string,
+  scope: string,
+  bucketEvents: number,
+  page: ScopePage,
+): Promise<number[]> {
+  return (await listedPlaces(session, ledgerId, scope, bucketEvents, page)).map(({ seq }) => seq);
+}
+
+async function listedPlaces(
+  session: CqlSession,
+  ledgerId: string,
+  scope: string,
+  bucketEvents: number,
+  { from, limit, descending = false }: ScopePage,
+): Promise<Place[]> {
   const key = [keyText(ledgerId), keyText(scope)];
   const places: Place[] = [];
   // Events may lie in the bucket before the one that their seq falls into.
@@ -54,9 +78,7 @@ export async function readScopePage(
     if (next === undefined) break;
     start = next;
   }
-  const entries = await readPlaces(session, ledgerId, places);
-  const found = new Set(entries.map(({ seq }) => seq));
-  return { entries, missing: places.map(({ seq }) => seq).filter((seq) => !found.has(seq)) };
+  return places;
 }
 
 /** The events of a scope in a bucket, ascending: a row for each batch that has some. */

@@ -128,17 +128,20 @@ export class LmdbLedgerStore implements LedgerStore {
 
   async readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
     const ledger = ledgerKey(ledgerId);
-    const prefix = scopePrefix(ledger, scope);
-    const from = page.from === undefined ? undefined : seqKey(prefix, page.from);
     const entries: StoredEntry[] = [];
     const missing: number[] = [];
-    for (const key of keysIn(this.#tables.scopes, { ...page, prefix, from })) {
-      const seq = seqOfKey(key);
+    for (const seq of await this.scopeSeqs(ledgerId, scope, page)) {
       const row = this.#tables.events.get(seqKey(ledger, seq));
       if (row === undefined) missing.push(seq);
       else entries.push({ seq, row });
     }
     return { entries, missing };
+  }
+
+  async scopeSeqs(ledgerId: string, scope: string, page: ScopePage): Promise<number[]> {
+    const prefix = scopePrefix(ledgerKey(ledgerId), scope);
+    const from = page.from === undefined ? undefined : seqKey(prefix, page.from);
+    return Array.from(keysIn(this.#tables.scopes, { ...page, prefix, from }), seqOfKey);
   }
 
   async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {

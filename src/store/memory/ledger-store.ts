@@ -84,18 +84,23 @@ export class MemoryLedgerStore implements LedgerStore {
   }
 
   async readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
-    await later();
+    const seqs = await this.scopeSeqs(ledgerId, scope, page);
     const ledger = this.#data.ledgers.get(ledgerId);
-    const { from = page.descending === true ? Number.POSITIVE_INFINITY : 0 } = page;
-    const startsAt = (seq: number) => (page.descending === true ? seq <= from : seq >= from);
     const entries: StoredEntry[] = [];
     const missing: number[] = [];
-    for (const seq of partOf([...(ledger?.scopes.get(scope) ?? [])], { ...page, startsAt })) {
+    for (const seq of seqs) {
       const entry = ledger?.entries.get(seq);
       if (entry === undefined) missing.push(seq);
       else entries.push(entry);
     }
     return { entries, missing };
+  }
+
+  async scopeSeqs(ledgerId: string, scope: string, page: ScopePage): Promise<number[]> {
+    await later();
+    const { from = page.descending === true ? Number.POSITIVE_INFINITY : 0 } = page;
+    const startsAt = (seq: number) => (page.descending === true ? seq <= from : seq >= from);
+    return partOf([...(this.#data.ledgers.get(ledgerId)?.scopes.get(scope) ?? [])], { ...page, startsAt });
   }
 
   async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
