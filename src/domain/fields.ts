@@ -36,7 +36,7 @@ const NAME_MAX_CHARS = 256;
 const URL_MAX_CHARS = 2_048;
 const LIST_LIMIT_MAX = 1_000;
 const LIST_LIMIT_DEFAULT = 20;
-const LIST_OFFSET_MAX = 100_000;
+export const listOffsetMax = 100_000;
 
 /** The longest address that SMTP can carry (RFC 5321, section 4.5.3.1.3, less the brackets). */
 const EMAIL_MAX_CHARS = 254;
@@ -131,7 +131,7 @@ export function checkLimit(field: string, value: unknown): number {
 
 /** `offset` of a list: 0 to 100,000; 0 where it was left out. */
 export function checkOffset(field: string, value: unknown): number {
-  return value === undefined ? 0 : integer(field, value, 0, LIST_OFFSET_MAX);
+  return value === undefined ? 0 : integer(field, value, 0, listOffsetMax);
 }
 
 function integer(field: string, value: unknown, min: number, max: number): number {

@@ -2,7 +2,8 @@ import type { LedgerEvent } from '../../domain/event.ts';
 import { checkChain, type IntegrityIssue, type Range } from '../../domain/integrity.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { type SeqBounds, seqBounds } from './event-bounds.ts';
-import { type EventQuery, makeCursor } from './event-query.ts';
+import { type EventQuery, type EventStart, isFiltered, makeCursor } from './event-query.ts';
+import { boundsAfter } from './event-skip.ts';
 import { walkEvents } from './event-walk.ts';
 import type { SealCheck } from './seal-check.ts';
 import { type EventPlace, missing, noEvent, readEvent } from './stored-event.ts';
@@ -23,16 +24,18 @@ export interface EventPage {
 /** Reads a page of events and checks it, from what is stored and on this read alone (decisions.md, sections 3 and 6). */
 export async function readEventPage(
   store: LedgerStore,
-  seals: SealCheck,
+  seals: Pick<SealCheck, 'check'>,
   source: EventSource,
   query: EventQuery,
 ): Promise<EventPage> {
   const head = await store.head(source.ledgerId);
   if (head === null) return { events: [], issues: [], nextCursor: null };
-  const bounds = await seqBounds(store, source.ledgerId, head.seq, query);
+  const all = await seqBounds(store, source.ledgerId, head.seq, query);
+  const skip = isFiltered(query) ? 0 : query.offset;
+  const bounds = await boundsAfter(store, source, all, skip, query.descending);
   const walk = await walkEvents(store, source, query, bounds);
   const ascending = query.descending ? walk.events.toReversed() : walk.events;
-  const unfiltered = query.eventType === null && query.eventId === null && query.from === null && query.to === null;
+  const unfiltered = !isFiltered(query) && query.from === null && query.to === null;
   const issues = [...walk.unreadable];
   issues.push(...(await chainIssues(store, source, ascending, unfiltered)));
   issues.push(...edgeIssues(source, ascending, unfiltered, query, bounds, walk.next, head));
@@ -92,7 +95,7 @@ function edgeIssues(
   unfiltered: boolean,
   query: EventQuery,
   bounds: SeqBounds,
-  next: number | null,
+  next: EventStart | null,
   head: { readonly seq: number; readonly hash: string },
 ): IntegrityIssue[] {
   const issues: IntegrityIssue[] = [];
@@ -104,10 +107,10 @@ function edgeIssues(
       detail: 'the newest event is not the one that the ledger ends in',
     });
   }
-  if (source.kind !== 'ledger' || !unfiltered || query.offset > 0) return issues;
+  if (source.kind !== 'ledger' || !unfiltered) return issues;
   const oldest = ascending[0];
-  const expectedLow = query.descending && next !== null ? next + 1 : bounds.low;
-  const expectedHigh = !query.descending && next !== null ? next - 1 : bounds.high;
+  const expectedLow = query.descending && next !== null ? next.seq + 1 : bounds.low;
+  const expectedHigh = !query.descending && next !== null ? next.seq - 1 : bounds.high;
   if (expectedLow > expectedHigh) return issues;
   if (oldest === undefined || oldest.seq > expectedLow)
     issues.push({ ...missing(expectedLow), eventId: oldest?.id ?? noEvent });

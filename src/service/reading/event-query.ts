@@ -1,5 +1,5 @@
 import { invalidField } from '../../domain/errors.ts';
-import { checkEventType, checkOffset, checkTime, checkUuid } from '../../domain/fields.ts';
+import { checkEventType, checkOffset, checkTime, checkUuid, listOffsetMax } from '../../domain/fields.ts';
 import { isoTime } from '../../domain/time.ts';
 import { checkOrder } from '../list-page.ts';
 
@@ -19,8 +19,13 @@ export interface EventQuery {
   readonly from: string | null;
   readonly to: string | null;
   readonly verifySignatures: boolean;
-  /** The seq to start at, in the direction of reading, from a cursor. */
+  /** The seq to start at, in the direction of reading, from a cursor; `offset` is what that one has left to skip. */
   readonly startSeq: number | null;
+}
+
+/** Whether events in between are left out, so that each has to be looked at. Times and seqs only bound a list. */
+export function isFiltered(query: EventQuery): boolean {
+  return query.eventType !== null || query.eventId !== null;
 }
 
 export interface EventQueryFields {
@@ -39,9 +44,10 @@ export interface EventQueryFields {
 /** Throws `invalid_argument` naming the field. */
 export function checkEventQuery(fields: EventQueryFields): EventQuery {
   const descending = checkOrder(fields.order);
+  const start = fields.cursor === undefined ? null : readCursor(fields.cursor, descending);
   return {
     limit: fields.limit === undefined ? eventsPageMax : checkEventLimit(fields.limit),
-    offset: fields.cursor === undefined ? checkOffset('offset', fields.offset) : 0,
+    offset: start === null ? checkOffset('offset', fields.offset) : start.skip,
     descending,
     eventType: fields.eventType === undefined ? null : checkEventType('event_type', fields.eventType),
     eventId: fields.eventId === undefined ? null : checkUuid('event_id', fields.eventId),
@@ -49,7 +55,7 @@ export function checkEventQuery(fields: EventQueryFields): EventQuery {
     from: fields.from === undefined ? null : isoTime(checkTime('from', fields.from)),
     to: fields.to === undefined ? null : isoTime(checkTime('to', fields.to)),
     verifySignatures: checkVerify(fields.verify),
-    startSeq: fields.cursor === undefined ? null : cursorSeq(fields.cursor, descending),
+    startSeq: start === null ? null : start.seq,
   };
 }
 
@@ -68,18 +74,26 @@ function checkVerify(verify: string | undefined): boolean {
   throw invalidField('verify', '"signatures"');
 }
 
-/** Where the next page begins: the direction and the seq, opaque to clients. */
-export function makeCursor(seq: number, descending: boolean): string {
-  return Buffer.from(`${descending ? 'd' : 'a'}${seq}`).toString('base64url');
+/** Where a page begins. */
+export interface EventStart {
+  readonly seq: number;
+  /** Events that the query asks for and that are left out from there on: what is left of an offset. */
+  readonly skip: number;
 }
 
-function cursorSeq(cursor: string, descending: boolean): number {
-  const [, direction, digits] =
-    /^([ad])(0|[1-9]\d{0,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
-  const seq = Number(digits);
-  if (direction === undefined || makeCursor(seq, direction === 'd') !== cursor) {
+/** Opaque to clients: the direction, the seq and, where something is left to skip, how much. */
+export function makeCursor({ seq, skip }: EventStart, descending: boolean): string {
+  const text = `${descending ? 'd' : 'a'}${seq}${skip === 0 ? '' : `+${skip}`}`;
+  return Buffer.from(text).toString('base64url');
+}
+
+function readCursor(cursor: string, descending: boolean): EventStart {
+  const [, direction, digits, skipped = '0'] =
+    /^([ad])(0|[1-9]\d{0,15})(?:\+([1-9]\d{0,5}))?$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  const start = { seq: Number(digits), skip: Number(skipped) };
+  if (direction === undefined || makeCursor(start, direction === 'd') !== cursor || start.skip > listOffsetMax) {
     throw invalidField('cursor', 'the next_cursor of a page of this list');
   }
   if ((direction === 'd') !== descending) throw invalidField('cursor', 'used with the order that it was given for');
-  return seq;
+  return start;
 }

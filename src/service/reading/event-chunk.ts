@@ -1,0 +1,64 @@
+import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
+import type { SeqBounds } from './event-bounds.ts';
+import type { EventPlace } from './stored-event.ts';
+
+/** Entries read at once, in the direction of reading. */
+export interface EventChunk {
+  readonly entries: readonly StoredEntry[];
+  /** Seqs among them that are listed and gone from the log. */
+  readonly missing: readonly number[];
+  /** Seq from which on nothing was looked at, in the direction of reading; null: there is no more. */
+  readonly next: number | null;
+}
+
+/** Up to `count` entries from seq `position` on. */
+export async function readChunk(
+  store: LedgerStore,
+  place: EventPlace,
+  position: number,
+  count: number,
+  descending: boolean,
+  bounds: SeqBounds,
+): Promise<EventChunk> {
+  if (place.scopes !== null) return readScopes(store, place.ledgerId, place.scopes, position, count, descending);
+  if (!descending) {
+    const entries = await store.read(place.ledgerId, position, count);
+    const end = entries.length < count ? undefined : entries.at(-1);
+    return { entries, missing: [], next: end === undefined ? null : end.seq + 1 };
+  }
+  const first = Math.max(bounds.low, position - count + 1);
+  const entries = await store.read(place.ledgerId, first, position - first + 1);
+  return {
+    entries: entries.filter((entry) => entry.seq <= position).reverse(),
+    missing: [],
+    next: first === bounds.low ? null : first - 1,
+  };
+}
+
+/** The same from several scopes at once, in the order of the ledger. */
+async function readScopes(
+  store: LedgerStore,
+  ledgerId: string,
+  scopes: readonly string[],
+  position: number,
+  count: number,
+  descending: boolean,
+): Promise<EventChunk> {
+  const pages = await Promise.all(
+    scopes.map((scope) => store.readScope(ledgerId, scope, { from: position, limit: count, descending })),
+  );
+  const order = (a: number, b: number): number => (descending ? b - a : a - b);
+  const full = pages.filter((page) => page.entries.length + page.missing.length >= count);
+  // Beyond the end of a full page its scope may have more, before what others have.
+  const ends = full.map((page) => [...page.entries.map(({ seq }) => seq), ...page.missing].sort(order).at(-1));
+  const reach = ends.filter((end) => end !== undefined).sort(order)[0] ?? null;
+  const within = (seq: number, end: number | null): boolean => end === null || order(seq, end) <= 0;
+  const found = pages.flatMap((page) => page.entries).filter((entry) => within(entry.seq, reach));
+  const entries = found.sort((a, b) => order(a.seq, b.seq)).slice(0, count);
+  const end = found.length > count ? (entries.at(-1)?.seq ?? reach) : reach;
+  return {
+    entries,
+    missing: pages.flatMap((page) => page.missing).filter((seq) => within(seq, end)),
+    next: end === null ? null : end + (descending ? -1 : 1),
+  };
+}
