@@ -3,13 +3,14 @@ import type { IntegrityIssue } from '../../domain/integrity.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import { readChunk } from './event-chunk.ts';
+import { eventJsonBytes } from './event-message.ts';
 import { type EventQuery, type EventStart, isFiltered } from './event-query.ts';
 import { type EventPlace, missing, readEvent } from './stored-event.ts';
 
 /** A page ends before the event that would take its JSON beyond this. */
 const pageBytesMax = 2 * 1024 * 1024;
-/** What an event's JSON has beside its payloads. */
-const eventFrameBytes = 1_100;
+/** What a page's JSON has beside its events, from above; what was found damaged is not counted. */
+const pageFrameBytes = 512;
 /** A filtered page ends after this many events examined. */
 const examinedMax = 10_000;
 /** Events read at once. */
@@ -34,7 +35,7 @@ export async function walkEvents(
   const unreadable: IntegrityIssue[] = [];
   // Where nothing is filtered out, the bounds begin behind what is skipped.
   let skip = isFiltered(query) ? query.offset : 0;
-  let bytes = 0;
+  let bytes = pageFrameBytes;
   let examined = 0;
   const isWithin = (seq: number): boolean => seq >= bounds.low && seq <= bounds.high;
   let position: number | null = descending ? bounds.high : bounds.low;
@@ -50,7 +51,7 @@ export async function walkEvents(
       if (isAsked && skip > 0) {
         skip -= 1;
       } else if (isAsked) {
-        const size = eventFrameBytes + Buffer.byteLength(entry.row);
+        const size = eventJsonBytes(event) + ','.length;
         if (events.length === limit || (events.length > 0 && bytes + size > pageBytesMax)) {
           return { events, unreadable, next: { seq: entry.seq, skip: 0 } };
         }
