@@ -3,7 +3,7 @@ import type { SeqBounds } from './event-bounds.ts';
 import type { EventPlace } from './stored-event.ts';
 
 /** Entries read at once, in the direction of reading. */
-export interface EventChunk {
+interface EventChunk {
   readonly entries: readonly StoredEntry[];
   /** Seqs among them that are listed and gone from the log. */
   readonly missing: readonly number[];
@@ -11,8 +11,66 @@ export interface EventChunk {
   readonly next: number | null;
 }
 
+/** Read at once while it is not known how large they are, at most half a MiB each. */
+const chunkEventsFirst = 16;
+const chunkEventsMax = 250;
+/** Of rows, read at once and handed on between two turns of the event loop: some 15 ms of the main thread. */
+const turnBytes = 8 * 1024 * 1024;
+
+/**
+ * The entries within bounds, in the direction of reading, no more at once than are `wanted` in all. Everything else that is ready has its
+ * turn before the next ones.
+ */
+export async function* entriesWithin(
+  store: LedgerStore,
+  place: EventPlace,
+  bounds: SeqBounds,
+  descending: boolean,
+  wanted: number,
+): AsyncGenerator<Pick<EventChunk, 'entries' | 'missing'>> {
+  const isWithin = (seq: number): boolean => seq >= bounds.low && seq <= bounds.high;
+  let position: number | null = descending ? bounds.high : bounds.low;
+  let left = wanted;
+  let count = chunkEventsFirst;
+  while (position !== null && isWithin(position)) {
+    const chunk = await readChunk(store, place, position, Math.min(count, left), descending, bounds);
+    const entries = chunk.entries.filter(({ seq }) => isWithin(seq));
+    for (const [at, portion] of portionsOf(entries).entries()) {
+      if (at > 0) await turn();
+      yield { entries: portion, missing: at === 0 ? chunk.missing : [] };
+    }
+    const bytes = entries.reduce((sum, { row }) => sum + Buffer.byteLength(row), 0);
+    count = Math.max(1, Math.min(chunkEventsMax, Math.floor((turnBytes * entries.length) / Math.max(bytes, 1))));
+    // More than was wanted is read where some could not be shown.
+    left = left > entries.length ? left - entries.length : chunkEventsFirst;
+    position = entries.length < chunk.entries.length ? null : chunk.next;
+    if (position !== null) await turn();
+  }
+}
+
+/** Cut so that each but the last has what a turn takes; at least one. */
+function portionsOf(entries: readonly StoredEntry[]): StoredEntry[][] {
+  let portion: StoredEntry[] = [];
+  const portions = [portion];
+  let bytes = 0;
+  for (const entry of entries) {
+    if (bytes >= turnBytes) {
+      portion = [];
+      portions.push(portion);
+      bytes = 0;
+    }
+    portion.push(entry);
+    bytes += Buffer.byteLength(entry.row);
+  }
+  return portions;
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
+}
+
 /** Up to `count` entries from seq `position` on. */
-export async function readChunk(
+async function readChunk(
   store: LedgerStore,
   place: EventPlace,
   position: number,
