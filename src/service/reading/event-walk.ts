@@ -39,15 +39,14 @@ export async function walkEvents(
   let examined = 0;
   let examinedBytes = 0;
   const wanted = isFiltered(query) ? Number.POSITIVE_INFINITY : limit + 1;
-  for await (const chunk of entriesWithin(store, source, bounds, descending, wanted)) {
-    unreadable.push(...chunk.missing.map(missing));
-    for (const entry of chunk.entries) {
+  for await (const portion of entriesWithin(store, source, bounds, descending, wanted)) {
+    unreadable.push(...portion.missing.map(missing));
+    for (const entry of portion.entries) {
       // What was examined before lies behind: the next page begins here.
       if (examined >= examinedMax || examinedBytes >= examinedBytesMax) {
         return { events, unreadable, next: { seq: entry.seq, skip } };
       }
       examined += 1;
-      examinedBytes += Buffer.byteLength(entry.row);
       const event = readEvent(entry, source, unreadable);
       if (event === null || !matches(event, query)) continue;
       if (skip > 0) {
@@ -62,6 +61,7 @@ export async function walkEvents(
       bytes += size;
       if (query.eventId !== null) return { events, unreadable, next: null };
     }
+    examinedBytes += portion.bytes;
   }
   return { events, unreadable, next: null };
 }
