@@ -1,4 +1,4 @@
-import { connect, type IncomingHttpHeaders } from 'node:http2';
+import { connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
@@ -160,6 +160,18 @@ describe('what gRPC refuses by itself has ErrorInfo and one line, and nothing of
     const answered = await post(unary, { 'grpc-timeout': '50m', 'x-request-id': 'r-1' }, null);
     expect(answered['grpc-status']).toBe('4');
     expect(await lines()).toMatchObject([{ door: 'grpc', route: unary, code: 'outcome_unknown', request_id: 'r-1' }]);
+  });
+
+  it('a caller that goes away before it takes its answer is no fault', async () => {
+    const session = connect(`http://${node.grpcAddress}`, { settings: { initialWindowSize: 0 } });
+    const grpc = { 'content-type': 'application/grpc', te: 'trailers' };
+    const stream = session.request({ ':method': 'POST', ':path': unary, ...grpc, ...bearer });
+    stream.on('error', () => {}).end(small);
+    await new Promise((resolve) => stream.once('response', resolve));
+    stream.close(constants.NGHTTP2_CANCEL);
+    await new Promise((resolve) => stream.once('close', resolve));
+    session.destroy();
+    expect(await lines()).toMatchObject([{ door: 'grpc', code: 'ok' }]);
   });
 
   it('health has one line', async () => {

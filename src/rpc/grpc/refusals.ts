@@ -36,7 +36,12 @@ export interface RefusalParts {
 }
 
 /** Methods that grpc-js and its kin serve by themselves: health and reflection. */
-const STANDARD_PREFIX = '/grpc.';
+export function isStandard(path: string): boolean {
+  return path.startsWith('/grpc.');
+}
+
+/** How grpc-js ends a call whose caller takes no more bytes. Nothing of it is sent, nor is it a fault. */
+const callerGone = 'Internal server error';
 const DETAILS = 'grpc-status-details-bin';
 
 /** Hands to `parts` every status that is not the service's own. */
@@ -46,10 +51,11 @@ export function refusalInterceptor(parts: RefusalParts): ServerInterceptor {
     const { sendStatus } = call;
     let isAnswered = false;
     call.sendStatus = (status) => {
+      if (status.details === callerGone && !hasDetails(status)) return sendStatus.call(call, status);
       const isOk = status.code === grpcStatus.OK;
       const isFirst = !isAnswered;
       isAnswered = true;
-      if (isOk ? !path.startsWith(STANDARD_PREFIX) : hasDetails(status)) return sendStatus.call(call, status);
+      if (isOk ? !isStandard(path) : hasDetails(status)) return sendStatus.call(call, status);
       const ms = performance.now() - startedMs;
       if (isOk || status.code === grpcStatus.DEADLINE_EXCEEDED) {
         if (isFirst) parts.note(call, path, isOk ? null : 'outcome_unknown', ms);
@@ -82,7 +88,7 @@ function codeOf({ code, details }: Status): ErrorCode {
   return code === grpcStatus.NOT_FOUND ? 'not_found' : 'internal';
 }
 
-/** The headers of a call that no handler has begun: nobody else waits for them. undefined where it has ended. */
+/** The headers of a call that no handler has, since no other than this listens to it from here on. undefined where it has ended. */
 export function headersOf(call: ServerInterceptingCallInterface): Metadata | undefined {
   let headers: Metadata | undefined;
   call.start({

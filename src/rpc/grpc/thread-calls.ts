@@ -16,8 +16,6 @@ export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStre
 export interface ThreadCall {
   /** Does what a frame says; true: that was the last. */
   obey(kind: number, frame: Inbox): boolean;
-  /** Whether it is what is made of that call for handlers. */
-  isOf(call: ServerInterceptingCallInterface): boolean;
 }
 
 /** What is told of a call at its beginning: the caller's address, and names and values of its headers. */
@@ -52,10 +50,6 @@ export class ThreadUnaryCall implements ThreadCall {
     }
     return true;
   }
-
-  isOf(call: ServerInterceptingCallInterface): boolean {
-    return isSameCall(this.#call, call);
-  }
 }
 
 /** A call that grpc-js refused, whose status the main thread makes. */
@@ -69,10 +63,6 @@ export class ThreadRefusedCall implements ThreadCall {
   obey(_kind: number, frame: Inbox): boolean {
     this.#send(errorOf(frame));
     return true;
-  }
-
-  isOf(): boolean {
-    return false;
   }
 }
 
@@ -134,10 +124,6 @@ export class ThreadStreamCall implements ThreadCall {
     }
   }
 
-  isOf(call: ServerInterceptingCallInterface): boolean {
-    return isSameCall(this.#stream, call);
-  }
-
   /** Whether its requests come one by one. */
   get hasRequests(): boolean {
     return 'read' in this.#stream;
@@ -183,9 +169,20 @@ export class ThreadStreamCall implements ThreadCall {
   }
 }
 
-/** What grpc-js gives to handlers has in common with its own call what it would measure of it. */
-function isSameCall(call: UnaryCall | StreamCall, own: ServerInterceptingCallInterface): boolean {
-  return call.getMetricsRecorder() === own.getMetricsRecorder();
+const linked = Symbol('the call of this thread');
+
+interface Linked {
+  [linked]?: ThreadCall;
+}
+
+/** Has what is made of a call be found by grpc-js's own: both have one place for what would be measured of the call. */
+export function linkCall(call: UnaryCall | StreamCall, own: ThreadCall): void {
+  (call.getMetricsRecorder() as Linked)[linked] = own;
+}
+
+/** What was made of a call for its handler; undefined where no handler has begun. */
+export function callOf(call: ServerInterceptingCallInterface): ThreadCall | undefined {
+  return (call.getMetricsRecorder() as Linked)[linked];
 }
 
 function metadataOf(frame: Inbox): Metadata {

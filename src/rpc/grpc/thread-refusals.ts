@@ -1,8 +1,15 @@
 import { status as grpcStatus, Server, type ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import type { Slots } from '../../domain/slots.ts';
 import { type Outbox, told } from './frames.ts';
-import { headersOf, leadUnknownMethods, type RefusalParts, refusalInterceptor } from './refusals.ts';
-import { headerOf, type StreamCall, type ThreadCall, ThreadRefusedCall, ThreadStreamCall } from './thread-calls.ts';
+import { headersOf, isStandard, leadUnknownMethods, type RefusalParts, refusalInterceptor } from './refusals.ts';
+import {
+  callOf,
+  headerOf,
+  type StreamCall,
+  type ThreadCall,
+  ThreadRefusedCall,
+  ThreadStreamCall,
+} from './thread-calls.ts';
 
 /** Where calls for no method are led: the path of no method, since it has no service. */
 const unknownPath = '/unknown';
@@ -46,15 +53,11 @@ function unknownMethod(calls: Slots<ThreadCall>, outbox: Outbox) {
 
 /** Tells the main thread, which answers with ErrorInfo and logs, of what grpc-js refuses. */
 function refusalsFor(calls: Slots<ThreadCall>, outbox: Outbox): RefusalParts {
-  const begun = (call: ServerInterceptingCallInterface): ThreadCall | undefined => {
-    for (const own of calls) if (own.isOf(call)) return own;
-    return undefined;
-  };
   const sentId = (call: ServerInterceptingCallInterface): string => headerOf(headersOf(call), 'x-request-id');
   return {
     refuse(call, { status, code, message, route, ms }, send) {
-      const own = begun(call);
-      if (own instanceof ThreadStreamCall && own.hasRequests) {
+      const own = callOf(call);
+      if (own instanceof ThreadStreamCall && own.hasRequests && calls.get(own.number) === own) {
         // What came before is answered first, and by the main thread, which has it.
         outbox.frame(told.cut, own.number).head([code, message]);
         return;
@@ -68,11 +71,11 @@ function refusalsFor(calls: Slots<ThreadCall>, outbox: Outbox): RefusalParts {
     },
     note(call, route, code, ms) {
       if (code === null) outbox.frame(told.noted, 0).f64(ms).head([route, '', '']);
-      else if (begun(call) === undefined)
+      else if (callOf(call) === undefined)
         outbox
           .frame(told.noted, 0)
           .f64(ms)
-          .head([route, code, sentId(call)]);
+          .head([route, code, isStandard(route) ? '' : sentId(call)]);
     },
   };
 }

@@ -11,15 +11,16 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
-import { HealthImplementation } from 'grpc-health-check';
 import { Slots } from '../../domain/slots.ts';
 import { limits } from '../../limits.ts';
 import type { TlsKeys } from '../http/server.ts';
 import { addressOf, listenOn } from '../listening.ts';
 import { releaseClosedStreams } from './closed-streams.ts';
 import { Inbox, Outbox, told } from './frames.ts';
+import { Health } from './health.ts';
 import {
   headOf,
+  linkCall,
   type StreamCall,
   type ThreadCall,
   ThreadStreamCall,
@@ -49,9 +50,8 @@ const server = new AnsweringServer(calls, outbox, {
   'grpc.enable_channelz': 0,
 });
 for (const service of services) server.addService(definitionOf(service), implementationOf(service));
-const health = new HealthImplementation();
-setServing(true);
-health.addToServer(server);
+const health = new Health(services.map(({ name }) => name));
+health.addTo(server);
 reflection().addToServer(server);
 releaseClosedStreams();
 
@@ -68,7 +68,7 @@ net.maxConnections = limits.connectionsMax;
 
 main.on('message', (message: Uint8Array<ArrayBuffer> | ThreadOrder) => {
   if (message instanceof Uint8Array) obey(new Inbox(message));
-  else if (message.order === 'say serving') setServing(message.serving);
+  else if (message.order === 'say serving') health.setServing(message.serving);
   else void close(message.graceMs);
 });
 
@@ -102,13 +102,8 @@ function watch(call: EventEmitter, number: number, own: ThreadCall): void {
   });
 }
 
-function setServing(serving: boolean): void {
-  for (const name of ['', ...services.map((service) => service.name)])
-    health.setStatus(name, serving ? 'SERVING' : 'NOT_SERVING');
-}
-
 async function close(graceMs: number): Promise<void> {
-  setServing(false);
+  health.setServing(false);
   const closed = new Promise<void>((resolve) => net.close(() => resolve()));
   // Each connection is told to go away and ends by itself after its last call. grpc-js says too early that all have.
   server.tryShutdown(() => {});
@@ -162,6 +157,7 @@ function handlerOf(
       const head = headOf(call);
       const own = new ThreadUnaryCall(call, callback);
       const number = calls.add(own);
+      linkCall(call, own);
       watch(call, number, own);
       outbox.frame(told.begun, number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(call.request);
     };
@@ -169,6 +165,7 @@ function handlerOf(
     const head = headOf(call);
     const own = new ThreadStreamCall(call, outbox);
     own.number = calls.add(own);
+    linkCall(call, own);
     watch(call, own.number, own);
     const request = 'request' in call ? call.request : nothing;
     outbox.frame(told.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
