@@ -88,11 +88,15 @@ test('an entity list of large records leaves turns of the event loop to others',
   expect(turns).toBeGreaterThan(10);
 });
 
-/** A developer’s API keys, the first of them revoked. */
-function developerOf(revoked: number, active: number) {
+/** A developer’s API keys, the first of them revoked; the last one has the id `last`. */
+function developerOf(revoked: number, active: number, last = String(revoked + active - 1)) {
   const made: unknown[] = [];
+  const count = revoked + active;
   const records: RecordStore = {
-    ...recordsOf(revoked + active, (at) => ({ keyId: String(at), revokedAt: at < revoked ? 'then' : null })),
+    ...recordsOf(count, (at) => ({
+      keyId: at === count - 1 ? last : String(at),
+      revokedAt: at < revoked ? 'then' : null,
+    })),
     put: async (write) => {
       made.push(write);
       return { ok: true, version: '1' };
@@ -128,4 +132,8 @@ test('an actor that holds 1,000 API keys revokes one before it makes another', a
   const oneRevoked = developerOf(6, 999);
   await oneRevoked.create();
   expect(oneRevoked.made).toHaveLength(1);
+});
+
+test('a call run again finds the API key that it made, also where another made at the same time is one too many', async () => {
+  expect(await developerOf(5, 1_001, 'new').create()).toMatchObject({ keyId: 'new' });
 });

@@ -101,7 +101,7 @@ export function developerService(records: RecordStore, identities: Identities, c
       });
       const held = await activeKeys(caller.actorId, call.signal);
       // Run again after a crash, the call finds the key that it made.
-      if (held.filter(({ keyId }) => keyId !== record.keyId).length >= apiKeysPerActorMax)
+      if (held.length >= apiKeysPerActorMax && !held.some(({ keyId }) => keyId === record.keyId))
         throw new LedgerError(
           'invalid_argument',
           `An actor may hold at most ${apiKeysPerActorMax} API keys that are not revoked: revoke one first.`,
