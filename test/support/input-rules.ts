@@ -27,6 +27,12 @@ export function namingCases({ party, partner, organizationId, targets }: AccessW
     rule('OrganizationService.EnrichOrganization', { trade_name: undefined }, invalid('body')),
     rule('EntityService.SetArlGate', { require_arl: undefined }, invalid('require_arl')),
     rule('EntityService.OnboardEntity', { owner_actor_id: nobody }, refusal('not_found', 'owner_actor_id')),
+    // Its form comes before who is named.
+    rule(
+      'EntityService.OnboardEntity',
+      { owner_actor_id: nobody, public_key: 'x' },
+      refusal('invalid_public_key', 'public_key'),
+    ),
     rule('WebhookService.CreateWebhook', { ledger_id: nobody }, refusal('not_found', 'ledger_id')),
 
     opening({}, invalid('supplier_svc_id')),

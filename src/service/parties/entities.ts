@@ -1,6 +1,7 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/fields.ts';
 import { parseJsonField } from '../../domain/json.ts';
+import { checkPublicKey } from '../../domain/public-key.ts';
 import { isoTime } from '../../domain/time.ts';
 import { uuidV5 } from '../../domain/uuid.ts';
 import type {
@@ -98,6 +99,8 @@ export function entityService(
       const metadata = request.metadata === undefined ? '{}' : checkMetadata(request.metadata);
       const ownerActorId =
         request.ownerActorId === undefined ? null : checkUuid('owner_actor_id', request.ownerActorId);
+      const publicKey = request.publicKey ?? null;
+      if (publicKey !== null) checkPublicKey(publicKey);
       if (ownerActorId !== null && (await identities.recent(ownerActorId)) === null)
         throw notFound('actor', 'owner_actor_id');
       const entity: EntityRecord = {
@@ -115,8 +118,6 @@ export function entityService(
         arlGateUpdatedAt: null,
       };
       const fingerprint = entityFingerprint(entityType, uniqueId);
-      const publicKey = request.publicKey ?? null;
-      if (publicKey !== null) checkEnrolment(entity, publicKey);
       await fingerprints.create({ fingerprint, entity, publicKey });
       const claim = await laterStep(fingerprints.get(fingerprint));
       if (claim === null) throw new Error('the fingerprint that was claimed is not there');
@@ -226,12 +227,6 @@ export function entityService(
     }
     return found;
   }
-}
-
-/** Throws `invalid_public_key` before anything is written. */
-function checkEnrolment(entity: EntityRecord, publicKey: string): void {
-  const { actorId, createdAt } = entity;
-  enrolKey({ actorId, role: '', world: null, entity: null, developer: null, createdAt, keys: [] }, publicKey, 0);
 }
 
 function checkMetadata(metadata: string): string {
