@@ -41,7 +41,9 @@ export async function* entriesWithin(
       yield { ...portion, missing: at === 0 ? chunk.missing : [] };
     }
     const bytes = portions.reduce((sum, portion) => sum + portion.bytes, 0);
-    count = Math.max(1, Math.min(chunkEventsMax, Math.floor((turnBytes * entries.length) / Math.max(bytes, 1))));
+    // What is gone from the log tells nothing of how large the rest is.
+    if (entries.length > 0)
+      count = Math.max(1, Math.min(chunkEventsMax, Math.floor((turnBytes * entries.length) / Math.max(bytes, 1))));
     // More than was wanted is read where some could not be shown.
     left = left > entries.length ? left - entries.length : chunkEventsFirst;
     position = entries.length < chunk.entries.length ? null : chunk.next;
