@@ -58,3 +58,9 @@ test('a hole is read across in pieces as large as any', async () => {
   expect((await pageOf(counting, ledger, { order: 'desc', cursor, eventType: 'NOPE' })).events).toEqual([]);
   expect(reads).toBeLessThan(6);
 });
+
+test.each(lists.slice(1))('what a $kind has lost before the seq asked for is not told of', async (source) => {
+  const { events, issues } = await pageOf(store, source, { order: 'desc', fromSeq: 42n });
+  expect(events.at(-1)?.seq).toBe(42);
+  expect(issues).toEqual([]);
+});

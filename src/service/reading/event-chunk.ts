@@ -38,7 +38,7 @@ export async function* entriesWithin(
     const portions = portionsOf(entries);
     for (const [at, portion] of portions.entries()) {
       if (at > 0) await turn();
-      yield { ...portion, missing: at === 0 ? chunk.missing : [] };
+      yield { ...portion, missing: at === 0 ? chunk.missing.filter(isWithin) : [] };
     }
     const bytes = portions.reduce((sum, portion) => sum + portion.bytes, 0);
     // What is gone from the log tells nothing of how large the rest is.
