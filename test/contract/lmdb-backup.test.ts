@@ -57,6 +57,22 @@ describe('backup', () => {
     expect(process.umask()).toBe(maskBefore);
   });
 
+  test('a copy that LMDB refuses before it is watched is told in a sentence', async () => {
+    const dataDir = await newDataDir();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    // The directory can be made, and the path of a file in it is longer than paths may be.
+    const pathMax = process.platform === 'darwin' ? 1_024 : 4_096;
+    let target = join(dataDir, '..');
+    while (target.length < pathMax - 4) target = join(target, 'd'.repeat(Math.min(100, pathMax - 3 - target.length)));
+    const late = async (copied: Promise<void>) => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await copied;
+    };
+    const refused = backupLmdb(dataDir, target, [], late);
+    await expect(refused).rejects.toBeInstanceOf(StartError);
+    await expect(refused).rejects.toThrow(/could not be copied to .*: .+\.$/);
+  });
+
   test('a file that grows while it is looked at is not taken for a damaged one', async () => {
     const dataDir = await newDataDir();
     await using child = startChild(['append', dataDir]);

@@ -20,7 +20,8 @@ export type WatchCopy = (copied: Promise<void>, share: () => number) => Promise<
  * beside the data are copied too, for their owner alone; answers their names.
  *
  * LMDB copies under a read transaction: the node is not stopped, but cannot use space again that is freed meanwhile.
- * To be called in another process than the node's. StartError where `targetDir` holds anything or `dataDir` is no data.
+ * To be called in another process than the node's. StartError where `targetDir` holds anything, `dataDir` is no data, or LMDB
+ * cannot write the copy.
  */
 export async function backupLmdb(
   dataDir: string,
@@ -40,7 +41,13 @@ export async function backupLmdb(
   const mask = process.umask(0o077);
   try {
     const bytes = bytesIn(dataDir);
-    await watch(root.backup(targetDir, false), () => Math.min(1, bytesIn(targetDir) / bytes));
+    const copied = root.backup(targetDir, false).catch((cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new StartError(`${dataDir} could not be copied to ${targetDir}: ${why}.`, cause);
+    });
+    // A refusal may come before `watch` awaits it, and is thrown there all the same.
+    copied.catch(() => {});
+    await watch(copied, () => Math.min(1, bytesIn(targetDir) / bytes));
   } finally {
     process.umask(mask);
     await root.close();
