@@ -58,10 +58,11 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
     },
   });
   const pagePaths = new Set<string>();
+  const causes: PageCauses = new WeakMap();
   app.addHook('onRoute', ({ url }) => void pagePaths.add(url));
   app.addHook('onRequest', (request, reply, done) => {
     if (!request.is404 && checkHead(request.raw) === null) {
-      beginPage(parts, request, reply);
+      beginPage(parts, request, reply, causes);
       return done();
     }
     reply.hijack();
@@ -70,7 +71,8 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
     else if (request.method === 'OPTIONS') answerOptions(parts, request.raw, reply.raw, PAGE_METHODS);
     else refuseMethod(parts, request.raw, reply.raw, PAGE_METHODS);
   });
-  app.setErrorHandler((_error, _request, reply) => {
+  app.setErrorHandler((cause, _request, reply) => {
+    causes.set(reply, cause);
     const error = new LedgerError('internal', 'The page cannot be shown.');
     const body = errorEnvelope(error, String(reply.getHeader('x-request-id')));
     return reply.code(statusOf(error.code).http).header('content-type', JSON_TYPE).send(body);
@@ -101,8 +103,16 @@ function pageOf(target: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
+/** Why pages could not be shown. */
+type PageCauses = WeakMap<FastifyReply, unknown>;
+
 /** Gives a page its request id, and notes it once it was answered. */
-function beginPage(parts: HttpDoorParts, { headers, routeOptions, method }: FastifyRequest, reply: FastifyReply): void {
+function beginPage(
+  parts: HttpDoorParts,
+  { headers, routeOptions, method }: FastifyRequest,
+  reply: FastifyReply,
+  causes: PageCauses,
+): void {
   const startedMs = performance.now();
   const sent = headers['x-request-id'];
   const requestId = requestIdOf(typeof sent === 'string' ? sent : undefined, parts.newId);
@@ -119,6 +129,7 @@ function beginPage(parts: HttpDoorParts, { headers, routeOptions, method }: Fast
       code,
       requestId,
       ms,
+      cause: causes.get(reply),
     });
   });
 }

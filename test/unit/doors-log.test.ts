@@ -12,7 +12,7 @@ beforeAll(async () => {
     pages(app) {
       pages(app);
       app.get('/broken', () => {
-        throw new Error('secret detail');
+        throw new Error('what broke');
       });
     },
   });
@@ -118,11 +118,13 @@ describe('one line and one count', () => {
   });
 });
 
-it('a page that breaks is answered with the envelope', async () => {
+it('a page that breaks is answered with the envelope, and its line has the cause', async () => {
   const response = await fetch(`${node.base}/broken`);
   const requestId = response.headers.get('x-request-id');
   const message = 'The page cannot be shown.';
   expect(await response.json()).toEqual({ error: { code: 'internal', message, request_id: requestId } });
+  const err = expect.objectContaining({ message: 'what broke', stack: expect.any(String) });
+  expect(await oneLine()).toMatchObject({ level: 'error', msg: 'no call', door: 'page', request_id: requestId, err });
 });
 
 function methodOf(bytes: string): object {

@@ -34,7 +34,7 @@ export function refuseRequest(
     'cache-control',
     'no-store',
   );
-  noteNoCall(parts, request, 'none', status, error.code, requestId);
+  noteNoCall(parts, request, 'none', status, error.code, requestId, error.cause);
   endAfterUnreadBody(request, response, status, headers, body);
 }
 
@@ -79,9 +79,10 @@ export function noteNoCall(
   status: number,
   code: ErrorCode | null,
   requestId: string,
+  cause?: unknown,
 ): void {
   const door = doorOf(request.url ?? '');
-  parts.answers.noCall({ door, verb: request.method ?? '', route, status, code, requestId, ms: 0 });
+  parts.answers.noCall({ door, verb: request.method ?? '', route, status, code, requestId, ms: 0, cause });
 }
 
 /** The door that a path is for. */

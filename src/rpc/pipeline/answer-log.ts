@@ -33,6 +33,8 @@ export interface NoCall {
   readonly requestId: string;
   /** 0 for what is refused in the turn in which it came. */
   readonly ms: number;
+  /** Why the service failed. */
+  readonly cause?: unknown;
 }
 
 export interface AnswerLogParts {
@@ -109,11 +111,14 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
         'error after the answer',
       );
     },
-    noCall({ door, verb, route, status, code: error, requestId, ms }) {
+    noCall({ door, verb, route, status, code: error, requestId, ms, cause }) {
       const code = error ?? 'ok';
       metrics.requests.inc({ door, method: route, code });
-      if (!logsCalls) return;
-      log.info({ door, method: verb, route, status, code, ms: roundedMs(ms), request_id: requestId }, 'no call');
+      const broken = status >= 500 && cause !== undefined;
+      if (!logsCalls && !broken) return;
+      const line = { door, method: verb, route, status, code, ms: roundedMs(ms), request_id: requestId };
+      if (broken) log.error({ ...line, err: cause }, 'no call');
+      else log.info(line, 'no call');
     },
   };
 }
