@@ -7,7 +7,14 @@ import { createConnectDoor } from './connect/door.ts';
 import type { HttpDoorParts } from './http/door-parts.ts';
 import { errorEnvelope } from './http/error-envelope.ts';
 import { answerOptions, doorOf, refuseMethod, refuseRequest } from './http/no-call.ts';
-import { checkHead, createHttpServer, type HttpRequests, JSON_TYPE, type TlsKeys } from './http/server.ts';
+import {
+  checkHead,
+  createHttpServer,
+  type HttpRequests,
+  identifyAnswer,
+  JSON_TYPE,
+  type TlsKeys,
+} from './http/server.ts';
 import { addressOf, type ListeningDoor } from './listening.ts';
 import { createRestDoor } from './rest/door.ts';
 
@@ -117,6 +124,7 @@ function beginPage(
   const sent = headers['x-request-id'];
   const requestId = requestIdOf(typeof sent === 'string' ? sent : undefined, parts.newId);
   reply.header('x-request-id', requestId);
+  identifyAnswer(reply.raw, requestId);
   reply.raw.once('close', () => {
     const status = reply.statusCode;
     const ms = performance.now() - startedMs;

@@ -23,10 +23,13 @@ beforeEach(() => {
   node.metrics.requests.reset();
 });
 
-/** Sends bytes as they are; answers with what comes back until the server ends. */
-function raw(bytes: string): Promise<string> {
+/** Sends bytes as they are, and more once the server had time for the first; answers with what comes back until the server ends. */
+function raw(bytes: string, more?: string): Promise<string> {
   return new Promise((resolve) => {
-    const socket = connect(node.http.port, '127.0.0.1', () => socket.write(bytes, 'latin1'));
+    const socket = connect(node.http.port, '127.0.0.1', () => {
+      socket.write(bytes, 'latin1');
+      if (more !== undefined) setTimeout(() => socket.write(more, 'latin1'), 50);
+    });
     let text = '';
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
@@ -111,10 +114,23 @@ describe('one line and one count', () => {
     expect(await counted()).toMatchObject([{ door: 'http', method: 'none', value: 1 }]);
   });
 
-  it('a call whose body breaks off in the middle', async () => {
-    const start = `POST /v1/traceledger/master/${masterId}/events HTTP/1.1\r\nHost: a\r\nAuthorization: ${bearer.authorization}`;
-    await raw(`${start}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`);
-    expect(await oneLine()).toMatchObject({ door: 'rest', msg: 'call' });
+  describe('a call whose body breaks off in the middle, under the id of its answer', () => {
+    const head = `Host: a\r\nAuthorization: ${bearer.authorization}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n`;
+    const [rest, rpc] = [`/v1/traceledger/master/${masterId}/events`, '/svc.v1.MasterService/AppendEvent'];
+    it.each([
+      ['REST', 'rest', rest, false],
+      ['REST, at once', 'rest', rest, true],
+      ['Connect', 'connect', rpc, false],
+      ['Connect, at once', 'connect', rpc, true],
+    ])('%s', async (_name, door, path, isAtOnce) => {
+      const start = `POST ${path} HTTP/1.1\r\n${head}\r\n`;
+      const answer = await (isAtOnce ? raw(`${start}zz\r\n`) : raw(start, 'zz\r\n'));
+      const line = await oneLine();
+      expect(line).toMatchObject({ door, msg: 'call', code: 'unavailable' });
+      expect(answer).toContain('HTTP/1.1 400 ');
+      expect(answer).toContain(`x-request-id: ${line.request_id}`);
+      expect(answer).toContain(`"request_id":"${line.request_id}"`);
+    });
   });
 });
 

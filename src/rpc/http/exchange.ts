@@ -2,18 +2,28 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LedgerError } from '../../domain/errors.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { RunningCall } from '../call/running-call.ts';
+import { identifyAnswer } from './server.ts';
 
 /** What REST and Connect know alike of a request on the HTTP port. */
 export abstract class HttpExchange {
-  call: RunningCall | null = null;
   protected readonly request: IncomingMessage;
   protected readonly response: ServerResponse;
   readonly #clientAddress: ClientAddress;
+  #call: RunningCall | null = null;
 
   constructor(request: IncomingMessage, response: ServerResponse, clientAddress: ClientAddress) {
     this.request = request;
     this.response = response;
     this.#clientAddress = clientAddress;
+  }
+
+  get call(): RunningCall | null {
+    return this.#call;
+  }
+
+  set call(call: RunningCall | null) {
+    this.#call = call;
+    if (call !== null) identifyAnswer(this.response, call.requestId);
   }
 
   header(name: string): string | undefined {

@@ -3,6 +3,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
+import { requestIdOf } from '../call/request-id.ts';
 import { errorEnvelope } from './error-envelope.ts';
 
 /** Certificate chain and private key, PEM. */
@@ -31,6 +32,25 @@ export function continueIfExpected(request: IncomingMessage, response: ServerRes
 /** The answer under way on a connection: bytes that break its request's body must not be answered a second time. */
 const underWay = Symbol('answer under way');
 type Answering = Duplex & { [underWay]?: ServerResponse };
+
+/** What an answer's line in the log is found by, from when a call has begun. */
+const givenId = Symbol('request id');
+type Identified = ServerResponse & { [givenId]?: string };
+
+/** Notes the request id of an answer, for the case that its request turns out to be no HTTP before it is given. */
+export function identifyAnswer(response: ServerResponse, requestId: string): void {
+  (response as Identified)[givenId] = requestId;
+}
+
+/** The request id of an answer under way. One that has none yet gets it from here, by way of the request's header. */
+function idOf(response: Identified, newId: () => string): string {
+  const { headers } = response.req;
+  const given = response[givenId];
+  if (given !== undefined) return given;
+  const id = requestIdOf(headers['x-request-id'] as string | undefined, newId);
+  headers['x-request-id'] = id;
+  return id;
+}
 
 /**
  * A node:http (or https) server with the bounds of limits.ts, that answers with the error envelope whatever it cannot read
@@ -76,7 +96,7 @@ export function createHttpServer(requests: HttpRequests, tls: TlsKeys | null, ne
     const isInBody = response !== undefined && !response.req.complete;
     if (isInBody && response.headersSent) socket.end(() => socket.destroy());
     else if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else if (isInBody) answerBytes(socket, ...refusalOf(error.code), newId());
+    else if (isInBody) answerBytes(socket, ...refusalOf(error.code), idOf(response, newId));
     else refuse(socket, '', ...refusalOf(error.code));
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
