@@ -87,8 +87,8 @@ Where the contract leaves something open, this is how it is here:
   not always the one of the code: an unknown method (UNIMPLEMENTED, \`route_not_found\`); an unknown compression (UNIMPLEMENTED,
   \`unsupported_media_type\`); no message, or two where one is due (UNIMPLEMENTED, \`invalid_argument\`); a message that does not unpack, and a
   \`grpc-timeout\` that is none (INTERNAL, \`invalid_argument\`); a message of more than 1,088 KiB, packed or unpacked (RESOURCE_EXHAUSTED,
-  \`payload_too_large\`, as from 1 MiB on). Nothing of the refused call was written. On AppendEvents such a message ends the stream, with the status of the
-  code, once the events that were taken before it are answered; those that have no outcome then were not written, those sent just before it among them.
+  \`payload_too_large\`, as from 1 MiB on). Nothing of the refused call was written. On AppendEvents such a message, or such a \`grpc-timeout\`, ends the stream, with the status of the
+  code (INVALID_ARGUMENT, not INTERNAL, for \`invalid_argument\`), once the events that were taken before it are answered; those that have no outcome then were not written, those sent just before it among them.
 - Two answers of the gRPC port carry no ErrorInfo: DEADLINE_EXCEEDED, where it says that the caller's own time ran out and the outcome is unknown
   (the service's own \`outcome_unknown\` has it), and HTTP's 415 for a media type that is not gRPC's, since who sends that reads no gRPC.
 - With an API key, \`X-ACTOR-TYPE\` (\`human\`, \`service\`, \`external\` or \`device\`; \`service\` if left out) is the \`actor_type\` of the event
