@@ -3,6 +3,7 @@ import type { Expected, LoadResult, SteadyLoad, Verdict } from './load-job.ts';
 
 interface Mark {
   readonly accepted: number;
+  readonly answered: number;
   readonly atMs: number;
 }
 
@@ -55,14 +56,15 @@ export class Tally {
     });
   }
 
-  /** null: too short to have been full at all. */
+  /** null: too short to have been full, or full for less than half of all answers, which says less than the whole. */
   #steady(): SteadyLoad | null {
     const [from, to] = [this.#filled, this.#drained];
     if (from === null || to === null || to.accepted <= from.accepted) return null;
+    if (to.answered - from.answered < this.#expected.answers / 2) return null;
     return { accepted: to.accepted - from.accepted, seconds: (to.atMs - from.atMs) / 1_000 };
   }
 
   #mark(atMs: number): Mark {
-    return { accepted: this.#counts.accepted, atMs };
+    return { accepted: this.#counts.accepted, answered: this.#answered, atMs };
   }
 }

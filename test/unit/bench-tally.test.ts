@@ -40,6 +40,19 @@ test('a refused event is an answer and no part of the rate', async () => {
   expect((await tally.finished).steady).toEqual({ accepted: 9, seconds: 10 });
 });
 
+test('a window with fewer than half of all answers says less than the whole', async () => {
+  const rateOf = async (inWindow: number) => {
+    const tally = new Tally({ answers: 20, openMax: 5 });
+    answers(tally, 5, 100);
+    answers(tally, inWindow, 10);
+    tally.draining();
+    answers(tally, 15 - inWindow, 100);
+    return (await tally.finished).steady;
+  };
+  expect(await rateOf(10)).toEqual({ accepted: 10, seconds: 0.1 });
+  expect(await rateOf(9)).toEqual({ accepted: 20, seconds: expect.closeTo(1.19) });
+});
+
 test('what is too short to have been full counts as a whole', async () => {
   const tally = new Tally({ answers: 4, openMax: 4 });
   answers(tally, 2, 500);
