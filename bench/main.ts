@@ -75,8 +75,9 @@ async function bench(options: BenchOptions): Promise<object> {
 /** The same requests to a bare HTTP server, a few seconds of them. */
 async function echoOf(run: PreparedRun): Promise<number> {
   const job = loadJob(run, 0);
-  const result = await echoLimit({ ...job, to: Math.min(job.to, job.from + 3_000) });
-  return Math.round(result.accepted / result.seconds);
+  const measured = { ...job, to: Math.min(job.to, job.from + 3_000) };
+  const { accepted, seconds } = await echoLimit(measured, { from: 0, to: run.warmUp });
+  return Math.round(accepted / seconds);
 }
 
 function withTarget(report: RunReport): object {

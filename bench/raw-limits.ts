@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { runProcess } from './child.ts';
 import type { LimitJob } from './limit-process.ts';
 import { LoadGenerator } from './load-generator.ts';
-import type { LoadJob, LoadResult } from './load-job.ts';
+import type { LoadJob, SteadyLoad } from './load-job.ts';
+import type { Records } from './load-report.ts';
 import { keyCount } from './setting.ts';
 
 /** Bytes of a stored event whose payload has 500 bytes. */
@@ -26,14 +27,15 @@ export function lmdbLimit(seconds: number, workDir: string): Promise<number> {
   return runProcess<LimitJob, number>('limit-process.ts', { kind: 'lmdb', seconds, directory, rowBytes });
 }
 
-/** The same REST requests from the same load generator to a bare HTTP server. */
-export async function echoLimit(job: Omit<LoadJob, 'port'>): Promise<LoadResult> {
+/** The same REST requests from the same load generator to a bare HTTP server, which has answered those of `warmUp` before. */
+export async function echoLimit(job: Omit<LoadJob, 'port'>, warmUp: Records): Promise<SteadyLoad> {
   const script = new URL('limit-process.ts', import.meta.url).pathname;
   const child = spawn(process.execPath, [script, 'echo'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const port = await new Promise<number>((resolve) => child.stdout.once('data', (text) => resolve(Number(text))));
   try {
     await using generator = new LoadGenerator();
-    return await generator.run({ ...job, port });
+    await generator.run({ ...job, ...warmUp, port });
+    return (await generator.run({ ...job, port })).steady;
   } finally {
     child.stdin.end();
   }
