@@ -7,6 +7,8 @@ import { rounded, sumOf } from './sum.ts';
 
 export interface RunReport extends LoadReport {
   readonly door: Door;
+  /** As `perSecond`, with the filling and the draining of each part. */
+  readonly perSecondWhole: number;
   readonly cpuUsPerEvent: {
     readonly server: number;
     readonly serverMainThread: number;
@@ -48,6 +50,7 @@ export function runReport(
   return {
     ...{ ...what, events, accepted, refused },
     perSecond: Math.round(sumOf(steady, (part) => part.accepted) / seconds),
+    perSecondWhole: Math.round(accepted / sumOf(parts, ({ load }) => load.seconds)),
     p50Ms: rounded(latencies.percentileMs(0.5)),
     p99Ms: rounded(latencies.percentileMs(0.99)),
     cpuUsPerEvent: {
