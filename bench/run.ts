@@ -20,7 +20,7 @@ const warmUpEvents = 16_000;
 /** In so many parts it is sent, with a look at the limit between them: a shared host changes its pace within seconds. */
 const partsOfRun = 5;
 /** Events of each of the 16 lanes that wait at a time: on a hundred ledgers a few of each ledger, so that they are written together. */
-const inFlight: Readonly<Record<Door, number>> = { rest: 24, grpc: 24, stream: 128 };
+const inFlight: Readonly<Record<Door, number>> = { rest: 24, grpc: 24, stream: 96 };
 
 /** A run of one door on one setting, with all its requests signed and in a file. */
 export interface PreparedRun {
