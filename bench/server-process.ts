@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { nodeArguments } from '../src/node-arguments.ts';
+import { nodeArguments, nodeVariables } from '../src/node-arguments.ts';
 import { sumOf } from './sum.ts';
 
 /** The server under test, a process of its own. */
@@ -22,6 +22,7 @@ export async function startServer(dataDir: string, profileDir: string | null): P
   const child = spawn(process.execPath, [...nodeArguments, ...profile, main], {
     env: {
       ...process.env,
+      ...nodeVariables,
       HOST: '127.0.0.1',
       PORT: '0',
       GRPC_PORT: '0',

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { nodeArguments } from '../../src/node-arguments.ts';
+import { nodeArguments, nodeVariables } from '../../src/node-arguments.ts';
 import { StartError } from '../../src/store/start-error.ts';
 import type { BalancedNode } from './balancer.ts';
 import { type ServerProcess, startServerProcess } from './child-process.ts';
@@ -46,6 +46,7 @@ export async function startLocalNode({ id, dir, env, ports, signal }: LocalNodeO
   const process = await startServerProcess(globalThis.process.execPath, [...nodeArguments, main], logFile, {
     termGraceMs: stopGraceMs,
     env: {
+      ...nodeVariables,
       ...env,
       NODE_ID: id,
       HOST: host,

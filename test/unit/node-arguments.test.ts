@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { nodeArguments } from '../../src/node-arguments.ts';
+import { nodeArguments, nodeVariables } from '../../src/node-arguments.ts';
 
 const textOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 describe('what Node is started with', () => {
+  const variables = Object.entries(nodeVariables).map(([name, value]) => `${name}=${value}`);
   const { scripts } = JSON.parse(textOf('package.json'));
 
   test.each([
     ['npm start', scripts.start, ['src/main.ts']],
     ['npm run start:cluster', scripts['start:cluster'], ['cluster/main.ts']],
   ])('%s', (_, script, mains) => {
-    expect(script).toBe(['exec node', ...nodeArguments, ...mains].join(' '));
+    expect(script).toBe([...variables, 'exec node', ...nodeArguments, ...mains].join(' '));
   });
 
   test.each([
@@ -20,5 +21,10 @@ describe('what Node is started with', () => {
   ])('%s', (path, main) => {
     const command = ['node', ...nodeArguments, main].map((word) => JSON.stringify(word)).join(', ');
     expect(textOf(path)).toContain(`[${command}]`);
+  });
+
+  test('the variables of the image, alone and in docker-compose.yml', () => {
+    const [, set = ''] = /^ENV (NODE_ENV=.*)$/m.exec(textOf('Dockerfile')) ?? [];
+    expect(set.split(' ')).toEqual(expect.arrayContaining(variables));
   });
 });
