@@ -20,7 +20,10 @@ const warmUpEvents = 16_000;
 /** In so many parts it is sent, with a look at the limit between them: a shared host changes its pace within seconds. */
 const partsOfRun = 5;
 /** Events of each of the 16 lanes that wait at a time: on a hundred ledgers a few of each ledger, so that they are written together. */
-const inFlight: Readonly<Record<Door, number>> = { rest: 24, grpc: 24, stream: 96 };
+function inFlightOf(door: Door, ledgers: number): number {
+  if (door === 'stream') return 96;
+  return door === 'grpc' && ledgers > 1 ? 48 : 24;
+}
 
 /** A run of one door on one setting, with all its requests signed and in a file. */
 export interface PreparedRun {
@@ -110,5 +113,13 @@ async function measurePart(
 export function loadJob(run: PreparedRun, port: number): LoadJob {
   const { door, file, setting, warmUp } = run;
   const apiKeys = setting.keys.map(({ apiKey }) => apiKey);
-  return { door, port, file, apiKeys, from: warmUp, to: file.laneRecords, inFlight: inFlight[door] };
+  return {
+    door,
+    port,
+    file,
+    apiKeys,
+    from: warmUp,
+    to: file.laneRecords,
+    inFlight: inFlightOf(door, setting.ledgers.length),
+  };
 }

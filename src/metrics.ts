@@ -18,7 +18,7 @@ export interface Metrics {
 }
 
 const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-const batchBuckets = [1, 2, 4, 8, 16, 32, 64];
+const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /** What is asked when the metrics are read. */
 export interface CurrentLoad {

@@ -2,6 +2,11 @@
 
 /** Events in one commit. More gain little (measured on Cassandra: 64 rows reach 41,000 rows/s) and make the first one wait. */
 export const batchEventsMax = 64;
+/**
+ * On LMDB: so many of one ledger where twice as many wait. There a commit takes longer in this process's queues than on the disk, so that larger ones
+ * are more events a second on one hot ledger; and the other half is under way to the next one meanwhile (docs/performance.md).
+ */
+const crowdedBatchEventsMax = 128;
 /** Bytes in one commit: larger conditional batches run a small Cassandra heap out of memory. One event may be larger. */
 export const batchBytesMax = 256 * 1024;
 /** What an event adds to its payload in a row: content, hashes, signature. Only an estimate, for the two bounds above. */
@@ -14,8 +19,8 @@ export const eventOverheadBytes = 1_024;
  * apart, several at a time (docs/performance.md, A cluster).
  */
 export const turnPaces = {
-  commitsTogether: { freeMax: 16, waitMaxMs: 100, quietMs: 0 },
-  commitsApart: { freeMax: 8, waitMaxMs: 500, quietMs: 350 },
+  commitsTogether: { freeMax: 16, waitMaxMs: 100, quietMs: 0, crowdedMax: crowdedBatchEventsMax },
+  commitsApart: { freeMax: 8, waitMaxMs: 500, quietMs: 350, crowdedMax: batchEventsMax },
 } as const;
 /** How often it is looked who has waited for long enough, and whether there is time to spare again. */
 export const turnTickMs = 25;
@@ -25,7 +30,7 @@ export const mailboxLettersMax = 4_096;
 export const mailboxBytesMax = 32 * 1024 * 1024;
 
 /** A snapshot is saved at least this often, so that a tail to replay stays below 1,024 events (two times this, and a batch each) even when one save is late. */
-export const snapshotEveryEvents = 448;
+export const snapshotEveryEvents = 384;
 /** After a save that failed the next one is tried this many events later. */
 export const snapshotRetryEvents = 64;
 /** What leaves memory with a shorter tail than this is not saved: reading so few events again costs less than a write. */

@@ -45,6 +45,8 @@ export interface NodeWide {
   readonly pacing: Pick<TurnPacing, 'begin' | 'end'>;
   /** See TurnPace. */
   readonly quietMs: number;
+  /** See TurnPace. */
+  readonly crowdedMax: number;
   readonly turns: { -readonly [Count in keyof TurnCounts]: number };
   readonly marks: MarksMemory;
 }
@@ -54,6 +56,7 @@ export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
     watch: new DeadlineWatch(clock),
     pacing: new TurnPacing(clock, pace),
     quietMs: pace.quietMs,
+    crowdedMax: pace.crowdedMax,
     turns: { ...noTurns },
     marks: new MarksMemory(),
   };
@@ -183,7 +186,9 @@ export class LedgerActor {
       this.#growth.start();
       const turn = pacing.begin(() => this.#turnNeed());
       if (turn !== undefined) await turn;
-      this.#batch = this.#mailbox.take(batchEventsMax, batchBytesMax);
+      const half = Math.floor(this.#mailbox.size / 2);
+      const eventsMax = Math.max(batchEventsMax, Math.min(half, this.#nodeWide.crowdedMax));
+      this.#batch = this.#mailbox.take(eventsMax, batchBytesMax);
       turns.running += 1;
       try {
         await this.#settle();

@@ -1,4 +1,4 @@
-import { turnTickMs } from './bounds.ts';
+import { batchEventsMax, turnTickMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
 
 /** When ledgers wait before their turns. */
@@ -12,12 +12,20 @@ export interface TurnPace {
   readonly waitMaxMs: number;
   /** A group that nothing has joined for so long needs no more. */
   readonly quietMs: number;
+  /** Events of one commit where twice as many wait for it; elsewhere `batchEventsMax` is the bound. */
+  readonly crowdedMax: number;
   /** Whether the node has more to do than it can. */
   readonly isSaturated: () => boolean;
 }
 
 /** They never do. */
-export const unpaced: TurnPace = { freeMax: 0, waitMaxMs: 0, quietMs: 0, isSaturated: () => false };
+export const unpaced: TurnPace = {
+  freeMax: 0,
+  waitMaxMs: 0,
+  quietMs: 0,
+  crowdedMax: batchEventsMax,
+  isSaturated: () => false,
+};
 
 /** What a ledger says of its turn: that more commands may come, that it has what it waits for, or that somebody waits for it to end. */
 export type TurnNeed = 'more' | 'nothing' | 'haste';

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { batchBytesMax, batchEventsMax } from '../../src/actors/bounds.ts';
+import { LedgerActor, nodeWide } from '../../src/actors/ledger-actor.ts';
+import { unpaced } from '../../src/actors/turn-pacing.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { uuidV7Time } from '../../src/domain/uuid.ts';
 import {
@@ -9,6 +11,7 @@ import {
   createMaster,
   delegate,
   grant,
+  ledgerId,
   masterId,
   openLedger,
   revoke,
@@ -85,6 +88,21 @@ describe('a batch is bounded', () => {
     const { actor, meter } = await opened();
     await Promise.all(Array.from({ length: 130 }, () => actor.submit(append())));
     expect(meter.batches).toEqual([batchEventsMax, batchEventsMax, 2]);
+  });
+
+  test('by half of what waits, where a store takes larger ones', async () => {
+    const { parts, meter } = rig();
+    const actor = new LedgerActor(
+      ledgerId,
+      parts,
+      nodeWide(parts.clock, { ...unpaced, crowdedMax: 2 * batchEventsMax }),
+    );
+    await actor.submit(openLedger());
+    await actor.submit(createMaster());
+    meter.batches.length = 0;
+    await Promise.all(Array.from({ length: 5 * batchEventsMax }, () => actor.submit(append())));
+    // Of 320 the larger bound, of 192 the half, of 96 no less than any store takes.
+    expect(meter.batches).toEqual([2 * batchEventsMax, 1.5 * batchEventsMax, batchEventsMax, 0.5 * batchEventsMax]);
   });
 
   test('by bytes: as many as fit', async () => {

@@ -32,7 +32,9 @@ describe('ledgers that take turns', () => {
           },
         }),
     });
-    const directory = world.directory({ turnPace: { freeMax, waitMaxMs, quietMs, isSaturated: () => true } });
+    const directory = world.directory({
+      turnPace: { ...unpaced, freeMax, waitMaxMs, quietMs, isSaturated: () => true },
+    });
     const ids = Array.from({ length: freeMax + 1 }, (_, at) => uuid(0x500 + at));
     for (const ledgerId of ids) {
       await directory.submit(openLedger({ ledgerId }));

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { turnTickMs } from '../../src/actors/bounds.ts';
 import type { Clock } from '../../src/actors/clock.ts';
-import { type TurnNeed, TurnPacing } from '../../src/actors/turn-pacing.ts';
+import { type TurnNeed, TurnPacing, unpaced } from '../../src/actors/turn-pacing.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 import { startMs } from '../support/world.ts';
 
@@ -14,7 +14,7 @@ const quietMs = 60;
 function pacingUnderTest({ isSaturated = (): boolean => true, offMs = (): number => 0 } = {}) {
   const clock = new ManualClock(startMs);
   const machine: Clock = { now: () => clock.now() + offMs(), after: (delayMs, run) => clock.after(delayMs, run) };
-  const pacing = new TurnPacing(machine, { freeMax, waitMaxMs, quietMs, isSaturated });
+  const pacing = new TurnPacing(machine, { ...unpaced, freeMax, waitMaxMs, quietMs, isSaturated });
   const begun: number[] = [];
   let asked = 0;
   const ask = (need: () => TurnNeed = () => 'more'): void => {
