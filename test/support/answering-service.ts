@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach } from 'vitest';
-import { type ClientOptions, createClient, type LedgerTrustClient } from '../../src/client/index.ts';
+import { onTestFinished } from 'vitest';
+import { type ClientOptions, createClient } from '../../src/client/index.ts';
 
 /** A call as it arrived. */
 interface Seen {
@@ -13,16 +13,6 @@ interface Seen {
 
 /** How the service answers its `count`th call. */
 type Answering = (seen: Seen, response: ServerResponse, count: number) => void;
-
-let server: Server | null = null;
-let client: LedgerTrustClient | null = null;
-
-afterEach(async () => {
-  await client?.close();
-  server?.closeAllConnections();
-  server?.close();
-  client = server = null;
-});
 
 /** A client of a server that answers as told; waits between attempts take no time and are noted. Both end with the test. */
 export async function against(answering: Answering, options: Partial<ClientOptions> = {}) {
@@ -38,7 +28,6 @@ export async function against(answering: Answering, options: Partial<ClientOptio
       answering(call, response, seen.length);
     });
   });
-  server = started;
   await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
   const baseUrl = `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
   const made = createClient({
@@ -53,7 +42,11 @@ export async function against(answering: Answering, options: Partial<ClientOptio
     },
     ...options,
   });
-  client = made;
+  onTestFinished(async () => {
+    await made.close();
+    started.closeAllConnections();
+    started.close();
+  });
   return { client: made, seen, waits, baseUrl };
 }
 

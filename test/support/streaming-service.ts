@@ -1,7 +1,7 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import { Metadata, Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js';
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import {
   type AppendStream,
   type AppendStreamOptions,
@@ -27,15 +27,6 @@ export interface StreamingService {
   open(options?: AppendStreamOptions): AppendStream;
 }
 
-let server: Server | null = null;
-let client: LedgerTrustClient | null = null;
-
-afterEach(async () => {
-  await client?.close();
-  server?.forceShutdown();
-  client = server = null;
-});
-
 type OnRequest = (
   request: AppendEventsRequest,
   send: (answer: Answer) => void,
@@ -51,7 +42,6 @@ export async function streamingService(
   const streams: AppendEventsRequest[][] = [];
   const asIs = (bytes: Buffer) => bytes;
   const started = new Server();
-  server = started;
   const append = {
     path: '/svc.v1.MasterService/AppendEvents',
     requestStream: true,
@@ -92,7 +82,10 @@ export async function streamingService(
     apiKey: 'k',
     retryClock: { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 },
   });
-  client = made;
+  onTestFinished(async () => {
+    await made.close();
+    started.forceShutdown();
+  });
   return { grpcUrl: `http://127.0.0.1:${port}`, streams, client: made, open: (options) => made.appendStream(options) };
 }
 

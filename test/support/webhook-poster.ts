@@ -5,7 +5,6 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { afterAll } from 'vitest';
 import type { TargetPolicy } from '../../src/service/webhooks/webhook-target.ts';
 import { systemClock } from '../../src/system.ts';
 import { createPoster, type PostResult } from '../../src/webhook/posting/http-post.ts';
@@ -15,9 +14,10 @@ import { receiverConnector } from '../../src/webhook/posting/receiver-connect.ts
 export const production: TargetPolicy = { production: true, ownPorts: () => new Set(), ownAddresses: () => [] };
 export const development: TargetPolicy = { production: false, ownPorts: () => new Set(), ownAddresses: () => [] };
 export const servers: { close(): unknown }[] = [];
-afterAll(() => {
-  for (const server of servers) server.close();
-});
+/** Closes all of them: what a suite that uses them does at its end. */
+export function closeServers(): void {
+  for (const server of servers.splice(0)) server.close();
+}
 
 /** A listener on every address of this machine that counts the connections it gets. */
 export async function countingListener(host = '::', at = 0): Promise<{ port: number; connections: () => number }> {
@@ -33,7 +33,7 @@ export async function countingListener(host = '::', at = 0): Promise<{ port: num
   return { port: (server.address() as AddressInfo).port, connections: () => count };
 }
 
-/** The port that it listens on; it is closed with the suite. */
+/** The port that it listens on; `closeServers` closes it. */
 export async function listenOnAny(server: HttpServer): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   servers.push({

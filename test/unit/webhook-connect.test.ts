@@ -1,12 +1,22 @@
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { backendPorts } from '../../cluster/backend-ports.ts';
 import { memberPorts } from '../../cluster/placement/members.ts';
 import { readConfig } from '../../src/config.ts';
 import type { TargetPolicy } from '../../src/service/webhooks/webhook-target.ts';
 import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
-import { countingListener, development, posterFor, production, receiver, servers } from '../support/webhook-poster.ts';
+import {
+  closeServers,
+  countingListener,
+  development,
+  posterFor,
+  production,
+  receiver,
+  servers,
+} from '../support/webhook-poster.ts';
+
+afterAll(closeServers);
 
 const refused = { kind: 'failed', fault: 'forbidden_address' };
 

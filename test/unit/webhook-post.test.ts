@@ -4,11 +4,21 @@ import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/system.ts';
 import { createPoster } from '../../src/webhook/posting/http-post.ts';
 import { receiverConnector } from '../../src/webhook/posting/receiver-connect.ts';
-import { countingListener, development, listenOnAny, posterFor, receiver, servers } from '../support/webhook-poster.ts';
+import {
+  closeServers,
+  countingListener,
+  development,
+  listenOnAny,
+  posterFor,
+  receiver,
+  servers,
+} from '../support/webhook-poster.ts';
+
+afterAll(closeServers);
 
 describe('receivers that misbehave', () => {
   test('nobody there, no such name, and no TLS where TLS is asked for', async () => {
