@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { patience } from './test/support/patience.ts';
 
 /** Suites that judge how long something takes, or that keep every core busy by themselves: nothing may run beside them. */
@@ -17,11 +17,31 @@ const alone = [
   'test/contract/redis-leases.test.ts',
   'test/simulation/seeds.test.ts',
 ];
+/** Suites that change or measure what is the whole process's: modules of Node's, its channels, its heap. Each needs a process of its own. */
+const apart = [
+  'test/api/webhook-own-address.test.ts',
+  'test/unit/answer-log-accesses.test.ts',
+  'test/unit/append-stream-lanes.test.ts',
+  'test/unit/grpc-health.test.ts',
+  'test/unit/host-watch.test.ts',
+];
 const unit = ['test/unit/**/*.test.ts'];
+const api = ['test/api/**/*.test.ts'];
+
+function project(
+  groupOrder: number,
+  test: NonNullable<TestProjectInlineConfiguration['test']>,
+): TestProjectInlineConfiguration {
+  return { extends: true, test: { ...test, sequence: { groupOrder } } };
+}
 
 /**
  * Unit tests are many small files, two at a time. So are the suites behind them, which start processes and share backends, each with a
  * keyspace, a cluster name, ports and directories of its own; those that nothing may run beside come last, one at a time.
+ *
+ * Where files are not isolated from each other a worker loads modules once, which otherwise takes longer than the tests of most files. So no
+ * module of these may keep what a test does, and hooks belong into test files, or functions that these call: what else a module does when it is loaded
+ * happens for the first file alone.
  */
 export default defineConfig({
   test: {
@@ -29,18 +49,22 @@ export default defineConfig({
     // Starts Redis and Cassandra when the first suite asks for them, and ends them with the run. Once for all projects, since it stands here.
     globalSetup: ['test/support/backends/global-setup.ts'],
     projects: [
-      { extends: true, test: { name: 'unit', include: unit, maxWorkers: 2, sequence: { groupOrder: 0 } } },
-      {
-        extends: true,
-        test: {
-          name: 'service',
-          include: ['test/**/*.test.ts'],
-          exclude: [...unit, ...alone],
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      { extends: true, test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 2 } } },
+      project(0, { name: 'apart', include: apart, maxWorkers: 2 }),
+      project(0, { name: 'unit', include: unit, exclude: apart, isolate: false, maxWorkers: 2 }),
+      project(1, {
+        name: 'api',
+        include: api,
+        exclude: [...apart, ...alone],
+        isolate: false,
+        maxWorkers: 2,
+      }),
+      project(1, {
+        name: 'service',
+        include: ['test/**/*.test.ts'],
+        exclude: [...unit, ...api, ...alone],
+        maxWorkers: 2,
+      }),
+      project(2, { name: 'alone', include: alone, maxWorkers: 1 }),
     ],
   },
 });
