@@ -1,4 +1,5 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 import { patience } from './test/support/patience.ts';
 
 /** Suites that judge how long something takes, or that keep every core busy by themselves: nothing may run beside them. */
@@ -48,6 +49,7 @@ export default defineConfig({
     ...patience,
     // Starts Redis and Cassandra when the first suite asks for them, and ends them with the run. Once for all projects, since it stands here.
     globalSetup: ['test/support/backends/global-setup.ts'],
+    sequence: { sequencer: LongestFirst },
     projects: [
       project(0, { name: 'apart', include: apart, maxWorkers: 2 }),
       project(0, { name: 'unit', include: unit, exclude: apart, isolate: false, maxWorkers: 2 }),

@@ -1,0 +1,56 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files that take 10 s and more, longest first. */
+const longest = [
+  'test/contract/cassandra-outage.test.ts',
+  'test/simulation/planted-bugs.test.ts',
+  'test/cluster/operations.test.ts',
+  'test/cluster/crash-retries.test.ts',
+  'test/api/pack.test.ts',
+  'test/cluster/verify.test.ts',
+  'test/cluster/rotation.test.ts',
+  'test/api/process-start.test.ts',
+  'test/cluster/local-command.test.ts',
+  'test/cluster/tampering.test.ts',
+  'test/unit/doors-hostile.test.ts',
+  'test/api/crash-retries.test.ts',
+  'test/contract/cassandra-schema.test.ts',
+  'test/contract/cassandra-buckets.test.ts',
+  'test/cluster/readiness.test.ts',
+  'test/cluster/copy.test.ts',
+  'test/contract/cassandra-faults.test.ts',
+  'test/contract/cassandra-filling.test.ts',
+  'test/unit/cli-verify-gaps.test.ts',
+  'test/api/access-matrix.test.ts',
+  'test/contract/cassandra-deleted-rows.test.ts',
+  'test/cluster/finish.test.ts',
+  'test/docs/readme.test.ts',
+  'test/unit/actors-contention.test.ts',
+  'test/api/client-live.test.ts',
+  'test/contract/cassandra-store.test.ts',
+  'test/unit/cli-verify.test.ts',
+  'test/cluster/local.test.ts',
+  'test/unit/cluster-peers-unanswered.test.ts',
+  'test/api/input-fields.test.ts',
+  'test/contract/cassandra-access-log.test.ts',
+  'test/cluster/verify-buckets.test.ts',
+  'test/cluster/copy-killed.test.ts',
+  'test/unit/cluster-local.test.ts',
+  'test/api/append-stream-failures.test.ts',
+  'test/unit/idempotency.test.ts',
+  'test/unit/http-keep-alive.test.ts',
+];
+
+/**
+ * The long test files of a group come first, so that no worker is left with one of them when the others have nothing to do any more. Vitest
+ * orders by how long files took only where it has run before, which it never has in a fresh clone.
+ */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number => {
+      const at = longest.findIndex((file) => moduleId.endsWith(file));
+      return at < 0 ? longest.length : at;
+    };
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
+  }
+}
