@@ -7,16 +7,19 @@ const alone = [
   'test/api/append-stream.test.ts',
   'test/api/hang-ups.test.ts',
   'test/api/process-attacks.test.ts',
-  'test/api/process-start.test.ts',
-  'test/api/process-stop.test.ts',
   'test/api/webhook-isolation.test.ts',
   'test/cluster/faults.test.ts',
-  'test/cluster/local-command.test.ts',
-  'test/cluster/readiness.test.ts',
   'test/cluster/webhooks.test.ts',
-  'test/contract/cassandra-outage.test.ts',
   'test/contract/redis-leases.test.ts',
   'test/simulation/seeds.test.ts',
+];
+/** Suites that judge time as well, with much to spare, and mostly wait for processes that they start and stop: two of these may run at a time. */
+const waiting = [
+  'test/api/process-start.test.ts',
+  'test/api/process-stop.test.ts',
+  'test/cluster/local-command.test.ts',
+  'test/cluster/readiness.test.ts',
+  'test/contract/cassandra-outage.test.ts',
 ];
 /** Suites that change or measure what is the whole process's: modules of Node's, its channels, its heap. Each needs a process of its own. */
 const apart = [
@@ -29,6 +32,9 @@ const apart = [
 const unit = ['test/unit/**/*.test.ts'];
 const api = ['test/api/**/*.test.ts'];
 
+/** Suites wait for timers, processes and disks for about a third of their time. */
+const workers = 3;
+
 function project(
   groupOrder: number,
   test: NonNullable<TestProjectInlineConfiguration['test']>,
@@ -37,7 +43,7 @@ function project(
 }
 
 /**
- * Unit tests are many small files, two at a time. So are the suites behind them, which start processes and share backends, each with a
+ * Unit tests are many small files, three at a time. So are the suites behind them, which start processes and share backends, each with a
  * keyspace, a cluster name, ports and directories of its own; those that nothing may run beside come last, one at a time.
  *
  * Where files are not isolated from each other a worker loads modules once, which otherwise takes longer than the tests of most files. So no
@@ -51,22 +57,23 @@ export default defineConfig({
     globalSetup: ['test/support/backends/global-setup.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [
-      project(0, { name: 'apart', include: apart, maxWorkers: 2 }),
-      project(0, { name: 'unit', include: unit, exclude: apart, isolate: false, maxWorkers: 2 }),
+      project(0, { name: 'apart', include: apart, maxWorkers: workers }),
+      project(0, { name: 'unit', include: unit, exclude: apart, isolate: false, maxWorkers: workers }),
       project(1, {
         name: 'api',
         include: api,
-        exclude: [...apart, ...alone],
+        exclude: [...apart, ...alone, ...waiting],
         isolate: false,
-        maxWorkers: 2,
+        maxWorkers: workers,
       }),
       project(1, {
         name: 'service',
         include: ['test/**/*.test.ts'],
-        exclude: [...unit, ...api, ...alone],
-        maxWorkers: 2,
+        exclude: [...unit, ...api, ...alone, ...waiting],
+        maxWorkers: workers,
       }),
-      project(2, { name: 'alone', include: alone, maxWorkers: 1 }),
+      project(2, { name: 'waiting', include: waiting, maxWorkers: 2 }),
+      project(3, { name: 'alone', include: alone, maxWorkers: 1 }),
     ],
   },
 });
