@@ -21,13 +21,16 @@ const waiting = [
   'test/cluster/readiness.test.ts',
   'test/contract/cassandra-outage.test.ts',
 ];
-/** Suites that change or measure what is the whole process's: modules of Node's, its channels, its heap. Each needs a process of its own. */
+/** Suites that change or measure what is the whole process's (modules of Node's, its channels, its heap, milliseconds). Each needs a process of its own. */
 const apart = [
   'test/api/webhook-own-address.test.ts',
   'test/unit/answer-log-accesses.test.ts',
   'test/unit/append-stream-lanes.test.ts',
+  'test/unit/cluster-peers-unanswered.test.ts',
   'test/unit/grpc-health.test.ts',
   'test/unit/host-watch.test.ts',
+  'test/unit/log-lines.test.ts',
+  'test/unit/rpc-rest-encode.test.ts',
 ];
 const unit = ['test/unit/**/*.test.ts'];
 const api = ['test/api/**/*.test.ts'];

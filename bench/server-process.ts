@@ -21,8 +21,8 @@ export async function startServer(dataDir: string, profileDir: string | null): P
   const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
   const child = spawn(process.execPath, [...nodeArguments, ...profile, main], {
     env: {
-      ...process.env,
       ...nodeVariables,
+      ...process.env,
       HOST: '127.0.0.1',
       PORT: '0',
       GRPC_PORT: '0',

@@ -1,12 +1,13 @@
 /** Bounds of the actor model, each with its reason. */
 
-/** Events in one commit. More gain little (measured on Cassandra: 64 rows reach 41,000 rows/s) and make the first one wait. */
+/** Events in one commit, in any store. More gain little on Cassandra (64 rows reach 41,000 rows/s), and make the first one wait. */
 export const batchEventsMax = 64;
 /**
- * On LMDB: so many of one ledger where twice as many wait. There a commit takes longer in this process's queues than on the disk, so that larger ones
- * are more events a second on one hot ledger; and the other half is under way to the next one meanwhile (docs/performance.md).
+ * On LMDB: half of what waits for one ledger where that is more, and so many at most. There a commit takes longer in this process's queues than on the disk, so that
+ * larger ones are more events a second on one hot ledger; the other half is under way to the next one meanwhile (docs/performance.md). No
+ * commit has more, in any store.
  */
-const crowdedBatchEventsMax = 128;
+export const crowdedBatchEventsMax = 128;
 /** Bytes in one commit: larger conditional batches run a small Cassandra heap out of memory. One event may be larger. */
 export const batchBytesMax = 256 * 1024;
 /** What an event adds to its payload in a row: content, hashes, signature. Only an estimate, for the two bounds above. */
@@ -25,7 +26,7 @@ export const turnPaces = {
 /** How often it is looked who has waited for long enough, and whether there is time to spare again. */
 export const turnTickMs = 25;
 
-/** Waiting commands of one ledger: some 60 full commits, about a second of work. */
+/** Waiting commands of one ledger: 64 commits, on LMDB half as many larger ones, about a second of work. */
 export const mailboxLettersMax = 4_096;
 export const mailboxBytesMax = 32 * 1024 * 1024;
 

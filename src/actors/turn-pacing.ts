@@ -12,7 +12,7 @@ export interface TurnPace {
   readonly waitMaxMs: number;
   /** A group that nothing has joined for so long needs no more. */
   readonly quietMs: number;
-  /** Events of one commit where twice as many wait for it; elsewhere `batchEventsMax` is the bound. */
+  /** Half of what waits may be one commit, so many at most; less than twice `batchEventsMax` is bounded by that. */
   readonly crowdedMax: number;
   /** Whether the node has more to do than it can. */
   readonly isSaturated: () => boolean;

@@ -15,8 +15,8 @@ export const production: TargetPolicy = { production: true, ownPorts: () => new 
 export const development: TargetPolicy = { production: false, ownPorts: () => new Set(), ownAddresses: () => [] };
 export const servers: { close(): unknown }[] = [];
 /** Closes all of them: what a suite that uses them does at its end. */
-export function closeServers(): void {
-  for (const server of servers.splice(0)) server.close();
+export async function closeServers(): Promise<void> {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
 }
 
 /** A listener on every address of this machine that counts the connections it gets. */

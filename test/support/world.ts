@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { Directory, type DirectoryParts } from '../../src/actors/directory.ts';
-import { LedgerActor, type LedgerActorParts } from '../../src/actors/ledger-actor.ts';
+import { LedgerActor, type LedgerActorParts, type NodeWide } from '../../src/actors/ledger-actor.ts';
 import { localPlacement } from '../../src/actors/local-placement.ts';
 import type { ActorMeter } from '../../src/actors/meter.ts';
 import { noPeers } from '../../src/actors/no-peers.ts';
@@ -195,7 +195,7 @@ export interface Rig {
   readonly keys: TestKeys;
   readonly meter: TestMeter;
   readonly parts: LedgerActorParts;
-  newActor(): LedgerActor;
+  newActor(node?: NodeWide): LedgerActor;
   directory(parts?: Partial<DirectoryParts>): Directory;
   /** What the store holds of the ledger. */
   log(): Promise<LedgerEvent[]>;
@@ -225,7 +225,7 @@ export function rig(
     keys,
     meter,
     parts,
-    newActor: () => new LedgerActor(ledgerId, parts),
+    newActor: (node) => new LedgerActor(ledgerId, parts, node),
     directory: (given = {}) =>
       new Directory({
         ...parts,

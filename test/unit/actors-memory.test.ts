@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { batchEventsMax, mastersInMemoryMax, snapshotWhenLeavingEvents } from '../../src/actors/bounds.ts';
-import type { LedgerActor } from '../../src/actors/ledger-actor.ts';
+import {
+  batchEventsMax,
+  crowdedBatchEventsMax,
+  mastersInMemoryMax,
+  snapshotWhenLeavingEvents,
+} from '../../src/actors/bounds.ts';
+import { type LedgerActor, nodeWide } from '../../src/actors/ledger-actor.ts';
+import { unpaced } from '../../src/actors/turn-pacing.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/row.ts';
 import type { LedgerStore, Snapshot } from '../../src/store/ledger-store.ts';
@@ -51,9 +57,9 @@ function counting(data: MemoryLedgerData, clock = new ManualClock(startMs), repl
   return { ...world, read };
 }
 
-async function grow(actor: LedgerActor, events: number): Promise<void> {
-  for (let left = events; left > 0; left -= 200)
-    await Promise.all(Array.from({ length: Math.min(left, 200) }, () => actor.submit(append())));
+async function grow(actor: LedgerActor, events: number, atOnce = 200): Promise<void> {
+  for (let left = events; left > 0; left -= atOnce)
+    await Promise.all(Array.from({ length: Math.min(left, atOnce) }, () => actor.submit(append())));
 }
 
 async function open(actor: LedgerActor): Promise<void> {
@@ -149,20 +155,24 @@ describe('the tail behind a snapshot', () => {
     return read;
   }
 
-  test('stays below 1,024 events, for the ledger and for its master, wherever the node crashes', async () => {
-    const data = emptyLedgerData();
-    const { newActor } = counting(data);
-    const actor = newActor();
-    await open(actor);
-    for (const events of [400, 100, 100, 300, 300, 900]) {
-      await grow(actor, events);
-      await settled();
-      const { ledger, master } = await tailOf(data);
-      expect(ledger).toBeLessThanOrEqual(512);
-      expect(master).toBeLessThanOrEqual(512);
-    }
-    expect((await tailOf(data)).ledger).toBeGreaterThan(0);
-  });
+  test.each([batchEventsMax, crowdedBatchEventsMax])(
+    'stays below 1,024 events, for the ledger and for its master, wherever the node crashes: commits of up to %i',
+    async (crowdedMax) => {
+      const data = emptyLedgerData();
+      const { newActor, parts, meter } = counting(data);
+      const actor = newActor(nodeWide(parts.clock, { ...unpaced, crowdedMax }));
+      await open(actor);
+      for (const events of [400, 100, 100, 300, 300, 900]) {
+        await grow(actor, events, 300);
+        await settled();
+        const { ledger, master } = await tailOf(data);
+        expect(ledger).toBeLessThanOrEqual(512);
+        expect(master).toBeLessThanOrEqual(512);
+      }
+      expect((await tailOf(data)).ledger).toBeGreaterThan(0);
+      expect(Math.max(...meter.batches)).toBe(crowdedMax);
+    },
+  );
 
   test('stays below 1,024 events where a save fails, and is tried again', async () => {
     const data = emptyLedgerData();

@@ -2,7 +2,7 @@ import { batchEventsMax } from '../../actors/bounds.ts';
 
 /** Most events of a stream that were taken and whose outcome was not handed out yet. */
 const eventsMax = 512;
-/** At first, since whether the node is busy shows in their outcomes; and at least, since on one ledger fewer would make its commits smaller. */
+/** At first, since whether the node is busy shows in their outcomes; and at least, since fewer would make the commits of one ledger smaller than any store takes. */
 const eventsMin = batchEventsMax;
 /** So many more once as many as are open were in time. */
 const growth = 16;

@@ -1,4 +1,4 @@
-import { batchEventsMax } from '../../actors/bounds.ts';
+import { crowdedBatchEventsMax } from '../../actors/bounds.ts';
 import type { LedgerEvent } from '../../domain/event.ts';
 import { timeOf } from '../../service/reading/event-bounds.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
@@ -16,7 +16,7 @@ export interface EventRange {
  * by its date. By then the event's own commit was over.
  */
 export function nextCommitDates(
-  ledgers: LedgerStore,
+  ledgers: Pick<LedgerStore, 'read'>,
   { ledgerId, throughSeq, events }: EventRange,
 ): (event: LedgerEvent) => Promise<string | null> {
   let behind: Promise<(string | null)[]> | undefined;
@@ -25,7 +25,7 @@ export function nextCommitDates(
     const within = events.find((other) => isLater(other.createdAt));
     if (within !== undefined) return within.createdAt;
     behind ??= ledgers
-      .read(ledgerId, throughSeq + 1, batchEventsMax)
+      .read(ledgerId, throughSeq + 1, crowdedBatchEventsMax)
       .then((entries) => entries.map((entry) => timeOf(entry)?.createdAt ?? null));
     return (await behind).find(isLater) ?? null;
   };
