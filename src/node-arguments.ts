@@ -10,7 +10,7 @@
 export const nodeArguments: readonly string[] = ['--use-largepages=silent', '--max-semi-space-size=32'];
 
 /**
- * Variables that it is started with, where they are not set (package.json, the image). glibc reads this one before Node runs (mallopt(3), M_ARENA_MAX): its threads share two pools of memory. With one for
- * each, what they took while code was compiled stays with each: 24 MiB more.
+ * Variables that it is started with, where they are not set (package.json, the image). glibc reads this one before Node runs (mallopt(3),
+ * M_ARENA_MAX): its threads share two pools of memory. With one for each, what they took while code was compiled stays with each: 24 MiB more.
  */
 export const nodeVariables: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: '2' };

@@ -3,9 +3,9 @@
 /** Events in one commit, in any store. More gain little on Cassandra (64 rows reach 41,000 rows/s), and make the first one wait. */
 export const batchEventsMax = 64;
 /**
- * On LMDB: half of what waits for one ledger where that is more, and so many at most. There a commit takes longer in this process's queues than on the disk, so that
- * larger ones are more events a second on one hot ledger; the other half is under way to the next one meanwhile (docs/performance.md). No
- * commit has more, in any store.
+ * On LMDB: half of what waits for one ledger where that is more, and so many at most. There a commit takes longer in this process's queues
+ * than on the disk, so that larger ones are more events a second on one hot ledger; the other half is under way to the next one meanwhile
+ * (docs/performance.md). No commit has more, in any store.
  */
 export const crowdedBatchEventsMax = 128;
 /** Bytes in one commit: larger conditional batches run a small Cassandra heap out of memory. One event may be larger. */

@@ -28,8 +28,9 @@ export interface GrpcDoor extends ListeningDoor {
 const script = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url);
 
 /**
- * Two spaces of 16 MiB for new objects, and half as much again for large ones. A busy thread fills one in 200 ms, and most calls are over by then; what outlives two
- * collections is kept until one of the whole heap, and with 8 MiB there was one each second (docs/performance.md).
+ * Two spaces of 16 MiB for new objects, and half as much again for large ones. A busy thread fills one in 200 ms, and most calls are over
+ * by then; what outlives two collections is kept until one of the whole heap, and with 8 MiB there was one each second
+ * (docs/performance.md).
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 48 };
 

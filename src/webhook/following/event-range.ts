@@ -16,7 +16,7 @@ export interface EventRange {
  * by its date. By then the event's own commit was over.
  */
 export function nextCommitDates(
-  ledgers: Pick<LedgerStore, 'read'>,
+  ledgers: LedgerStore,
   { ledgerId, throughSeq, events }: EventRange,
 ): (event: LedgerEvent) => Promise<string | null> {
   let behind: Promise<(string | null)[]> | undefined;
