@@ -39,16 +39,27 @@ export function createLog(level: LogLevel, destination: DestinationStream = buff
 export function bufferedLines(file: number | string): DestinationStream {
   const output = pino.destination({ dest: file, sync: false, minLength: writtenAtOnceMin });
   let isFlushDue = false;
+  let waitingBytes = 0;
+  output.on('write', (written: number) => {
+    waitingBytes -= written;
+  });
+  const flushSoon = (): void => {
+    if (isFlushDue) return;
+    isFlushDue = true;
+    setTimeout(flush, lineWaitMaxMs).unref();
+  };
+  // While a write is under way SonicBoom flushes nothing: what came behind it is looked after again.
   const flush = (): void => {
     isFlushDue = false;
+    if (waitingBytes === 0) return;
     output.flush();
+    flushSoon();
   };
   return {
     write(line) {
+      waitingBytes += Buffer.byteLength(line);
       output.write(line);
-      if (isFlushDue) return;
-      isFlushDue = true;
-      setTimeout(flush, lineWaitMaxMs).unref();
+      flushSoon();
     },
   };
 }

@@ -46,6 +46,21 @@ describe('the lines of the log', () => {
     expect(writes.mock.calls.length).toBeLessThan(100);
   });
 
+  test('one that comes during a slow write is not left behind', async () => {
+    const log = createLog('info', bufferedLines(file));
+    log.info({}, 'first');
+    await vi.waitFor(() => expect(messages()).toEqual(['first']), { timeout: 1_000 });
+    // Any flush that is due for the first one is over.
+    await sleep(100);
+    const { write } = fs;
+    const slowly = (...parts: unknown[]) => setTimeout(() => Reflect.apply(write, fs, parts), 200);
+    vi.spyOn(fs, 'write').mockImplementationOnce(slowly as unknown as typeof write);
+    const long = 'a'.repeat(5_000);
+    log.info({}, long);
+    log.info({}, 'behind it');
+    await vi.waitFor(() => expect(messages()).toEqual(['first', long, 'behind it']), { timeout: 1_000 });
+  });
+
   test('a log with nothing to write wakes nothing', async () => {
     const log = createLog('info', bufferedLines(file));
     log.info({}, 'first');
