@@ -26,17 +26,32 @@ export async function fileSink(path: string): Promise<Sink> {
   try {
     await once(file, 'open');
   } catch (error) {
-    throw new CliError(`${part} cannot be written: ${reasonOf(error)}.`);
+    throw notWritten(part, error);
   }
+  // A write that fails is told with the next line: nobody waits for it in between.
+  file.on('error', () => {});
   let kept = false;
   return {
     write: async (line) => {
-      if (!file.write(`${line}\n`)) await once(file, 'drain');
+      try {
+        if (file.errored !== null) throw file.errored;
+        if (!file.write(`${line}\n`)) await once(file, 'drain');
+      } catch (error) {
+        throw notWritten(part, error);
+      }
     },
     keep: async () => {
-      file.end();
-      await finished(file);
-      await rename(part, path);
+      try {
+        file.end();
+        await finished(file);
+      } catch (error) {
+        throw notWritten(part, error);
+      }
+      try {
+        await rename(part, path);
+      } catch (error) {
+        throw notWritten(path, error);
+      }
       kept = true;
     },
     drop: async () => {
@@ -45,4 +60,8 @@ export async function fileSink(path: string): Promise<Sink> {
       await rm(part, { force: true });
     },
   };
+}
+
+function notWritten(path: string, error: unknown): CliError {
+  return new CliError(`${path} cannot be written: ${reasonOf(error)}.`);
 }

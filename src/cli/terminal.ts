@@ -61,6 +61,8 @@ export function reasonOf(error: unknown): string {
       return 'it is a directory';
     case 'EEXIST':
       return 'it exists already';
+    case 'ENOSPC':
+      return 'the disk is full';
     default:
       return error instanceof Error ? error.message : String(error);
   }
