@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { missedAims } from './aims.ts';
 import { benchCluster } from './cluster.ts';
 import { type BenchOptions, type Door, readOptions } from './options.ts';
 import { readPages } from './pages.ts';
@@ -95,3 +96,8 @@ const measured = options.cluster ? await benchCluster(options, progress) : await
 const result = JSON.stringify(measured, null, 2);
 if (options.jsonFile !== null) writeFileSync(options.jsonFile, `${result}\n`);
 process.stdout.write(`${result}\n`);
+const missed = missedAims(measured);
+if (missed.length > 0) {
+  progress(`missed: ${missed.join(', ')}`);
+  process.exitCode = 1;
+}
