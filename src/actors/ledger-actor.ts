@@ -43,10 +43,7 @@ export interface LedgerActorParts {
 export interface NodeWide {
   readonly watch: DeadlineWatch;
   readonly pacing: Pick<TurnPacing, 'begin' | 'end'>;
-  /** See TurnPace. */
-  readonly quietMs: number;
-  /** See TurnPace. */
-  readonly crowdedMax: number;
+  readonly pace: Pick<TurnPace, 'quietMs' | 'crowdedMax'>;
   readonly turns: { -readonly [Count in keyof TurnCounts]: number };
   readonly marks: MarksMemory;
 }
@@ -55,8 +52,7 @@ export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
   return {
     watch: new DeadlineWatch(clock),
     pacing: new TurnPacing(clock, pace),
-    quietMs: pace.quietMs,
-    crowdedMax: pace.crowdedMax,
+    pace,
     turns: { ...noTurns },
     marks: new MarksMemory(),
   };
@@ -96,7 +92,7 @@ export class LedgerActor {
     this.ledgerId = ledgerId;
     this.#parts = parts;
     this.#nodeWide = node;
-    this.#growth = new GroupGrowth(parts.clock, node.quietMs);
+    this.#growth = new GroupGrowth(parts.clock, node.pace.quietMs);
     this.#ledger = new CommittedLedger(ledgerId, { ...parts, marks: node.marks });
     this.#lastUsed = parts.clock.now();
   }
@@ -180,14 +176,14 @@ export class LedgerActor {
   async #run(): Promise<void> {
     // What arrives in the same tick of the event loop joins the first batch.
     await Promise.resolve();
-    const { watch, pacing, turns } = this.#nodeWide;
+    const { watch, pacing, pace, turns } = this.#nodeWide;
     const stopWatching = watch.begin(() => this.#lookAtDeadlines());
     while ((this.#mailbox.size > 0 || this.#asking.length > 0) && !this.#stopped) {
       this.#growth.start();
       const turn = pacing.begin(() => this.#turnNeed());
       if (turn !== undefined) await turn;
       const half = Math.floor(this.#mailbox.size / 2);
-      const eventsMax = Math.max(batchEventsMax, Math.min(half, this.#nodeWide.crowdedMax));
+      const eventsMax = Math.max(batchEventsMax, Math.min(half, pace.crowdedMax));
       this.#batch = this.#mailbox.take(eventsMax, batchBytesMax);
       turns.running += 1;
       try {

@@ -18,14 +18,22 @@ import { temporaryDir } from '../support/running-node.ts';
 vi.setConfig({ testTimeout: 120_000 });
 
 const dirs: string[] = [];
-afterAll(() => {
+const nodes: NodeProcess[] = [];
+afterAll(async () => {
+  await Promise.all(nodes.map(({ kill }) => kill()));
   for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
 });
 
-async function start(): Promise<{ dataDir: string; node: NodeProcess }> {
+async function start(dataDir: string): Promise<NodeProcess> {
+  const node = await startNodeProcess({ DATA_DIR: dataDir });
+  nodes.push(node);
+  return node;
+}
+
+async function startAnew(): Promise<{ dataDir: string; node: NodeProcess }> {
   const dataDir = temporaryDir();
   dirs.push(dataDir);
-  return { dataDir, node: await startNodeProcess({ DATA_DIR: dataDir }) };
+  return { dataDir, node: await start(dataDir) };
 }
 
 /** The party as it signs with each of three keys. */
@@ -130,7 +138,7 @@ async function sendAll(
 }
 
 test('200 appends at once by both parties with three keys each on 5 masters make one chain', async () => {
-  const { node } = await start();
+  const { node } = await startAnew();
   const load = await prepare(node.base);
   const answers = new Map<number, Fields>();
   expect(await sendAll(node.base, load, answers)).toBe(0);
@@ -143,7 +151,7 @@ test.each([
   [20, 8, 2, 1],
   [100, 40, 10, 1],
 ])('also when the node is killed among them, at answer %i or earlier', async (...killsAt) => {
-  let { dataDir, node } = await start();
+  let { dataDir, node } = await startAnew();
   let load = await prepare(node.base);
   let answers = new Map<number, Fields>();
   let lost = 0;
@@ -154,7 +162,7 @@ test.each([
       if (answers.size >= killAt) killed ??= kill();
     });
     await killed;
-    node = await startNodeProcess({ DATA_DIR: dataDir });
+    node = await start(dataDir);
     if (lost > 0) break;
     [load, answers] = [await prepare(node.base), new Map()];
   }
@@ -173,5 +181,4 @@ test.each([
     expect(await sendAll(base, load, answers)).toBe(0);
     await check(base, load, answers);
   }
-  await node.kill();
 });

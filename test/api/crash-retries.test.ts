@@ -9,7 +9,17 @@ import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { temporaryDir } from '../support/running-node.ts';
 
 const dataDir = temporaryDir();
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+const nodes: NodeProcess[] = [];
+afterAll(async () => {
+  await Promise.all(nodes.map(({ kill }) => kill()));
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+async function start(): Promise<NodeProcess> {
+  const node = await startNodeProcess({ DATA_DIR: dataDir });
+  nodes.push(node);
+  return node;
+}
 
 const nameOf = ({ httpMethod, template }: RestRoute) => `${httpMethod} ${template}`;
 
@@ -42,7 +52,7 @@ const roundsMin = 3;
 test('whatever the moment of the crash, a retry makes no second one and gives the same ids and secrets', {
   timeout: 240_000,
 }, async () => {
-  let node: NodeProcess = await startNodeProcess({ DATA_DIR: dataDir });
+  let node = await start();
   const crashed: CrashedCall[] = [];
   let carriedOut = 0;
   for (const [round, atAnswer] of rounds.entries()) {
@@ -53,7 +63,7 @@ test('whatever the moment of the crash, a retry makes no second one and gives th
       atAnswer,
       crash: async () => {
         await kill();
-        node = await startNodeProcess({ DATA_DIR: dataDir });
+        node = await start();
         return node.base;
       },
     });
@@ -65,5 +75,4 @@ test('whatever the moment of the crash, a retry makes no second one and gives th
   expect(missed(crashed, carriedOut)).toEqual([]);
   // All rounds at once: a claim is held until the deadline of its dead call.
   await expectOnce(crashed, { again: node.base, onceMore: node.base });
-  await node.kill();
 });

@@ -125,7 +125,11 @@ describe('what a ledger says of its turns', () => {
         asked = null;
       },
     };
-    const actor = new LedgerActor(ledgerId, parts, { ...nodeWide(parts.clock, unpaced), pacing, quietMs });
+    const actor = new LedgerActor(ledgerId, parts, {
+      ...nodeWide(parts.clock, unpaced),
+      pacing,
+      pace: { ...unpaced, quietMs },
+    });
     let count = 0;
     const send = (appends: number, payload = '') => {
       for (let at = 0; at < appends; at += 1) {
@@ -224,7 +228,7 @@ test('a turn that rests behind lost claims is not counted meanwhile, and goes on
       counted.push('end');
     },
   };
-  const node = { ...nodeWide(world.clock, unpaced), pacing, quietMs };
+  const node = { ...nodeWide(world.clock, unpaced), pacing, pace: { ...unpaced, quietMs } };
   const actor = new LedgerActor(ledgerId, world.parts, node);
   const opened = actor.submit(openLedger());
   await settled();
