@@ -6,5 +6,10 @@ import { sha256 } from './hash.ts';
  */
 export function sigDigest(eventType: string, ledgerId: string, canonicalPayload: string): Buffer {
   if (eventType.includes('\0') || ledgerId.includes('\0')) throw new TypeError('NUL in an event type or ledger id');
-  return sha256(`${eventType}\0${ledgerId}\0${canonicalPayload}`);
+  const head = `${eventType}\0${ledgerId}\0`;
+  const headBytes = Buffer.byteLength(head);
+  const message = Buffer.allocUnsafe(headBytes + Buffer.byteLength(canonicalPayload));
+  message.write(head);
+  message.write(canonicalPayload, headBytes);
+  return sha256(message);
 }

@@ -77,35 +77,51 @@ function setOwn(target: Record<string, unknown>, key: string, value: unknown): v
   else Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
-/** A member that is put into an object: the canonical texts of its name and of its value. */
+/** A member that is put into an object. */
 export interface AddedMember {
   readonly name: string;
-  readonly quoted: string;
-  readonly canonical: string;
+  /** The canonical text of its name, a colon, and that of its value. */
+  readonly text: string;
 }
 
 /**
  * The canonical text of an object with further members, made without reading it again. `added` stand in canonical order, and have names
  * that the object does not have: TypeError otherwise.
  */
-export function withMembers(object: JsonObject, added: readonly AddedMember[]): string {
+export function withMembers({ canonical, members }: JsonObject, added: readonly AddedMember[]): string {
   let text = '';
-  let before = '';
-  const put = (name: string, quoted: string, canonical: string): void => {
-    if (text !== '' && name <= before) throw new TypeError(`Member ${name} was given twice, or out of order`);
-    before = name;
-    text += text === '' ? `{${quoted}:${canonical}` : `,${quoted}:${canonical}`;
-  };
+  /** How much of `canonical` is in `text`, and where in it the next member starts. */
+  let copied = 0;
+  let start = 1;
   let at = 0;
-  for (const { name, quoted, value } of object.members) {
-    for (let next = added[at]; next !== undefined && next.name < name; next = added[at]) {
-      put(next.name, next.quoted, next.canonical);
-      at += 1;
+  let before: string | null = null;
+  const take = ({ name }: AddedMember): void => {
+    if (before !== null && name <= before) throw misplaced(name);
+    before = name;
+    at += 1;
+  };
+  for (const { name, quoted, value } of members) {
+    for (let next = added[at]; next !== undefined && next.name <= name; next = added[at]) {
+      if (next.name === name) throw misplaced(name);
+      take(next);
+      text += `${canonical.slice(copied, start)}${next.text},`;
+      copied = start;
     }
-    put(name, quoted, value.canonical);
+    start += quoted.length + value.canonical.length + 2;
   }
-  for (const next of added.slice(at)) put(next.name, next.quoted, next.canonical);
-  return text === '' ? '{}' : `${text}}`;
+  const end = canonical.length - 1;
+  let comma = members.length === 0 ? '' : ',';
+  for (const next of added.slice(at)) {
+    take(next);
+    text += `${canonical.slice(copied, end)}${comma}${next.text}`;
+    copied = end;
+    comma = ',';
+  }
+  return text + canonical.slice(copied);
+}
+
+function misplaced(name: string): TypeError {
+  return new TypeError(`Member ${name} was given twice, or out of order`);
 }
 
 function firstLoneSurrogate(text: string): number {

@@ -203,7 +203,7 @@ describe('refusing what would be changed silently', () => {
 });
 
 function added(name: string, canonical: string): AddedMember {
-  return { name, quoted: JSON.stringify(name), canonical };
+  return { name, text: `${JSON.stringify(name)}:${canonical}` };
 }
 
 describe('objects and their members', () => {

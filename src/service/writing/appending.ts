@@ -172,5 +172,5 @@ export class Appending {
 function withChain(payload: string, chain: string): string {
   const object = parseJson(payload);
   if (object.kind !== 'object') throw new Error('a payload is an object');
-  return withMembers(object, [{ name: 'delivery_chain', quoted: '"delivery_chain"', canonical: chain }]);
+  return withMembers(object, [{ name: 'delivery_chain', text: `"delivery_chain":${chain}` }]);
 }

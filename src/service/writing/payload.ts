@@ -56,17 +56,15 @@ export function checkPayload(node: JsonNode): SubmittedPayload {
 }
 
 /** Fields that the server puts into payloads, in canonical order. */
-export type Injection = readonly (AddedMember & { readonly value: string })[];
+export type Injection = readonly (AddedMember & { readonly value: string; readonly canonical: string })[];
 
 /** Made once a master: the canonical forms are the same for all its events. */
 export function injectionOf(fields: Readonly<Record<string, string>>): Injection {
   return Object.entries(fields)
-    .map(([name, value]) => ({
-      name,
-      quoted: canonicalString(name),
-      value,
-      canonical: canonicalString(value),
-    }))
+    .map(([name, value]) => {
+      const canonical = canonicalString(value);
+      return { name, value, canonical, text: `${canonicalString(name)}:${canonical}` };
+    })
     .sort((left, right) => byCodeUnits(left.name, right.name));
 }
 
