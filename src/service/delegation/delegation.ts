@@ -21,12 +21,13 @@ import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import { checkOrder } from '../list-page.ts';
+import { namedIn } from '../named-field.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
 import { integrityMessage } from '../reading/integrity-message.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
-import { type Delegations, endedLink, madeGrant } from './delegations.ts';
+import { type Delegations, endedLink, type GrantFields, madeGrant } from './delegations.ts';
 import { everyLink, heldAt, heldLinks, type Link } from './links.ts';
 
 interface ListFields {
@@ -51,12 +52,13 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       : heldLinks(store, object, at, page));
     return { count: links.length, members: links.map((link) => linkMessage(link, heldAt(link, at))) };
   };
+  /** Of what the body names in `field`. */
+  const grant = (call: Call, scope: GrantScope, field: string, id: string, request: GrantFields) =>
+    namedIn(field, delegations.grant(call, scope, checkUuid(field, id), request));
 
   return {
     grantOrganizationDelegation: async (request: GrantOrganizationDelegationRequest, call: Call) =>
-      grantMessage(
-        await delegations.grant(call, 'organization', checkUuid('organization_id', request.organizationId), request),
-      ),
+      grantMessage(await grant(call, 'organization', 'organization_id', request.organizationId, request)),
     revokeOrganizationDelegation: async (request: RevokeOrganizationDelegationRequest, call: Call) =>
       endedLink(
         await delegations.revoke(
@@ -72,7 +74,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
     },
 
     grantLedgerDelegation: async (request: GrantLedgerDelegationRequest, call: Call) =>
-      grantMessage(await delegations.grant(call, 'ledger', checkUuid('ledger_id', request.ledgerId), request)),
+      grantMessage(await grant(call, 'ledger', 'ledger_id', request.ledgerId, request)),
     revokeLedgerDelegation: async (request: RevokeLedgerDelegationRequest, call: Call) =>
       endedLink(
         await delegations.revoke(call, 'ledger', checkUuid('ledger_id', request.ledgerId), request.delegateActorId),
@@ -83,7 +85,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
     },
 
     grantMasterDelegation: async (request: GrantMasterDelegationRequest, call: Call) =>
-      grantMessage(await delegations.grant(call, 'master', checkUuid('master_id', request.masterId), request)),
+      grantMessage(await grant(call, 'master', 'master_id', request.masterId, request)),
     revokeMasterDelegation: async (request: RevokeMasterDelegationRequest, call: Call) =>
       endedLink(
         await delegations.revoke(call, 'master', checkUuid('master_id', request.masterId), request.delegateActorId),

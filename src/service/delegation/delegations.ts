@@ -29,6 +29,14 @@ import { type DelegationObject, type DelegationObjects, delegationObjects } from
 /** Role of what POST …/access grants. */
 const accessRole = 'ACCESS';
 
+/** What a grant is asked for with, beside its object. */
+export interface GrantFields {
+  readonly delegateActorId: string;
+  readonly role: string;
+  /** JSON text. */
+  readonly permissions?: string | undefined;
+}
+
 /** Delegation at all three scopes (spec: Delegation and audit; decisions.md, sections 4 and 5). */
 export class Delegations {
   readonly #objects: DelegationObjects;
@@ -57,12 +65,7 @@ export class Delegations {
   }
 
   /** A grant by role and permissions, signed by who has keys. */
-  async grant(
-    call: Call,
-    scope: GrantScope,
-    objectId: string,
-    request: { readonly delegateActorId: string; readonly role: string; readonly permissions?: string | undefined },
-  ): Promise<Outcome> {
+  async grant(call: Call, scope: GrantScope, objectId: string, request: GrantFields): Promise<Outcome> {
     const delegateActorId = checkUuid('delegate_actor_id', request.delegateActorId);
     const role = checkLabel('role', request.role);
     const permissions =

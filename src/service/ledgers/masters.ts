@@ -20,6 +20,7 @@ import type { Identities } from '../identity/identities.ts';
 import { checkCallSignature } from '../identity/signing.ts';
 import { laterStep } from '../later-step.ts';
 import { checkOrder } from '../list-page.ts';
+import { namedIn } from '../named-field.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
@@ -50,7 +51,7 @@ export function masterService(
         call,
         async () => ledgerId,
         async () => {
-          await reading.readable(ledgerId, caller.actorId);
+          await namedIn('ledger_id', reading.readable(ledgerId, caller.actorId));
           const eventType = 'TRACELEDGER_MASTER_CREATED';
           const forms = masterCreatedSignedForms(ledgerId, businessRef, scope);
           const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });

@@ -16,6 +16,7 @@ import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import { laterStep } from '../later-step.ts';
 import { checkOrder } from '../list-page.ts';
+import { namedIn } from '../named-field.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SecretBox } from '../secret-box.ts';
 import { answeredBefore } from './answered-before.ts';
@@ -70,7 +71,7 @@ export function webhookService(
     const url = checkTarget('url', request.url, policy);
     const eventTypes = checkEventTypes(request.eventTypes);
     const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
-    if (ledgerId !== null) await readableLedger(reading, ledgerId, actorId);
+    if (ledgerId !== null) await namedIn('ledger_id', reading.seen(ledgerId, actorId));
     if (await subscriptions.hasInForce(actorId, subscriptionsMax)) {
       throw new LedgerError(
         'invalid_argument',
@@ -184,14 +185,4 @@ function asked(call: Call, subscriptionId: string) {
 function checkEventTypes(given: readonly string[]): string[] {
   if (given.length > eventTypesMax) throw invalidField('event_types', `at most ${eventTypesMax} event types`);
   return [...new Set(given.map((eventType, at) => checkEventType(`event_types[${at}]`, eventType)))];
-}
-
-/** Readable, at least in part; the ledger is named in a body, so the field is told (decisions.md, section 2). */
-async function readableLedger(reading: LedgerReading, ledgerId: string, actorId: string): Promise<void> {
-  try {
-    await reading.seen(ledgerId, actorId);
-  } catch (error) {
-    if (error instanceof LedgerError && error.code === 'not_found') throw notFound('ledger', 'ledger_id');
-    throw error;
-  }
 }
