@@ -7,7 +7,7 @@ import type { Appended, AppendOutcome, OpenEvent, StreamedEvent } from './append
 import { deliveryChainJson } from './call.ts';
 import { type Credential, identityHeaders } from './credential.ts';
 import { endpointNamed } from './endpoint.ts';
-import { LedgerTrustError } from './error.ts';
+import { asClientError, LedgerTrustError } from './error.ts';
 import type { Facts } from './facts.ts';
 import type { GrpcTransport } from './grpc-transport.ts';
 import { givenFields } from './request-encoding.ts';
@@ -102,7 +102,7 @@ class StreamOfAppends implements AppendStream {
         this.#wake();
       };
       const open: OpenEvent = {
-        request: this.#request(index, event),
+        request: this.#request(index, event).catch((error) => Promise.reject(asClientError(error))),
         uncertain: null,
         resolve: (appended) => {
           settled();

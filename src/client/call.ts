@@ -6,6 +6,7 @@ import type { CreateMasterResponse, GetMasterResponse } from '../gen/svc/v1/mast
 import type { GetOrganizationResponse } from '../gen/svc/v1/organizations_pb.ts';
 import { type Credential, identityHeaders, requestSignature, signsRequest } from './credential.ts';
 import { type Endpoint, endpointNamed } from './endpoint.ts';
+import { asClientError } from './error.ts';
 import { createFacts, type Facts } from './facts.ts';
 import type { CallOptions } from './methods.ts';
 import { givenFields, type RequestFields } from './request-encoding.ts';
@@ -74,9 +75,17 @@ export function createCaller(parts: CallerParts): Caller {
     return headers;
   };
 
+  const made = async (endpoint: Endpoint, request: RequestFields, options: CallOptions) => {
+    try {
+      const wire = transport.encode(endpoint, givenFields(endpoint.method.input, request));
+      return { wire, headers: await headersOf(endpoint, request, options) };
+    } catch (error) {
+      throw asClientError(error);
+    }
+  };
+
   const call: Caller['call'] = async (endpoint, request, options) => {
-    const wire = transport.encode(endpoint, givenFields(endpoint.method.input, request));
-    const headers = await headersOf(endpoint, request, options);
+    const { wire, headers } = await made(endpoint, request, options);
     const kind = !endpoint.changesState ? 'read' : 'idempotency-key' in headers ? 'keyed' : 'unkeyed';
     const policy: RetryPolicy = {
       ...parts.policy,

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../domain/errors.ts';
+import { type ErrorCode, LedgerError } from '../domain/errors.ts';
 
 /**
  * What went wrong: the service's own code (decisions.md, section 2), or one of the client's:
@@ -50,6 +50,12 @@ export class LedgerTrustError extends Error {
 /** `invalid_answer` for one place of an answer. */
 export function invalidAnswer(place: string, expected: string, facts: ErrorFacts = {}): LedgerTrustError {
   return new LedgerTrustError('invalid_answer', `${place} is not ${expected}.`, facts);
+}
+
+/** What the rules that client and service share refuse is told before it is sent, with the code that the service would have answered. */
+export function asClientError(error: unknown): unknown {
+  if (!(error instanceof LedgerError)) return error;
+  return new LedgerTrustError(error.code, error.message, { details: error.details, cause: error });
 }
 
 /** For what a closed client is asked. */

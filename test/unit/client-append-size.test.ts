@@ -13,6 +13,23 @@ const tooLargeForGrpc = () =>
     details: 'Received message larger than max (1200000 vs 1114112)',
   });
 
+describe('an event that no service would take', () => {
+  it('is refused by the client’s own error, and the stream goes on', async () => {
+    const { open, streams } = await streamingService((request, send) => send(appended(request)));
+    const stream = open();
+    const outcomes = await Promise.allSettled([
+      stream.append({ ...event(0), payload: { n: '\ud800' } }),
+      stream.append(event(1)),
+    ]);
+    expect(outcomes).toMatchObject([
+      { reason: { name: 'LedgerTrustError', code: 'invalid_string' } },
+      { value: { seq: 11 } },
+    ]);
+    expect(streams.map(numbers)).toEqual([[1]]);
+    await stream.close();
+  });
+});
+
 describe('an event too large to send', () => {
   it('is refused alone and never sent, and the stream goes on in order', async () => {
     const { open, streams } = await streamingService((request, send) => send(appended(request)));

@@ -46,6 +46,14 @@ describe('a call', () => {
     expect(await client.listActorKeys({ actorId: 'a', includeRevoked: true })).toEqual({ keys: [] });
   });
 
+  it('that the rules it shares with the service refuse is refused before it is sent, by its own error', async () => {
+    const { client, seen } = await against((_, response) => answer(response, 200, key));
+    const refused = { name: 'LedgerTrustError', code: 'invalid_string', status: null };
+    const event = { uuid: 'u', eventType: 'E', payload: { note: '\ud800' } };
+    await expect(client.appendEvent(event)).rejects.toMatchObject(refused);
+    expect(seen).toEqual([]);
+  });
+
   it('goes below the path of the base URL', async () => {
     const {
       seen,
