@@ -1,3 +1,4 @@
+import Negotiator from 'negotiator';
 import type { LedgerError } from '../../domain/errors.ts';
 import type { StreamExchange } from '../call/exchange.ts';
 import type { RunningCall } from '../call/running-call.ts';
@@ -5,13 +6,14 @@ import { RestExchange } from './exchange.ts';
 
 /**
  * A REST call whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section 9.2) for a caller
- * that accepts `text/event-stream`. An error before the first line is answered like any other; later ones are a last line.
+ * that would rather have `text/event-stream` (RFC 9110, section 12.5.1). An error before the first line is answered like any
+ * other; later ones are a last line.
  */
 export class RestStreamExchange extends RestExchange implements StreamExchange {
   #started = false;
 
   get #events(): boolean {
-    return (this.header('accept') ?? '').toLowerCase().includes('text/event-stream');
+    return new Negotiator(this.request).mediaType(['text/plain', 'text/event-stream']) === 'text/event-stream';
   }
 
   send(call: RunningCall, answer: object): Promise<void> | undefined {
