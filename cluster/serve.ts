@@ -6,6 +6,7 @@ import { createLog, type Log } from '../src/log.ts';
 import type { RunningNode } from '../src/node.ts';
 import { orNotAnswering } from '../src/store/cassandra/connect.ts';
 import { StartError } from '../src/store/start-error.ts';
+import { urlHost } from '../src/url-host.ts';
 import { type ClusterConfig, internalWords, readClusterConfig } from './config.ts';
 import { startClusterNode } from './start.ts';
 
@@ -65,9 +66,9 @@ function announce({ node: config, nodeId, cassandra }: ClusterConfig, node: Runn
   const scheme = config.tls === null ? 'http' : 'https';
   const lines = [
     `Ledger Trust Service, node ${nodeId}, ${config.mode} mode, data in Cassandra keyspace ${cassandra.keyspace}`,
-    `  REST      ${scheme}://${node.http.host}:${node.http.port}/v1`,
-    `  gRPC      ${node.grpc.host}:${node.grpc.port}${config.tls === null ? '' : ' (TLS)'}`,
-    `  internal  http://${node.ops.host}:${node.ops.port}/cluster`,
+    `  REST      ${scheme}://${urlHost(node.http.host)}:${node.http.port}/v1`,
+    `  gRPC      ${urlHost(node.grpc.host)}:${node.grpc.port}${config.tls === null ? '' : ' (TLS)'}`,
+    `  internal  http://${urlHost(node.ops.host)}:${node.ops.port}/cluster`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 }

@@ -1,6 +1,7 @@
 import { Agent } from 'undici';
 import type { Config } from './config.ts';
 import type { SandboxTarget } from './sandbox/party.ts';
+import { urlHost } from './url-host.ts';
 
 /**
  * How the node reaches its own HTTP port. With TLS its own certificate is what it trusts, whatever name stands in it: the
@@ -8,7 +9,7 @@ import type { SandboxTarget } from './sandbox/party.ts';
  */
 export function ownAddress(config: Config, http: { readonly port: number }, certificate: Buffer | null): SandboxTarget {
   const everywhere = config.host === '0.0.0.0' || config.host === '::';
-  const host = everywhere ? '127.0.0.1' : config.host.includes(':') ? `[${config.host}]` : config.host;
+  const host = urlHost(everywhere ? '127.0.0.1' : config.host);
   if (certificate === null) return { baseUrl: `http://${host}:${http.port}` };
   const connect = { ca: certificate, checkServerIdentity: () => undefined };
   return { baseUrl: `https://${host}:${http.port}`, dispatcher: new Agent({ connect }) };

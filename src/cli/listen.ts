@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { verifyWebhook, type WebhookDelivery } from '../client/webhook.ts';
 import { isWebhookSecret } from '../domain/webhook-signature.ts';
+import { urlHost } from '../url-host.ts';
 import { CliError, inputError, readInput, reasonOf, type Terminal, usageError } from './terminal.ts';
 
 interface ListenOptions {
@@ -52,8 +53,7 @@ async function listen(terminal: Terminal, secret: string, options: ListenOptions
   server.on('error', (error) => ended.reject(new CliError(`Port ${port} cannot be listened on: ${reasonOf(error)}.`)));
   server.listen(port, options.host, () => {
     const { address, port: bound } = server.address() as AddressInfo;
-    const host = address.includes(':') ? `[${address}]` : address;
-    terminal.tell(`Listening on http://${host}:${bound}/ — subscribe this URL to receive events here.\n`);
+    terminal.tell(`Listening on http://${urlHost(address)}:${bound}/ — subscribe this URL to receive events here.\n`);
   });
   const interrupted = () => ended.resolve();
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted);

@@ -3,6 +3,7 @@ import { startEmbedded } from '../embedded.ts';
 import { boundHeapGrowth } from '../heap-growth.ts';
 import { createLog } from '../log.ts';
 import type { RunningNode } from '../node.ts';
+import { urlHost } from '../url-host.ts';
 import { refuse } from './refuse.ts';
 
 /** A second signal, or a stop that takes longer than this, ends the process as it is: nothing answered is lost by that. */
@@ -12,10 +13,14 @@ const stopMaxMs = 18_000;
 export async function serve(env: Environment): Promise<number> {
   let node: RunningNode;
   let broken = false;
-  let stop: () => void = () => {};
-  const stopped = new Promise<void>((resolve) => {
-    stop = resolve;
-  });
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  // Heard from the very start: whoever is stopped while starting stops then.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      stop();
+      process.once(signal, () => process.exit(1));
+    });
+  }
   try {
     const config = readConfig(env);
     const log = createLog(config.logLevel);
@@ -25,13 +30,6 @@ export async function serve(env: Environment): Promise<number> {
       process.stderr.write(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`);
       stop();
     });
-    // Before anybody is told that it serves: whoever then stops it finds it listening for that.
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(signal, () => {
-        stop();
-        process.once(signal, () => process.exit(1));
-      });
-    }
     announce(config, node);
   } catch (error) {
     return refuse(error);
@@ -44,14 +42,14 @@ export async function serve(env: Environment): Promise<number> {
 
 function announce(config: Config, node: RunningNode): void {
   const scheme = config.tls === null ? 'http' : 'https';
-  const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
+  const host = urlHost(config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host);
   const base = `${scheme}://${host}:${node.http.port}`;
   const lines = [
     `Ledger Trust Service, ${config.mode} mode, data in ${config.dataDir}`,
     `  REST      ${base}/v1`,
     `  docs      ${base}/docs`,
     `  gRPC      ${host}:${node.grpc.port}${config.tls === null ? '' : ' (TLS)'}`,
-    `  internal  http://${node.ops.host}:${node.ops.port}/metrics`,
+    `  internal  http://${urlHost(node.ops.host)}:${node.ops.port}/metrics`,
     `  try it    curl ${base}/v1/sandbox/run`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { watchHost } from '../support/host-watch.ts';
@@ -124,6 +125,16 @@ test('a directory of another format, or under other keys, is not opened', async 
   mkdirSync(odd);
   writeFileSync(join(odd, 'data.mdb'), 'not a database'.repeat(1000));
   await refuses({ DATA_DIR: odd }, odd);
+});
+
+const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
+
+test.runIf(hasIpv6)('what a node on IPv6 says of itself can be called', async () => {
+  await using node = await startNodeProcess({ DATA_DIR: freshDir(), HOST: '::1', OPS_HOST: '::1' });
+  expect(node.base).toContain('[::1]');
+  expect((await fetch(`${node.base}/v1/health`)).status).toBe(200);
+  expect((await fetch(`${node.opsBase}/metrics`)).status).toBe(200);
+  expect(await (await fetch(`${node.base}/v1/sandbox/run`)).text()).toMatch(/ passed, 0 failed\n$/);
 });
 
 test('keys that a node makes for itself are its user’s alone', async () => {
