@@ -193,7 +193,7 @@ function checkedPort(port: string): number {
 function checkedOrigin(origin: string, _at: number, all: readonly string[]): string {
   if (origin === '*' && all.length === 1) return origin;
   const parsed = URL.canParse(origin) ? new URL(origin) : null;
-  if (parsed === null || parsed.origin !== origin || !/^https?:$/.test(parsed.protocol)) {
+  if (parsed === null || parsed.origin !== origin || origin.includes('*') || !/^https?:$/.test(parsed.protocol)) {
     throw new ConfigError(
       `Set CORS_ORIGINS to origins such as https://app.example.com, or to * alone; ${JSON.stringify(origin)} is none.`,
     );

@@ -104,6 +104,7 @@ describe('configuration', () => {
     ['TLS_TERMINATED', 'yes'],
     ['CORS_ORIGINS', 'app.example.com'],
     ['CORS_ORIGINS', 'https://app.example.com/'],
+    ['CORS_ORIGINS', 'https://*.example.com'],
     ['CORS_ORIGINS', '*,https://a.example'],
     ['TRUSTED_PROXIES', '10.0.0.0/99'],
     ['TRUSTED_PROXIES', 'proxy.internal'],

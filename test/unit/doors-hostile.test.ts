@@ -76,6 +76,12 @@ describe('malformed HTTP gets the envelope', () => {
       417,
       'invalid_argument',
     ],
+    [
+      'a body coded in another way',
+      `POST /v1/actors HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n${closing}\r\n2\r\n{}\r\n0\r\n\r\n`,
+      415,
+      'unsupported_media_type',
+    ],
     ['CONNECT', `CONNECT db:9042 HTTP/1.1\r\nHost: a\r\n\r\n`, 405, 'method_not_allowed'],
     ['a method of WebDAV', `PROPFIND /health HTTP/1.1\r\nHost: a\r\n${closing}\r\n`, 405, 'method_not_allowed'],
   ])('%s', async (_name, bytes, status, code) => {
@@ -83,6 +89,12 @@ describe('malformed HTTP gets the envelope', () => {
     expect(answer).toEqual({ status, code });
     await healthy();
   });
+});
+
+it('CONNECT is told that there is no method for it', async () => {
+  expect(await raw(`CONNECT db:9042 HTTP/1.1\r\nHost: a\r\n\r\n`, 1_500)).toMatch(
+    /^HTTP\/1.1 405 [\s\S]*\r\nallow: *\r\n/,
+  );
 });
 
 describe('a body that never comes to its end', () => {

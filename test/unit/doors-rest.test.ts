@@ -139,6 +139,27 @@ describe('REST answers', () => {
     expect(events.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(await events.text()).toBe('data: ✓ one\n\ndata: ✓ two\n\n');
   });
+
+  it.each([
+    ['text/event-stream, */*', 'text/event-stream'],
+    ['TEXT/Event-Stream', 'text/event-stream'],
+    ['text/plain;q=0.5, text/event-stream', 'text/event-stream'],
+    ['text/event-stream;q=0', 'text/plain'],
+    ['text/event-stream;q=0.5, text/plain', 'text/plain'],
+    ['*/*', 'text/plain'],
+    ['text/x; y="text/event-stream"', 'text/plain'],
+  ])('a stream accepted as %s comes as %s', async (accept, type) => {
+    const { headers } = await get('/v1/sandbox/run', { headers: { accept } });
+    expect(headers.get('content-type')).toBe(`${type}; charset=utf-8`);
+  });
+
+  it.each(['application/json;', 'Application/JSON ; charset="UTF-8"', 'application/json; charset=utf-8 ;'])(
+    'a body may come as %s',
+    async (type) => {
+      const { status } = await post(eventsPath, event, { ...bearer, 'content-type': type });
+      expect(status).toBe(200);
+    },
+  );
 });
 
 describe('REST refusals', () => {
@@ -188,6 +209,13 @@ describe('REST refusals', () => {
     ['no content type', event, { 'content-type': '' }, 415, 'unsupported_media_type'],
     ['a form', event, { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'unsupported_media_type'],
     ['another charset', event, { 'content-type': 'application/json; charset=latin1' }, 415, 'unsupported_media_type'],
+    [
+      'two charsets',
+      event,
+      { 'content-type': 'application/json; charset=utf-8; charset=x' },
+      415,
+      'unsupported_media_type',
+    ],
     ['a compressed body', event, { 'content-encoding': 'gzip' }, 415, 'unsupported_media_type'],
     ['broken JSON', '{"event_type":', {}, 400, 'invalid_json'],
     ['a key twice', '{"event_type":"A","event_type":"B"}', {}, 400, 'duplicate_key'],

@@ -127,7 +127,13 @@ function takeAbsoluteForm(request: IncomingMessage): void {
 
 /** What is wrong with a request's head beyond its syntax; null if nothing is. */
 export function checkHead(request: IncomingMessage): LedgerError | null {
-  const { host } = request.headers;
+  const { host, 'transfer-encoding': coding } = request.headers;
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    return new LedgerError('unsupported_media_type', 'A request body comes as it is, or in chunks.', {
+      header: 'Transfer-Encoding',
+      expected: 'chunked',
+    });
+  }
   if (request.rawHeaders.length > 2 * limits.headersMaxCount) {
     return new LedgerError('invalid_argument', `A request may have ${limits.headersMaxCount} headers.`, {
       limit: limits.headersMaxCount,
@@ -173,6 +179,8 @@ function answerBytes(socket: Duplex, status: number, error: LedgerError, id: str
     `content-type: ${JSON_TYPE}`,
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${id}`,
+    // None would do (RFC 9110, section 10.2.1).
+    ...(status === 405 ? ['allow:'] : []),
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());

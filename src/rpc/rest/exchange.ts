@@ -19,7 +19,7 @@ import { JSON_TYPE, NO_SNIFF } from '../http/server.ts';
 import { decodeRequest } from './decode.ts';
 import { answerWriter } from './encode.ts';
 
-const JSON_MEDIA_TYPE = /^application\/json\s*(;\s*charset=("?)utf-8\2\s*)?$/i;
+const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*(?:charset=("?)utf-8\1\s*)?)*$/i;
 
 /** A route with what was made for it once. */
 export interface RestEntry {
