@@ -65,24 +65,23 @@ export class SimulatedTables {
     const statement = this.#bound(cql, params);
     if (statement.kind !== 'select') throw new TypeError(`No query: ${cql}`);
     const table = this.#table(statement.table);
-    const { where, limit } = statement;
+    const { where, limit, columns } = statement;
     const places = where.filter(({ column }) => !table.partitionKey.includes(column));
-    const placeReaders = places.map(({ column }) => readerOf(table, column));
-    const readers = statement.columns.map((column) => readerOf(table, column));
+    const readers = columns.map((column) => readerOf(table, column));
     const rows: Row[] = [];
     for (const partition of partitionsOf(table, where)) {
       if (serial) this.#settle(partition);
       const add = (line: Line | null) => {
         const row: Record<string, unknown> = {};
-        for (const [at, column] of statement.columns.entries()) row[column] = readers[at]?.(partition, line);
+        for (let at = 0; at < columns.length; at++) row[columns[at] ?? ''] = readers[at]?.(partition, line);
         rows.push(row);
       };
       // A partition that has static columns alone is one row, unless it is asked for places.
       if (partition.lines.length === 0 && partition.statics.size > 0 && places.length === 0) add(null);
-      const lines = statement.descending ? partition.lines.toReversed() : partition.lines;
-      for (const line of lines) {
+      const lines = linesAt(partition.lines, table.clustering, places);
+      for (const line of statement.descending ? lines.toReversed() : lines) {
         if (rows.length >= limit) break;
-        if (places.every((test, at) => holds(placeReaders[at]?.(partition, line) ?? null, test))) add(line);
+        add(line);
       }
     }
     return rows.slice(0, limit);
@@ -207,8 +206,10 @@ function partitionsOf(table: Table, tests: readonly Test[]): Partition[] {
   let names = [''];
   for (const [at, column] of table.partitionKey.entries()) {
     const test = tests.find((one) => one.column === column);
-    const values = test?.operator === 'IN' ? (test.value as Value[]) : [test?.value as Value];
-    names = names.flatMap((name) => values.map((value) => (at === 0 ? `${value}` : `${name}\u0001${value}`)));
+    const named = (name: string, value: Value) => (at === 0 ? `${value}` : `${name}\u0001${value}`);
+    if (test?.operator === 'IN')
+      names = names.flatMap((name) => (test.value as Value[]).map((value) => named(name, value)));
+    else names = names.map((name) => named(name, test?.value as Value));
   }
   return names.flatMap((name) => table.partitions.get(name) ?? []);
 }
@@ -226,30 +227,92 @@ function readerOf(table: Table, column: string): ColumnReader {
   return reader;
 }
 
-function lineAt(partition: Partition, place: readonly Value[]): Line {
-  const { lines } = partition;
-  let at = lines.length;
-  for (; at > 0; at--) {
-    const before = lines[at - 1];
-    const order = before === undefined ? -1 : comparePlaces(before.place, place);
-    if (before !== undefined && order === 0) return before;
-    if (order < 0) break;
+function lineAt({ lines }: Partition, place: readonly Value[]): Line {
+  let [from, to] = [0, lines.length];
+  for (let column = 0; column < place.length; column++) {
+    const value = place[column] ?? null;
+    from = firstWith(lines, from, to, column, value, 'or later');
+    to = firstWith(lines, from, to, column, value, 'later');
   }
+  const standing = lines[from];
+  if (standing !== undefined && from < to) return standing;
   const line: Line = { place, columns: new Map() };
-  lines.splice(at, 0, line);
+  lines.splice(from, 0, line);
   return line;
 }
 
-function comparePlaces(a: readonly Value[], b: readonly Value[]): number {
-  for (const [at, left] of a.entries()) {
-    const right = b[at] ?? null;
-    if (isSame(left, right)) continue;
-    return left !== null && right !== null && left < right ? -1 : 1;
+/**
+ * The lines that stand where all of the tests ask for, in their order. As in Cassandra, columns are tested from the first one on: each with
+ * one value or some, but the last, which may have bounds.
+ */
+function linesAt(lines: readonly Line[], clustering: readonly string[], tests: readonly Test[]): readonly Line[] {
+  if (tests.length === 0) return lines;
+  let ranges: (readonly [from: number, to: number])[] = [[0, lines.length]];
+  let tested = 0;
+  for (let column = 0; tested < tests.length; column++) {
+    const those = tests.filter((test) => test.column === clustering[column]);
+    if (those.length === 0) throw new TypeError(`No place: ${tests.map((test) => test.column)}`);
+    for (const test of those) ranges = ranges.flatMap((range) => narrowed(lines, range, column, test));
+    tested += those.length;
   }
-  return 0;
+  const [range] = ranges;
+  if (range === undefined) return [];
+  return ranges.length === 1 ? lines.slice(...range) : ranges.flatMap((one) => lines.slice(...one));
+}
+
+/** What a test of a column leaves of a range in which all columns before it have one value. */
+function narrowed(
+  lines: readonly Line[],
+  [from, to]: readonly [number, number],
+  column: number,
+  { operator, value }: Test,
+): (readonly [number, number])[] {
+  const first = (one: Value, from: number, which: 'or later' | 'later') =>
+    firstWith(lines, from, to, column, one, which);
+  switch (operator) {
+    case '>=':
+      return [[first(value as Value, from, 'or later'), to]];
+    case '<=':
+      return [[from, first(value as Value, from, 'later')]];
+    case '=': {
+      const begin = first(value as Value, from, 'or later');
+      return [[begin, first(value as Value, begin, 'later')]];
+    }
+    case 'IN': {
+      const values = [...(value as Value[])].sort(compare);
+      return values.flatMap((one, at) => {
+        if (at > 0 && isSame(one, values[at - 1])) return [];
+        return narrowed(lines, [from, to], column, { column: '', operator: '=', value: one });
+      });
+    }
+  }
+}
+
+/** The first line between two whose column has the value `or later`, or one later than it; `to` where there is none. By bisection. */
+function firstWith(
+  lines: readonly Line[],
+  from: number,
+  to: number,
+  column: number,
+  value: Value,
+  which: 'or later' | 'later',
+): number {
+  const least = which === 'later' ? 1 : 0;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (compare(lines[middle]?.place[column] ?? null, value) >= least) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+
+function compare(left: Value, right: Value): number {
+  if (isSame(left, right)) return 0;
+  return left !== null && right !== null && left < right ? -1 : 1;
 }
 
 function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
   if (typeof a === 'bigint' || typeof b === 'bigint')
     return (
       a !== null && b !== null && a !== undefined && b !== undefined && BigInt(a as bigint) === BigInt(b as bigint)
