@@ -1,6 +1,6 @@
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { EventContent } from './event.ts';
-import { sha256Hex } from './hash.ts';
+import { sha256, sha256Hex } from './hash.ts';
 
 const eventPrefix = Buffer.from('svc-event-v1\0', 'ascii');
 const authorityPrefix = Buffer.from('svc-authority-v1\0', 'ascii');
@@ -44,5 +44,5 @@ export function eventHash(prevHash: string, contentHashHex: string): string {
 
 /** What the authority signs of an event: SHA-256("svc-authority-v1" 0x00 ‖ hash). `eventHashHex` is the chain hash. */
 export function authorityDigest(eventHashHex: string): Buffer {
-  return createHash('sha256').update(authorityPrefix).update(Buffer.from(eventHashHex, 'hex')).digest();
+  return sha256(Buffer.concat([authorityPrefix, Buffer.from(eventHashHex, 'hex')]));
 }
