@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { verifyWebhook, type WebhookDelivery } from '../client/webhook.ts';
@@ -41,6 +41,8 @@ async function listen(terminal: Terminal, secret: string, options: ListenOptions
   const port = wholeNumber('--port', options.port);
   const ended = Promise.withResolvers<void>();
   let count = 0;
+  // It brings a whole client of HTTP with it, which no other command needs to wait for.
+  const { createServer } = await import('node:http');
   const server = createServer((request, response) => {
     receive(terminal, secret, request, response, options.json === true)
       .then((good) => {
