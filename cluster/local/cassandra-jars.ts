@@ -8,6 +8,8 @@ import { StartError } from '../../src/store/start-error.ts';
 
 const cassandraVersion = '5.0.9';
 const mavenMaxMs = 300_000;
+/** What is remembered of this Cassandra from one start to the next. */
+export const cassandraCacheDir = join(homedir(), '.cache', 'ledger-trust', `cassandra-${cassandraVersion}`);
 const run = promisify(execFile);
 
 const pom = `<?xml version="1.0" encoding="UTF-8"?>
@@ -31,9 +33,7 @@ const pom = `<?xml version="1.0" encoding="UTF-8"?>
  * The class path of Cassandra's own jars, resolved by Maven on first use (67 MB, some 10 s) and remembered as long as
  * every jar is still there. Throws with Maven's own words where it cannot.
  */
-export async function cassandraClasspath(
-  cacheDir: string = join(homedir(), '.cache', 'ledger-trust', `cassandra-${cassandraVersion}`),
-): Promise<string> {
+export async function cassandraClasspath(cacheDir: string = cassandraCacheDir): Promise<string> {
   const file = join(cacheDir, 'classpath');
   const known = existsSync(file) ? (await readFile(file, 'utf8')).trim() : '';
   if (known !== '' && known.split(delimiter).every((jar) => existsSync(jar))) return known;

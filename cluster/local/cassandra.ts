@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import cassandra from 'cassandra-driver';
 import { StartError } from '../../src/store/start-error.ts';
+import { type ClassArchive, classArchive } from './cassandra-archive.ts';
 import { type CassandraNodePlan, evenTokens, writeCassandraFiles } from './cassandra-files.ts';
 import { cassandraClasspath } from './cassandra-jars.ts';
 import { type ServerProcess, startServerProcess } from './child-process.ts';
@@ -60,6 +61,7 @@ export interface LocalCassandra extends AsyncDisposable {
 export async function startCassandra(options: LocalCassandraOptions): Promise<LocalCassandra> {
   const began = performance.now();
   const classpath = await cassandraClasspath();
+  const archive = await classArchive(classpath);
   const [port = 0] = options.port === undefined ? await freePorts(1) : [options.port];
   const storagePort = await storagePortOf(options.dir);
   const addresses = Array.from({ length: options.nodes }, (_, index) => `127.0.0.${index + 1}`);
@@ -69,13 +71,16 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
     const token = tokens[index] ?? '0';
     const { writeMaxMs } = options;
     const plan: CassandraNodePlan = { address, port, storagePort, seeds: addresses, token, dir, writeMaxMs };
-    return { address, process: await startNode(plan, classpath, options) };
+    return { address, process: await startNode(plan, classpath, archive, options) };
   };
   const nodes = await Promise.all(addresses.map(start));
   const stop = async () => void (await Promise.all(nodes.map(({ process }) => process.stop())));
   try {
     await Promise.all(nodes.map((node) => untilServing(node, port, options)));
     await untilAgreed(addresses, port, options.signal);
+    const [first, ...others] = nodes;
+    // Others would take it for dead meanwhile.
+    if (first !== undefined && others.length === 0) await archive.keep(first.process.pid);
   } catch (error) {
     await stop();
     throw error;
@@ -110,6 +115,7 @@ async function storagePortOf(dir: string): Promise<number> {
 async function startNode(
   plan: CassandraNodePlan,
   classpath: string,
+  archive: ClassArchive,
   options: LocalCassandraOptions,
 ): Promise<ServerProcess> {
   const { yaml, logback } = await writeCassandraFiles(plan);
@@ -119,6 +125,7 @@ async function startNode(
     `-Xms${heapMb}m`,
     `-Xmx${heapMb}m`,
     ...(options.fullJit === true ? [] : ['-XX:TieredStopAtLevel=1']),
+    ...archive.args,
     '-XX:+UseG1GC',
     // With the default regions of 1 MB a heap of this size dies silently under load.
     '-XX:G1HeapRegionSize=4m',
