@@ -11,7 +11,7 @@ import { Commits } from '../../src/store/lmdb/commits.ts';
 import { LmdbLedgerStore } from '../../src/store/lmdb/ledger-store.ts';
 import { openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
-import { dropKeyspace, environmentOf, makeKeyspace, newKeyspace, openStores } from '../contract/cassandra-factory.ts';
+import { environmentOf, leaveKeyspace, makeKeyspace, newKeyspace, openStores } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { chainEntries } from '../support/chain-entries.ts';
 import { append, createMaster, ledgerId, openLedger } from '../support/commands.ts';
@@ -69,7 +69,7 @@ await describeOnCassandra('a copy that is killed', (address) => {
   afterAll(async () => {
     await target?.[Symbol.asyncDispose]();
     rmSync(dataDir, { recursive: true, force: true });
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   /** Copies until the target holds so many events, and is killed then. */

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ledgerKey, seqKey } from '../../src/store/lmdb/keys.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
-import { dropKeyspace, environmentOf, makeKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { environmentOf, leaveKeyspace, makeKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { compileCache } from '../support/compile-cache.ts';
 import {
@@ -115,7 +115,7 @@ await describeOnCassandra('copy --from lmdb --to cassandra', (address) => {
   });
   afterAll(async () => {
     rmSync(dataDir, { recursive: true, force: true });
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   test('nothing of a damaged ledger behind its damage is copied, and the rest is', async () => {

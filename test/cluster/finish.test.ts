@@ -3,7 +3,7 @@ import type cassandra from 'cassandra-driver';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { names } from '../../src/domain/projection.ts';
 import type { CassandraSettings } from '../../src/store/cassandra/settings.ts';
-import { dropKeyspace, environmentOf, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { environmentOf, leaveKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
@@ -52,7 +52,7 @@ await describeOnCassandra('cluster verify --finish', (address) => {
   }, 120_000);
   afterAll(async () => {
     rmSync(dataDir, { recursive: true, force: true });
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   /** As a restore leaves them that lacks these tables: no deletion stands there. */

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CassandraSettings } from '../../src/store/cassandra/settings.ts';
-import { dropKeyspace, environmentOf, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { environmentOf, leaveKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { temporaryDir } from '../support/running-node.ts';
 import { runCli } from '../support/scrub-cli.ts';
@@ -28,7 +28,7 @@ await describeOnCassandra('cluster verify of a ledger of several buckets', (addr
   }, 120_000);
   afterAll(async () => {
     rmSync(dataDir, { recursive: true, force: true });
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   const verify = async (which: string) => {

@@ -6,7 +6,7 @@ import { rotateClusterAuthority } from '../../cluster/cli/rotate-authority.ts';
 import type { Member, MemberBoard } from '../../cluster/placement/members.ts';
 import { names } from '../../src/domain/projection.ts';
 import type { CassandraSettings } from '../../src/store/cassandra/settings.ts';
-import { dropKeyspace, environmentOf, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
+import { environmentOf, leaveKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { newKeyPair } from '../support/parties.ts';
 import { temporaryDir } from '../support/running-node.ts';
@@ -47,7 +47,7 @@ await describeOnCassandra('cluster verify', (address) => {
   }, 120_000);
   afterAll(async () => {
     rmSync(dataDir, { recursive: true, force: true });
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   test.for(damages)('of one ledger finds: $name', async ({ name, found, byAll }) => {

@@ -3,7 +3,7 @@ import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import { Fenced, type Head, type LedgerStore } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';
-import { dropKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 
@@ -19,7 +19,7 @@ await describeOnCassandra('Buckets of eight events on Cassandra', (address) => {
   afterAll(async () => {
     await one[Symbol.asyncDispose]();
     await other[Symbol.asyncDispose]();
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   /** A ledger with batches of these sizes, written under one claim. */

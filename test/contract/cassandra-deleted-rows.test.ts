@@ -4,7 +4,7 @@ import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { Statement } from '../../src/store/cassandra/session.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type DeliveryRig, delivered, deliveriesAt, minuteMs } from '../support/webhook-deliveries.ts';
-import { dropKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
 
 /** Blocks of one slot; each leaves deleted rows behind when it is done. */
 const blocksOfSlot = 8;
@@ -30,7 +30,7 @@ await describeOnCassandra('Deleted rows on Cassandra', (address) => {
   });
   afterAll(async () => {
     await stores[Symbol.asyncDispose]();
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   /** What Cassandra itself says that it has read for what is due: rows that live, and deleted ones that it passed over. */

@@ -5,7 +5,7 @@ import { Fenced, type LedgerStore, OutcomeUnknown, type Projection } from '../..
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type DecideFault, faultySession } from '../support/cassandra-faults.ts';
 import { entriesAfter, entriesFor, headOf, newLedgerId } from '../support/store-entries.ts';
-import { dropKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const unavailable = { code: 'unavailable' };
@@ -22,7 +22,7 @@ await describeOnCassandra('Faults between the stores and Cassandra', (address) =
   });
   afterAll(async () => {
     await sound[Symbol.asyncDispose]();
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   async function newNode() {

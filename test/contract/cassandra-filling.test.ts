@@ -3,7 +3,7 @@ import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { Claim, Head, Projection } from '../../src/store/ledger-store.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';
-import { dropKeyspace, makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';
+import { leaveKeyspace, makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const underS: Projection = { kind: 'scope', scope: 's' };
@@ -29,7 +29,7 @@ await describeOnCassandra('Reading while another node fills buckets of eight eve
   afterAll(async () => {
     await writer[Symbol.asyncDispose]();
     await reader[Symbol.asyncDispose]();
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   /** A ledger that the writer adds batches to. */

@@ -8,7 +8,7 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { faultySession } from '../support/cassandra-faults.ts';
 import { newLedgerId } from '../support/store-entries.ts';
 import { deliveriesAt, minuteMs, subscriptionId } from '../support/webhook-deliveries.ts';
-import { dropKeyspace, makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';
+import { leaveKeyspace, makeKeyspace, newKeyspace, openStores } from './cassandra-factory.ts';
 
 interface IndexRow {
   readonly line_order: string;
@@ -29,7 +29,7 @@ await describeOnCassandra('Index rows that writes have given up', (address) => {
   afterAll(async () => {
     await client.shutdown();
     await stores[Symbol.asyncDispose]();
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   const lookup = { name: 'n', value: 'v' };

@@ -7,7 +7,7 @@ import type { Projection } from '../../src/store/ledger-store.ts';
 import type { StrayBucket } from '../../src/store/store-inspection.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesAfter, headOf, newLedgerId } from '../support/store-entries.ts';
-import { dropKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
 
 const bucketEvents = 8;
 const underS: Projection = { kind: 'scope', scope: 's' };
@@ -25,7 +25,7 @@ await describeOnCassandra('Buckets of eight events, inspected', (address) => {
   });
   afterAll(async () => {
     await stores[Symbol.asyncDispose]();
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   /** A ledger with batches of these sizes. */

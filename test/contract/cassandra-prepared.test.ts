@@ -7,7 +7,7 @@ import { prepareAtStart, textsPreparedAtStart } from '../../src/store/cassandra/
 import type { CqlSession, Statement } from '../../src/store/cassandra/session.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesFor, newLedgerId } from '../support/store-entries.ts';
-import { dropKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
+import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';
 
 await describeOnCassandra('Statements that Cassandra has prepared before a node serves', (address) => {
   const settings = newKeyspace(address);
@@ -19,7 +19,7 @@ await describeOnCassandra('Statements that Cassandra has prepared before a node 
   });
   afterAll(async () => {
     await stores[Symbol.asyncDispose]();
-    await dropKeyspace(settings);
+    await leaveKeyspace(settings);
   });
 
   test('are all that a signed append needs, with the reads before it', async () => {

@@ -7,14 +7,14 @@ import { checkDataCenters } from '../../src/store/cassandra/server-checks.ts';
 import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/settings.ts';
 import { StartError } from '../../src/store/start-error.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { dropKeyspace, environmentOf, makeKeyspace, newKeyspace, withClient } from './cassandra-factory.ts';
+import { environmentOf, leaveKeyspace, makeKeyspace, newKeyspace, withClient } from './cassandra-factory.ts';
 
 await describeOnCassandra('The schema on Cassandra', (address) => {
   const replication = new Map([[address.localDataCenter, 1]]);
 
   function keyspace(): CassandraSettings {
     const settings = newKeyspace(address);
-    onTestFinished(() => dropKeyspace(settings));
+    onTestFinished(() => leaveKeyspace(settings));
     return settings;
   }
   async function open(settings: CassandraSettings): Promise<void> {
