@@ -1,7 +1,5 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
 import { actorDocumentFromJson, authorityDocumentFromJson, eventFromJson } from '../client/answer-encoding.ts';
 import type { Event } from '../client/event.ts';
 import type { ActorDocument, AuthorityDocument } from '../client/key-source.ts';
@@ -9,6 +7,7 @@ import type { VerifyOptions } from '../client/verifying.ts';
 import { parseJson, parseJsonBytes, toValue } from '../domain/json.ts';
 import { type ExportEnd, isExportHeader, readExportEnd } from './export-file.ts';
 import { contentOf, nameOf, readJson } from './file-content.ts';
+import { linesOf } from './lines.ts';
 import { inputError, readInput, reasonOf, type Terminal } from './terminal.ts';
 
 /** What a file holds for verification. */
@@ -28,9 +27,8 @@ export interface VerifyInput {
 
 /** Deeper than any payload, in an event, in a list, in an answer. */
 const jsonLimits = { maxDepth: 128 };
-/** A line holds an event of at most 256 KiB of payload, once more as signed, and its fields; the first line is short. */
+/** The first line of an export is short. */
 const HEADER_MAX_BYTES = 4 * 1024;
-const PIECE_BYTES = 64 * 1024;
 
 const ACTOR_DOCUMENT = 'resolver document';
 const AUTHORITY_DOCUMENT = 'trust anchor document';
@@ -47,21 +45,19 @@ interface Source {
 
 async function openSource(terminal: Terminal, path: string): Promise<Source> {
   const kept = path === '-' ? await terminal.readStdin() : null;
-  const open = () => (kept === null ? createReadStream(path) : Readable.from(piecesOf(kept)));
+  const name = nameOf(path);
   return {
-    name: nameOf(path),
+    name,
     isExport: isExportHeader(kept === null ? await firstLine(path) : headerOf(kept)),
-    lines: () => createInterface({ input: open(), crlfDelay: Number.POSITIVE_INFINITY }),
+    lines: async function* () {
+      for await (const { bytes } of linesOf(kept === null ? createReadStream(path) : [kept], name))
+        yield bytes.toString();
+    },
     json: async (what) => {
       const bytes = kept ?? (await readInput(terminal, path));
       return toValue(contentOf(path, what, () => parseJsonBytes(bytes, jsonLimits)));
     },
   };
-}
-
-/** No text is longer than half a gigabyte, so the reader of lines gets its bytes piece by piece. */
-function* piecesOf(bytes: Buffer): Iterable<Buffer> {
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
 }
 
 async function firstLine(path: string): Promise<string> {

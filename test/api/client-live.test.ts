@@ -281,8 +281,11 @@ describe('ledger-trust export and verify', () => {
   it('a ledger is exported to one file, which verifies offline and online, and not after a change', async () => {
     const [supplier, buyer] = await Promise.all([register('rest'), register('rest')]);
     const ledger = await supplier.client.createLedger({ buyerActorId: buyer.actorId });
-    const { uuid } = await supplier.client.createMaster({ ledgerId: ledger.id, businessRef: 'r', scope: 'ORDER' });
-    await supplier.client.appendEvent({ uuid, eventType: 'INVOICE_RAISED', payload: { amount: 100 } });
+    // Characters that end lines elsewhere stand in JSON as they are.
+    const businessRef = 'a\u2028b\u2029c';
+    const { uuid } = await supplier.client.createMaster({ ledgerId: ledger.id, businessRef, scope: 'ORDER' });
+    const payload = { amount: 100, note: '\u2028 \u0085 \r\n' };
+    await supplier.client.appendEvent({ uuid, eventType: 'INVOICE_RAISED', payload });
     const out = join(dir, 'export.jsonl');
     const args = ['export', ledger.id, '--url', address.baseUrl, '--out', out];
     expect(await run(args, '', { LEDGER_TRUST_API_KEY: supplier.apiKey })).toEqual({

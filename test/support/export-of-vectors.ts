@@ -1,3 +1,8 @@
+import { eventToJson } from '../../src/client/answer-encoding.ts';
+import { digestOf, ed25519Key } from '../../src/client/signing.ts';
+import { canonicalJson } from '../../src/domain/canonical.ts';
+import { signDigest } from '../../src/domain/signature.ts';
+import { at, changed, resealed } from './vector-chain.ts';
 import { vectors } from './vectors.ts';
 
 const ledgerId = '0193a000-0000-7000-8000-000000000001';
@@ -18,6 +23,14 @@ export const events = vectors.chain.map(({ content, ...event }) => {
     authority_key_id: event.authority_key_id ?? null,
   };
 });
+/** The same ledger with one more member in a payload, signed and sealed by those who signed and sealed the rest. */
+export function eventsWith(added: Readonly<Record<string, string>>): unknown[] {
+  const { eventType, payload: signed } = at(4);
+  const payload = { ...signed, ...added };
+  const signer = ed25519Key(Buffer.from(vectors.keys.supplier.seed_hex, 'hex'));
+  const actorSig = signDigest(digestOf({ eventType, ledgerId, canonical: canonicalJson(payload) }), signer);
+  return resealed(changed(4, { payload, actorSig }), 4).map((event) => JSON.parse(eventToJson(event)));
+}
 export const actor = {
   id: `svc:actor:${actorId}`,
   actor_id: actorId,

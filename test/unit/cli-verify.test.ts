@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { actor, answer, authority, events, exported, listOfMaster } from '../support/export-of-vectors.ts';
+import { actor, answer, authority, events, eventsWith, exported, listOfMaster } from '../support/export-of-vectors.ts';
 import { inTerminal, whyNoTerminal } from '../support/pseudo-terminal.ts';
 import { cliMain, newShell } from '../support/shell.ts';
 import { vectors } from '../support/vectors.ts';
@@ -25,6 +25,18 @@ describe('verify', () => {
     expect(status).toBe(0);
     const drawn = [...shown.matchAll(/(\d+) of 9 events/g)].map(([, value]) => value);
     expect([drawn[0], drawn.at(-1)]).toEqual(['0', '9']);
+  });
+
+  it('finds an export valid whatever characters its payloads hold', async () => {
+    const content = exported(eventsWith({ 'note\u2028': '\u2028 \u2029 \u0085 \r\n \v \f 😀' }));
+    expect(content).toContain('\u2028');
+    for (const [args, input] of [
+      [['verify', file('unusual.jsonl', content)], ''],
+      [['verify', '-'], content],
+      [['verify', file('returns.jsonl', content.replaceAll('\n', '\r\n'))], ''],
+    ] as const) {
+      expect(await run(args, input)).toMatchObject({ code: 0, err: '' });
+    }
   });
 
   it('finds a saved answer valid with documents from elsewhere', async () => {
