@@ -1,3 +1,8 @@
+import { invalidAnswer } from '../client/error.ts';
+import { LedgerError } from '../domain/errors.ts';
+import { parseJsonBytes, toValue } from '../domain/json.ts';
+import { isUuid } from '../domain/uuid.ts';
+
 /**
  * The file of an export: JSON lines, so that ledgers of any length are written and read a line at a time.
  *
@@ -12,9 +17,36 @@
  */
 export const exportFormat = 'ledger-trust-export/1';
 
-/** Whether a text is, or begins with, the first line of an export. */
-export function isExportHeader(line: string): boolean {
-  return line.startsWith('{') && line.includes(`"format":"${exportFormat}"`);
+/** What the first line says. */
+export interface ExportHeader {
+  readonly ledgerId: string;
+}
+
+/** Reads the first line of a file; null where it is that of no export. */
+export function readExportHeader(line: Uint8Array): ExportHeader | null {
+  const value = jsonOf(line);
+  if (typeof value !== 'object' || value === null || !('format' in value) || value.format !== exportFormat) return null;
+  const header = membersOf(value, ['format', 'ledger_id', 'exported_at']);
+  if (header === null || typeof header.ledger_id !== 'string' || !isUuid(header.ledger_id)) {
+    throw invalidAnswer('The first line', 'format, ledger_id and exported_at, and nothing else');
+  }
+  return { ledgerId: header.ledger_id };
+}
+
+function jsonOf(line: Uint8Array): unknown {
+  try {
+    return toValue(parseJsonBytes(line));
+  } catch (error) {
+    if (error instanceof LedgerError) return null;
+    throw error;
+  }
+}
+
+/** An object that has all of these members and no other; null of anything else. */
+function membersOf(value: unknown, names: readonly string[]): Readonly<Record<string, unknown>> | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const isSame = Object.keys(value).length === names.length && names.every((name) => Object.hasOwn(value, name));
+  return isSame ? (value as Record<string, unknown>) : null;
 }
 
 export const exportKinds = ['ledger', 'master', 'segment'] as const;

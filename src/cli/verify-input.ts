@@ -5,7 +5,7 @@ import type { Event } from '../client/event.ts';
 import type { ActorDocument, AuthorityDocument } from '../client/key-source.ts';
 import type { VerifyOptions } from '../client/verifying.ts';
 import { parseJson, parseJsonBytes, toValue } from '../domain/json.ts';
-import { type ExportEnd, isExportHeader, readExportEnd } from './export-file.ts';
+import { type ExportEnd, type ExportHeader, readExportEnd, readExportHeader } from './export-file.ts';
 import { contentOf, nameOf, readJson } from './file-content.ts';
 import { linesOf } from './lines.ts';
 import { inputError, readInput, reasonOf, type Terminal } from './terminal.ts';
@@ -36,7 +36,8 @@ const AUTHORITY_DOCUMENT = 'trust anchor document';
 /** A file, or stdin, which is kept since it can be read only once. */
 interface Source {
   readonly name: string;
-  readonly isExport: boolean;
+  /** Null where it is no export. */
+  readonly header: ExportHeader | null;
   /** As often as it is asked for. */
   lines(): AsyncIterable<string>;
   /** All of it as JSON that should hold `what`, read strictly (RFC 7493). */
@@ -46,9 +47,12 @@ interface Source {
 async function openSource(terminal: Terminal, path: string): Promise<Source> {
   const kept = path === '-' ? await terminal.readStdin() : null;
   const name = nameOf(path);
+  const beginning = kept === null ? await beginningOf(path) : kept.subarray(0, HEADER_MAX_BYTES);
+  const end = beginning.indexOf('\n');
+  const firstLine = end === -1 ? beginning : beginning.subarray(0, end);
   return {
     name,
-    isExport: isExportHeader(kept === null ? await firstLine(path) : headerOf(kept)),
+    header: contentOf(path, 'export', () => readExportHeader(firstLine)),
     lines: async function* () {
       for await (const { bytes } of linesOf(kept === null ? createReadStream(path) : [kept], name))
         yield bytes.toString();
@@ -60,24 +64,20 @@ async function openSource(terminal: Terminal, path: string): Promise<Source> {
   };
 }
 
-async function firstLine(path: string): Promise<string> {
+async function beginningOf(path: string): Promise<Buffer> {
   try {
     await using file = await open(path);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_MAX_BYTES), 0, HEADER_MAX_BYTES, 0);
-    return headerOf(buffer.subarray(0, bytesRead));
+    return buffer.subarray(0, bytesRead);
   } catch (error) {
     throw inputError(`${path} cannot be read: ${reasonOf(error)}.`);
   }
 }
 
-function headerOf(bytes: Buffer): string {
-  return bytes.toString('utf8', 0, HEADER_MAX_BYTES).split('\n')[0] ?? '';
-}
-
 /** Reads an export, a saved answer of an event list, or a bare list of events. */
 export async function readVerifyInput(terminal: Terminal, path: string): Promise<VerifyInput> {
   const source = await openSource(terminal, path);
-  if (source.isExport) return readExport(source);
+  if (source.header !== null) return readExport(source);
   const value = await source.json('events');
   return contentOf(path, 'events', () => readAnswer(value, source.name));
 }
@@ -141,7 +141,7 @@ export async function readActorDocuments(terminal: Terminal, paths: readonly str
   const documents: ActorDocument[] = [];
   for (const path of paths) {
     const source = await openSource(terminal, path);
-    if (source.isExport) documents.push(...(await readExport(source)).actors);
+    if (source.header !== null) documents.push(...(await readExport(source)).actors);
     else {
       const value = await source.json(ACTOR_DOCUMENT);
       documents.push(

@@ -50,6 +50,14 @@ describe('verify', () => {
     });
   });
 
+  it('takes a saved answer for one, whatever its payloads say', async () => {
+    const list = eventsWith({ format: 'ledger-trust-export/1' });
+    const some = { ...answer, count: 3, events: list.slice(3, 6) };
+    expect(JSON.stringify(some).indexOf('"format":"ledger-trust-export/1"')).toBeLessThan(4_096);
+    const { code, err } = await run(['verify', file('says.json', some), ...offline]);
+    expect({ code, err }).toEqual({ code: 2, err: '' });
+  });
+
   it('reads stdin, and a list that was asked for newest first', async () => {
     expect((await run(['verify', '-', ...offline], JSON.stringify([...events].reverse()))).code).toBe(0);
   });
@@ -129,6 +137,15 @@ describe('verify', () => {
     ['a member given twice', () => file('twice.json', JSON.stringify(events).replace('"seq":3', '"seq":9,"seq":3'))],
     ['an event without a hash', () => file('hashless.json', [{ ...events[0], hash: undefined }])],
     ['an export cut short', () => file('cut.jsonl', exported().split('\n').slice(0, 5).join('\n'))],
+    [
+      'an export that begins with what export does not write',
+      () => file('first.jsonl', exported().replace('"exported_at"', '"note":"x","exported_at"')),
+    ],
+    [
+      'an export that names two ledgers',
+      () => file('ledgers.jsonl', exported().replace('"ledger_id"', `"ledger_id":"${dir}","ledger_id"`)),
+    ],
+    ['an export that names none', () => file('ledgerless.jsonl', exported().replace(/"ledger_id":"[^"]*",/, ''))],
     ['an export that is of no kind', () => file('kind.jsonl', exported(events, { kind: 'other' }))],
     ['an export whose count is another', () => file('count.jsonl', exported(events, { count: 8 }))],
   ];
