@@ -1,6 +1,6 @@
 import { invalidAnswer } from '../client/error.ts';
 import { LedgerError } from '../domain/errors.ts';
-import { parseJsonBytes, toValue } from '../domain/json.ts';
+import { type JsonNode, parseJsonBytes, toValue } from '../domain/json.ts';
 import { isUuid } from '../domain/uuid.ts';
 
 /**
@@ -52,6 +52,22 @@ function membersOf(value: unknown, names: readonly string[]): Readonly<Record<st
 export const exportKinds = ['ledger', 'master', 'segment'] as const;
 export type ExportKind = (typeof exportKinds)[number];
 
+const lineKinds = ['event', 'actor', 'authority', 'end'] as const;
+
+/** A line behind the first. */
+export interface ExportLine {
+  readonly kind: (typeof lineKinds)[number];
+  readonly value: JsonNode;
+}
+
+/** Null where no export has such a line: another reader would see in it what was never verified. */
+export function readExportLine(line: JsonNode): ExportLine | null {
+  if (line.kind !== 'object') return null;
+  const [member, ...more] = line.members;
+  const kind = lineKinds.find((known) => known === member?.name);
+  return member === undefined || kind === undefined || more.length > 0 ? null : { kind, value: member.value };
+}
+
 /** What the last line says. */
 export interface ExportEnd {
   readonly count: number;
@@ -60,9 +76,9 @@ export interface ExportEnd {
 
 /** Reads the end of an export; null where it is none. */
 export function readExportEnd(value: unknown): ExportEnd | null {
-  if (typeof value !== 'object' || value === null || !('count' in value) || typeof value.count !== 'number')
-    return null;
-  if (!('kind' in value)) return { count: value.count, kind: null };
-  const kind = exportKinds.find((known) => known === value.kind);
-  return kind === undefined ? null : { count: value.count, kind };
+  const end = membersOf(value, ['count', 'kind']) ?? membersOf(value, ['count']);
+  if (end === null || typeof end.count !== 'number') return null;
+  if (!Object.hasOwn(end, 'kind')) return { count: end.count, kind: null };
+  const kind = exportKinds.find((known) => known === end.kind);
+  return kind === undefined ? null : { count: end.count, kind };
 }

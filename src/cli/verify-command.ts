@@ -58,7 +58,7 @@ Exit codes:
   ${exitCodes.failed}   invalid
   ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked; also where there is no event at all
   ${exitCodes.usage}  no verdict: the command line is wrong
-  ${exitCodes.input}  no verdict: a file is not there, or does not hold what it should; also an export cut short
+  ${exitCodes.input}  no verdict: a file is not there, or does not hold what it should; also an export cut short, or with what export does not write
   ${exitCodes.unavailable}  no verdict: it broke off, as where the resolver does not answer`,
     )
     .action(async (file: string, options: VerifyCommandOptions) => {

@@ -4,10 +4,17 @@ import { actorDocumentFromJson, authorityDocumentFromJson, eventFromJson } from 
 import type { Event } from '../client/event.ts';
 import type { ActorDocument, AuthorityDocument } from '../client/key-source.ts';
 import type { VerifyOptions } from '../client/verifying.ts';
-import { parseJson, parseJsonBytes, toValue } from '../domain/json.ts';
-import { type ExportEnd, type ExportHeader, readExportEnd, readExportHeader } from './export-file.ts';
+import { parseJsonBytes, toValue } from '../domain/json.ts';
+import {
+  type ExportEnd,
+  type ExportHeader,
+  type ExportLine,
+  readExportEnd,
+  readExportHeader,
+  readExportLine,
+} from './export-file.ts';
 import { contentOf, nameOf, readJson } from './file-content.ts';
-import { linesOf } from './lines.ts';
+import { type Line, linesOf } from './lines.ts';
 import { inputError, readInput, reasonOf, type Terminal } from './terminal.ts';
 
 /** What a file holds for verification. */
@@ -29,6 +36,7 @@ export interface VerifyInput {
 const jsonLimits = { maxDepth: 128 };
 /** The first line of an export is short. */
 const HEADER_MAX_BYTES = 4 * 1024;
+const JSON_SPACE = Buffer.from(' \t\r');
 
 const ACTOR_DOCUMENT = 'resolver document';
 const AUTHORITY_DOCUMENT = 'trust anchor document';
@@ -39,7 +47,7 @@ interface Source {
   /** Null where it is no export. */
   readonly header: ExportHeader | null;
   /** As often as it is asked for. */
-  lines(): AsyncIterable<string>;
+  lines(): AsyncIterable<Line>;
   /** All of it as JSON that should hold `what`, read strictly (RFC 7493). */
   json(what: string): Promise<unknown>;
 }
@@ -53,10 +61,7 @@ async function openSource(terminal: Terminal, path: string): Promise<Source> {
   return {
     name,
     header: contentOf(path, 'export', () => readExportHeader(firstLine)),
-    lines: async function* () {
-      for await (const { bytes } of linesOf(kept === null ? createReadStream(path) : [kept], name))
-        yield bytes.toString();
-    },
+    lines: () => linesOf(kept === null ? createReadStream(path) : [kept], name),
     json: async (what) => {
       const bytes = kept ?? (await readInput(terminal, path));
       return toValue(contentOf(path, what, () => parseJsonBytes(bytes, jsonLimits)));
@@ -99,41 +104,60 @@ function readAnswer(value: unknown, name: string): VerifyInput {
 }
 
 /** Reads it twice: for the documents, which stand behind the events, and then, as it is verified, for the events. */
-async function readExport({ name, lines }: Source): Promise<VerifyInput> {
-  const actors: ActorDocument[] = [];
+async function readExport(source: Source): Promise<VerifyInput> {
+  const { name } = source;
+  const actors = new Map<string, ActorDocument>();
   let authority: AuthorityDocument | null = null;
   let count = 0;
   let end: ExportEnd | null = null;
-  for await (const line of lines()) {
-    if (end !== null) throw inputError(`${name} goes on behind its end.`);
-    if (line.startsWith('{"event":')) {
-      count += 1;
-      continue;
+  for await (const { place, kind, value } of exportLines(source)) {
+    if (end !== null) throw inputError(`${place} stands behind the end of the export.`);
+    switch (kind) {
+      case 'event':
+        count += 1;
+        break;
+      case 'actor': {
+        const document = contentOf(place, ACTOR_DOCUMENT, () => actorDocumentFromJson(toValue(value)));
+        if (actors.has(document.actorId)) throw inputError(`${place} holds a second ${ACTOR_DOCUMENT} of an actor.`);
+        actors.set(document.actorId, document);
+        break;
+      }
+      case 'authority':
+        if (authority !== null) throw inputError(`${place} holds a second ${AUTHORITY_DOCUMENT}.`);
+        authority = contentOf(place, AUTHORITY_DOCUMENT, () => authorityDocumentFromJson(toValue(value)));
+        break;
+      case 'end':
+        end = readExportEnd(toValue(value));
+        if (end === null) throw inputError(`${place} holds no end of an export.`);
+        break;
     }
-    const value = objectOf(line, name);
-    if ('actor' in value) actors.push(contentOf(name, ACTOR_DOCUMENT, () => actorDocumentFromJson(value.actor)));
-    else if ('authority' in value)
-      authority = contentOf(name, AUTHORITY_DOCUMENT, () => authorityDocumentFromJson(value.authority));
-    else if ('end' in value) end = readExportEnd(value.end);
   }
   if (end?.count !== count) {
     throw inputError(`${name} was cut short or changed: its end does not tell the ${count} events that it holds.`);
   }
   const events = async function* (): AsyncIterable<Event> {
-    for await (const line of lines()) {
-      if (line.startsWith('{"event":'))
-        yield contentOf(name, 'events', () => eventFromJson(objectOf(line, name).event));
+    for await (const { place, kind, value } of exportLines(source)) {
+      if (kind === 'event') yield contentOf(place, 'event', () => eventFromJson(toValue(value)));
     }
   };
   const kind = end.kind ?? 'segment';
   const extent = kind === 'segment' ? 'some' : 'all';
-  return { kind, extent, count, events, actors, authority, goesOn: false };
+  return { kind, extent, count, events, actors: [...actors.values()], authority, goesOn: false };
 }
 
-function objectOf(line: string, name: string): Record<string, unknown> {
-  const value = contentOf(name, 'export', () => toValue(parseJson(line, jsonLimits)));
-  if (typeof value !== 'object' || value === null) throw inputError(`${name} holds a line that is no JSON object.`);
-  return value as Record<string, unknown>;
+/** The lines behind the first, and what errors call them. White space is none: editors leave some at the end. */
+async function* exportLines({ name, lines }: Source): AsyncIterable<ExportLine & { readonly place: string }> {
+  for await (const { number, bytes } of lines()) {
+    if (number === 1 || bytes.every((byte) => JSON_SPACE.includes(byte))) continue;
+    const place = `Line ${number} of ${name}`;
+    const line = readExportLine(contentOf(place, 'JSON (RFC 7493)', () => parseJsonBytes(bytes, jsonLimits)));
+    if (line === null) {
+      throw inputError(
+        `${place} is none that export writes: an object with event, actor, authority or end, and no more.`,
+      );
+    }
+    yield { place, ...line };
+  }
 }
 
 /** Resolver documents from files: one, a list of them, or those of an export. */

@@ -3,6 +3,7 @@ import { canonicalJson } from '../domain/canonical.ts';
 import { EventSchema } from '../gen/svc/v1/event_pb.ts';
 import { GetAuthorityResponseSchema, ResolveActorResponseSchema } from '../gen/svc/v1/resolver_pb.ts';
 import { answerFromJson } from './answer-decoding.ts';
+import { invalidAnswer } from './error.ts';
 import type { Event } from './event.ts';
 import type { ActorDocument, AuthorityDocument } from './key-source.ts';
 
@@ -11,12 +12,18 @@ import type { ActorDocument, AuthorityDocument } from './key-source.ts';
  * What is read back is checked for its types (`invalid_answer`).
  */
 
+const eventFields: ReadonlySet<string> = new Set(EventSchema.fields.map(({ name }) => name));
+
 export function eventToJson(event: Event): string {
   return jsonOf(EventSchema, event);
 }
 
+/** Refuses fields that events do not have: nothing that is verified covers them, and who reads the file would take them for verified. */
 export function eventFromJson(value: unknown): Event {
-  return answerFromJson(EventSchema, value, 'event') as unknown as Event;
+  const event = answerFromJson(EventSchema, value, 'event');
+  const strange = Object.keys(value as object).find((name) => !eventFields.has(name));
+  if (strange !== undefined) throw invalidAnswer(`event.${strange}`, 'a field of an event, and no hash covers it');
+  return event as unknown as Event;
 }
 
 export function actorDocumentToJson(document: ActorDocument): string {
