@@ -94,6 +94,7 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, subjec
       JSON.stringify({
         format: exportFormat,
         ledger_id: ledgerId,
+        ...(subject.type === 'master' ? { master_id: subject.id } : {}),
         exported_at: new Date(terminal.now()).toISOString(),
       }),
     );

@@ -6,31 +6,39 @@ import { isUuid } from '../domain/uuid.ts';
 /**
  * The file of an export: JSON lines, so that ledgers of any length are written and read a line at a time.
  *
- *   {"format":"ledger-trust-export/1","ledger_id":…,"exported_at":…}
+ *   {"format":"ledger-trust-export/1","ledger_id":…,"exported_at":…}    of a master also "master_id"
  *   {"event":{…}}          as REST has it, in order, one line each
  *   {"actor":{…}}          resolver document of everyone who wrote an event
  *   {"authority":{…}}      trust anchor
  *   {"end":{"count":…,"kind":…}}    without it the file was cut short
  *
  * The end says what the events are, as far as whoever exported them could know: a whole `ledger`, from its start to where it ended then; a
- * whole `master`; or a `segment`, where events are missing between those that were handed out. Exports of before say nothing of it.
+ * whole `master`; or a `segment`, where events are missing between those that were handed out. Exports of before say nothing of it,
+ * and do not name the master.
  */
 export const exportFormat = 'ledger-trust-export/1';
 
 /** What the first line says. */
 export interface ExportHeader {
   readonly ledgerId: string;
+  /** Null of a ledger. */
+  readonly masterId: string | null;
 }
 
 /** Reads the first line of a file; null where it is that of no export. */
 export function readExportHeader(line: Uint8Array): ExportHeader | null {
   const value = jsonOf(line);
   if (typeof value !== 'object' || value === null || !('format' in value) || value.format !== exportFormat) return null;
-  const header = membersOf(value, ['format', 'ledger_id', 'exported_at']);
-  if (header === null || typeof header.ledger_id !== 'string' || !isUuid(header.ledger_id)) {
-    throw invalidAnswer('The first line', 'format, ledger_id and exported_at, and nothing else');
-  }
-  return { ledgerId: header.ledger_id };
+  const names = ['format', 'ledger_id', 'exported_at'];
+  const header = membersOf(value, names) ?? membersOf(value, [...names, 'master_id']);
+  const { ledger_id: ledgerId, master_id: masterId = null } = header ?? {};
+  if (!isId(ledgerId) || !(masterId === null || isId(masterId)))
+    throw invalidAnswer('The first line', 'format, ledger_id, master_id of a master, exported_at, and nothing else');
+  return { ledgerId, masterId };
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && isUuid(value);
 }
 
 function jsonOf(line: Uint8Array): unknown {

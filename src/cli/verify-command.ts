@@ -88,6 +88,8 @@ async function verify(
       keys: trust.keys,
       authorityKeys: trust.authorityKeys,
       ...held(input, options.kind),
+      ...(input.ledgerId === null ? {} : { ledgerId: input.ledgerId }),
+      ...(input.masterId === null ? {} : { masterId: input.masterId }),
       ...(options.head === undefined ? {} : { mustContain: options.head }),
     }),
   );

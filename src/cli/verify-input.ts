@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { actorDocumentFromJson, authorityDocumentFromJson, eventFromJson } from '../client/answer-encoding.ts';
+import { invalidAnswer } from '../client/error.ts';
 import type { Event } from '../client/event.ts';
 import type { ActorDocument, AuthorityDocument } from '../client/key-source.ts';
 import type { VerifyOptions } from '../client/verifying.ts';
@@ -22,6 +23,9 @@ export interface VerifyInput {
   readonly kind: VerifyOptions['kind'];
   /** `some` where a filter or a partial access may have left events out: the file cannot say. */
   readonly extent: 'all' | 'some';
+  /** The ledger and the master that the file says that it is of; null where it does not say. */
+  readonly ledgerId: string | null;
+  readonly masterId: string | null;
   /** Of the events. */
   readonly count: number;
   events(): Iterable<Event> | AsyncIterable<Event>;
@@ -82,7 +86,7 @@ async function beginningOf(path: string): Promise<Buffer> {
 /** Reads an export, a saved answer of an event list, or a bare list of events. */
 export async function readVerifyInput(terminal: Terminal, path: string): Promise<VerifyInput> {
   const source = await openSource(terminal, path);
-  if (source.header !== null) return readExport(source);
+  if (source.header !== null) return readExport(source, source.header);
   const value = await source.json('events');
   return contentOf(path, 'events', () => readAnswer(value, source.name));
 }
@@ -100,11 +104,27 @@ function readAnswer(value: unknown, name: string): VerifyInput {
   // The answer does not say which filter it was asked with, nor how much its reader may see.
   const kind = 'master_uuid' in answer ? 'master' : 'segment';
   const goesOn = 'next_cursor' in answer && answer.next_cursor !== null;
-  return { kind, extent: 'some', count: events.length, events: () => events, actors: [], authority: null, goesOn };
+  return {
+    kind,
+    extent: 'some',
+    ledgerId: idOf(answer, 'ledger_id'),
+    masterId: idOf(answer, 'master_uuid'),
+    count: events.length,
+    events: () => events,
+    actors: [],
+    authority: null,
+    goesOn,
+  };
+}
+
+function idOf(answer: object, name: 'ledger_id' | 'master_uuid'): string | null {
+  const id = (answer as Readonly<Record<string, unknown>>)[name] ?? null;
+  if (id !== null && typeof id !== 'string') throw invalidAnswer(name, 'a string');
+  return id;
 }
 
 /** Reads it twice: for the documents, which stand behind the events, and then, as it is verified, for the events. */
-async function readExport(source: Source): Promise<VerifyInput> {
+async function readExport(source: Source, header: ExportHeader): Promise<VerifyInput> {
   const { name } = source;
   const actors = new Map<string, ActorDocument>();
   let authority: AuthorityDocument | null = null;
@@ -142,7 +162,7 @@ async function readExport(source: Source): Promise<VerifyInput> {
   };
   const kind = end.kind ?? 'segment';
   const extent = kind === 'segment' ? 'some' : 'all';
-  return { kind, extent, count, events, actors: [...actors.values()], authority, goesOn: false };
+  return { ...header, kind, extent, count, events, actors: [...actors.values()], authority, goesOn: false };
 }
 
 /** The lines behind the first, and what errors call them. White space is none: editors leave some at the end. */
@@ -165,7 +185,7 @@ export async function readActorDocuments(terminal: Terminal, paths: readonly str
   const documents: ActorDocument[] = [];
   for (const path of paths) {
     const source = await openSource(terminal, path);
-    if (source.header !== null) documents.push(...(await readExport(source)).actors);
+    if (source.header !== null) documents.push(...(await readExport(source, source.header)).actors);
     else {
       const value = await source.json(ACTOR_DOCUMENT);
       documents.push(

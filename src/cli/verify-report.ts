@@ -15,6 +15,7 @@ export function reportText(result: Verification, origin: KeyOrigin): string {
   const { checked, head } = result;
   const lines = [
     `${result.verdict.toUpperCase()}  ${headline(result)}`,
+    `  events      ${checked.events}${subject(result)}`,
     `  hashes      ${checked.contentHashes} contents and ${checked.chainHashes} chain hashes of ${checked.events} events recomputed`,
     `  signatures  ${checked.actorSignatures} of actors and ${checked.authoritySeals} seals of the authority verified`,
     `  keys        ${origin.text}`,
@@ -34,6 +35,12 @@ export function reportText(result: Verification, origin: KeyOrigin): string {
     );
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** What the events are of, where there are any or the file says it. */
+function subject({ ledgerId, masterId }: Verification): string {
+  const master = masterId === null ? '' : ` of master ${masterId}`;
+  return ledgerId === null ? master : `${master} of ledger ${ledgerId}`;
 }
 
 /** How often it holds, where that is not plain. */
@@ -59,6 +66,8 @@ export function reportJson(result: Verification, origin: KeyOrigin): string {
   const shown = {
     verdict: result.verdict,
     verified: result.verified,
+    ledger_id: result.ledgerId,
+    master_id: result.masterId,
     checked: {
       events: checked.events,
       content_hashes: checked.contentHashes,

@@ -56,6 +56,10 @@ export interface Verification {
     readonly actorSignatures: number;
     readonly authoritySeals: number;
   };
+  /** What the events are of, as it was told or as the first of them says; null where there is none. */
+  readonly ledgerId: string | null;
+  /** Null too where they may be of any master. */
+  readonly masterId: string | null;
   /** The last event's place and hash, to be kept: a later, longer reading must hold it again (`mustContain`). */
   readonly head: { readonly seq: number; readonly hash: string } | null;
 }

@@ -27,6 +27,10 @@ export interface VerifyOptions {
    * is no fault and the verdict incomplete. If left out, `some` of a segment and a `run` of anything else.
    */
   readonly extent?: 'all' | 'run' | 'some';
+  /** What the events must be of, as whoever handed them out says; if left out, what the first of them is of. */
+  readonly ledgerId?: string;
+  /** Likewise. If left out and `kind` is not `master`, they may be of any. */
+  readonly masterId?: string;
   /** Hashes that are known from elsewhere and must be in the list: without one, a list cut short at its end looks whole. */
   readonly mustContain?: readonly string[];
 }
@@ -60,6 +64,8 @@ class Verifier {
   readonly #checked = { events: 0, contentHashes: 0, chainHashes: 0, actorSignatures: 0, authoritySeals: 0 };
   readonly #masters = new Map<string, MasterHead>();
   readonly #wanted: Set<string>;
+  #ledgerId: string | null;
+  #masterId: string | null;
   #previous: Event | null = null;
   #genesis: JsonObject | null = null;
   readonly #extent: 'all' | 'run' | 'some';
@@ -71,12 +77,15 @@ class Verifier {
     this.#extent = options.extent ?? (options.kind === 'segment' ? 'some' : 'run');
     this.#checkSignature = createSignatureCheck(options.keys, options.authorityKeys ?? null);
     this.#wanted = new Set(options.mustContain);
+    this.#ledgerId = options.ledgerId ?? null;
+    this.#masterId = options.masterId ?? null;
   }
 
   async take(event: Event): Promise<void> {
     this.#checked.events += 1;
     const read = this.#read(event);
     if (read === null) return;
+    this.#checkSubject(event);
     this.#checkPlace(event);
     const master = event.masterId === null ? null : (this.#masters.get(event.masterId) ?? null);
     this.#checkContent(read, master);
@@ -105,6 +114,8 @@ class Verifier {
       issues,
       incomplete,
       checked: { ...this.#checked },
+      ledgerId: this.#ledgerId,
+      masterId: this.#masterId,
       head: last === null ? null : { seq: last.seq, hash: last.hash },
     };
   }
@@ -134,6 +145,19 @@ class Verifier {
     }
   }
 
+  /** All are of one ledger, and of one master where they should be. */
+  #checkSubject(event: Event): void {
+    const { ledgerId, masterId } = event;
+    this.#ledgerId ??= ledgerId;
+    if (ledgerId !== this.#ledgerId)
+      this.#issue(event, 'broken_link', `the event is one of another ledger, ${ledgerId}`);
+    if (this.#options.kind === 'master') this.#masterId ??= masterId;
+    else if (this.#masterId === null) return;
+    if (masterId === null) this.#issue(event, 'broken_link', 'the event is one of no master');
+    else if (masterId !== this.#masterId)
+      this.#issue(event, 'broken_link', `the event is one of another master, ${masterId}`);
+  }
+
   /** Order and gaps, in the ledger and in the master. */
   #checkPlace(event: Event): void {
     const previous = this.#previous;
@@ -145,10 +169,6 @@ class Verifier {
       if (!begins && this.#extent === 'all') this.#issue(event, 'missing_event', `${begin} missing`);
       else if (!begins) this.#unchecked(event, 'start_unknown', `${begin} not known`);
       return;
-    }
-    if (event.ledgerId !== previous.ledgerId) this.#issue(event, 'broken_link', 'the event is one of another ledger');
-    if (kind === 'master' && event.masterId !== previous.masterId) {
-      this.#issue(event, 'broken_link', 'the event is one of another master');
     }
     if (event.createdAt < previous.createdAt)
       this.#issue(event, 'broken_link', 'the event is dated before the one before it');

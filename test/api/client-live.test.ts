@@ -298,6 +298,7 @@ describe('ledger-trust export and verify', () => {
     const offline = await run(['verify', out]);
     expect({ code: offline.code, wrong: offline.out.includes('✗') }).toEqual({ code: 2, wrong: false });
     expect(offline.out).toContain('2 of actors');
+    expect(offline.out).toContain(`4 of ledger ${ledger.id}\n`);
     const online = await run(['verify', out, '--resolver', address.baseUrl, '--json']);
     expect(online.code).toBe(2);
     expect(JSON.parse(online.out)).toMatchObject({
@@ -327,7 +328,9 @@ describe('ledger-trust export and verify', () => {
       const { code, out, err } = await run(args, '', { LEDGER_TRUST_API_KEY: apiKey });
       expect({ code, err }).toEqual({ code: 0, err: '' });
       const verified = await run(['verify', '-', '--json'], out);
-      const { issues, incomplete, checked } = JSON.parse(verified.out);
+      const { issues, incomplete, checked, ledger_id, master_id } = JSON.parse(verified.out);
+      expect([ledger_id, master_id]).toEqual([ledger.id, subject[1] ?? null]);
+      expect(JSON.parse(out.split('\n', 1)[0] ?? '').master_id ?? null).toBe(master_id);
       const { end } = JSON.parse(out.trimEnd().split('\n').at(-1) ?? '');
       const reasons = (incomplete as { type: string }[]).map(({ type }) => type);
       return { code: verified.code, end, issues, reasons, contents: checked.content_hashes };

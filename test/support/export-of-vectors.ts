@@ -5,7 +5,7 @@ import { signDigest } from '../../src/domain/signature.ts';
 import { at, changed, resealed } from './vector-chain.ts';
 import { vectors } from './vectors.ts';
 
-const ledgerId = '0193a000-0000-7000-8000-000000000001';
+export const ledgerId = '0193a000-0000-7000-8000-000000000001';
 const actorId = '0193a000-0000-7000-8000-00000000000a';
 
 /** The chain of the vectors as REST shows events. */
@@ -76,9 +76,13 @@ const ofMaster = events.filter(({ master_id }) => master_id === '0193a000-0000-7
 export const listOfMaster = { master_uuid: ofMaster[0]?.master_id, ledger_id: ledgerId, events: ofMaster };
 
 /** An export of it, which says at its end what it is; exports of before said nothing. */
-export function exported(lines: readonly unknown[] = events, end: Readonly<Record<string, unknown>> = {}): string {
+export function exported(
+  lines: readonly unknown[] = events,
+  end: Readonly<Record<string, unknown>> = {},
+  header: Readonly<Record<string, unknown>> = {},
+): string {
   return [
-    { format: 'ledger-trust-export/1', ledger_id: ledgerId, exported_at: '2026-11-21T03:00:00.000Z' },
+    { format: 'ledger-trust-export/1', ledger_id: ledgerId, exported_at: '2026-11-21T03:00:00.000Z', ...header },
     ...lines.map((event) => ({ event })),
     { actor },
     { authority },

@@ -1,7 +1,16 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { actor, answer, authority, events, eventsWith, exported, listOfMaster } from '../support/export-of-vectors.ts';
+import {
+  actor,
+  answer,
+  authority,
+  events,
+  eventsWith,
+  exported,
+  ledgerId,
+  listOfMaster,
+} from '../support/export-of-vectors.ts';
 import { inTerminal, whyNoTerminal } from '../support/pseudo-terminal.ts';
 import { cliMain, newShell } from '../support/shell.ts';
 import { vectors } from '../support/vectors.ts';
@@ -129,6 +138,54 @@ describe('verify', () => {
     expect(odd.code).toBe(1);
   });
 
+  const other = '0193a000-0000-7000-8000-000000000002';
+  const ofMaster = { kind: 'master' };
+  const misnamed: [string, string, unknown][] = [
+    ['an export of a ledger', 'ledger', exported(events, { kind: 'ledger' }, { ledger_id: other })],
+    ['an export of a segment', 'ledger', exported(events.slice(4), { kind: 'segment' }, { ledger_id: other })],
+    ['an export of before', 'ledger', exported(events, {}, { ledger_id: other })],
+    ['an export of a master', 'master', exported(listOfMaster.events, ofMaster, { master_id: other })],
+    [
+      'an export of a master',
+      'ledger',
+      exported(listOfMaster.events, ofMaster, { master_id: listOfMaster.master_uuid, ledger_id: other }),
+    ],
+    ['an export of a ledger named as a master’s', 'master', exported(events, ofMaster, { master_id: other })],
+    ['an answer of a ledger', 'ledger', { ...answer, ledger_id: other }],
+    ['an answer of a master', 'master', { ...listOfMaster, master_uuid: other }],
+    ['an answer of a master', 'ledger', { ...listOfMaster, ledger_id: other }],
+  ];
+  it.each(misnamed)('ends with 1 where %s holds events of another %s', async (_, what, content) => {
+    for (const kind of [[], ['--kind', 'segment']]) {
+      const { code, out } = await run(['verify', file('misnamed.jsonl', content), ...offline, ...kind]);
+      expect(code).toBe(1);
+      expect(out).toMatch(new RegExp(`✗ broken_link .*: the event is one of (another|no) ${what}`));
+    }
+  });
+
+  it('names what it verified', async () => {
+    const { master_uuid } = listOfMaster;
+    const whole = `  events      9 of ledger ${ledgerId}\n`;
+    const master = `  events      4 of master ${master_uuid} of ledger ${ledgerId}\n`;
+    const named: [unknown, string][] = [
+      [exported(events, { kind: 'ledger' }), whole],
+      [answer, whole],
+      [events, whole],
+      [exported(events.slice(1, 3), { kind: 'segment' }), `  events      2 of ledger ${ledgerId}\n`],
+      [exported(listOfMaster.events, { kind: 'master' }, { master_id: master_uuid }), master],
+      [exported(listOfMaster.events, { kind: 'master' }), master],
+      [listOfMaster, master],
+      [{ ...listOfMaster, events: [] }, `  events      0 of master ${master_uuid} of ledger ${ledgerId}\n`],
+      [[], '  events      0\n'],
+    ];
+    for (const [content, line] of named) {
+      const { code, out } = await run(['verify', file('named.jsonl', content), ...offline]);
+      expect({ code: code === 1, line: out.split('\n')[1] }).toEqual({ code: false, line: line.trimEnd() });
+    }
+    const { out } = await run(['verify', file('named.jsonl', listOfMaster), '--json']);
+    expect(JSON.parse(out)).toMatchObject({ ledger_id: ledgerId, master_id: master_uuid, checked: { events: 4 } });
+  });
+
   const unreadable: [string, () => string][] = [
     ['a file that is not there', () => join(dir, 'nowhere.json')],
     ['a directory', () => dir],
@@ -145,6 +202,9 @@ describe('verify', () => {
       'an export that names two ledgers',
       () => file('ledgers.jsonl', exported().replace('"ledger_id"', `"ledger_id":"${dir}","ledger_id"`)),
     ],
+    ['an export that names no UUID', () => file('odd.jsonl', exported(events, {}, { ledger_id: 'x' }))],
+    ['an export that names a master oddly', () => file('odd.jsonl', exported(events, {}, { master_id: 7 }))],
+    ['an answer that names a ledger oddly', () => file('odd.json', { ...answer, ledger_id: 7 })],
     ['an export that names none', () => file('ledgerless.jsonl', exported().replace(/"ledger_id":"[^"]*",/, ''))],
     ['an export that is of no kind', () => file('kind.jsonl', exported(events, { kind: 'other' }))],
     ['an export whose count is another', () => file('count.jsonl', exported(events, { count: 8 }))],

@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { type Event, verifyEvents } from '../../src/client/index.ts';
-import { at, chain, changed, otherValue, resealed, verify, whole } from '../support/vector-chain.ts';
+import {
+  at,
+  chain,
+  changed,
+  masterA,
+  ofMasterA,
+  otherValue,
+  resealed,
+  verify,
+  whole,
+} from '../support/vector-chain.ts';
 
 describe('a whole ledger', () => {
   it('that another program wrote by the rules is valid, with every hash, signature and seal checked', async () => {
@@ -11,8 +21,51 @@ describe('a whole ledger', () => {
       incomplete: [],
       // Six events that the actor signed, and its request to close the ledger.
       checked: { events: 9, contentHashes: 9, chainHashes: 9, actorSignatures: 7, authoritySeals: 3 },
+      ledgerId: at(0).ledgerId,
+      masterId: null,
       head: { seq: 8, hash: at(8).hash },
     });
+  });
+
+  it('is invalid as another ledger, or as one of a master', async () => {
+    const other = '0193a000-0000-7000-8000-000000000002';
+    const found = await verify(chain, { ledgerId: other });
+    expect(found).toMatchObject({ verdict: 'invalid', ledgerId: other });
+    const detail = `the event is one of another ledger, ${at(0).ledgerId}`;
+    expect(found.issues).toEqual(chain.map(({ id }) => ({ eventId: id, type: 'broken_link', detail })));
+    expect((await verify(chain, { ledgerId: at(0).ledgerId })).verdict).toBe('valid');
+    const ofMaster = await verify(chain, { masterId: masterA });
+    const elsewhere = chain.filter(({ masterId }) => masterId !== masterA);
+    expect(ofMaster.issues.map(({ eventId, type }) => [eventId, type])).toEqual(
+      elsewhere.map(({ id }) => [id, 'broken_link']),
+    );
+    expect(ofMaster.issues[0]?.detail).toBe('the event is one of no master');
+  });
+
+  it('of no event at all is the one that it should be', async () => {
+    expect(await verify([])).toMatchObject({ ledgerId: null, masterId: null });
+    expect(await verify([], { ledgerId: at(0).ledgerId, masterId: masterA })).toMatchObject({
+      ledgerId: at(0).ledgerId,
+      masterId: masterA,
+    });
+  });
+});
+
+describe('the events of a master', () => {
+  const kind = 'master';
+
+  it('are told with the master and its ledger', async () => {
+    const found = await verify(ofMasterA, { kind });
+    expect(found).toMatchObject({ issues: [], ledgerId: at(0).ledgerId, masterId: masterA });
+  });
+
+  it('are invalid as those of another', async () => {
+    const other = '0193a000-0000-7000-8000-0000000000bb';
+    const { issues } = await verify(ofMasterA, { kind, masterId: other });
+    const detail = `the event is one of another master, ${masterA}`;
+    expect(issues).toEqual(ofMasterA.map(({ id }) => ({ eventId: id, type: 'broken_link', detail })));
+    const ofLedger = await verify([at(0), at(1)], { kind });
+    expect(ofLedger.issues).toMatchObject([{ eventId: at(0).id, detail: 'the event is one of no master' }, {}]);
   });
 
   it('is valid from an async source too', async () => {
