@@ -32,6 +32,8 @@ const verdictCodes: { readonly [verdict in Verification['verdict']]: number } = 
   incomplete: exitCodes.incomplete,
 };
 
+const HASH = /^[0-9a-f]{64}$/;
+
 /** `ledger-trust verify`: events against the rules, without trusting the service that they are from. */
 export function addVerify(program: Command, terminal: Terminal): void {
   program
@@ -80,6 +82,12 @@ async function verify(
 ): Promise<Verification['verdict']> {
   if (options.resolver !== undefined && (options.keys !== undefined || options.authority !== undefined)) {
     throw usageError('Give either --resolver or --keys and --authority.');
+  }
+  const odd = options.head?.find((hash) => !HASH.test(hash));
+  if (odd !== undefined) {
+    throw usageError(
+      `Option --head takes hashes, each of 64 hex digits in lower case: ${JSON.stringify(odd)} is none.`,
+    );
   }
   const input = await readVerifyInput(terminal, file);
   await using trust = await trustOf(terminal, input, options);

@@ -42,6 +42,10 @@ describe('the command line', () => {
       ['verify', eventsFile, '--resolver', 'nonsense'],
       'Option --resolver must be a base URL such as https://ledger.example.',
     ],
+    ...['zz', 'AB'.repeat(32), 'ab'.repeat(31), `${'ab'.repeat(32)}\n`].map((head): [string[], string] => [
+      ['verify', eventsFile, '--head', 'ab'.repeat(32), head],
+      `Option --head takes hashes, each of 64 hex digits in lower case: ${JSON.stringify(head)} is none.`,
+    ]),
   ])('%j is told in a sentence', async (args, sentence) => {
     expect(await run(args)).toEqual({ code: 64, out: '', err: `ledger-trust: ${sentence}\n` });
   });
