@@ -4,6 +4,7 @@ import { addExport } from './export-command.ts';
 import { addKeygen } from './keygen-command.ts';
 import { addListen } from './listen.ts';
 import { addServerCommands } from './server-commands.ts';
+import { shownText } from './shown-text.ts';
 import { addSign } from './sign-command.ts';
 import { CliError, type Terminal } from './terminal.ts';
 import { addVerify } from './verify-command.ts';
@@ -51,7 +52,7 @@ Exit codes:
       terminal.exitWith(error.exitCode === 0 ? 0 : exitCodes.usage);
       return;
     }
-    terminal.tell(`ledger-trust: ${error instanceof Error ? error.message : String(error)}\n`);
+    terminal.tell(`ledger-trust: ${shownText(error instanceof Error ? error.message : String(error))}\n`);
     terminal.exitWith(error instanceof CliError ? error.exitCode : exitCodes.failed);
   }
 }

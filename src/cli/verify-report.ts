@@ -1,4 +1,5 @@
 import type { IncompleteReason, Verification } from '../client/verification.ts';
+import { shownText } from './shown-text.ts';
 
 /** Issues shown to people; `--json` shows all. */
 const ISSUES_SHOWN_MAX = 20;
@@ -34,7 +35,7 @@ export function reportText(result: Verification, origin: KeyOrigin): string {
       '  ! The keys are from the file itself: check them against the resolver of the service with --resolver URL.',
     );
   }
-  return `${lines.join('\n')}\n`;
+  return `${lines.map(shownText).join('\n')}\n`;
 }
 
 /** What the events are of, where there are any or the file says it. */

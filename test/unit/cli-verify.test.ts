@@ -96,6 +96,19 @@ describe('verify', () => {
     expect(out).toContain(`✗ hash_mismatch  event ${vectors.chain[4]?.content.id}`);
   });
 
+  it('shows nothing of a file as a line of its own', async () => {
+    const forged = '\u001b[2J\r\nVALID  everything\u2028\u0085\u202e';
+    const escaped = '\\u001b[2J\\u000d\\u000aVALID  everything\\u2028\\u0085\\u202e';
+    const odd = events.map((event, index) => (index === 4 ? { ...event, id: forged } : event));
+    const report = await run(['verify', file('odd.json', odd), ...offline]);
+    expect(report).toMatchObject({ code: 1, out: expect.stringContaining(`event ${escaped}: id and ledger_id`) });
+    expect(report.out).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]|^VALID/mu);
+    const strange = odd.map((event) => ({ ...event, [forged]: 1 }));
+    const error = await run(['verify', file('strange.json', strange), ...offline]);
+    expect(error).toMatchObject({ code: 66, err: expect.stringContaining(`event.${escaped} is not`) });
+    expect(error.err).toMatch(/^ledger-trust: [^\n]+\n$/);
+  });
+
   it('ends with 2 where nothing is wrong and keys are missing', async () => {
     const { code, out } = await run(['verify', file('bare.json', events), '--keys', keysFile]);
     expect(code).toBe(2);
