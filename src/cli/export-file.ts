@@ -1,6 +1,7 @@
 import { invalidAnswer } from '../client/error.ts';
 import { LedgerError } from '../domain/errors.ts';
 import { type JsonNode, parseJsonBytes, toValue } from '../domain/json.ts';
+import { parseRfc3339 } from '../domain/time.ts';
 import { isUuid } from '../domain/uuid.ts';
 
 /**
@@ -31,8 +32,9 @@ export function readExportHeader(line: Uint8Array): ExportHeader | null {
   if (typeof value !== 'object' || value === null || !('format' in value) || value.format !== exportFormat) return null;
   const names = ['format', 'ledger_id', 'exported_at'];
   const header = membersOf(value, names) ?? membersOf(value, [...names, 'master_id']);
-  const { ledger_id: ledgerId, master_id: masterId = null } = header ?? {};
-  if (!isId(ledgerId) || !(masterId === null || isId(masterId)))
+  const { ledger_id: ledgerId, master_id: masterId = null, exported_at: exportedAt } = header ?? {};
+  const isHeader = isId(ledgerId) && (masterId === null || isId(masterId));
+  if (!isHeader || typeof exportedAt !== 'string' || parseRfc3339(exportedAt) === null)
     throw invalidAnswer('The first line', 'format, ledger_id, master_id of a master, exported_at, and nothing else');
   return { ledgerId, masterId };
 }

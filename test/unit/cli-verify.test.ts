@@ -216,6 +216,7 @@ describe('verify', () => {
       () => file('ledgers.jsonl', exported().replace('"ledger_id"', `"ledger_id":"${dir}","ledger_id"`)),
     ],
     ['an export that names no UUID', () => file('odd.jsonl', exported(events, {}, { ledger_id: 'x' }))],
+    ['an export that is of no time', () => file('odd.jsonl', exported(events, {}, { exported_at: 'audited' }))],
     ['an export that names a master oddly', () => file('odd.jsonl', exported(events, {}, { master_id: 7 }))],
     ['an answer that names a ledger oddly', () => file('odd.json', { ...answer, ledger_id: 7 })],
     ['an export that names none', () => file('ledgerless.jsonl', exported().replace(/"ledger_id":"[^"]*",/, ''))],
