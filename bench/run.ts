@@ -22,7 +22,7 @@ const partsOfRun = 5;
 /** Events of each of the 16 lanes that wait at a time: on a hundred ledgers a few of each ledger, so that they are written together. */
 function inFlightOf(door: Door, ledgers: number): number {
   if (door === 'stream') return 96;
-  return door === 'grpc' && ledgers > 1 ? 48 : 24;
+  return door === 'grpc' && ledgers > 1 ? 64 : 24;
 }
 
 /** A run of one door on one setting, with all its requests signed and in a file. */
