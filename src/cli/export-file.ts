@@ -32,11 +32,11 @@ export function readExportHeader(line: Uint8Array): ExportHeader | null {
   if (typeof value !== 'object' || value === null || !('format' in value) || value.format !== exportFormat) return null;
   const names = ['format', 'ledger_id', 'exported_at'];
   const header = membersOf(value, names) ?? membersOf(value, [...names, 'master_id']);
-  const { ledger_id: ledgerId, master_id: masterId = null, exported_at: exportedAt } = header ?? {};
-  const isHeader = isId(ledgerId) && (masterId === null || isId(masterId));
+  const { ledger_id: ledgerId, master_id: masterId, exported_at: exportedAt } = header ?? {};
+  const isHeader = isId(ledgerId) && (masterId === undefined || isId(masterId));
   if (!isHeader || typeof exportedAt !== 'string' || parseRfc3339(exportedAt) === null)
     throw invalidAnswer('The first line', 'format, ledger_id, master_id of a master, exported_at, and nothing else');
-  return { ledgerId, masterId };
+  return { ledgerId, masterId: masterId ?? null };
 }
 
 function isId(value: unknown): value is string {

@@ -4,7 +4,7 @@ import { inputError } from './terminal.ts';
  * An event of an export is 256 KiB of payload at most, once more as signed, and its fields, six times as long where another program wrote
  * it with escapes; a resolver document is shorter. What is longer is no line of one, and must not fill the memory.
  */
-const LINE_MAX_BYTES = 16 * 1024 * 1024;
+const LINE_MAX_BYTES = 4 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 
 export interface Line {
@@ -15,7 +15,7 @@ export interface Line {
 
 /**
  * The lines of a file, `name` in errors, as its bytes come. A line feed alone ends one: JSON may hold every other character that ends lines
- * elsewhere (U+2028, U+2029, U+0085) as it is, and a carriage return before the line feed is white space of JSON.
+ * elsewhere (U+2028, U+2029, U+0085) as it is.
  */
 export async function* linesOf(pieces: AsyncIterable<Buffer> | Iterable<Buffer>, name: string): AsyncIterable<Line> {
   let number = 1;

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { verifyWebhook, type WebhookDelivery } from '../client/webhook.ts';
 import { isWebhookSecret } from '../domain/webhook-signature.ts';
 import { urlHost } from '../url-host.ts';
+import { shownJson, shownText } from './shown-text.ts';
 import { CliError, inputError, readInput, reasonOf, type Terminal, usageError } from './terminal.ts';
 
 interface ListenOptions {
@@ -88,11 +89,11 @@ async function receive(
     if (body === null) throw new Error('its body is too long, or broke off.');
     delivery = verifyWebhook(secret, request.headers, body, { now: () => terminal.now() });
   } catch (error) {
-    terminal.tell(`refused: ${error instanceof Error ? error.message : String(error)}\n`);
+    terminal.tell(`refused: ${shownText(error instanceof Error ? error.message : String(error))}\n`);
     response.writeHead(401, { connection: 'close' }).end();
     return false;
   }
-  await terminal.print(asJson ? `${JSON.stringify(delivery)}\n` : `${lineOf(delivery)}\n`);
+  await terminal.print(asJson ? `${shownJson(JSON.stringify(delivery))}\n` : `${lineOf(delivery)}\n`);
   response.writeHead(204).end();
   return true;
 }
@@ -110,7 +111,8 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
 
 function lineOf({ event }: WebhookDelivery): string {
   const place = event.ledgerId === null ? 'no ledger' : `ledger ${event.ledgerId} seq ${event.seq}`;
-  return `${event.createdAt}  ${event.eventType}  ${event.id}  ${place}\n  ${JSON.stringify(event.payload)}`;
+  const first = shownText(`${event.createdAt}  ${event.eventType}  ${event.id}  ${place}`);
+  return `${first}\n  ${shownJson(JSON.stringify(event.payload))}`;
 }
 
 function wholeNumber(option: string, value: string): number {

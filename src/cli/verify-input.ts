@@ -6,6 +6,7 @@ import type { Event } from '../client/event.ts';
 import type { ActorDocument, AuthorityDocument } from '../client/key-source.ts';
 import type { VerifyOptions } from '../client/verifying.ts';
 import { parseJsonBytes, toValue } from '../domain/json.ts';
+import { isUuid } from '../domain/uuid.ts';
 import {
   type ExportEnd,
   type ExportHeader,
@@ -40,7 +41,8 @@ export interface VerifyInput {
 const jsonLimits = { maxDepth: 128 };
 /** The first line of an export is short. */
 const HEADER_MAX_BYTES = 4 * 1024;
-const JSON_SPACE = Buffer.from(' \t\r');
+const JSON_SPACE = Buffer.from(' \t');
+const CARRIAGE_RETURN = 0x0d;
 
 const ACTOR_DOCUMENT = 'resolver document';
 const AUTHORITY_DOCUMENT = 'trust anchor document';
@@ -60,17 +62,31 @@ async function openSource(terminal: Terminal, path: string): Promise<Source> {
   const kept = path === '-' ? await terminal.readStdin() : null;
   const name = nameOf(path);
   const beginning = kept === null ? await beginningOf(path) : kept.subarray(0, HEADER_MAX_BYTES);
-  const end = beginning.indexOf('\n');
-  const firstLine = end === -1 ? beginning : beginning.subarray(0, end);
+  const header = contentOf(path, 'export', () => {
+    const line = firstLineIn(beginning);
+    return line === null ? null : readExportHeader(line);
+  });
   return {
     name,
-    header: contentOf(path, 'export', () => readExportHeader(firstLine)),
+    header,
     lines: () => linesOf(kept === null ? createReadStream(path) : [kept], name),
     json: async (what) => {
       const bytes = kept ?? (await readInput(terminal, path));
       return toValue(contentOf(path, what, () => parseJsonBytes(bytes, jsonLimits)));
     },
   };
+}
+
+/** The whole of the first line of a file that begins so; null where it is longer than that of an export. */
+function firstLineIn(beginning: Buffer): Buffer | null {
+  const end = beginning.indexOf('\n');
+  if (end === -1) return beginning.length < HEADER_MAX_BYTES ? beginning : null;
+  return withoutReturn(beginning.subarray(0, end));
+}
+
+/** A line as it is read: Windows ends lines with a carriage return before the line feed. */
+function withoutReturn(line: Buffer): Buffer {
+  return line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
 }
 
 async function beginningOf(path: string): Promise<Buffer> {
@@ -119,7 +135,7 @@ function readAnswer(value: unknown, name: string): VerifyInput {
 
 function idOf(answer: object, name: 'ledger_id' | 'master_uuid'): string | null {
   const id = (answer as Readonly<Record<string, unknown>>)[name] ?? null;
-  if (id !== null && typeof id !== 'string') throw invalidAnswer(name, 'a string');
+  if (id !== null && (typeof id !== 'string' || !isUuid(id))) throw invalidAnswer(name, 'a UUID');
   return id;
 }
 
@@ -167,9 +183,12 @@ async function readExport(source: Source, header: ExportHeader): Promise<VerifyI
 
 /** The lines behind the first, and what errors call them. White space is none: editors leave some at the end. */
 async function* exportLines({ name, lines }: Source): AsyncIterable<ExportLine & { readonly place: string }> {
-  for await (const { number, bytes } of lines()) {
-    if (number === 1 || bytes.every((byte) => JSON_SPACE.includes(byte))) continue;
+  for await (const { number, bytes: ended } of lines()) {
+    const bytes = withoutReturn(ended);
     const place = `Line ${number} of ${name}`;
+    // Other readers end lines there, and would see in one line what stands in two.
+    if (bytes.includes(CARRIAGE_RETURN)) throw inputError(`${place} holds a carriage return, which no export does.`);
+    if (number === 1 || bytes.every((byte) => JSON_SPACE.includes(byte))) continue;
     const line = readExportLine(contentOf(place, 'JSON (RFC 7493)', () => parseJsonBytes(bytes, jsonLimits)));
     if (line === null) {
       throw inputError(

@@ -1,5 +1,5 @@
 import type { IncompleteReason, Verification } from '../client/verification.ts';
-import { shownText } from './shown-text.ts';
+import { shownJson, shownText } from './shown-text.ts';
 
 /** Issues shown to people; `--json` shows all. */
 const ISSUES_SHOWN_MAX = 20;
@@ -86,5 +86,5 @@ export function reportJson(result: Verification, origin: KeyOrigin): string {
     head: result.head,
     keys_from: origin.text,
   };
-  return `${JSON.stringify(shown, null, 2)}\n`;
+  return `${shownJson(JSON.stringify(shown, null, 2))}\n`;
 }

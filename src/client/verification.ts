@@ -71,6 +71,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 /** What is wrong with the form of an event's fields, in words; null where nothing is. */
 export function malformed(event: Event): string | null {
   if (!isUuid(event.id) || !isUuid(event.ledgerId)) return 'id and ledger_id must be UUIDs';
+  if (event.masterId !== null && !isUuid(event.masterId)) return 'master_id must be a UUID';
   if (!Number.isSafeInteger(event.seq) || event.seq < 0) return 'seq must count from 0';
   if (event.masterSeq !== null && (!Number.isSafeInteger(event.masterSeq) || event.masterSeq < 0)) {
     return 'master_seq must count from 0';

@@ -39,6 +39,6 @@ describe('lines', () => {
       for await (const _ of linesOf(endless(), 'x.jsonl'));
     })();
     await expect(reading).rejects.toThrow(new CliError('Line 2 of x.jsonl is too long for one of an export.', 66));
-    expect(pieces).toBe(256);
+    expect(pieces).toBe(64);
   });
 });

@@ -12,7 +12,16 @@ const withLine = (number: number, line: string) =>
 const changedLine = (number: number, change: (line: string) => string) =>
   lines.map((line, index) => (index === number - 1 ? change(line) : line)).join('\n');
 
+const padded = String(lines[0]).padEnd(4_096, ' ');
+
 const refused: [string, string, string][] = [
+  ['an event far behind the header', changedLine(1, () => `${padded}{"event":${forged}}`), 'holds no events'],
+  ['an event behind a return after it', changedLine(1, () => `${padded}\r{"event":${forged}}`), 'holds no events'],
+  ['an event behind a return', changedLine(1, (line) => `${line}\r{"event":${forged}}`), 'holds no events'],
+  ['a return in the header', changedLine(1, (line) => line.replace(',', ',\r')), 'Line 1'],
+  ['a return in a line', changedLine(7, (line) => line.replace('{"event":', '{"event":\r')), 'Line 7'],
+  ['an event with a return before it', withLine(7, `\r{"event":${forged}}`), 'Line 7'],
+  ['a master that is null', changedLine(1, (line) => line.replace(/}$/, ',"master_id":null}')), 'The first line'],
   ['an event with a space before it', withLine(7, ` {"event":${forged}}`), 'its end does not tell the 10 events'],
   ['an event with a space in it', withLine(7, `{ "event":${forged}}`), 'its end does not tell the 10 events'],
   ['an event with a tab behind it', withLine(7, `{"event"\t:${forged}}\t`), 'its end does not tell the 10 events'],
@@ -60,7 +69,7 @@ describe('a line of an export that holds', () => {
   });
 
   it('nothing but white space is none', async () => {
-    const spaced = lines.flatMap((line) => [line, '', ' \t\r']).join('\n');
+    const spaced = lines.flatMap((line) => [`${line}\r`, '', ' \t\r']).join('\n');
     for (const content of [`${lines.join('\n')}\n\n \n`, spaced]) {
       expect(await run(['verify', file('spaced.jsonl', content)])).toMatchObject({ code: 0, err: '' });
     }
@@ -75,6 +84,13 @@ describe('a line of an export that holds', () => {
 });
 
 describe('a saved answer', () => {
+  it('of what is no ledger or master is refused', async () => {
+    for (const name of ['ledger_id', 'master_uuid']) {
+      const { code, err } = await run(['verify', file('odd.json', { ...answer, [name]: 'nonsense' })]);
+      expect({ code, told: err.includes(`${name} is not a UUID`) }).toEqual({ code: 66, told: true });
+    }
+  });
+
   it('whose events hold more than events do is refused', async () => {
     const list = events.map((event, index) => (index === 4 ? { ...event, note: 'x' } : event));
     for (const content of [list, { ...answer, events: list }]) {

@@ -103,6 +103,9 @@ describe('verify', () => {
     const report = await run(['verify', file('odd.json', odd), ...offline]);
     expect(report).toMatchObject({ code: 1, out: expect.stringContaining(`event ${escaped}: id and ledger_id`) });
     expect(report.out).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]|^VALID/mu);
+    const asJson = await run(['verify', file('odd.json', odd), ...offline, '--json']);
+    expect(asJson.out).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]/u);
+    expect(JSON.parse(asJson.out).issues).toContainEqual(expect.objectContaining({ event_id: forged }));
     const strange = odd.map((event) => ({ ...event, [forged]: 1 }));
     const error = await run(['verify', file('strange.json', strange), ...offline]);
     expect(error).toMatchObject({ code: 66, err: expect.stringContaining(`event.${escaped} is not`) });
