@@ -82,6 +82,12 @@ describe('malformed HTTP gets the envelope', () => {
       415,
       'unsupported_media_type',
     ],
+    [
+      'chunks over HTTP/1.0, and a request behind them',
+      `POST /v1/actors HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\nGET /health HTTP/1.1\r\nHost: a\r\n\r\n`,
+      415,
+      'unsupported_media_type',
+    ],
     ['CONNECT', `CONNECT db:9042 HTTP/1.1\r\nHost: a\r\n\r\n`, 405, 'method_not_allowed'],
     ['a method of WebDAV', `PROPFIND /health HTTP/1.1\r\nHost: a\r\n${closing}\r\n`, 405, 'method_not_allowed'],
   ])('%s', async (_name, bytes, status, code) => {

@@ -144,6 +144,7 @@ describe('REST answers', () => {
     ['text/event-stream, */*', 'text/event-stream'],
     ['TEXT/Event-Stream', 'text/event-stream'],
     ['text/plain;q=0.5, text/event-stream', 'text/event-stream'],
+    ['text/event-stream; charset=UTF-8', 'text/event-stream'],
     ['text/event-stream;q=0', 'text/plain'],
     ['text/event-stream;q=0.5, text/plain', 'text/plain'],
     ['*/*', 'text/plain'],

@@ -128,8 +128,9 @@ function takeAbsoluteForm(request: IncomingMessage): void {
 /** What is wrong with a request's head beyond its syntax; null if nothing is. */
 export function checkHead(request: IncomingMessage): LedgerError | null {
   const { host, 'transfer-encoding': coding } = request.headers;
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
-    return new LedgerError('unsupported_media_type', 'A request body comes as it is, or in chunks.', {
+  // A hop that speaks HTTP/1.0 knows no coding, and would see where the body ends elsewhere (RFC 9112, section 6.1).
+  if (coding !== undefined && (request.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked')) {
+    return new LedgerError('unsupported_media_type', 'A request body comes as it is, or over HTTP/1.1 in chunks.', {
       header: 'Transfer-Encoding',
       expected: 'chunked',
     });

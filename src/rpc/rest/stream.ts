@@ -4,6 +4,9 @@ import type { StreamExchange } from '../call/exchange.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { RestExchange } from './exchange.ts';
 
+const PLAIN = 'text/plain; charset=utf-8';
+const EVENTS = 'text/event-stream; charset=utf-8';
+
 /**
  * A REST call whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section 9.2) for a caller
  * that would rather have `text/event-stream` (RFC 9110, section 12.5.1). An error before the first line is answered like any
@@ -11,10 +14,7 @@ import { RestExchange } from './exchange.ts';
  */
 export class RestStreamExchange extends RestExchange implements StreamExchange {
   #started = false;
-
-  get #events(): boolean {
-    return new Negotiator(this.request).mediaType(['text/plain', 'text/event-stream']) === 'text/event-stream';
-  }
+  #isEvents = false;
 
   send(call: RunningCall, answer: object): Promise<void> | undefined {
     this.#start(call);
@@ -40,14 +40,15 @@ export class RestStreamExchange extends RestExchange implements StreamExchange {
     if (this.#started) return;
     this.#started = true;
     const headers = this.headers(call);
-    const type = this.#events ? 'text/event-stream; charset=utf-8' : 'text/plain; charset=utf-8';
+    const type = new Negotiator(this.request).mediaType([PLAIN, EVENTS]) ?? PLAIN;
+    this.#isEvents = type === EVENTS;
     // Proxies that gather answers would hold the lines back.
     headers.push('content-type', type, 'cache-control', 'no-store', 'x-accel-buffering', 'no');
     this.response.writeHead(200, headers);
   }
 
   #write(line: string): Promise<void> | undefined {
-    const text = this.#events
+    const text = this.#isEvents
       ? `${line
           .split('\n')
           .map((part) => `data: ${part}`)

@@ -30,6 +30,10 @@ import type { SealCheck } from '../reading/seal-check.ts';
 import { type Delegations, endedLink, type GrantFields, madeGrant } from './delegations.ts';
 import { everyLink, heldAt, heldLinks, type Link } from './links.ts';
 
+interface DelegateField {
+  readonly delegateActorId: string;
+}
+
 interface ListFields {
   readonly includeRevoked?: boolean | undefined;
   readonly limit?: number | undefined;
@@ -52,22 +56,17 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       : heldLinks(store, object, at, page));
     return { count: links.length, members: links.map((link) => linkMessage(link, heldAt(link, at))) };
   };
-  /** Of what the body names in `field`. */
+  // Of what the body names in `field`.
   const grant = (call: Call, scope: GrantScope, field: string, id: string, request: GrantFields) =>
     namedIn(field, delegations.grant(call, scope, checkUuid(field, id), request));
+  const revoke = (call: Call, scope: GrantScope, field: string, id: string, { delegateActorId }: DelegateField) =>
+    namedIn(field, delegations.revoke(call, scope, checkUuid(field, id), delegateActorId));
 
   return {
     grantOrganizationDelegation: async (request: GrantOrganizationDelegationRequest, call: Call) =>
       grantMessage(await grant(call, 'organization', 'organization_id', request.organizationId, request)),
     revokeOrganizationDelegation: async (request: RevokeOrganizationDelegationRequest, call: Call) =>
-      endedLink(
-        await delegations.revoke(
-          call,
-          'organization',
-          checkUuid('organization_id', request.organizationId),
-          request.delegateActorId,
-        ),
-      ),
+      endedLink(await revoke(call, 'organization', 'organization_id', request.organizationId, request)),
     listOrganizationDelegations: async (request: ListOrganizationDelegationsRequest, call: Call) => {
       const organizationId = checkUuid('organization_id', request.organizationId);
       return { organizationId, ...(await list('organization', organizationId, request, call)) };
@@ -76,9 +75,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
     grantLedgerDelegation: async (request: GrantLedgerDelegationRequest, call: Call) =>
       grantMessage(await grant(call, 'ledger', 'ledger_id', request.ledgerId, request)),
     revokeLedgerDelegation: async (request: RevokeLedgerDelegationRequest, call: Call) =>
-      endedLink(
-        await delegations.revoke(call, 'ledger', checkUuid('ledger_id', request.ledgerId), request.delegateActorId),
-      ),
+      endedLink(await revoke(call, 'ledger', 'ledger_id', request.ledgerId, request)),
     listLedgerDelegations: async (request: ListLedgerDelegationsRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       return { ledgerId, ...(await list('ledger', ledgerId, request, call)) };
@@ -87,9 +84,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
     grantMasterDelegation: async (request: GrantMasterDelegationRequest, call: Call) =>
       grantMessage(await grant(call, 'master', 'master_id', request.masterId, request)),
     revokeMasterDelegation: async (request: RevokeMasterDelegationRequest, call: Call) =>
-      endedLink(
-        await delegations.revoke(call, 'master', checkUuid('master_id', request.masterId), request.delegateActorId),
-      ),
+      endedLink(await revoke(call, 'master', 'master_id', request.masterId, request)),
     listMasterDelegations: async (request: ListMasterDelegationsRequest, call: Call) => {
       const masterId = checkUuid('master_id', request.masterId);
       return { masterId, ...(await list('master', masterId, request, call)) };
