@@ -42,7 +42,7 @@ export async function classArchive(
         await run('jcmd', [String(pid), 'VM.cds', 'dynamic_dump', draft]);
         if (existsSync(draft)) await rename(draft, file);
       } catch {
-        await rm(draft, { force: true });
+        await rm(draft, { force: true }).catch(() => {});
       }
     },
   };

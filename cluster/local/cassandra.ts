@@ -80,7 +80,11 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
     await untilAgreed(addresses, port, options.signal);
     const [first, ...others] = nodes;
     // Others would take it for dead meanwhile.
-    if (first !== undefined && others.length === 0) await archive.keep(first.process.pid);
+    if (first !== undefined && others.length === 0) {
+      await archive.keep(first.process.pid);
+      // Java ends where the disk is too full for it.
+      await untilServing(first, port, options);
+    }
   } catch (error) {
     await stop();
     throw error;

@@ -14,13 +14,15 @@ export async function serve(env: Environment): Promise<number> {
   let node: RunningNode;
   let broken = false;
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
-  // Heard from the very start: whoever is stopped while starting stops then.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
-      stop();
-      process.once(signal, () => process.exit(1));
-    });
-  }
+  // Heard from the very start: a node that is told to stop while it starts stops once it has started.
+  let signals = 0;
+  const hear = () => {
+    signals += 1;
+    if (signals > 1) process.exit(1);
+    setTimeout(() => process.exit(1), stopMaxMs).unref();
+    stop();
+  };
+  process.on('SIGTERM', hear).on('SIGINT', hear);
   try {
     const config = readConfig(env);
     const log = createLog(config.logLevel);
@@ -30,7 +32,7 @@ export async function serve(env: Environment): Promise<number> {
       process.stderr.write(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`);
       stop();
     });
-    announce(config, node);
+    if (signals === 0) announce(config, node);
   } catch (error) {
     return refuse(error);
   }
