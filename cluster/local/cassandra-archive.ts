@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { sha256Hex } from '../../src/domain/hash.ts';
 import { cassandraCacheDir } from './cassandra-jars.ts';
 
 type Run = (command: string, args: readonly string[]) => Promise<{ readonly stdout: string; readonly stderr: string }>;
@@ -30,7 +30,7 @@ export async function classArchive(
 ): Promise<ClassArchive> {
   // Where there is no Java the start says so.
   const version = await run('java', ['-version']).catch(() => null);
-  const name = createHash('sha256').update(`${version?.stderr}\n${classpath}`).digest('hex').slice(0, 16);
+  const name = sha256Hex(`${version?.stderr}\n${classpath}`).slice(0, 16);
   const file = join(dir, `classes-${name}.jsa`);
   if (existsSync(file)) return { args: [`-XX:SharedArchiveFile=${file}`], keep: async () => {} };
   return {

@@ -1,5 +1,5 @@
 import { markLifeMs } from '../domain/event.ts';
-import { sha256Hex } from '../domain/hash.ts';
+import { sha256Hex, sha256HexForm } from '../domain/hash.ts';
 import type { Head, LedgerEntry, MarkName } from '../store/ledger-store.ts';
 
 /** A mark counts by the clock that its event is dated by: an hour more, since that one may be corrected. */
@@ -157,10 +157,8 @@ function bitOf({ bits }: Filter, first: number, step: number, n: number): number
   return ((first + n * step) >>> 0) & (bits.length * 32 - 1);
 }
 
-const isDigest = /^[0-9a-f]{64}$/;
-
 /** Two hashes of 32 bits. Ids are digests mostly, and their own hashes. */
 function hashesOf(id: string): readonly [first: number, step: number] {
-  const hex = isDigest.test(id) ? id : sha256Hex(id);
+  const hex = sha256HexForm.test(id) ? id : sha256Hex(id);
   return [Number.parseInt(hex.slice(0, 8), 16), Number.parseInt(hex.slice(8, 16), 16) | 1];
 }

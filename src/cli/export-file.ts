@@ -39,7 +39,7 @@ export function readExportHeader(line: Uint8Array): ExportHeader | null {
   return { ledgerId, masterId: masterId ?? null };
 }
 
-function isId(value: unknown): value is string {
+export function isId(value: unknown): value is string {
   return typeof value === 'string' && isUuid(value);
 }
 

@@ -19,10 +19,10 @@ export async function serve(env: Environment): Promise<number> {
   const hear = () => {
     signals += 1;
     if (signals > 1) process.exit(1);
-    setTimeout(() => process.exit(1), stopMaxMs).unref();
     stop();
   };
   process.on('SIGTERM', hear).on('SIGINT', hear);
+  void stopped.then(() => setTimeout(() => process.exit(1), stopMaxMs).unref());
   try {
     const config = readConfig(env);
     const log = createLog(config.logLevel);
@@ -37,7 +37,6 @@ export async function serve(env: Environment): Promise<number> {
     return refuse(error);
   }
   await stopped;
-  setTimeout(() => process.exit(1), stopMaxMs).unref();
   await node.stop();
   return broken ? 1 : 0;
 }

@@ -9,6 +9,7 @@ import {
 } from '../client/key-source.ts';
 import type { Verification } from '../client/verification.ts';
 import { type VerifyOptions, verifyEvents } from '../client/verifying.ts';
+import { sha256HexForm } from '../domain/hash.ts';
 import { exitCodes } from './exit-codes.ts';
 import { progressBar } from './progress-bar.ts';
 import { baseUrlOf, openService } from './service.ts';
@@ -31,8 +32,6 @@ const verdictCodes: { readonly [verdict in Verification['verdict']]: number } = 
   invalid: exitCodes.failed,
   incomplete: exitCodes.incomplete,
 };
-
-const HASH = /^[0-9a-f]{64}$/;
 
 /** `ledger-trust verify`: events against the rules, without trusting the service that they are from. */
 export function addVerify(program: Command, terminal: Terminal): void {
@@ -83,7 +82,7 @@ async function verify(
   if (options.resolver !== undefined && (options.keys !== undefined || options.authority !== undefined)) {
     throw usageError('Give either --resolver or --keys and --authority.');
   }
-  const odd = options.head?.find((hash) => !HASH.test(hash));
+  const odd = options.head?.find((hash) => !sha256HexForm.test(hash));
   if (odd !== undefined) {
     throw usageError(
       `Option --head takes hashes, each of 64 hex digits in lower case: ${JSON.stringify(odd)} is none.`,

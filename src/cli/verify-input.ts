@@ -6,11 +6,11 @@ import type { Event } from '../client/event.ts';
 import type { ActorDocument, AuthorityDocument } from '../client/key-source.ts';
 import type { VerifyOptions } from '../client/verifying.ts';
 import { parseJsonBytes, toValue } from '../domain/json.ts';
-import { isUuid } from '../domain/uuid.ts';
 import {
   type ExportEnd,
   type ExportHeader,
   type ExportLine,
+  isId,
   readExportEnd,
   readExportHeader,
   readExportLine,
@@ -135,7 +135,7 @@ function readAnswer(value: unknown, name: string): VerifyInput {
 
 function idOf(answer: object, name: 'ledger_id' | 'master_uuid'): string | null {
   const id = (answer as Readonly<Record<string, unknown>>)[name] ?? null;
-  if (id !== null && (typeof id !== 'string' || !isUuid(id))) throw invalidAnswer(name, 'a UUID');
+  if (id !== null && !isId(id)) throw invalidAnswer(name, 'a UUID');
   return id;
 }
 

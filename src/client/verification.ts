@@ -1,3 +1,4 @@
+import { sha256HexForm } from '../domain/hash.ts';
 import type { IssueType } from '../domain/integrity.ts';
 import { parseRfc3339 } from '../domain/time.ts';
 import { isUuid } from '../domain/uuid.ts';
@@ -64,7 +65,6 @@ export interface Verification {
   readonly head: { readonly seq: number; readonly hash: string } | null;
 }
 
-const HASH = /^[0-9a-f]{64}$/;
 /** Of one length, so that times compare as text. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -76,7 +76,8 @@ export function malformed(event: Event): string | null {
   if (event.masterSeq !== null && (!Number.isSafeInteger(event.masterSeq) || event.masterSeq < 0)) {
     return 'master_seq must count from 0';
   }
-  if (!HASH.test(event.hash) || !HASH.test(event.contentHash)) return 'hash and content_hash must be 64 hex digits';
+  if (!sha256HexForm.test(event.hash) || !sha256HexForm.test(event.contentHash))
+    return 'hash and content_hash must be 64 hex digits';
   if (event.eventType.includes('\0')) return 'event_type holds a NUL';
   if (!TIME.test(event.createdAt) || parseRfc3339(event.createdAt) === null) {
     return 'created_at must be a time in UTC with three decimals';

@@ -1,4 +1,5 @@
 import { invalidField, LedgerError } from './errors.ts';
+import { sha256HexForm } from './hash.ts';
 import { parseSvcUri } from './svc-uri.ts';
 import { parseRfc3339 } from './time.ts';
 import { isUuid } from './uuid.ts';
@@ -30,7 +31,6 @@ const RESERVED_EVENT_TYPES: ReadonlySet<string> = new Set([...SERVICE_EVENT_TYPE
 const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
 const LABEL = /^[A-Za-z][A-Za-z0-9_ -]{0,63}$/;
 const COUNTRY = /^[A-Z]{2}$/;
-const HASH = /^[0-9a-f]{64}$/;
 const CONTROL = /\p{Cc}/u;
 const NAME_MAX_CHARS = 256;
 const URL_MAX_CHARS = 2_048;
@@ -114,7 +114,7 @@ export function checkActorUri(field: string, value: unknown): string {
 
 /** A hash such as `caused_by_hash`. */
 export function checkHash(field: string, value: unknown): string {
-  return matching(field, value, HASH, '64 lower-case hex digits');
+  return matching(field, value, sha256HexForm, '64 lower-case hex digits');
 }
 
 /** An RFC 3339 time: milliseconds since 1970. */

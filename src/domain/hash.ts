@@ -10,3 +10,6 @@ export function sha256(data: string | Uint8Array): Buffer {
 export function sha256Hex(data: string | Uint8Array): string {
   return hash('sha256', data, 'hex');
 }
+
+/** Such hex: what ids of commands, hashes of events and digests are written as. */
+export const sha256HexForm = /^[0-9a-f]{64}$/;

@@ -1,6 +1,7 @@
 import { contentHash, contentJson } from './content.ts';
 import { LedgerError } from './errors.ts';
 import type { ActorType, CommandMark, LedgerEvent } from './event.ts';
+import { sha256HexForm } from './hash.ts';
 
 /**
  * How an event stands in a store: five lines of text, so that the bytes that were hashed are the bytes that are kept.
@@ -144,9 +145,9 @@ function isMasterLine(value: unknown): boolean {
 function isSealLine(line: Members): line is SealLine & Members {
   return (
     isText(line.hash) &&
-    hashText.test(line.hash) &&
+    sha256HexForm.test(line.hash) &&
     isText(line.prev_hash) &&
-    (line.prev_hash === '' || hashText.test(line.prev_hash)) &&
+    (line.prev_hash === '' || sha256HexForm.test(line.prev_hash)) &&
     isTextOrNull(line.authority_sig) &&
     isTextOrNull(line.authority_key_id) &&
     Array.isArray(line.commands) &&
@@ -157,8 +158,6 @@ function isSealLine(line: Members): line is SealLine & Members {
 function isCommandMark(value: unknown): boolean {
   return isMembers(value) && isText(value.id) && isText(value.fingerprint) && typeof value.permanent === 'boolean';
 }
-
-const hashText = /^[0-9a-f]{64}$/;
 
 function isMembers(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,7 +1,6 @@
+import { sha256HexForm } from '../domain/hash.ts';
 import type { LedgerEntry } from './ledger-store.ts';
 import { checkOrder } from './store-text.ts';
-
-const HASH = /^[0-9a-f]{64}$/;
 
 /** The ends of a checked run of entries. */
 export interface EntryRun {
@@ -21,7 +20,7 @@ export function checkEntryRun(entries: readonly LedgerEntry[]): EntryRun {
     throw new TypeError('The first entry, and it alone, follows no hash');
   let last = first;
   for (const entry of entries) {
-    if (!HASH.test(entry.hash)) throw new TypeError('A hash is 64 lower-case hex digits');
+    if (!sha256HexForm.test(entry.hash)) throw new TypeError('A hash is 64 lower-case hex digits');
     if (entry.row === '') throw new TypeError('A row is never empty');
     if (entry !== first && (entry.seq !== last.seq + 1 || entry.prevHash !== last.hash))
       throw new TypeError(`Entry ${entry.seq} does not follow entry ${last.seq}`);

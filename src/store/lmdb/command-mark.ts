@@ -1,10 +1,10 @@
+import { sha256HexForm } from '../../domain/hash.ts';
 import type { FoundCommand } from '../ledger-store.ts';
 
 const SEQ_BYTES = 6;
 const FORM_AT = SEQ_BYTES;
 const FINGERPRINT_AT = SEQ_BYTES + 1;
 const HASH_BYTES = 32;
-const HASH = /^[0-9a-f]{64}$/;
 const HEX = 1;
 const TEXT = 2;
 
@@ -13,7 +13,7 @@ const TEXT = 2;
  * thing in an append that lands all over its table, so every byte less is fewer pages to write.
  */
 export function formatMark({ seq, fingerprint }: FoundCommand): Buffer {
-  const isHash = HASH.test(fingerprint);
+  const isHash = sha256HexForm.test(fingerprint);
   const mark = Buffer.allocUnsafe(FINGERPRINT_AT + (isHash ? HASH_BYTES : Buffer.byteLength(fingerprint)));
   mark.writeUIntBE(seq, 0, SEQ_BYTES);
   mark[FORM_AT] = isHash ? HEX : TEXT;

@@ -1,4 +1,4 @@
-import { sha256, sha256Hex } from '../../domain/hash.ts';
+import { sha256, sha256Hex, sha256HexForm } from '../../domain/hash.ts';
 import { isUuid, uuidBytes } from '../../domain/uuid.ts';
 import { orderMaxBytes, recordIdMaxBytes } from '../store-text.ts';
 
@@ -12,7 +12,6 @@ const SEQ_BYTES = 8;
 const UUID_CHARS = 36;
 /** Of the hash that names a command: keys that land all over a table should be short. */
 const COMMAND_BYTES = 16;
-const HASH = /^[0-9a-f]{64}$/;
 /** A point key up to this length stands as it is, readable in a dump; longer ones as their SHA-256. */
 const PLAIN_TEXT_MAX_BYTES = 1024;
 const PLAIN = 1;
@@ -61,7 +60,7 @@ export function seqOfKey(key: Uint8Array): number {
 export function commandKey(ledger: Buffer, id: string): Buffer {
   const key = Buffer.allocUnsafe(ledgerKeyBytes + 1 + COMMAND_BYTES);
   key.set(ledger);
-  const plain = HASH.test(id);
+  const plain = sha256HexForm.test(id);
   key[ledgerKeyBytes] = plain ? PLAIN : HASHED;
   key.write(plain ? id : sha256Hex(id), ledgerKeyBytes + 1, COMMAND_BYTES, 'hex');
   return key;
