@@ -160,13 +160,12 @@ export class Directory {
     }
   }
 
-  async #runHere(shard: number, command: Command): Promise<Outcome> {
+  /** Synchronous as far as the shard is not being handed over. Throws `unavailable`. */
+  #runHere(shard: number, command: Command): Promise<Outcome> {
     // Asked again after every wait: nothing comes into memory behind the closing.
     if (this.#closing) throw stopping();
     const left = this.#leaving.get(shard);
-    if (left === undefined) return this.#admit(shard, command);
-    await left;
-    return this.submit(command);
+    return left === undefined ? this.#admit(shard, command) : left.then(() => this.submit(command));
   }
 
   /** Synchronous as far as no new ledger has to wait for its turn, so that commands keep their order. */

@@ -88,7 +88,7 @@ async function answered(
     read += 1;
     return message(over.readable ?? {});
   };
-  const exchange = { equivalent: () => ({ verb: 'GET', path, query: '' }), readable } as unknown as Exchange;
+  const exchange = { equivalent: () => ({ verb: 'GET', path }), readable } as unknown as Exchange;
   const waits =
     code === null
       ? answers.succeeded(call, exchange)

@@ -17,8 +17,6 @@ export interface RestEquivalent {
   readonly verb: string;
   /** Percent-encoded, without the query. */
   readonly path: string;
-  /** With its question mark; '' if none. */
-  readonly query: string;
 }
 
 /** One call as a door holds it while it runs through the pipeline. Each door has its own kind. */
@@ -43,6 +41,8 @@ export interface Exchange {
   /** What can be read of a request that was refused: its texts, each by itself, as far as the request came. Never throws. */
   readable(): Message;
   equivalent(message: Message | null): RestEquivalent;
+  /** Of the REST request that it is, with the question mark; '' if none. */
+  readonly query: string;
   /** Answers with an error, once. */
   fail(call: RunningCall, error: LedgerError): void;
 }

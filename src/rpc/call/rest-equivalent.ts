@@ -6,13 +6,13 @@ import type { RestEquivalent } from './exchange.ts';
 /** The REST request that a gRPC or Connect call would be. What streams both ways goes by its gRPC path. */
 export function equivalentOf(endpoint: Endpoint, message: Message | null): RestEquivalent {
   const { route } = endpoint;
-  if (route === null) return { verb: 'POST', path: endpoint.rpcPath, query: '' };
+  if (route === null) return { verb: 'POST', path: endpoint.rpcPath };
   const fields = message as unknown as Readonly<Record<string, unknown>> | null;
   const value = (name: string): string => {
     const field = endpoint.method.input.fields.find((candidate) => candidate.name === name);
     return field === undefined || fields === null ? '' : String(fields[field.localName] ?? '');
   };
-  return { verb: route.httpMethod, path: filledPath(route, value), query: '' };
+  return { verb: route.httpMethod, path: filledPath(route, value) };
 }
 
 /** Templates cut at their parameters: words at even places, names of parameters at odd ones. */
@@ -26,7 +26,7 @@ export function filledPath(route: RestRoute, value: (param: string) => string): 
     cut = route.template.split(/\{([a-z0-9_]+)\}/);
     pieces.set(route, cut);
   }
-  let path = '';
-  for (const [at, piece] of cut.entries()) path += at % 2 === 0 ? piece : encodeURIComponent(value(piece));
+  let path = cut[0] ?? '';
+  for (let at = 1; at < cut.length; at += 2) path += encodeURIComponent(value(cut[at] ?? '')) + (cut[at + 1] ?? '');
   return path;
 }

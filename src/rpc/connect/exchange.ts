@@ -26,6 +26,7 @@ import { readProtobufJson } from './json.ts';
  */
 export class ConnectExchange extends HttpExchange implements UnaryExchange, StreamExchange {
   readonly door = 'connect';
+  readonly query = '';
   readonly timeoutMs: number;
   readonly #endpoint: Endpoint;
   readonly #format: ConnectFormat;

@@ -27,6 +27,7 @@ import { RequestQueue } from './request-queue.ts';
 /** What gRPC calls of all kinds have in common. Messages are bytes here: they are read when the pipeline asks for them. */
 abstract class GrpcExchange implements Exchange {
   readonly door = 'grpc';
+  readonly query = '';
   call: RunningCall | null = null;
   protected readonly endpoint: Endpoint;
   protected readonly grpc: GrpcCall;

@@ -21,8 +21,11 @@ export interface ThreadCall {
 /** What is told of a call at its beginning: the caller's address, and names and values of its headers. */
 export function headOf(call: UnaryCall | StreamCall): string[] {
   const head = [call.getPeer()];
-  for (const [name, values] of Object.entries(call.metadata.toJSON()))
+  const { metadata } = call;
+  for (const [name, values] of Object.entries(metadata.toJSON())) {
     if (typeof values[0] === 'string') head.push(name, values.length === 1 ? values[0] : values.join(', '));
+    metadata.remove(name);
+  }
   return head;
 }
 

@@ -3,7 +3,7 @@ import type { ActorType } from '../../domain/event.ts';
 import { isUuid } from '../../domain/uuid.ts';
 import { Auth, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import type { Caller, CallSignature } from '../../service/call.ts';
-import type { Credentials } from '../../service/credentials/credentials.ts';
+import type { Credentials, KeyOwner } from '../../service/credentials/credentials.ts';
 
 /** Reads a request header; one sent several times comes joined by `, `. */
 export type HeaderReader = { header(name: string): string | undefined };
@@ -13,13 +13,14 @@ const BEARER = /^bearer +([^\s,]+)$/i;
 
 /**
  * Who is calling (decisions.md, section 4). null where the method asks for no credential. A Bearer key wins over
- * identity headers; one that is there but bad is refused, never passed over for them. Headers sent twice are refused.
+ * identity headers; one that is there but bad is refused, never passed over for them. Headers sent twice are refused. At once where the
+ * credentials answer at once.
  */
-export async function identify(
+export function identify(
   credentials: Credentials,
   rule: MethodRule,
   request: HeaderReader,
-): Promise<Caller | null> {
+): Caller | null | Promise<Caller> {
   if (rule.auth === Auth.NONE) return null;
   const authorization = request.header('authorization');
   if (authorization !== undefined) return byBearer(credentials, authorization, request.header('x-actor-type'));
@@ -28,24 +29,22 @@ export async function identify(
   return byHeaders(credentials, actorId, request.header('x-actor-type'));
 }
 
-async function byBearer(
+function byBearer(
   credentials: Credentials,
   authorization: string,
   actorType: string | undefined,
-): Promise<Caller> {
+): Caller | Promise<Caller> {
   const key = BEARER.exec(authorization)?.[1];
   if (key === undefined) {
     throw new LedgerError('invalid_api_key', 'The Authorization header must be "Bearer" and one API key.');
   }
-  const owner = await credentials.byApiKey(key);
-  return {
-    actorId: owner.actorId,
-    world: owner.world,
-    via: 'api_key',
-    apiKeyId: owner.apiKeyId,
-    actorType: actorType === undefined ? 'service' : checkedActorType(actorType),
-    mustSign: false,
-  };
+  const owner = credentials.byApiKey(key);
+  return owner instanceof Promise ? owner.then((held) => withKey(held, actorType)) : withKey(owner, actorType);
+}
+
+function withKey({ actorId, world, apiKeyId }: KeyOwner, actorType: string | undefined): Caller {
+  const type = actorType === undefined ? 'service' : checkedActorType(actorType);
+  return { actorId, world, via: 'api_key', apiKeyId, actorType: type, mustSign: false };
 }
 
 async function byHeaders(credentials: Credentials, actorId: string, actorType: string | undefined): Promise<Caller> {

@@ -1,7 +1,7 @@
 import { isMessage, toBinary } from '@bufbuild/protobuf';
 import { type AppendEventRequest, AppendEventRequestSchema } from '../../gen/svc/v1/masters_pb.ts';
 import { appendFingerprint, callFingerprint } from '../../service/writing/command-mark.ts';
-import type { Decoded, RestEquivalent } from '../call/exchange.ts';
+import type { Decoded, Exchange } from '../call/exchange.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 
 /**
@@ -9,13 +9,14 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
  * door it came through. The body counts by its message (fields of JSON text are canonical by then), so that white
  * space, the order of members and the wire format make no difference.
  */
-export function fingerprintOf(endpoint: Endpoint, decoded: Decoded, equivalent: RestEquivalent): string {
+export function fingerprintOf(endpoint: Endpoint, decoded: Decoded, exchange: Exchange): string {
   if (isAppendEvent(decoded)) {
     const { uuid, eventType, payload } = decoded.message;
-    return appendFingerprint(uuid, eventType, payload, equivalent.query);
+    return appendFingerprint(uuid, eventType, payload, exchange.query);
   }
   const body = toBinary(endpoint.method.input, decoded.message, { writeUnknownFields: false });
-  return callFingerprint(equivalent.verb, equivalent.path + equivalent.query, body);
+  const { verb, path } = exchange.equivalent(decoded.message);
+  return callFingerprint(verb, path + exchange.query, body);
 }
 
 function isAppendEvent(decoded: Decoded): decoded is Decoded & { readonly message: AppendEventRequest } {

@@ -145,7 +145,8 @@ export function createPipeline(given: PipelineParts): Pipeline {
 /** Credential, rate limit and, where it is the credential, the signature over the whole request, which is answered. */
 async function admit(parts: PipelineParts, call: RunningCall, exchange: Exchange): Promise<EntityRequest | null> {
   const { rule } = call.endpoint;
-  const caller = await identify(parts.credentials, rule, exchange);
+  const identified = identify(parts.credentials, rule, exchange);
+  const caller = identified instanceof Promise ? await identified : identified;
   call.caller = caller;
   parts.rates.admit(call, () => exchange.address(), parts.monotonicMs());
   const received = exchange.receive();
@@ -172,8 +173,11 @@ function take(call: RunningCall, exchange: Exchange): Decoded {
   return decoded;
 }
 
-/** A call that changes state and must not do so twice: by its idempotency key, or because its signature counts once. */
-async function runOnceOnly(
+/**
+ * A call that changes state and must not do so twice: by its idempotency key, or because its signature counts once. Throws `invalid_argument`;
+ * rejects with every other error.
+ */
+function runOnceOnly(
   parts: PipelineParts,
   call: RunningCall,
   exchange: Exchange,
@@ -185,12 +189,14 @@ async function runOnceOnly(
   const { caller, endpoint } = call;
   if (caller === null || !endpoint.changesState) return handler(decoded.message, call);
   const id = key === undefined ? null : commandId(caller.actorId, checkIdempotencyKey(key));
-  if (signed !== null) await useEntityRequest(parts.records, caller.actorId, signed, id, parts.now());
-  if (id === null) return handler(decoded.message, call);
-  const fingerprint = fingerprintOf(endpoint, decoded, exchange.equivalent(decoded.message));
-  if (!endpoint.rule.writesLedger) return runOnce(parts, call, id, fingerprint, () => handler(decoded.message, call));
-  call.command = { id, fingerprint, permanent: false };
-  return handler(decoded.message, call);
+  const run = (): Promise<object> => {
+    if (id === null) return handler(decoded.message, call);
+    const fingerprint = fingerprintOf(endpoint, decoded, exchange);
+    if (!endpoint.rule.writesLedger) return runOnce(parts, call, id, fingerprint, () => handler(decoded.message, call));
+    call.command = { id, fingerprint, permanent: false };
+    return handler(decoded.message, call);
+  };
+  return signed === null ? run() : useEntityRequest(parts.records, caller.actorId, signed, id, parts.now()).then(run);
 }
 
 async function sendAll(call: RunningCall, exchange: StreamExchange, answers: AsyncIterable<object>): Promise<void> {

@@ -77,7 +77,7 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
   decode(): Decoded {
     const body = this.#readJson();
     const { route, endpoint } = this.entry;
-    const message = decodeRequest(route, { pathParams: this.#params, query: this.#query().slice(1), body });
+    const message = decodeRequest(route, { pathParams: this.#params, query: this.query.slice(1), body });
     const json = new Map<string, JsonNode>();
     if (body?.kind === 'object') {
       for (const { name } of endpoint.rawFields) {
@@ -91,7 +91,7 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
   readable(): Message {
     const { method, hasBody } = this.entry.route;
     const members = hasBody && this.#body !== null && this.#isJson ? jsonMembers(this.#body) : {};
-    const query = new URLSearchParams(hasBody ? '' : this.#query());
+    const query = new URLSearchParams(hasBody ? '' : this.query);
     return messageOfTexts(method.input, ({ name }) => this.#params[name] ?? members[name] ?? query.get(name));
   }
 
@@ -110,7 +110,7 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
     return parseJsonBytes(this.#body);
   }
 
-  #query(): string {
+  get query(): string {
     const url = this.request.url ?? '';
     const start = url.indexOf('?');
     return start < 0 || start === url.length - 1 ? '' : url.slice(start);
@@ -118,7 +118,7 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
 
   equivalent(_message: Message | null): RestEquivalent {
     const path = filledPath(this.entry.route, (name) => this.#params[name] ?? '');
-    return { verb: this.entry.httpMethod, path, query: this.#query() };
+    return { verb: this.entry.httpMethod, path };
   }
 
   succeed(call: RunningCall, answer: object): void {

@@ -31,8 +31,8 @@ export interface EntityRequest {
 
 /** Who is who. Every method may throw LedgerError `unavailable`. */
 export interface Credentials {
-  /** Throws `invalid_api_key` for a key that is malformed, unknown or revoked. */
-  byApiKey(key: string): Promise<KeyOwner>;
+  /** At once for a key that was seen a moment ago. Throws `invalid_api_key` for a key that is malformed, unknown or revoked. */
+  byApiKey(key: string): KeyOwner | Promise<KeyOwner>;
 
   /** Throws `invalid_actor_identity` for an actor that is no entity, or not of that type. `actorId` is a UUID. */
   byEntityHeaders(actorId: string, actorType: ActorType): Promise<NamedEntity>;

@@ -27,12 +27,15 @@ export function storedCredentials(
   const keys = apiKeyCollection(records);
   const cache = new Map<string, { readonly owner: KeyOwner; readonly readAt: number }>();
 
-  const byApiKey = async (text: string): Promise<KeyOwner> => {
+  const byApiKey = (text: string): KeyOwner | Promise<KeyOwner> => {
     if (parseApiKey(text) === null) throw badKey();
     const hash = apiKeyHash(text);
     const now = options.now();
     const cached = cache.get(hash);
-    if (cached !== undefined && cached.readAt > now - keyFreshMs) return cached.owner;
+    return cached !== undefined && cached.readAt > now - keyFreshMs ? cached.owner : readKey(hash, now);
+  };
+
+  const readKey = async (hash: string, now: number): Promise<KeyOwner> => {
     const held = await keys.get(hash);
     if (held === null || held.value.revokedAt !== null) {
       cache.delete(hash);

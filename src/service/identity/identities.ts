@@ -50,6 +50,11 @@ export class Identities implements SigningKeys {
     return held.value;
   }
 
+  /** As it stood at most a second ago, where memory has it and it has keys. */
+  known(actorId: string): ActorRecord | undefined {
+    return this.#fresh(actorId)?.actor;
+  }
+
   /** As it stood at most a second before it was asked for. */
   async recent(actorId: string): Promise<ActorRecord | null> {
     const fresh = this.#fresh(actorId);

@@ -28,7 +28,7 @@ export async function checkCallSignature(
   input: SigningInput,
 ): Promise<CommandSignature | null> {
   const caller = callerOf(call);
-  const actor = await identities.recent(caller.actorId);
+  const actor = identities.known(caller.actorId) ?? (await identities.recent(caller.actorId));
   if (actor === null) throw new Error(`actor ${caller.actorId} is calling but has no record`);
   const sent = call.signature;
   if (sent === null) {
@@ -68,19 +68,17 @@ async function checkForms(
  * Checks what was sent with the keys of a record from memory, and, where it fails for a key that another node may have enrolled or
  * preferred a moment ago, once more with those that are stored.
  */
-export async function withKeys<T>(
+export function withKeys<T>(
   identities: Identities,
   recent: ActorRecord,
   sent: CallSignature,
   check: (actor: ActorRecord) => Promise<T>,
 ): Promise<T> {
-  try {
-    return await check(recent);
-  } catch (error) {
+  return check(recent).catch(async (error: unknown) => {
     const isNews = error instanceof LedgerError && (error.code === 'unknown_signing_key' || sent.keyId === null);
     if (!isNews) throw error;
     return check((await identities.load(recent.actorId)) ?? recent);
-  }
+  });
 }
 
 /**

@@ -120,8 +120,16 @@ export class LedgerReading {
       yield { masterId, standing: await this.#byGrant('master', masterId, actorId) };
   }
 
-  /** The master, for someone who reads its events. Throws `not_found`, or `access_expired`. */
-  async readableMaster(masterId: string, actorId: string): Promise<SeenMaster> {
+  /** The master, for someone who reads its events; at once for a party, of what is in memory. Throws `not_found`, or `access_expired`. */
+  readableMaster(masterId: string, actorId: string): SeenMaster | Promise<SeenMaster> {
+    const facts = this.#masters.get(masterId);
+    const ledger = facts === undefined ? undefined : this.#ledgers.get(facts.ledgerId);
+    return facts !== undefined && ledger !== undefined && isParty(ledger, actorId)
+      ? { facts, ledger, standing: 'party' }
+      : this.#findReadableMaster(masterId, actorId);
+  }
+
+  async #findReadableMaster(masterId: string, actorId: string): Promise<SeenMaster> {
     const facts = await this.masterFacts(masterId);
     const ledger = facts === null ? null : await this.ledgerFacts(facts.ledgerId);
     if (facts === null || ledger === null) throw notFound('master');

@@ -79,11 +79,15 @@ export class Appending {
     return (await this.#reading.masterFacts(masterId))?.ledgerId ?? null;
   }
 
-  async append(call: Call, request: AppendFields): Promise<Outcome> {
+  /** Throws `signature_required`; rejects with every other error. */
+  append(call: Call, request: AppendFields): Promise<Outcome> {
     return this.#replays.orElseSigned(
       call,
       () => this.findLedger(request.uuid),
-      async () => this.#replays.carryOut(this.#directory, await this.#check(call, request, call.takeJson('payload'))),
+      () =>
+        this.#check(call, request, call.takeJson('payload')).then((command) =>
+          this.#replays.carryOut(this.#directory, command),
+        ),
     );
   }
 

@@ -36,17 +36,15 @@ export class Replays {
    * The outcome of a command. Where one of the same name is running, that may be a replay too: what was written before under the name is
    * then the answer to both.
    */
-  async carryOut(directory: Directory, command: Command): Promise<Outcome> {
-    try {
-      return await directory.submit(command);
-    } catch (error) {
+  carryOut(directory: Directory, command: Command): Promise<Outcome> {
+    return directory.submit(command).catch(async (error: unknown) => {
       if (!(error instanceof LedgerError) || error.code !== 'idempotency_in_progress') throw error;
       for (const mark of command.marks) {
         const first = await this.#written(command.ledgerId, mark).catch(() => null);
         if (first !== null) return first;
       }
       throw error;
-    }
+    });
   }
 
   async #written(ledgerId: string, mark: CommandMark): Promise<Outcome | null> {
@@ -57,14 +55,12 @@ export class Replays {
   }
 
   /** The outcome of `run`, or, where it is refused, the first outcome of the same call. */
-  async orElse(call: Call, ledgerOf: () => Promise<string | null>, run: () => Promise<Outcome>): Promise<Outcome> {
-    try {
-      return await run();
-    } catch (error) {
+  orElse(call: Call, ledgerOf: () => Promise<string | null>, run: () => Promise<Outcome>): Promise<Outcome> {
+    return run().catch(async (error: unknown) => {
       const first = error instanceof LedgerError ? await this.#findAfter(error, call, ledgerOf) : null;
       if (first === null) throw error;
       return first;
-    }
+    });
   }
 
   /** What cannot be looked for does not make an uncertain outcome certain: a store that is away says `unavailable`, that nothing was written. */
@@ -78,13 +74,9 @@ export class Replays {
 
   /**
    * The same for a call that is signed as an event. A signature that is an entity's only credential has to verify for a replay too, so what
-   * is refused before the ledger's actor stays refused.
+   * is refused before the ledger's actor stays refused. Throws `signature_required`.
    */
-  async orElseSigned(
-    call: Call,
-    ledgerOf: () => Promise<string | null>,
-    run: () => Promise<Outcome>,
-  ): Promise<Outcome> {
+  orElseSigned(call: Call, ledgerOf: () => Promise<string | null>, run: () => Promise<Outcome>): Promise<Outcome> {
     demandEntitySignature(call);
     return callerOf(call).mustSign ? run() : this.orElse(call, ledgerOf, run);
   }
