@@ -18,7 +18,7 @@ import { requestOf } from './wire.ts';
 /** Events sent before time is taken, so that what is measured is a server that has run for a while. */
 const warmUpEvents = 16_000;
 /** In so many parts it is sent, with a look at the limit between them: a shared host changes its pace within seconds. */
-const partsOfRun = 5;
+const partsOfRun = 10;
 /** Events of each of the 16 lanes that wait at a time: on a hundred ledgers a few of each ledger, so that they are written together. */
 function inFlightOf(door: Door, ledgers: number): number {
   if (door === 'stream') return 96;

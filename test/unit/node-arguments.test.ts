@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { nodeArguments, nodeVariables } from '../../src/node-arguments.ts';
+import { checkoutVariables, nodeArguments, nodeVariables } from '../../src/node-arguments.ts';
 
 const textOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -12,7 +12,7 @@ describe('what Node is started with', () => {
     ['npm start', scripts.start, ['src/main.ts']],
     ['npm run start:cluster', scripts['start:cluster'], ['cluster/main.ts']],
   ])('%s', (_, script, mains) => {
-    const defaults = Object.entries(nodeVariables).map(([name, value]) => `${name}=\${${name}:-${value}}`);
+    const defaults = Object.entries(checkoutVariables).map(([name, value]) => `${name}=\${${name}:-${value}}`);
     expect(script).toBe([...defaults, 'exec node', ...nodeArguments, ...mains].join(' '));
   });
 
