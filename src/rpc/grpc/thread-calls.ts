@@ -18,13 +18,19 @@ export interface ThreadCall {
   obey(kind: number, frame: Inbox): boolean;
 }
 
-/** What is told of a call at its beginning: the caller's address, and names and values of its headers. */
+/** The header that is looked for where grpc-js refuses a call, which may be one that has begun. */
+export const requestIdHeader = 'x-request-id';
+
+/**
+ * What is told of a call at its beginning: the caller's address, and names and values of its headers. They are the main thread's from then
+ * on: grpc-js would keep them until the call ends, each a text outside of the heap that only a full collection frees.
+ */
 export function headOf(call: UnaryCall | StreamCall): string[] {
   const head = [call.getPeer()];
   const { metadata } = call;
   for (const [name, values] of Object.entries(metadata.toJSON())) {
     if (typeof values[0] === 'string') head.push(name, values.length === 1 ? values[0] : values.join(', '));
-    metadata.remove(name);
+    if (name !== requestIdHeader) metadata.remove(name);
   }
   return head;
 }

@@ -5,6 +5,7 @@ import { headersOf, isStandard, leadUnknownMethods, type RefusalParts, refusalIn
 import {
   callOf,
   headerOf,
+  requestIdHeader,
   type StreamCall,
   type ThreadCall,
   ThreadRefusedCall,
@@ -46,14 +47,14 @@ function unknownMethod(calls: Slots<ThreadCall>, outbox: Outbox) {
   return (call: StreamCall): void => {
     const own = new ThreadStreamCall(call, outbox);
     own.number = calls.add(own);
-    const head = ['none', 'route_not_found', 'There is no such method here.', headerOf(call.metadata, 'x-request-id')];
+    const head = ['none', 'route_not_found', 'There is no such method here.', headerOf(call.metadata, requestIdHeader)];
     outbox.frame(told.refused, own.number).u8(grpcStatus.UNIMPLEMENTED).f64(0).head(head);
   };
 }
 
 /** Tells the main thread, which answers with ErrorInfo and logs, of what grpc-js refuses. */
 function refusalsFor(calls: Slots<ThreadCall>, outbox: Outbox): RefusalParts {
-  const sentId = (call: ServerInterceptingCallInterface): string => headerOf(headersOf(call), 'x-request-id');
+  const sentId = (call: ServerInterceptingCallInterface): string => headerOf(headersOf(call), requestIdHeader);
   return {
     refuse(call, { status, code, message, route, ms }, send) {
       const own = callOf(call);

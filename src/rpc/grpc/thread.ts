@@ -160,6 +160,7 @@ function handlerOf(
       linkCall(call, own);
       watch(call, number, own);
       outbox.frame(told.begun, number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(call.request);
+      // It is the main thread's now.
       call.request = nothing;
     };
   return (call: StreamCall) => {
