@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
 import { accessReport, meterAccesses } from './access-meter.ts';
 import { actorMeter } from './actor-meter.ts';
 import { defaultShardCount } from './actors/bounds.ts';
@@ -11,10 +9,11 @@ import type { NodeId, Placement } from './actors/placement.ts';
 import type { TurnPace } from './actors/turn-pacing.ts';
 import { apiOf } from './api.ts';
 import { watchClock } from './clock-watch.ts';
-import { type Config, ConfigError } from './config.ts';
+import type { Config } from './config.ts';
 import { LedgerError } from './domain/errors.ts';
 import { isoTime } from './domain/time.ts';
 import { uuidV7 } from './domain/uuid.ts';
+import { Doors, readTls } from './doors.ts';
 import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import type { Membership } from './membership.ts';
@@ -206,16 +205,14 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const clientAddress = clientAddressBehind(config.trustedProxies);
   let stopping = false;
 
-  const doors: ListeningDoor[] = [];
-  const open = async <T extends ListeningDoor>(variable: string, port: number, opened: Promise<T>): Promise<T> => {
+  const doors = new Doors();
+  const open = async <T extends ListeningDoor>(portVariable: string, port: number, opening: Promise<T>): Promise<T> => {
+    const [hostVariable, host] = portVariable === 'OPS_PORT' ? ['OPS_HOST', config.opsHost] : ['HOST', config.host];
     try {
-      const door = await opened;
-      doors.push(door);
-      return door;
+      return await doors.add({ portVariable, port, hostVariable, host }, opening);
     } catch (error) {
       watch?.stop();
-      await Promise.all(doors.map((door) => door.close(0)));
-      throw listenError(variable, port, variable === 'OPS_PORT' ? config.opsHost : config.host, error);
+      throw error;
     }
   };
   const ops = await open(
@@ -303,40 +300,4 @@ function stoppingNode(): LedgerError {
     'unavailable',
     'This node is stopping: open a new stream, and send again what was not answered, with the same Idempotency-Keys.',
   );
-}
-
-function readTls(config: Config): { readonly cert: Buffer; readonly key: Buffer } | null {
-  if (config.tls === null) return null;
-  const read = (variable: string, file: string): Buffer => {
-    try {
-      return readFileSync(file);
-    } catch {
-      throw new ConfigError(`Set ${variable} to a PEM file that this user may read; ${file} is none.`);
-    }
-  };
-  const tls = { cert: read('TLS_CERT_FILE', config.tls.certFile), key: read('TLS_KEY_FILE', config.tls.keyFile) };
-  try {
-    createSecureContext(tls);
-  } catch {
-    throw new ConfigError(
-      'Set TLS_CERT_FILE and TLS_KEY_FILE to a certificate and the private key that belongs to it, both PEM.',
-    );
-  }
-  return tls;
-}
-
-/** What an operator can mend says which variable it is. */
-function listenError(variable: string, port: number, host: string, error: unknown): unknown {
-  let cause = error;
-  while (cause instanceof Error && !('code' in cause) && cause.cause !== undefined) cause = cause.cause;
-  const code = cause instanceof Error && 'code' in cause ? cause.code : null;
-  if (code === 'EADDRINUSE')
-    return new ConfigError(`Set ${variable} to a free port: something else listens on ${port}.`);
-  if (code === 'EACCES')
-    return new ConfigError(`Set ${variable} to a port that this user may open: ${port} is refused.`);
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-    const name = variable === 'OPS_PORT' ? 'OPS_HOST' : 'HOST';
-    return new ConfigError(`Set ${name} to an address of this machine, such as 127.0.0.1: ${host} is none.`);
-  }
-  return error;
 }

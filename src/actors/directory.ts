@@ -8,7 +8,8 @@ import {
   passivateAfterMs,
   passivateWhenCrowdedAfterMs,
 } from './bounds.ts';
-import { type LedgerActorParts, type NodeWide, nodeWide } from './ledger-actor.ts';
+import type { LedgerActorParts } from './ledger-actor.ts';
+import { type NodeWide, nodeWide } from './node-wide.ts';
 import type { Outcome } from './outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';

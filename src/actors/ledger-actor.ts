@@ -3,25 +3,21 @@ import { LedgerError } from '../domain/errors.ts';
 import { parseRow } from '../domain/row.ts';
 import type { AuthoritySigner } from '../domain/seal.ts';
 import type { Claim, LedgerStore } from '../store/ledger-store.ts';
-import { batchBytesMax, batchEventsMax, mailboxBytesMax, mailboxLettersMax } from './bounds.ts';
+import { batchBytesMax, batchEventsMax } from './bounds.ts';
 import { type Clock, sleep } from './clock.ts';
 import { CommittedLedger, type Written } from './committed-ledger.ts';
-import { DeadlineWatch } from './deadline-watch.ts';
 import { GroupGrowth } from './group-growth.ts';
-import { Lanes } from './lanes.ts';
-import { Letter } from './letter.ts';
-import { Mailbox } from './mailbox.ts';
-import { MarksMemory } from './marks-memory.ts';
+import { Intake } from './intake.ts';
+import type { Letter } from './letter.ts';
 import type { ActorMeter, ClaimReason } from './meter.ts';
+import { type NodeWide, nodeWide } from './node-wide.ts';
 import type { Outbox } from './outbox.ts';
 import type { Outcome } from './outcome.ts';
-import { isRetryable, outcomeUnknown, reloading, somethingWrong, timeIsUp } from './refusals.ts';
+import { outcomeUnknown, reloading, somethingWrong, timeIsUp } from './refusals.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { decideTurn, type Turn, TurnFailed, type Verdict } from './turn.ts';
-import { noTurns, type TurnCounts } from './turn-counts.ts';
-import { type TurnNeed, type TurnPace, TurnPacing, unpaced } from './turn-pacing.ts';
+import { type TurnNeed, unpaced } from './turn-pacing.ts';
 import { readForTurn } from './turn-reads.ts';
-import { Twins } from './twins.ts';
 import { Yielding } from './yielding.ts';
 
 export type { ActorMeter } from './meter.ts';
@@ -39,25 +35,6 @@ export interface LedgerActorParts {
   readonly outbox?: Outbox;
 }
 
-/** What the ledgers of a node have in common while they work. */
-export interface NodeWide {
-  readonly watch: DeadlineWatch;
-  readonly pacing: Pick<TurnPacing, 'begin' | 'end'>;
-  readonly pace: Pick<TurnPace, 'quietMs' | 'crowdedMax'>;
-  readonly turns: { -readonly [Count in keyof TurnCounts]: number };
-  readonly marks: MarksMemory;
-}
-
-export function nodeWide(clock: Clock, pace: TurnPace): NodeWide {
-  return {
-    watch: new DeadlineWatch(clock),
-    pacing: new TurnPacing(clock, pace),
-    pace,
-    turns: { ...noTurns },
-    marks: new MarksMemory(),
-  };
-}
-
 /**
  * One ledger in memory. It owns the ledger's mailbox, gives out seq, created_at and hash, and commits in groups: while one
  * write is in flight, whatever arrives forms the next batch.
@@ -70,9 +47,7 @@ export class LedgerActor {
   readonly ledgerId: string;
   readonly #parts: LedgerActorParts;
   readonly #nodeWide: NodeWide;
-  readonly #mailbox = new Mailbox({ lettersMax: mailboxLettersMax, bytesMax: mailboxBytesMax });
-  readonly #lanes = new Lanes();
-  readonly #twins = new Twins();
+  readonly #intake: Intake;
   readonly #growth: GroupGrowth;
   readonly #yielding = new Yielding();
   readonly #ledger: CommittedLedger;
@@ -92,6 +67,7 @@ export class LedgerActor {
     this.ledgerId = ledgerId;
     this.#parts = parts;
     this.#nodeWide = node;
+    this.#intake = new Intake(parts.clock);
     this.#growth = new GroupGrowth(parts.clock, node.pace.quietMs);
     this.#ledger = new CommittedLedger(ledgerId, { ...parts, marks: node.marks });
     this.#lastUsed = parts.clock.now();
@@ -108,23 +84,13 @@ export class LedgerActor {
   }
 
   get waiting(): number {
-    return this.#mailbox.size;
+    return this.#intake.size;
   }
 
   /** Carries a command out: its outcome, or the LedgerError that it is refused with. */
   submit(command: Command): Promise<Outcome> {
     if (this.#stopped) return Promise.reject(reloading());
-    const refusal = this.#lanes.enter(command.lane);
-    if (refusal !== null) return Promise.reject(refusal);
-    const twin = this.#twins.find(command);
-    if (twin !== null) {
-      if (!(twin instanceof LedgerError)) return twin;
-      this.#noteFailure(command, twin);
-      return Promise.reject(twin);
-    }
-    const outcome = this.#enqueue(command);
-    this.#twins.remember(command, outcome);
-    return outcome;
+    return this.#intake.submit(command, this.#wake);
   }
 
   /**
@@ -136,22 +102,13 @@ export class LedgerActor {
     if (this.#stopped) return Promise.reject(reloading());
     const asked = Promise.withResolvers<number>();
     this.#asking.push(asked);
-    this.#work ??= this.#run();
+    this.#wake();
     return asked.promise;
   }
 
-  #enqueue(command: Command): Promise<Outcome> {
-    return new Promise((resolve, reject) => {
-      const letter = new Letter(command, resolve, reject);
-      try {
-        this.#mailbox.push(letter);
-      } catch (full) {
-        this.#noteFailure(command, full);
-        throw full;
-      }
-      this.#work ??= this.#run();
-    });
-  }
+  readonly #wake = (): void => {
+    this.#work ??= this.#run();
+  };
 
   /** Takes the actor out of memory if it has nothing to do: saves what makes the next activation short. True if it is gone. */
   passivate(): boolean {
@@ -178,13 +135,13 @@ export class LedgerActor {
     await Promise.resolve();
     const { watch, pacing, pace, turns } = this.#nodeWide;
     const stopWatching = watch.begin(() => this.#lookAtDeadlines());
-    while ((this.#mailbox.size > 0 || this.#asking.length > 0) && !this.#stopped) {
+    while ((this.#intake.size > 0 || this.#asking.length > 0) && !this.#stopped) {
       this.#growth.start();
       const turn = pacing.begin(() => this.#turnNeed());
       if (turn !== undefined) await turn;
-      const half = Math.floor(this.#mailbox.size / 2);
+      const half = Math.floor(this.#intake.size / 2);
       const eventsMax = Math.max(batchEventsMax, Math.min(half, pace.crowdedMax));
-      this.#batch = this.#mailbox.take(eventsMax, batchBytesMax);
+      this.#batch = this.#intake.take(eventsMax, batchBytesMax);
       turns.running += 1;
       try {
         await this.#settle();
@@ -205,7 +162,7 @@ export class LedgerActor {
   /** Who has it closed, or asks what is certain, waits for a turn to end. */
   #turnNeed(): TurnNeed {
     if (this.#isClosing || this.#asking.length > 0) return 'haste';
-    const isWhole = this.#mailbox.holds(batchEventsMax, batchBytesMax) || this.#growth.isWhole(this.#mailbox.size);
+    const isWhole = this.#intake.holds(batchEventsMax, batchBytesMax) || this.#growth.isWhole(this.#intake.size);
     return isWhole ? 'nothing' : 'more';
   }
 
@@ -274,22 +231,9 @@ export class LedgerActor {
     return claim;
   }
 
-  /**
-   * Drops commands whose time is up, and those behind them in their lane, from what is not sent: certain not to be written. Whether
-   * any are left.
-   */
+  /** Refuses what is too late to be sent; whether any of the batch is left. */
   #dropLate(): boolean {
-    const now = this.#parts.clock.now();
-    const isLate = (letter: Letter) =>
-      letter.answered || letter.command.deadline <= now || this.#lanes.isBroken(letter.command.lane);
-    if (this.#batch.some(isLate)) {
-      const inTime: Letter[] = [];
-      for (const letter of this.#batch) {
-        if (!isLate(letter)) inTime.push(letter);
-        else if (!letter.answered) this.#refuse(letter, timeIsUp());
-      }
-      this.#batch = inTime;
-    }
+    this.#batch = this.#intake.inTime(this.#batch);
     return this.#batch.length > 0;
   }
 
@@ -317,7 +261,7 @@ export class LedgerActor {
       if (verdict.kind === 'replayed') continue;
       this.#parts.meter.verdict(verdict.kind);
       if (verdict.kind === 'written') verdict.letter.resolve({ event: verdict.event, replayed: false });
-      else this.#refuse(verdict.letter, verdict.error);
+      else this.#intake.refuse(verdict.letter, verdict.error);
     }
     this.#ledger.tidy(turn);
   }
@@ -331,18 +275,13 @@ export class LedgerActor {
       if (entry?.seq !== verdict.seq) throw new Error(`ledger ${this.ledgerId}: seq ${verdict.seq} is missing`);
       verdict.letter.resolve({ event: parseRow(entry.row), replayed: true });
     } catch (error) {
-      this.#refuse(verdict.letter, error instanceof LedgerError ? error : somethingWrong(error));
+      this.#intake.refuse(verdict.letter, error instanceof LedgerError ? error : somethingWrong(error));
     }
   }
 
   /** While the actor is busy: whose time is up is told what is certain, whatever the store is doing. */
   #lookAtDeadlines(): void {
-    const now = this.#parts.clock.now();
-    const isDue = (letter: Letter) => !letter.answered && letter.command.deadline <= now;
-    for (const letter of this.#batch) {
-      if (isDue(letter)) this.#refuse(letter, this.#isInFlight(letter) ? outcomeUnknown() : timeIsUp());
-    }
-    for (const letter of this.#mailbox.waiting()) if (isDue(letter)) this.#refuse(letter, timeIsUp());
+    this.#intake.refuseDue(this.#batch, (letter) => (this.#isInFlight(letter) ? outcomeUnknown() : timeIsUp()));
   }
 
   #isInFlight(letter: Letter): boolean {
@@ -357,24 +296,14 @@ export class LedgerActor {
     void pacing.begin(() => 'haste');
   }
 
-  #refuse(letter: Letter, error: LedgerError): void {
-    this.#noteFailure(letter.command, error);
-    letter.reject(error);
-  }
-
-  /** Behind what is to be sent again nothing of its lane may be written. */
-  #noteFailure(command: Command, error: unknown): void {
-    if (!(error instanceof LedgerError) || isRetryable(error)) this.#lanes.breakOff(command.lane);
-  }
-
   /** Crash-only: whoever waits is told what is certain, and the actor is never used again. */
   #stop(cause: unknown): void {
     this.#stopped = true;
     for (const letter of this.#batch) {
-      if (cause instanceof LedgerError) this.#refuse(letter, cause);
-      else if (cause instanceof TurnFailed && cause.letter !== letter) this.#refuse(letter, reloading(cause));
-      else this.#refuse(letter, somethingWrong(cause));
+      if (cause instanceof LedgerError) this.#intake.refuse(letter, cause);
+      else if (cause instanceof TurnFailed && cause.letter !== letter) this.#intake.refuse(letter, reloading(cause));
+      else this.#intake.refuse(letter, somethingWrong(cause));
     }
-    for (const letter of this.#mailbox.drain()) this.#refuse(letter, reloading(cause));
+    this.#intake.refuseAll(() => reloading(cause));
   }
 }

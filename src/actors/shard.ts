@@ -1,6 +1,7 @@
 import type { Command } from '../domain/command.ts';
 import { sha256 } from '../domain/hash.ts';
-import { LedgerActor, type LedgerActorParts, type NodeWide } from './ledger-actor.ts';
+import { LedgerActor, type LedgerActorParts } from './ledger-actor.ts';
+import type { NodeWide } from './node-wide.ts';
 import type { Outcome } from './outcome.ts';
 
 /** The shard of a ledger: the first 32 bits of SHA-256("v1|" + ledger id), modulo the number of shards. */

@@ -1,9 +1,10 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { Directory, type DirectoryParts } from '../../src/actors/directory.ts';
-import { LedgerActor, type LedgerActorParts, type NodeWide } from '../../src/actors/ledger-actor.ts';
+import { LedgerActor, type LedgerActorParts } from '../../src/actors/ledger-actor.ts';
 import { localPlacement } from '../../src/actors/local-placement.ts';
 import type { ActorMeter } from '../../src/actors/meter.ts';
 import { noPeers } from '../../src/actors/no-peers.ts';
+import type { NodeWide } from '../../src/actors/node-wide.ts';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../src/actors/signing-keys.ts';
 import { type Command, commandMaster } from '../../src/domain/command.ts';
 import { authorityDigest } from '../../src/domain/content.ts';

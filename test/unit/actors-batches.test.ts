@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { batchBytesMax, batchEventsMax } from '../../src/actors/bounds.ts';
-import { LedgerActor, nodeWide } from '../../src/actors/ledger-actor.ts';
+import { LedgerActor } from '../../src/actors/ledger-actor.ts';
+import { nodeWide } from '../../src/actors/node-wide.ts';
 import { unpaced } from '../../src/actors/turn-pacing.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { uuidV7Time } from '../../src/domain/uuid.ts';

@@ -5,7 +5,8 @@ import {
   mastersInMemoryMax,
   snapshotWhenLeavingEvents,
 } from '../../src/actors/bounds.ts';
-import { type LedgerActor, nodeWide } from '../../src/actors/ledger-actor.ts';
+import type { LedgerActor } from '../../src/actors/ledger-actor.ts';
+import { nodeWide } from '../../src/actors/node-wide.ts';
 import { unpaced } from '../../src/actors/turn-pacing.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/row.ts';

@@ -6,7 +6,8 @@ import {
   claimRacesBeforeBackoff,
   turnTickMs,
 } from '../../src/actors/bounds.ts';
-import { LedgerActor, nodeWide } from '../../src/actors/ledger-actor.ts';
+import { LedgerActor } from '../../src/actors/ledger-actor.ts';
+import { nodeWide } from '../../src/actors/node-wide.ts';
 import { type TurnNeed, unpaced } from '../../src/actors/turn-pacing.ts';
 import { Fenced } from '../../src/store/ledger-store.ts';
 import { settled } from '../support/clock.ts';

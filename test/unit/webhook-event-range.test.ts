@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { batchEventsMax, crowdedBatchEventsMax } from '../../src/actors/bounds.ts';
-import { nodeWide } from '../../src/actors/ledger-actor.ts';
+import { nodeWide } from '../../src/actors/node-wide.ts';
 import { unpaced } from '../../src/actors/turn-pacing.ts';
 import { nextCommitDates } from '../../src/webhook/following/event-range.ts';
 import { append, createMaster, ledgerId, openLedger } from '../support/commands.ts';

@@ -1,0 +1,109 @@
+import type { Command } from '../domain/command.ts';
+import { LedgerError } from '../domain/errors.ts';
+import { mailboxBytesMax, mailboxLettersMax } from './bounds.ts';
+import type { Clock } from './clock.ts';
+import { Lanes } from './lanes.ts';
+import { Letter } from './letter.ts';
+import { Mailbox } from './mailbox.ts';
+import type { Outcome } from './outcome.ts';
+import { isRetryable, timeIsUp } from './refusals.ts';
+import { Twins } from './twins.ts';
+
+/**
+ * What comes for one ledger's actor: commands wait here, those of a lane in its order and none beside its twin, until the actor takes them; and
+ * here they are refused.
+ *
+ * Invariant: behind a command that is to be sent again, nothing of its lane enters, and nothing of it is left in a batch that was looked through.
+ */
+export class Intake {
+  readonly #clock: Clock;
+  readonly #mailbox = new Mailbox({ lettersMax: mailboxLettersMax, bytesMax: mailboxBytesMax });
+  readonly #lanes = new Lanes();
+  readonly #twins = new Twins();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Letters that wait. */
+  get size(): number {
+    return this.#mailbox.size;
+  }
+
+  /** Takes a command in: its outcome, or the LedgerError that it is refused with. Calls `wake` once its letter waits. */
+  submit(command: Command, wake: () => void): Promise<Outcome> {
+    const refusal = this.#lanes.enter(command.lane);
+    if (refusal !== null) return Promise.reject(refusal);
+    const twin = this.#twins.find(command);
+    if (twin !== null) {
+      if (!(twin instanceof LedgerError)) return twin;
+      this.#noteFailure(command, twin);
+      return Promise.reject(twin);
+    }
+    const outcome = this.#enqueue(command, wake);
+    this.#twins.remember(command, outcome);
+    return outcome;
+  }
+
+  #enqueue(command: Command, wake: () => void): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      const letter = new Letter(command, resolve, reject);
+      try {
+        this.#mailbox.push(letter);
+      } catch (full) {
+        this.#noteFailure(command, full);
+        throw full;
+      }
+      wake();
+    });
+  }
+
+  /** Whether so many letters wait, or so many bytes. */
+  holds(count: number, bytes: number): boolean {
+    return this.#mailbox.holds(count, bytes);
+  }
+
+  /** The next letters: at most `count` and `bytes`, but at least one if there is one. */
+  take(count: number, bytes: number): Letter[] {
+    return this.#mailbox.take(count, bytes);
+  }
+
+  /**
+   * Of letters that are not sent, those that may still be: commands whose time is up, and those behind them in their lane, are refused, certain
+   * not to be written.
+   */
+  inTime(letters: Letter[]): Letter[] {
+    const now = this.#clock.now();
+    const isLate = (letter: Letter) =>
+      letter.answered || letter.command.deadline <= now || this.#lanes.isBroken(letter.command.lane);
+    if (!letters.some(isLate)) return letters;
+    const inTime: Letter[] = [];
+    for (const letter of letters) {
+      if (!isLate(letter)) inTime.push(letter);
+      else if (!letter.answered) this.refuse(letter, timeIsUp());
+    }
+    return inTime;
+  }
+
+  /** Refuses those of `taken`, and of those that wait, whose time is up. `errorFor` says what is certain of a letter that was taken. */
+  refuseDue(taken: readonly Letter[], errorFor: (letter: Letter) => LedgerError): void {
+    const now = this.#clock.now();
+    const isDue = (letter: Letter) => !letter.answered && letter.command.deadline <= now;
+    for (const letter of taken) if (isDue(letter)) this.refuse(letter, errorFor(letter));
+    for (const letter of this.#mailbox.waiting()) if (isDue(letter)) this.refuse(letter, timeIsUp());
+  }
+
+  refuse(letter: Letter, error: LedgerError): void {
+    this.#noteFailure(letter.command, error);
+    letter.reject(error);
+  }
+
+  /** Refuses all that wait. */
+  refuseAll(errorFor: () => LedgerError): void {
+    for (const letter of this.#mailbox.drain()) this.refuse(letter, errorFor());
+  }
+
+  #noteFailure(command: Command, error: unknown): void {
+    if (!(error instanceof LedgerError) || isRetryable(error)) this.#lanes.breakOff(command.lane);
+  }
+}
