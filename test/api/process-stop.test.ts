@@ -1,13 +1,14 @@
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Message } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { afterAll, expect, test } from 'vitest';
 import { grpcClient } from '../support/door-grpc.ts';
 import { watchHost } from '../support/host-watch.ts';
-import { startNodeProcess } from '../support/node-process.ts';
+import { startNodeProcess, stopWhileStarting } from '../support/node-process.ts';
 import { startNpmScript } from '../support/npm-script.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';
@@ -22,6 +23,15 @@ const freshDir = (): string => {
 };
 afterAll(() => {
   for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
+});
+
+test('SIGTERM while it starts ends it with 0 before it says that it serves, and what it made is whole', async () => {
+  const DATA_DIR = join(freshDir(), 'data');
+  const end = await stopWhileStarting({ DATA_DIR }, () => existsSync(DATA_DIR));
+  expect(end).toEqual({ code: 0, stdout: '', stderr: '' });
+  await using node = await startNodeProcess({ DATA_DIR });
+  await newOrder(node.base);
+  expect(await node.terminate()).toMatchObject({ code: 0 });
 });
 
 test('SIGTERM finishes the calls in flight, takes no more, and ends with 0', async () => {

@@ -84,6 +84,19 @@ export async function runToEnd(
   return end;
 }
 
+/** Starts a node and sends it SIGTERM as soon as `isUnderWay`; how it ended. */
+export async function stopWhileStarting(env: ProcessEnvironment, isUnderWay: () => boolean): Promise<ProcessEnd> {
+  const { ended, signal } = begin(env, MAIN, []);
+  const looking = setInterval(() => {
+    if (!isUnderWay()) return;
+    clearInterval(looking);
+    signal('SIGTERM');
+  }, 2);
+  const end = await ended;
+  clearInterval(looking);
+  return end;
+}
+
 /** Starts a node; resolves when it listens, rejects with what it said when it ends before that. */
 export async function startNodeProcess(env: ProcessEnvironment, under: readonly string[] = []): Promise<NodeProcess> {
   const { child, ended, signal, said } = begin(env, MAIN, [], under);

@@ -3,7 +3,7 @@ import { actor, answer, authority, events, exported, listOfMaster } from '../sup
 import { newShell } from '../support/shell.ts';
 import { vectors } from '../support/vectors.ts';
 
-const { run, file } = newShell();
+const { runHere: run, file } = newShell();
 const offline = ['--keys', file('keys.json', actor), '--authority', file('authority.json', authority)];
 
 const without = <T>(list: readonly T[], ...indexes: number[]): T[] =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { actor, answer, authority, events, exported } from '../support/export-of-vectors.ts';
 import { newShell } from '../support/shell.ts';
 
-const { run, file } = newShell();
+const { runHere: run, file } = newShell();
 const lines = exported(events, { kind: 'ledger' }).trimEnd().split('\n');
 const forged = JSON.stringify({ ...events[4], payload: { ...events[4]?.payload, weight: 99 } });
 

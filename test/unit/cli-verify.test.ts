@@ -15,14 +15,14 @@ import { inTerminal, whyNoTerminal } from '../support/pseudo-terminal.ts';
 import { cliMain, newShell } from '../support/shell.ts';
 import { vectors } from '../support/vectors.ts';
 
-const { dir, run, file } = newShell();
+const { dir, run: runProcess, runHere: run, file } = newShell();
 const keysFile = file('keys.json', actor);
 const authorityFile = file('authority.json', authority);
 const offline = ['--keys', keysFile, '--authority', authorityFile];
 
 describe('verify', () => {
   it('finds an export valid by itself, and says where the keys are from', async () => {
-    const { code, out, err } = await run(['verify', file('good.jsonl', exported())]);
+    const { code, out, err } = await runProcess(['verify', file('good.jsonl', exported())]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/^VALID/);
     expect(out).toContain('9 contents and 9 chain hashes of 9 events');
@@ -44,7 +44,7 @@ describe('verify', () => {
       [['verify', '-'], content],
       [['verify', file('returns.jsonl', content.replaceAll('\n', '\r\n'))], ''],
     ] as const) {
-      expect(await run(args, input)).toMatchObject({ code: 0, err: '' });
+      expect(await runProcess(args, input)).toMatchObject({ code: 0, err: '' });
     }
   });
 
