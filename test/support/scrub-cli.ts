@@ -1,30 +1,12 @@
 import { addClusterVerify } from '../../cluster/cli/verify-command.ts';
-import { runProgram } from '../../src/cli/program.ts';
+import { type CliEnd, runHere } from './program-here.ts';
 
-export interface CliEnd {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
+export type { CliEnd } from './program-here.ts';
 
 /** `ledger-trust …` with `cluster verify`, in this process. */
-export async function runCli(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<CliEnd> {
-  let [code, out, err] = [0, '', ''];
-  const terminal = {
+export function runCli(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<CliEnd> {
+  return runHere(args, {
     env,
-    now: Date.now,
-    print: async (text: string) => {
-      out += text;
-    },
-    tell: (text: string) => {
-      err += text;
-    },
-    isWatched: false,
-    readStdin: async () => Buffer.alloc(0),
-    exitWith: (given: number) => {
-      code = given;
-    },
-  };
-  await runProgram(terminal, args, '0', (program) => addClusterVerify(program.command('cluster'), terminal));
-  return { code, out, err };
+    addMore: (program, terminal) => addClusterVerify(program.command('cluster'), terminal),
+  });
 }

@@ -3,8 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { runProgram } from '../../src/cli/program.ts';
-import type { Terminal } from '../../src/cli/terminal.ts';
 import { compileCache } from './compile-cache.ts';
 
 interface Ended {
@@ -20,8 +18,6 @@ export interface Shell {
   readonly dir: string;
   /** Runs the real command in a process of its own, with nothing in its environment that it looks at but what is given. */
   run(args: readonly string[], input?: string | Buffer, env?: Readonly<Record<string, string>>): Promise<Ended>;
-  /** The same program in this process: for what a command answers, where how it starts is not the question. Paths are absolute. */
-  runHere(args: readonly string[], input?: string | Buffer, env?: Readonly<Record<string, string>>): Promise<Ended>;
   /** Writes a file, JSON unless it is text, and gives its path. */
   file(name: string, content: unknown): string;
 }
@@ -46,26 +42,6 @@ export function newShell(): Shell {
         child.on('close', (code) => resolve({ code, out, err }));
         child.stdin.end(input);
       }),
-    runHere: async (args, input = '', env = {}) => {
-      let [code, out, err] = [0, '', ''];
-      const terminal: Terminal = {
-        env,
-        now: Date.now,
-        async print(text) {
-          out += text;
-        },
-        tell(text) {
-          err += text;
-        },
-        isWatched: false,
-        readStdin: async () => Buffer.from(input),
-        exitWith(given) {
-          code = given;
-        },
-      };
-      await runProgram(terminal, args, 'of sources');
-      return { code, out, err };
-    },
     file: (name, content) => {
       const path = join(dir, name);
       writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));

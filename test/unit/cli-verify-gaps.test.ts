@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { actor, answer, authority, events, exported, listOfMaster } from '../support/export-of-vectors.ts';
+import { runHere } from '../support/program-here.ts';
 import { newShell } from '../support/shell.ts';
 import { vectors } from '../support/vectors.ts';
 
-const { runHere: run, file } = newShell();
+const { file } = newShell();
 const offline = ['--keys', file('keys.json', actor), '--authority', file('authority.json', authority)];
 
 const without = <T>(list: readonly T[], ...indexes: number[]): T[] =>
@@ -12,7 +13,7 @@ const without = <T>(list: readonly T[], ...indexes: number[]): T[] =>
 let files = 0;
 async function verify(content: unknown, ...options: string[]) {
   files += 1;
-  const { code, out, err } = await run(['verify', file(`events-${files}.json`, content), ...offline, ...options]);
+  const { code, out, err } = await runHere(['verify', file(`events-${files}.json`, content), ...offline, ...options]);
   expect(err).toBe('');
   return { code, out };
 }

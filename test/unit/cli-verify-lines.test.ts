@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { actor, answer, authority, events, exported } from '../support/export-of-vectors.ts';
+import { runHere } from '../support/program-here.ts';
 import { newShell } from '../support/shell.ts';
 
-const { runHere: run, file } = newShell();
+const { file } = newShell();
 const lines = exported(events, { kind: 'ledger' }).trimEnd().split('\n');
 const forged = JSON.stringify({ ...events[4], payload: { ...events[4]?.payload, weight: 99 } });
 
@@ -54,7 +55,7 @@ const refused: [string, string, string][] = [
 
 describe('a line of an export that holds', () => {
   it.each(refused)('%s is refused', async (_, content, named) => {
-    const { code, out, err } = await run(['verify', file('forged.jsonl', content)]);
+    const { code, out, err } = await runHere(['verify', file('forged.jsonl', content)]);
     expect({ code, out }).toEqual({ code: 66, out: '' });
     expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
     expect(err).toContain(named);
@@ -63,7 +64,7 @@ describe('a line of an export that holds', () => {
   it('bytes that are no UTF-8 is refused', async () => {
     const content = Buffer.from(exported());
     content[content.indexOf('BlueDart')] = 0xff;
-    const { code, err } = await run(['verify', '-'], content);
+    const { code, err } = await runHere(['verify', '-'], { input: content });
     expect(code).toBe(66);
     expect(err).toContain('Line 6 of stdin');
   });
@@ -71,22 +72,22 @@ describe('a line of an export that holds', () => {
   it('nothing but white space is none', async () => {
     const spaced = lines.flatMap((line) => [`${line}\r`, '', ' \t\r']).join('\n');
     for (const content of [`${lines.join('\n')}\n\n \n`, spaced]) {
-      expect(await run(['verify', file('spaced.jsonl', content)])).toMatchObject({ code: 0, err: '' });
+      expect(await runHere(['verify', file('spaced.jsonl', content)])).toMatchObject({ code: 0, err: '' });
     }
-    const other = await run(['verify', file('spaced.jsonl', withLine(3, '\u00a0'))]);
+    const other = await runHere(['verify', file('spaced.jsonl', withLine(3, '\u00a0'))]);
     expect(other).toMatchObject({ code: 66, err: expect.stringContaining('Line 3') });
   });
 
   it('an event written otherwise is that event', async () => {
     const content = changedLine(7, (line) => ` ${line.replace('{"event":', '{ "\\u0065vent" : ')}`);
-    expect(await run(['verify', file('otherwise.jsonl', content)])).toMatchObject({ code: 0, err: '' });
+    expect(await runHere(['verify', file('otherwise.jsonl', content)])).toMatchObject({ code: 0, err: '' });
   });
 });
 
 describe('a saved answer', () => {
   it('of what is no ledger or master is refused', async () => {
     for (const name of ['ledger_id', 'master_uuid']) {
-      const { code, err } = await run(['verify', file('odd.json', { ...answer, [name]: 'nonsense' })]);
+      const { code, err } = await runHere(['verify', file('odd.json', { ...answer, [name]: 'nonsense' })]);
       expect({ code, told: err.includes(`${name} is not a UUID`) }).toEqual({ code: 66, told: true });
     }
   });
@@ -94,7 +95,7 @@ describe('a saved answer', () => {
   it('whose events hold more than events do is refused', async () => {
     const list = events.map((event, index) => (index === 4 ? { ...event, note: 'x' } : event));
     for (const content of [list, { ...answer, events: list }]) {
-      const { code, err } = await run(['verify', file('noted.json', content)]);
+      const { code, err } = await runHere(['verify', file('noted.json', content)]);
       expect({ code, told: err.includes('event.note is not a field of an event') }).toEqual({ code: 66, told: true });
     }
   });

@@ -11,18 +11,19 @@ import {
   ledgerId,
   listOfMaster,
 } from '../support/export-of-vectors.ts';
+import { runHere } from '../support/program-here.ts';
 import { inTerminal, whyNoTerminal } from '../support/pseudo-terminal.ts';
 import { cliMain, newShell } from '../support/shell.ts';
 import { vectors } from '../support/vectors.ts';
 
-const { dir, run: runProcess, runHere: run, file } = newShell();
+const { dir, run, file } = newShell();
 const keysFile = file('keys.json', actor);
 const authorityFile = file('authority.json', authority);
 const offline = ['--keys', keysFile, '--authority', authorityFile];
 
 describe('verify', () => {
   it('finds an export valid by itself, and says where the keys are from', async () => {
-    const { code, out, err } = await runProcess(['verify', file('good.jsonl', exported())]);
+    const { code, out, err } = await run(['verify', file('good.jsonl', exported())]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/^VALID/);
     expect(out).toContain('9 contents and 9 chain hashes of 9 events');
@@ -44,12 +45,12 @@ describe('verify', () => {
       [['verify', '-'], content],
       [['verify', file('returns.jsonl', content.replaceAll('\n', '\r\n'))], ''],
     ] as const) {
-      expect(await runProcess(args, input)).toMatchObject({ code: 0, err: '' });
+      expect(await run(args, input)).toMatchObject({ code: 0, err: '' });
     }
   });
 
   it('finds a saved answer valid with documents from elsewhere', async () => {
-    const { code, out } = await run(['verify', file('answer.json', answer), ...offline, '--json']);
+    const { code, out } = await runHere(['verify', file('answer.json', answer), ...offline, '--json']);
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({
       verdict: 'valid',
@@ -63,22 +64,21 @@ describe('verify', () => {
     const list = eventsWith({ format: 'ledger-trust-export/1' });
     const some = { ...answer, count: 3, events: list.slice(3, 6) };
     expect(JSON.stringify(some).indexOf('"format":"ledger-trust-export/1"')).toBeLessThan(4_096);
-    const { code, err } = await run(['verify', file('says.json', some), ...offline]);
+    const { code, err } = await runHere(['verify', file('says.json', some), ...offline]);
     expect({ code, err }).toEqual({ code: 2, err: '' });
   });
 
   it('reads stdin, and a list that was asked for newest first', async () => {
-    expect((await run(['verify', '-', ...offline], JSON.stringify([...events].reverse()))).code).toBe(0);
+    expect((await runHere(['verify', '-', ...offline], { input: JSON.stringify([...events].reverse()) })).code).toBe(0);
   });
 
   it('reads an export from stdin, and the documents in another', async () => {
-    expect((await run(['verify', '-'], exported())).code).toBe(0);
-    const keys = await run(
-      ['verify', file('list.json', events), '--keys', '-', '--authority', authorityFile],
-      exported(),
-    );
+    expect((await runHere(['verify', '-'], { input: exported() })).code).toBe(0);
+    const keys = await runHere(['verify', file('list.json', events), '--keys', '-', '--authority', authorityFile], {
+      input: exported(),
+    });
     expect({ code: keys.code, err: keys.err }).toEqual({ code: 0, err: '' });
-    const cut = await run(['verify', '-'], exported(events, { count: 8 }));
+    const cut = await runHere(['verify', '-'], { input: exported(events, { count: 8 }) });
     expect(cut).toMatchObject({
       code: 66,
       err: expect.stringMatching(/^ledger-trust: stdin was cut short or changed/),
@@ -90,7 +90,7 @@ describe('verify', () => {
   );
 
   it('ends with 1 and names the event where one was changed', async () => {
-    const { code, out } = await run(['verify', file('tampered.jsonl', exported(tampered))]);
+    const { code, out } = await runHere(['verify', file('tampered.jsonl', exported(tampered))]);
     expect(code).toBe(1);
     expect(out).toMatch(/^INVALID {2}2 things are wrong/);
     expect(out).toContain(`✗ hash_mismatch  event ${vectors.chain[4]?.content.id}`);
@@ -100,20 +100,20 @@ describe('verify', () => {
     const forged = '\u001b[2J\r\nVALID  everything\u2028\u0085\u202e';
     const escaped = '\\u001b[2J\\u000d\\u000aVALID  everything\\u2028\\u0085\\u202e';
     const odd = events.map((event, index) => (index === 4 ? { ...event, id: forged } : event));
-    const report = await run(['verify', file('odd.json', odd), ...offline]);
+    const report = await runHere(['verify', file('odd.json', odd), ...offline]);
     expect(report).toMatchObject({ code: 1, out: expect.stringContaining(`event ${escaped}: id and ledger_id`) });
     expect(report.out).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]|^VALID/mu);
-    const asJson = await run(['verify', file('odd.json', odd), ...offline, '--json']);
+    const asJson = await runHere(['verify', file('odd.json', odd), ...offline, '--json']);
     expect(asJson.out).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]/u);
     expect(JSON.parse(asJson.out).issues).toContainEqual(expect.objectContaining({ event_id: forged }));
     const strange = odd.map((event) => ({ ...event, [forged]: 1 }));
-    const error = await run(['verify', file('strange.json', strange), ...offline]);
+    const error = await runHere(['verify', file('strange.json', strange), ...offline]);
     expect(error).toMatchObject({ code: 66, err: expect.stringContaining(`event.${escaped} is not`) });
     expect(error.err).toMatch(/^ledger-trust: [^\n]+\n$/);
   });
 
   it('ends with 2 where nothing is wrong and keys are missing', async () => {
-    const { code, out } = await run(['verify', file('bare.json', events), '--keys', keysFile]);
+    const { code, out } = await runHere(['verify', file('bare.json', events), '--keys', keysFile]);
     expect(code).toBe(2);
     expect(out).toContain('? authority_keys_unknown  3 of the events');
   });
@@ -123,12 +123,12 @@ describe('verify', () => {
     ['a list', () => file('nothing.list.json', [])],
     ['an export', () => file('nothing.jsonl', exported([]))],
   ])('ends with 2 where %s holds no event', async (_, path) => {
-    const { code, out } = await run(['verify', path(), ...offline]);
+    const { code, out } = await runHere(['verify', path(), ...offline]);
     expect({ code, told: out.includes('? start_unknown  there is no event\n') }).toEqual({ code: 2, told: true });
   });
 
   it('ends with 2 where more events follow', async () => {
-    const { code, out } = await run(['verify', file('page.json', { ...answer, next_cursor: 'x' }), ...offline]);
+    const { code, out } = await runHere(['verify', file('page.json', { ...answer, next_cursor: 'x' }), ...offline]);
     expect(code).toBe(2);
     expect(out).toContain('end_unknown');
   });
@@ -140,16 +140,16 @@ describe('verify', () => {
       '--head',
       String(vectors.chain[8]?.hash),
     ];
-    expect((await run(args)).code).toBe(1);
-    expect((await run(args.slice(0, 2))).code).toBe(0);
+    expect((await runHere(args)).code).toBe(1);
+    expect((await runHere(args.slice(0, 2))).code).toBe(0);
   });
 
   it('checks a master’s list as one', async () => {
-    const { code, out } = await run(['verify', file('master.json', listOfMaster), ...offline]);
+    const { code, out } = await runHere(['verify', file('master.json', listOfMaster), ...offline]);
     expect({ code, issues: out.includes('✗') }).toEqual({ code: 2, issues: false });
     const [first, ...rest] = listOfMaster.events;
     const moved = { ...listOfMaster, events: [first, events[5], ...rest] };
-    const odd = await run(['verify', file('moved.json', moved), ...offline]);
+    const odd = await runHere(['verify', file('moved.json', moved), ...offline]);
     expect(odd.out).toContain('✗ broken_link');
     expect(odd.code).toBe(1);
   });
@@ -173,7 +173,7 @@ describe('verify', () => {
   ];
   it.each(misnamed)('ends with 1 where %s holds events of another %s', async (_, what, content) => {
     for (const kind of [[], ['--kind', 'segment']]) {
-      const { code, out } = await run(['verify', file('misnamed.jsonl', content), ...offline, ...kind]);
+      const { code, out } = await runHere(['verify', file('misnamed.jsonl', content), ...offline, ...kind]);
       expect(code).toBe(1);
       expect(out).toMatch(new RegExp(`✗ broken_link .*: the event is one of (another|no) ${what}`));
     }
@@ -195,10 +195,10 @@ describe('verify', () => {
       [[], '  events      0\n'],
     ];
     for (const [content, line] of named) {
-      const { code, out } = await run(['verify', file('named.jsonl', content), ...offline]);
+      const { code, out } = await runHere(['verify', file('named.jsonl', content), ...offline]);
       expect({ code: code === 1, line: out.split('\n')[1] }).toEqual({ code: false, line: line.trimEnd() });
     }
-    const { out } = await run(['verify', file('named.jsonl', listOfMaster), '--json']);
+    const { out } = await runHere(['verify', file('named.jsonl', listOfMaster), '--json']);
     expect(JSON.parse(out)).toMatchObject({ ledger_id: ledgerId, master_id: master_uuid, checked: { events: 4 } });
   });
 
@@ -228,7 +228,7 @@ describe('verify', () => {
   ];
   it.each(unreadable)('refuses %s with one sentence', async (_, path) => {
     const file = path();
-    const { code, out, err } = await run(['verify', file]);
+    const { code, out, err } = await runHere(['verify', file]);
     expect({ code, out }).toEqual({ code: 66, out: '' });
     expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
     expect(err).toContain(file);
@@ -237,14 +237,14 @@ describe('verify', () => {
   it.each(['--keys', '--authority'])('refuses documents of %s that are none, and names their file', async (option) => {
     for (const content of ['no JSON', '{"keys":7}']) {
       const documents = file('documents.json', content);
-      const { code, out, err } = await run(['verify', file('bare.json', events), option, documents]);
+      const { code, out, err } = await runHere(['verify', file('bare.json', events), option, documents]);
       expect({ code, out }).toEqual({ code: 66, out: '' });
       expect(err).toContain(`${documents} holds no `);
     }
   });
 
   it('is no verdict where the resolver does not answer', async () => {
-    const { code, out, err } = await run([
+    const { code, out, err } = await runHere([
       'verify',
       file('good.jsonl', exported()),
       '--resolver',
@@ -255,7 +255,7 @@ describe('verify', () => {
   });
 
   it('names each exit code in its help', async () => {
-    const { out } = await run(['verify', '--help']);
+    const { out } = await runHere(['verify', '--help']);
     for (const code of [0, 1, 2, 64, 66, 69]) expect(out).toMatch(new RegExp(`^  ${code} +\\w`, 'm'));
   });
 

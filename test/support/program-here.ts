@@ -1,0 +1,37 @@
+import { type AddCommands, runProgram } from '../../src/cli/program.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
+
+export interface CliEnd {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** What a program run in this process is given. */
+export interface HereOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string | Buffer;
+  readonly addMore?: AddCommands;
+}
+
+/** `ledger-trust` in this process: for what a command answers, where how it starts is not the question. Paths have to be absolute. */
+export async function runHere(args: readonly string[], options: HereOptions = {}): Promise<CliEnd> {
+  let [code, out, err] = [0, '', ''];
+  const terminal: Terminal = {
+    env: options.env ?? {},
+    now: Date.now,
+    async print(text) {
+      out += text;
+    },
+    tell(text) {
+      err += text;
+    },
+    isWatched: false,
+    readStdin: async () => Buffer.from(options.input ?? ''),
+    exitWith(given) {
+      code = given;
+    },
+  };
+  await runProgram(terminal, args, '0', options.addMore);
+  return { code, out, err };
+}
