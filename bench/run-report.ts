@@ -13,6 +13,8 @@ export interface RunReport extends LoadReport {
     readonly server: number;
     readonly serverMainThread: number;
     readonly loadGenerator: number;
+    /** Of the server while the limit was looked at: what it has put off, which is in none of the others. */
+    readonly serverBetweenParts: number;
   };
   /** The limit, as it was beside each part for as long as that part was in full flow. */
   readonly verificationsPerSecond: number;
@@ -31,11 +33,17 @@ export interface MeasuredPart {
   readonly verificationsPerSecond: number;
 }
 
-/** `looks` at the limit, and the server's commits while the parts were sent. */
+/** Looks at the limit, and the server's CPU time meanwhile. */
+export interface Looks {
+  readonly looks: readonly number[];
+  readonly betweenUs: number;
+}
+
+/** `commits` of the server while the parts were sent. */
 export function runReport(
   what: Pick<RunReport, 'door' | 'ledgers'>,
   parts: readonly MeasuredPart[],
-  looks: readonly number[],
+  { looks, betweenUs }: Looks,
   commits: CommitCounts,
 ): RunReport {
   const latencies = new LatencyHistogram();
@@ -57,6 +65,7 @@ export function runReport(
       server: rounded(serverUs / events),
       serverMainThread: rounded(sumOf(parts, (part) => part.serverMainUs) / events),
       loadGenerator: rounded(loadUs / events),
+      serverBetweenParts: rounded(betweenUs / events),
     },
     coresOfOthers: rounded(othersUs / (sumOf(parts, ({ wholeSeconds }) => wholeSeconds) * 1e6)),
     eventsPerCommit: rounded(commits.events / commits.commits),

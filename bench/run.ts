@@ -17,8 +17,12 @@ import { requestOf } from './wire.ts';
 
 /** Events sent before time is taken, so that what is measured is a server that has run for a while. */
 const warmUpEvents = 16_000;
-/** In so many parts it is sent, with a look at the limit between them: a shared host changes its pace within seconds. */
-const partsOfRun = 10;
+/**
+ * In parts of at least so many events, and so many parts at most, it is sent, with a look at the limit between them: a shared host changes its
+ * pace within seconds. Smaller parts would be filling and draining for the most.
+ */
+const partEventsMin = 10_000;
+const partsMax = 10;
 /** Events of each of the 16 lanes that wait at a time: on a hundred ledgers a few of each ledger, so that they are written together. */
 function inFlightOf(door: Door, ledgers: number): number {
   if (door === 'stream') return 96;
@@ -63,20 +67,34 @@ export async function measureRun(server: ServerProcess, run: PreparedRun): Promi
   const send = (records: Records) => sendRecords(generator, server, run, records);
   await send({ from: 0, to: warmUp });
   const commits = await commitCounts(server);
-  const looks = [await verificationLimit()];
-  const parts: MeasuredPart[] = [];
-  for (const records of partsOf({ from: warmUp, to: file.laneRecords }, partsOfRun)) {
-    const measured = await measurePart(server, () => send(records));
+  const looks: number[] = [];
+  let betweenUs = 0;
+  const look = async (): Promise<void> => {
+    const before = cpuTime(server.pid);
     looks.push(await verificationLimit());
+    betweenUs += cpuTime(server.pid).allUs - before.allUs;
+  };
+  await look();
+  const parts: MeasuredPart[] = [];
+  const events = (file.laneRecords - warmUp) * keyCount;
+  const partCount = Math.max(1, Math.min(partsMax, Math.floor(events / partEventsMin)));
+  for (const records of partsOf({ from: warmUp, to: file.laneRecords }, partCount)) {
+    const measured = await measurePart(server, () => send(records));
+    await look();
     parts.push({ ...measured, verificationsPerSecond: meanOf(looks.slice(-2)) });
   }
   const commitsAfter = await commitCounts(server);
   rmSync(file.path);
-  return runReport({ door: run.door, ledgers: run.setting.ledgers.length }, parts, looks, {
-    commits: commitsAfter.commits - commits.commits,
-    events: commitsAfter.events - commits.events,
-    seconds: commitsAfter.seconds - commits.seconds,
-  });
+  return runReport(
+    { door: run.door, ledgers: run.setting.ledgers.length },
+    parts,
+    { looks, betweenUs },
+    {
+      commits: commitsAfter.commits - commits.commits,
+      events: commitsAfter.events - commits.events,
+      seconds: commitsAfter.seconds - commits.seconds,
+    },
+  );
 }
 
 async function sendRecords(

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { checkoutVariables, nodeArguments } from '../src/node-arguments.ts';
 import { sumOf } from './sum.ts';
 
@@ -18,8 +20,9 @@ const startMaxMs = 20_000;
 /** Starts the service on free ports with its data in `dataDir`, and waits until it says that it serves. */
 export async function startServer(dataDir: string, profileDir: string | null): Promise<ServerProcess> {
   const main = new URL('../src/main.ts', import.meta.url).pathname;
-  const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
+  const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profileDir)}`];
   const child = spawn(process.execPath, [...nodeArguments, ...profile, main], {
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
     env: {
       ...checkoutVariables,
       ...process.env,

@@ -16,8 +16,8 @@ export const nodeArguments: readonly string[] = ['--use-largepages=silent', '--m
 export const nodeVariables: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: '2' };
 
 /**
- * The same where the sources are run as they are, in their folder: what Node made of them is kept for the next start, which then needs no
- * compiler of TypeScript: two thirds of the processor time of a start, and 8 to 28 MiB less while it runs.
+ * The same where npm starts the sources as they are: what Node made of them is kept for the next start, in a folder below that of package.json.
+ * That start then needs no compiler of TypeScript: two thirds of the processor time, and some 13 MiB less.
  */
 export const checkoutVariables: Readonly<Record<string, string>> = {
   ...nodeVariables,

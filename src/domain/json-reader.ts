@@ -14,7 +14,7 @@ const TRUE: JsonBoolean = { kind: 'boolean', canonical: 'true', value: true };
 const FALSE: JsonBoolean = { kind: 'boolean', canonical: 'false', value: false };
 const NULL: JsonNull = { kind: 'null', canonical: 'null', value: null };
 
-/** Reads a whole text. One level of nesting is one level of the stack: `maxDepth` bounds both. */
+/** Reads a whole text, which is well-formed (the caller has looked for lone surrogates). One level of nesting is one level of the stack: `maxDepth` bounds both. */
 export class JsonReader extends JsonScanner {
   readonly #maxDepth: number;
 

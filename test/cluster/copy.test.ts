@@ -20,8 +20,9 @@ import {
   type Order,
 } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
+import type { CliEnd } from '../support/program-here.ts';
 import { runNode, temporaryDir } from '../support/running-node.ts';
-import { type CliEnd, runCli } from '../support/scrub-cli.ts';
+import { runCli } from '../support/scrub-cli.ts';
 import { type ClusterUnderTest, startCluster } from './rig/cluster-under-test.ts';
 
 /** More than a commit holds, so that a ledger takes several. */

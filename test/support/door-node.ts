@@ -47,7 +47,7 @@ export function fakeCredentials(): Credentials & { revoked: Set<string>; verifie
   return {
     revoked,
     verified,
-    async byApiKey(key) {
+    byApiKey(key) {
       const owner = owners[key];
       if (owner === undefined || revoked.has(key))
         throw new LedgerError('invalid_api_key', 'This API key is not valid.');

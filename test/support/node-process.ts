@@ -92,8 +92,10 @@ export async function stopWhileStarting(env: ProcessEnvironment, isUnderWay: () 
     clearInterval(looking);
     signal('SIGTERM');
   }, 2);
+  const late = setTimeout(() => signal('SIGKILL'), endMaxMs);
   const end = await ended;
   clearInterval(looking);
+  clearTimeout(late);
   return end;
 }
 

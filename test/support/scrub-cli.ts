@@ -1,8 +1,6 @@
 import { addClusterVerify } from '../../cluster/cli/verify-command.ts';
 import { type CliEnd, runHere } from './program-here.ts';
 
-export type { CliEnd } from './program-here.ts';
-
 /** `ledger-trust …` with `cluster verify`, in this process. */
 export function runCli(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<CliEnd> {
   return runHere(args, {

@@ -244,7 +244,7 @@ describe('verify', () => {
   });
 
   it('is no verdict where the resolver does not answer', async () => {
-    const { code, out, err } = await runHere([
+    const { code, out, err } = await run([
       'verify',
       file('good.jsonl', exported()),
       '--resolver',

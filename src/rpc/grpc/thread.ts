@@ -37,7 +37,7 @@ const { host, port, tls, services, files } = workerData as GrpcThreadData;
 
 const outbox = new Outbox((frames) => main.postMessage(frames, [frames.buffer]));
 const calls = new Slots<ThreadCall>();
-const nothing = Buffer.alloc(0);
+const nothing = new Uint8Array(0);
 
 const server = new AnsweringServer(calls, outbox, {
   'grpc.max_receive_message_length': limits.grpcReceiveMaxBytes,
@@ -160,8 +160,6 @@ function handlerOf(
       linkCall(call, own);
       watch(call, number, own);
       outbox.frame(told.begun, number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(call.request);
-      // It is the main thread's now.
-      call.request = nothing;
     };
   return (call: StreamCall) => {
     const head = headOf(call);

@@ -54,7 +54,7 @@ export class Replays {
     return entry?.seq === found.seq ? { event: parseRow(entry.row), replayed: true } : null;
   }
 
-  /** The outcome of `run`, or, where it is refused, the first outcome of the same call. */
+  /** The outcome of `run`, which rejects and never throws, or, where it is refused, the first outcome of the same call. */
   orElse(call: Call, ledgerOf: () => Promise<string | null>, run: () => Promise<Outcome>): Promise<Outcome> {
     return run().catch(async (error: unknown) => {
       const first = error instanceof LedgerError ? await this.#findAfter(error, call, ledgerOf) : null;
