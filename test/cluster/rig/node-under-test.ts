@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ServerProcess, startServerProcess } from '../../../cluster/local/child-process.ts';
@@ -92,7 +92,8 @@ export async function layOutNode({ id, dir, redisPort, env }: NodeParts): Promis
   const untilReady = async (maxMs = readyMaxMs) => {
     const began = performance.now();
     for (;;) {
-      if (running === null || running.hasEnded()) throw new Error(`${id} has ended; see ${logFile}`);
+      if (running === null || running.hasEnded())
+        throw new Error(`${id} has ended: ${readFileSync(logFile, 'utf8').slice(-2_000)}`);
       const isReady = await ask('/health/ready').then(
         ({ ok }) => ok,
         () => false,
