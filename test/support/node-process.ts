@@ -71,31 +71,33 @@ function begin(env: ProcessEnvironment, main: string, args: readonly string[], u
 /** Longer than anything that is run to its end may take. */
 const endMaxMs = 30_000;
 
-/** Runs a program of the project to its end. */
-export async function runToEnd(
-  env: ProcessEnvironment,
-  main: string = MAIN,
-  args: readonly string[] = [],
-): Promise<ProcessEnd> {
-  const { ended, signal } = begin(env, main, args);
+/** How a program ends, by itself or killed when its time is up. */
+async function endOf({ ended, signal }: ReturnType<typeof begin>): Promise<ProcessEnd> {
   const late = setTimeout(() => signal('SIGKILL'), endMaxMs);
   const end = await ended;
   clearTimeout(late);
   return end;
 }
 
+/** Runs a program of the project to its end. */
+export function runToEnd(
+  env: ProcessEnvironment,
+  main: string = MAIN,
+  args: readonly string[] = [],
+): Promise<ProcessEnd> {
+  return endOf(begin(env, main, args));
+}
+
 /** Starts a node and sends it SIGTERM as soon as `isUnderWay`; how it ended. */
 export async function stopWhileStarting(env: ProcessEnvironment, isUnderWay: () => boolean): Promise<ProcessEnd> {
-  const { ended, signal } = begin(env, MAIN, []);
+  const node = begin(env, MAIN, []);
   const looking = setInterval(() => {
     if (!isUnderWay()) return;
     clearInterval(looking);
-    signal('SIGTERM');
+    node.signal('SIGTERM');
   }, 2);
-  const late = setTimeout(() => signal('SIGKILL'), endMaxMs);
-  const end = await ended;
+  const end = await endOf(node);
   clearInterval(looking);
-  clearTimeout(late);
   return end;
 }
 
