@@ -86,4 +86,9 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     meaning: 'Appends a second and API key; a stream is one. 0: no limit.',
   },
   { name: 'RATE_LIMIT_APPEND_BURST', default: '5000', meaning: 'How many of them may come at once.' },
+  {
+    name: 'MEMORY_BUDGET_MIB',
+    default: 'a quarter of the memory or of the heap limit, whichever is smaller; at most 256',
+    meaning: 'What requests, answers, reads and streams may hold in memory together. Beyond it calls are `overloaded`.',
+  },
 ]);

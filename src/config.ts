@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
+import { defaultMemoryBudgetBytes } from './runtime/memory-budget.ts';
 import { openSecretFiles } from './secret-files.ts';
 
 /** A setting that the service cannot start with. The message is one sentence that names the variable and says what to do. */
@@ -40,6 +41,8 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** Ports on loopback that no webhook goes to in development mode, beside the service's own. */
   readonly webhookClosedPorts: readonly number[];
+  /** What callers' requests, answers, reads and streams may hold in memory together, in bytes. */
+  readonly memoryBudgetBytes: number;
   readonly rateLimits: {
     /** By address, on calls without a credential that create something. */
     readonly create: BucketSize;
@@ -81,6 +84,7 @@ export function readConfig(env: Environment): Config {
     trustedProxies: Object.freeze(checkedProxies(list(env, 'TRUSTED_PROXIES'))),
     logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),
     webhookClosedPorts: Object.freeze(list(env, 'WEBHOOK_CLOSED_PORTS').map(checkedPort)),
+    memoryBudgetBytes: memoryBudgetBytes(env),
     rateLimits: Object.freeze({
       create: bucket(env, 'RATE_LIMIT_CREATE_PER_MINUTE', limited ? 600 : 0, 60, 'RATE_LIMIT_CREATE_BURST', 300),
       call: bucket(env, 'RATE_LIMIT_CALL_PER_SECOND', limited ? 200 : 0, 1, 'RATE_LIMIT_CALL_BURST', 500),
@@ -164,6 +168,17 @@ function wholeNumber(env: Environment, name: string, otherwise: number, max: num
 
 function portNumber(env: Environment, name: string, otherwise: number): number {
   return wholeNumber(env, name, otherwise, 65_535);
+}
+
+const MEMORY_BUDGET_MIB_MIN = 32;
+const MEMORY_BUDGET_MIB_MAX = 65_536;
+
+function memoryBudgetBytes(env: Environment): number {
+  const mebibytes = wholeNumber(env, 'MEMORY_BUDGET_MIB', 0, MEMORY_BUDGET_MIB_MAX);
+  if (mebibytes === 0) return defaultMemoryBudgetBytes();
+  if (mebibytes < MEMORY_BUDGET_MIB_MIN)
+    throw new ConfigError(`Set MEMORY_BUDGET_MIB to at least ${MEMORY_BUDGET_MIB_MIN}: two large calls need as much.`);
+  return mebibytes * 1024 * 1024;
 }
 
 const RATE_MAX = 1_000_000_000;

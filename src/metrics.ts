@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { MemoryBudget, memoryKinds } from './runtime/memory-budget.ts';
 
 /** The metrics of a node. What each means is its help text, which operators see too. */
 export interface Metrics {
@@ -25,15 +26,31 @@ export interface CurrentLoad {
   runningCalls(): number;
   mailboxDepth(): number;
   verificationQueue(): number;
+  readonly memory: Pick<MemoryBudget, 'maxBytes' | 'heldBytes'>;
 }
 
-const noLoad: CurrentLoad = { runningCalls: () => 0, mailboxDepth: () => 0, verificationQueue: () => 0 };
+const noLoad: CurrentLoad = {
+  runningCalls: () => 0,
+  mailboxDepth: () => 0,
+  verificationQueue: () => 0,
+  memory: new MemoryBudget(0),
+};
 
 /** Metrics in a registry of their own, with those of the process (event loop lag, memory, garbage collection). */
 export function createMetrics(load: CurrentLoad = noLoad): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'svc_memory_budget_bytes',
+    help: 'Bytes held for callers, by kind; kind max is the bound of all together (MEMORY_BUDGET_MIB).',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const kind of memoryKinds) this.set({ kind }, load.memory.heldBytes(kind));
+      this.set({ kind: 'max' }, load.memory.maxBytes);
+    },
+  });
   return {
     registry,
     requests: new Counter({

@@ -33,6 +33,7 @@ import { openOpsDoor } from './rpc/ops-door.ts';
 import { createAnswerLog } from './rpc/pipeline/answer-log.ts';
 import { createCallRates } from './rpc/pipeline/call-rates.ts';
 import { createPipeline } from './rpc/pipeline/pipeline.ts';
+import { MemoryBudget } from './runtime/memory-budget.ts';
 import { skippedWebhookSteps, webhookSteps } from './sandbox/webhook-steps.ts';
 import { type AccessEntry, AccessQueue, accessKeptMs } from './service/audit/access-history.ts';
 import { storedCredentials } from './service/credentials/entity-credentials.ts';
@@ -123,7 +124,9 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const identities = new Identities(records, now, verifying.verify);
   const credentials = storedCredentials(records, identities, { production, now });
   const endings = new KeyEndings(identities);
+  const memory = new MemoryBudget(config.memoryBudgetBytes);
   const metrics = createMetrics({
+    memory,
     runningCalls: () => pipeline.running.size,
     mailboxDepth: () => directory.load().waiting,
     verificationQueue: () => verifying.waiting,
