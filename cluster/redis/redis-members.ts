@@ -41,7 +41,9 @@ export function redisMembers(redis: Redis, placement: string): MemberBoard {
 /** null for what no version of a node announces. */
 function announcementOf(text: string): Announcement | null {
   try {
-    const { id, address, ports, startedAt, draining, shardCount } = JSON.parse(text) as Partial<Announcement>;
+    const { id, address, ports, startedAt, draining, shardCount, clockAheadMs } = JSON.parse(
+      text,
+    ) as Partial<Announcement>;
     if (typeof id !== 'string' || typeof address !== 'string' || typeof startedAt !== 'string') return null;
     return {
       id,
@@ -50,6 +52,7 @@ function announcementOf(text: string): Announcement | null {
       startedAt,
       draining: draining === true,
       shardCount: Number(shardCount),
+      ...(typeof clockAheadMs === 'number' ? { clockAheadMs } : {}),
     };
   } catch {
     return null;

@@ -16,8 +16,10 @@ const idleLeases: LeaseServer = {
 };
 
 /** Node a, which has joined a cluster that shows these members. */
-async function joined(board: { members: readonly Announcement[]; isAway?: boolean }) {
+async function joined(board: { members: readonly Announcement[]; isAway?: boolean }, aheadMs = 0) {
   const { clock, directory } = rig();
+  const clockCheck = { look: async () => {}, aheadMs: aheadMs as number | null, silentMs: 0 };
+  const announced: Announcement[] = [];
   const alarms: string[] = [];
   const membership = clusterMembership({
     self: { id: 'node-a', startedAt: 't2' },
@@ -25,7 +27,7 @@ async function joined(board: { members: readonly Announcement[]; isAway?: boolea
     addressAt: (port) => `a:${port}`,
     server: idleLeases,
     board: {
-      announce: async () => {},
+      announce: async (announcement) => void announced.push(announcement),
       withdraw: async () => {},
       list: async () => {
         if (board.isAway) throw new Error('Redis does not answer');
@@ -40,7 +42,7 @@ async function joined(board: { members: readonly Announcement[]; isAway?: boolea
     clock,
     monotonicMs: () => clock.now(),
     random: (bytes) => new Uint8Array(bytes),
-    clockCheck: { look: async () => {}, offMs: 0, silentMs: 0 },
+    clockCheck,
     projectionLag: () => 0,
     failed: () => {},
     alarmed: (sentence) => void alarms.push(sentence),
@@ -55,7 +57,7 @@ async function joined(board: { members: readonly Announcement[]; isAway?: boolea
   };
   membership.join(directory(), webhooks, new Registry(), { http: 1, grpc: 2, internal: 9_100 });
   await settled();
-  return { membership, alarms, clock };
+  return { membership, alarms, clock, clockCheck, announced };
 }
 
 test('a node is not ready, and says what to do, while another run has its id', async () => {
@@ -80,4 +82,43 @@ test('a node that started again after a crash, and cannot read the members since
   expect(await membership.readiness()).toMatchObject({ ready: false });
   await clock.advance(1);
   expect([await membership.readiness(), alarms]).toEqual([{ ready: true }, []]);
+});
+
+test('a node whose clock is off is not ready, says it once to the operator, gives its shards away, and is ready again by itself', async () => {
+  const own = { id: 'node-a', address: 'a:9100', startedAt: 't2', shardCount: 4, draining: false, clockAheadMs: 0 };
+  const board = { members: [own, { ...own, id: 'node-b', address: 'b:9100' }] };
+  const { membership, alarms, clock, clockCheck, announced } = await joined(board);
+  await clock.advance(4_000);
+  expect([await membership.readiness(), membership.isClockRight(), alarms]).toEqual([{ ready: true }, true, []]);
+  clockCheck.aheadMs = -90_000;
+  expect(membership.isClockRight()).toBe(false);
+  for (let second = 0; second < 5; second++) await clock.advance(1_000);
+  expect(await membership.readiness()).toEqual({
+    ready: false,
+    reason: 'the clock is 90000 ms off the clock of the store',
+  });
+  expect(announced.at(-1)).toMatchObject({ draining: true, clockAheadMs: -90_000 });
+  expect(alarms).toEqual([expect.stringContaining('until time synchronisation is mended')]);
+  clockCheck.aheadMs = 20;
+  await clock.advance(2_000);
+  expect([await membership.readiness(), membership.isClockRight()]).toEqual([{ ready: true }, true]);
+  expect(announced.at(-1)).toMatchObject({ draining: false, clockAheadMs: 20 });
+  expect(alarms).toHaveLength(1);
+});
+
+test('nodes that are all off the store by the same time go on to decide, and say that the clock of the store is wrong', async () => {
+  const own = {
+    id: 'node-a',
+    address: 'a:9100',
+    startedAt: 't2',
+    shardCount: 4,
+    draining: false,
+    clockAheadMs: 90_000,
+  };
+  const board = { members: [own, { ...own, id: 'node-b', address: 'b:9100', clockAheadMs: 90_200 }] };
+  const { membership, alarms, clock, announced } = await joined(board, 90_000);
+  await clock.advance(4_000);
+  expect([await membership.readiness(), membership.isClockRight()]).toEqual([{ ready: true }, true]);
+  expect(announced.at(-1)).toMatchObject({ draining: false });
+  expect(alarms.at(-1)).toContain('mend the time synchronisation of Cassandra');
 });
