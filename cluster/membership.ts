@@ -19,6 +19,7 @@ import { type MemberBoard, memberPorts, othersServe, type Run } from './placemen
 import { idIsTaken } from './placement/namesakes.ts';
 import { Rebalancing } from './placement/rebalancing.ts';
 import type { PlacementTimings } from './placement/timings.ts';
+import type { BadValues } from './redis/bad-values.ts';
 import type { News } from './redis/redis-news.ts';
 import { WebhookShards } from './webhook-shards.ts';
 
@@ -51,6 +52,8 @@ export interface MembershipParts {
   readonly clockCheck: Pick<ClockCheck, 'look' | 'aheadMs' | 'silentMs'>;
   /** Events that this node has written and does not know to be projected. */
   readonly projectionLag: () => number;
+  /** Values in Redis that were passed over. */
+  readonly badRedisValues: BadValues['counts'];
   /** Is told what failed; the node goes on. */
   readonly failed: (what: string, error: unknown) => void;
   /** Is told in a sentence what an operator has to mend. */
@@ -83,6 +86,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const metrics = createClusterMetrics({
     shards,
     projectionLag: parts.projectionLag,
+    badRedisValues: parts.badRedisValues,
     clock: () => ({ aheadMs: clockCheck.aheadMs, isRight: clockIsRight() }),
   });
   const silentMs = () => clockCheck.silentMs;

@@ -44,6 +44,7 @@ async function joined(board: { members: readonly Announcement[]; isAway?: boolea
     random: (bytes) => new Uint8Array(bytes),
     clockCheck,
     projectionLag: () => 0,
+    badRedisValues: { member: 0, order: 0, lease: 0, news: 0 },
     failed: () => {},
     alarmed: (sentence) => void alarms.push(sentence),
   });

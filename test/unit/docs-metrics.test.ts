@@ -32,6 +32,7 @@ function registryOfAll(): Registry {
     shards: () => ({ held: 1, leaving: 0, elsewhere: 0 }),
     projectionLag: () => 0,
     clock: () => ({ aheadMs: 0, isRight: true }),
+    badRedisValues: { member: 0, order: 0, lease: 0, news: 0 },
   };
   createClusterMetrics(standing).register(registry);
   return registry;
