@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { refuse } from '../src/cli/refuse.ts';
 import type { Environment } from '../src/config.ts';
 import { boundHeapGrowth } from '../src/heap-growth.ts';
-import { createLog, type Log } from '../src/log.ts';
+import { bufferedLines, createLog, type Log } from '../src/log.ts';
 import type { RunningNode } from '../src/node.ts';
+import { redaction, secretsIn } from '../src/runtime/redaction.ts';
 import { orNotAnswering } from '../src/store/cassandra/connect.ts';
 import { StartError } from '../src/store/start-error.ts';
 import { urlHost } from '../src/url-host.ts';
@@ -26,16 +27,17 @@ export async function serveInCluster(env: Environment): Promise<number> {
       });
     }
   });
+  const redact = redaction(secretsIn(env));
   let node: RunningNode | null;
   let config: ClusterConfig;
   try {
     config = readClusterConfig(env);
     boundHeapGrowth();
-    node = await startPatiently(config, createLog(config.node.logLevel), stopped);
+    node = await startPatiently(config, createLog(config.node.logLevel, bufferedLines(1), redact), stopped);
     if (node === null) return 0;
     announce(config, node);
   } catch (error) {
-    return refuse(error, internalWords);
+    return refuse(error, internalWords, redact);
   }
   await stopped;
   setTimeout(() => process.exit(1), config.stopDelayMs + stopMaxMs).unref();

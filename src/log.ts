@@ -1,7 +1,8 @@
 import { type DestinationStream, pino } from 'pino';
 import type { LogLevel } from './config.ts';
+import { type Redact, redaction } from './runtime/redaction.ts';
 
-/** What the log of the service can do: one JSON object a line. Never hand it keys, secrets or payloads. */
+/** What the log of the service can do: one JSON object a line. Secrets in it are redacted; never hand it payloads. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -17,10 +18,14 @@ const lineWaitMaxMs = 50;
 const writtenAtOnceMin = 4_096;
 
 /**
- * The log at a level, to `destination` (standard output if none is given). Lines are written without waiting for each;
+ * The log at a level, to `destination` (standard output if none is given). `redact` takes secrets out of each line, whatever its level. Lines are written without waiting for each;
  * at most 50 ms of them are lost if the process is killed.
  */
-export function createLog(level: LogLevel, destination: DestinationStream = bufferedLines(1)): Log {
+export function createLog(
+  level: LogLevel,
+  destination: DestinationStream = bufferedLines(1),
+  redact: Redact = redaction(),
+): Log {
   return pino(
     {
       level,
@@ -28,7 +33,7 @@ export function createLog(level: LogLevel, destination: DestinationStream = buff
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    destination,
+    { write: (line) => destination.write(redact(line)) },
   );
 }
 

@@ -1,8 +1,9 @@
 import { type Config, type Environment, readConfig } from '../config.ts';
 import { startEmbedded } from '../embedded.ts';
 import { boundHeapGrowth } from '../heap-growth.ts';
-import { createLog } from '../log.ts';
+import { bufferedLines, createLog } from '../log.ts';
 import type { RunningNode } from '../node.ts';
+import { redaction, secretsIn } from '../runtime/redaction.ts';
 import { urlHost } from '../url-host.ts';
 import { refuse } from './refuse.ts';
 
@@ -13,6 +14,7 @@ const stopMaxMs = 18_000;
 export async function serve(env: Environment): Promise<number> {
   let node: RunningNode;
   let broken = false;
+  const redact = redaction(secretsIn(env));
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   // Heard from the very start: a node that is told to stop while it starts stops once it has started.
   let signals = 0;
@@ -25,16 +27,16 @@ export async function serve(env: Environment): Promise<number> {
   void stopped.then(() => setTimeout(() => process.exit(1), stopMaxMs).unref());
   try {
     const config = readConfig(env);
-    const log = createLog(config.logLevel);
+    const log = createLog(config.logLevel, bufferedLines(1), redact);
     boundHeapGrowth();
     node = await startEmbedded(config, log, (error) => {
       broken = true;
-      process.stderr.write(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`);
+      process.stderr.write(redact(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`));
       stop();
     });
     if (signals === 0) announce(config, node);
   } catch (error) {
-    return refuse(error);
+    return refuse(error, undefined, redact);
   }
   await stopped;
   await node.stop();
