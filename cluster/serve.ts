@@ -9,6 +9,7 @@ import { orNotAnswering } from '../src/store/cassandra/connect.ts';
 import { StartError } from '../src/store/start-error.ts';
 import { urlHost } from '../src/url-host.ts';
 import { type ClusterConfig, internalWords, readClusterConfig } from './config.ts';
+import { checkClusterFiles } from './config-files.ts';
 import { startClusterNode } from './start.ts';
 
 /** A second signal, or a stop that takes longer than this beside its delay, ends the process as it is: nothing answered is lost by that. */
@@ -32,6 +33,7 @@ export async function serveInCluster(env: Environment): Promise<number> {
   let config: ClusterConfig;
   try {
     config = readClusterConfig(env);
+    checkClusterFiles(config, Date.now());
     boundHeapGrowth();
     node = await startPatiently(config, createLog(config.node.logLevel, bufferedLines(1), redact), stopped);
     if (node === null) return 0;

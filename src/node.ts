@@ -173,7 +173,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   });
   const accesses = new AccessQueue({ log: parts.access, clock, random, report: accessReport(log) });
   meterAccesses(metrics.registry, accesses);
-  const tls = readTls(config);
+  const tls = readTls(config, systemClock.now());
   // Opened last; the sandbox run is served through it and calls it, like anyone else.
   let http: ListeningDoor;
   const api = apiOf({

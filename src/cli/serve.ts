@@ -1,4 +1,5 @@
 import { type Config, type Environment, readConfig } from '../config.ts';
+import { readTls } from '../doors.ts';
 import { startEmbedded } from '../embedded.ts';
 import { boundHeapGrowth } from '../heap-growth.ts';
 import { bufferedLines, createLog } from '../log.ts';
@@ -27,6 +28,7 @@ export async function serve(env: Environment): Promise<number> {
   void stopped.then(() => setTimeout(() => process.exit(1), stopMaxMs).unref());
   try {
     const config = readConfig(env);
+    readTls(config, Date.now());
     const log = createLog(config.logLevel, bufferedLines(1), redact);
     boundHeapGrowth();
     node = await startEmbedded(config, log, (error) => {
