@@ -72,16 +72,21 @@ export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
     meaning:
       'How long a stopping node takes calls while it says that it is not ready: as long as your balancer needs to notice. At most 600.',
   },
-  { name: 'LEASE_TTL_MS', default: String(defaultTimings.leaseTtlMs), meaning: 'How long a lease of a shard lasts.' },
+  {
+    name: 'LEASE_TTL_MS',
+    default: String(defaultTimings.leaseTtlMs),
+    meaning: 'How long a lease of a shard lasts: 1000 to 600000.',
+  },
   {
     name: 'LEASE_RENEW_MS',
     default: String(defaultTimings.renewEveryMs),
-    meaning: 'How often leases are renewed; by default a third of a short LEASE_TTL_MS.',
+    meaning: 'How often leases are renewed, 50 or more; by default a third of a short LEASE_TTL_MS.',
   },
   {
     name: 'LEASE_MARGIN_MS',
     default: String(defaultTimings.marginMs),
-    meaning: 'How long before its end a node stops to believe in a lease; by default a sixth of a short LEASE_TTL_MS.',
+    meaning:
+      'How long before its end a node stops to believe in a lease, 50 or more and less than LEASE_RENEW_MS; by default a sixth of a short LEASE_TTL_MS.',
   },
   {
     name: 'REBALANCE_QUIET_MS',

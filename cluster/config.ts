@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Config, ConfigError, type Environment, readConfig } from '../src/config.ts';
+import { isHost, isHostWithPort } from '../src/runtime/addresses.ts';
 import { openSecretFiles } from '../src/secret-files.ts';
 import { type CassandraSettings, cassandraSettings } from '../src/store/cassandra/settings.ts';
 import { defaultPlacement } from './config-table.ts';
 import type { PeerSecurity, PeerTls } from './peers/security.ts';
 import { defaultTimings, type PlacementTimings } from './placement/timings.ts';
+import { countsForMaxMs } from './redis/lease-scripts.ts';
 
 /** What a node of a cluster is told beside what every node is. */
 export interface ClusterConfig {
@@ -16,9 +18,13 @@ export interface ClusterConfig {
   /** Names the cluster in Redis. */
   readonly placement: string;
   readonly cassandra: CassandraSettings;
+  /** Where the authority of its certificates came from; null: no TLS. */
+  readonly cassandraCaFile: string | null;
   /** Where other nodes reach this one: host, or host:port. Without a port, the one of the internal port. */
   readonly advertise: string;
   readonly peers: PeerSecurity;
+  /** Where its certificates came from; null where nodes prove themselves by the secret alone. */
+  readonly peerFiles: { readonly ca: string; readonly cert: string; readonly key: string } | null;
   readonly timings: PlacementTimings;
   /** How long a starting node waits for its store; 0: it ends at once where the store cannot be used. */
   readonly startWaitMs: number;
@@ -27,11 +33,14 @@ export interface ClusterConfig {
 }
 
 const secretCharactersMin = 16;
+/** A lease is renewed over the network a few times before it ends. */
+const leaseTtlMinMs = 1_000;
+const timingMinMs = 50;
 const stopDelayMaxSeconds = 600;
 
 /** Reads the configuration of a clustered node. Throws ConfigError or StartError. */
 export function readClusterConfig(env: Environment): ClusterConfig {
-  const internalHost = text(env, 'INTERNAL_HOST') ?? '0.0.0.0';
+  const internalHost = checkedHost(env, 'INTERNAL_HOST') ?? '0.0.0.0';
   const node = inClusterWords(() =>
     // Not its host: nodes talk over this port, which is why production mode asks for certificates below.
     readConfig({ ...env, OPS_HOST: undefined, OPS_PORT: text(env, 'INTERNAL_PORT') ?? undefined }),
@@ -53,9 +62,11 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     nodeId: nodeId(env),
     redisUrl: redisUrl(env),
     placement: placementName(env),
-    cassandra: cassandraSettings(env),
-    advertise: text(env, 'ADVERTISE_ADDRESS') ?? (isEveryAddress ? hostname() : internalHost),
+    cassandra: cassandra(env),
+    cassandraCaFile: text(env, 'CASSANDRA_TLS_CA_FILE'),
+    advertise: advertiseAddress(env) ?? (isEveryAddress ? hostname() : internalHost),
     peers,
+    peerFiles: peers.tls === null ? null : peerFiles(env),
     timings: timings(env),
     startWaitMs: milliseconds(env, 'START_WAIT_MS', 0, 0),
     stopDelayMs: seconds(env, 'STOP_DELAY_SECONDS', 0, stopDelayMaxSeconds) * 1_000,
@@ -94,6 +105,22 @@ export function advertisedAddress(advertise: string, port: number): string {
   return advertise.includes(':') && !advertise.startsWith('[') ? `[${advertise}]:${port}` : `${advertise}:${port}`;
 }
 
+function checkedHost(env: Environment, name: string): string | null {
+  const value = text(env, name);
+  if (value === null || isHost(value)) return value;
+  throw new ConfigError(
+    `Set ${name} to an IP address or a host name, without scheme, brackets or port; it is ${JSON.stringify(value)}.`,
+  );
+}
+
+function advertiseAddress(env: Environment): string | null {
+  const value = text(env, 'ADVERTISE_ADDRESS');
+  if (value === null || isHost(value) || isHostWithPort(value)) return value;
+  throw new ConfigError(
+    `Set ADVERTISE_ADDRESS to host or host:port, without a scheme; it is ${JSON.stringify(value)}.`,
+  );
+}
+
 function nodeId(env: Environment): string {
   const id = text(env, 'NODE_ID') ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
   if (!/^[A-Za-z0-9._-]{1,128}$/.test(id))
@@ -103,9 +130,23 @@ function nodeId(env: Environment): string {
 
 function redisUrl(env: Environment): string {
   const url = text(env, 'REDIS_URL') ?? '';
-  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url))
-    throw new ConfigError('Set REDIS_URL to the address of Redis, such as redis://redis:6379.');
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  const isRedis = parsed !== null && /^rediss?:$/.test(parsed.protocol) && url.startsWith(`${parsed.protocol}//`);
+  // Not shown: it may hold a password.
+  if (!isRedis || parsed.hostname === '' || parsed.port === '0' || !/^\/?\d{0,4}$/.test(parsed.pathname))
+    throw new ConfigError(
+      'Set REDIS_URL to the address of Redis, such as redis://redis:6379 or rediss://redis:6380/1.',
+    );
   return url;
+}
+
+function cassandra(env: Environment): CassandraSettings {
+  const settings = cassandraSettings(env);
+  const wrong = settings.contactPoints.find((point) => !isHostWithPort(point) && !isHost(point));
+  if (wrong === undefined) return settings;
+  throw new ConfigError(
+    `Set CASSANDRA_CONTACT_POINTS to addresses of Cassandra, as host:port,host:port; ${JSON.stringify(wrong)} is none.`,
+  );
 }
 
 function placementName(env: Environment): string {
@@ -118,7 +159,11 @@ function placementName(env: Environment): string {
 function peerSecurity(env: Environment): PeerSecurity {
   const secret = clusterSecret(env);
   if (secret !== null && secret.length < secretCharactersMin)
-    throw new ConfigError(`Set CLUSTER_SECRET to at least ${secretCharactersMin} characters, the same on all nodes.`);
+    throw new ConfigError(
+      text(env, 'CLUSTER_SECRET_FILE') === null
+        ? `Set CLUSTER_SECRET to at least ${secretCharactersMin} characters, the same on all nodes.`
+        : `Set CLUSTER_SECRET_FILE to a file with at least ${secretCharactersMin} characters, the same on all nodes.`,
+    );
   const tls = peerTls(env);
   if (tls === null && secret === null)
     throw new ConfigError(
@@ -150,6 +195,13 @@ function peerTls(env: Environment): PeerTls | null {
   return ca === undefined || cert === undefined || key === undefined ? null : { ca, cert, key };
 }
 
+function peerFiles(env: Environment): NonNullable<ClusterConfig['peerFiles']> {
+  const [ca, cert, key] = ['CLUSTER_TLS_CA_FILE', 'CLUSTER_TLS_CERT_FILE', 'CLUSTER_TLS_KEY_FILE'].map((name) =>
+    text(env, name),
+  );
+  return Object.freeze({ ca: ca ?? '', cert: cert ?? '', key: key ?? '' });
+}
+
 function pem(name: string, file: string): Buffer {
   try {
     return readFileSync(file);
@@ -159,21 +211,24 @@ function pem(name: string, file: string): Buffer {
 }
 
 function timings(env: Environment): PlacementTimings {
-  const leaseTtlMs = milliseconds(env, 'LEASE_TTL_MS', defaultTimings.leaseTtlMs);
-  const renewEveryMs = milliseconds(env, 'LEASE_RENEW_MS', Math.min(defaultTimings.renewEveryMs, leaseTtlMs / 3));
-  const marginMs = milliseconds(env, 'LEASE_MARGIN_MS', Math.min(defaultTimings.marginMs, leaseTtlMs / 6));
+  const leaseTtlMs = milliseconds(env, 'LEASE_TTL_MS', defaultTimings.leaseTtlMs, leaseTtlMinMs, countsForMaxMs);
+  const part = (of: number) => Math.floor(leaseTtlMs / of);
+  const renewEveryMs = milliseconds(env, 'LEASE_RENEW_MS', Math.min(defaultTimings.renewEveryMs, part(3)), timingMinMs);
+  const marginMs = milliseconds(env, 'LEASE_MARGIN_MS', Math.min(defaultTimings.marginMs, part(6)), timingMinMs);
+  if (marginMs >= renewEveryMs)
+    throw new ConfigError(`Set LEASE_MARGIN_MS to less than LEASE_RENEW_MS: they are ${marginMs} and ${renewEveryMs}.`);
   if (renewEveryMs + marginMs >= leaseTtlMs)
     throw new ConfigError('Set LEASE_TTL_MS to more than LEASE_RENEW_MS and LEASE_MARGIN_MS together.');
   const quietMs = milliseconds(env, 'REBALANCE_QUIET_MS', defaultTimings.quietMs);
   return Object.freeze({ ...defaultTimings, leaseTtlMs, renewEveryMs, marginMs, quietMs });
 }
 
-function milliseconds(env: Environment, name: string, otherwise: number, min = 1): number {
+function milliseconds(env: Environment, name: string, otherwise: number, min = 1, max = 9_999_999): number {
   const value = text(env, name);
   if (value === null) return otherwise;
-  if (!/^\d{1,7}$/.test(value) || Number(value) < min)
+  if (!/^\d{1,7}$/.test(value) || Number(value) < min || Number(value) > max)
     throw new ConfigError(
-      `Set ${name} to milliseconds, a whole number from ${min} to 9999999; it is ${JSON.stringify(value)}.`,
+      `Set ${name} to milliseconds, a whole number from ${min} to ${max}; it is ${JSON.stringify(value)}.`,
     );
   return Number(value);
 }

@@ -7,7 +7,8 @@ import type { Placement } from '../src/actors/placement.ts';
 import { noTurns } from '../src/actors/turn-counts.ts';
 import type { Membership } from '../src/membership.ts';
 import type { ClockCheck } from './clock-check.ts';
-import { clockOffMaxMs } from './clock-check.ts';
+import { isClockRight } from './clock-check.ts';
+import { ClockWarning } from './clock-warning.ts';
 import { createClusterMetrics } from './metrics.ts';
 import { GrpcPeers } from './peers/grpc-peers.ts';
 import { peerServer } from './peers/peer-service.ts';
@@ -18,6 +19,7 @@ import { type MemberBoard, memberPorts, othersServe, type Run } from './placemen
 import { idIsTaken } from './placement/namesakes.ts';
 import { Rebalancing } from './placement/rebalancing.ts';
 import type { PlacementTimings } from './placement/timings.ts';
+import type { BadValues } from './redis/bad-values.ts';
 import type { News } from './redis/redis-news.ts';
 import { WebhookShards } from './webhook-shards.ts';
 
@@ -47,9 +49,11 @@ export interface MembershipParts {
   readonly clock: Clock;
   readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
-  readonly clockCheck: Pick<ClockCheck, 'look' | 'offMs' | 'silentMs'>;
+  readonly clockCheck: Pick<ClockCheck, 'look' | 'aheadMs' | 'silentMs'>;
   /** Events that this node has written and does not know to be projected. */
   readonly projectionLag: () => number;
+  /** Values in Redis that were passed over. */
+  readonly badRedisValues: BadValues['counts'];
   /** Is told what failed; the node goes on. */
   readonly failed: (what: string, error: unknown) => void;
   /** Is told in a sentence what an operator has to mend. */
@@ -79,7 +83,14 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     const held = leases.held.length - leaving;
     return { held, leaving, elsewhere: shardCount - held - leaving };
   };
-  const metrics = createClusterMetrics({ shards, projectionLag: parts.projectionLag });
+  const clockIsRight = () => isClockRight(clockCheck.aheadMs, rebalancing?.view.members ?? [], self.id);
+  const clockWarning = new ClockWarning(alarmed);
+  const metrics = createClusterMetrics({
+    shards,
+    projectionLag: parts.projectionLag,
+    badRedisValues: parts.badRedisValues,
+    clock: () => ({ aheadMs: clockCheck.aheadMs, isRight: clockIsRight() }),
+  });
   const silentMs = () => clockCheck.silentMs;
   const hasStore = () => silentMs() < storeLostAfterMs;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
@@ -104,6 +115,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const lookAround = async () => {
     peers.forgetGone();
     await clockCheck.look();
+    clockWarning.look(clockCheck.aheadMs, clockIsRight());
     cancelLook = clock.after(lookEveryMs, () => void lookAround());
   };
 
@@ -134,15 +146,17 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
             moving: rebalancing?.view.movingAway ?? [],
             moves: metrics.moves,
             actors: directory?.load() ?? { ledgers: 0, waiting: 0 },
-            clock_off_ms: clockCheck.offMs,
+            clock_off_ms: clockCheck.aheadMs === null ? null : Math.abs(clockCheck.aheadMs),
           };
         },
       ],
     ]),
+    isClockRight: clockIsRight,
     readiness: async () => {
-      const { offMs } = clockCheck;
-      if (offMs === null) return { ready: false, reason: 'the clock of the store is not known yet' };
-      if (offMs > clockOffMaxMs) return { ready: false, reason: `the clock is ${offMs} ms off the clock of the store` };
+      const { aheadMs } = clockCheck;
+      if (aheadMs === null) return { ready: false, reason: 'the clock of the store is not known yet' };
+      if (!clockIsRight())
+        return { ready: false, reason: `the clock is ${Math.abs(aheadMs)} ms off the clock of the store` };
       const hasLooked = rebalancing !== null && rebalancing.view.lookedAt !== null;
       if (!hasLooked && monotonicMs() - joinedAt < firstLookMaxMs)
         return { ready: false, reason: 'the members of the cluster are not known yet' };
@@ -171,6 +185,8 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
         meter: metrics.placement,
         leave: (shard, release) => joined.leave(shard, release),
         hasStore,
+        isClockRight: clockIsRight,
+        clockAheadMs: () => clockCheck.aheadMs,
         failed,
         alarmed,
       });

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { PeerMeter } from './peers/grpc-peers.ts';
 import type { LossCause, PlacementMeter } from './placement/rebalancing.ts';
+import { type RedisValueKind, redisValueKinds } from './redis/bad-values.ts';
 
 /** What a node of a cluster counts beside what every node does (cluster.md, Operations). */
 export interface ClusterMetrics {
@@ -26,6 +27,10 @@ export interface ClusterStanding {
   shards(): Readonly<Record<'held' | 'leaving' | 'elsewhere', number>>;
   /** Events that this node has written and does not know to be projected. */
   projectionLag(): number;
+  /** Values in Redis that were passed over because no node had written them, by kind. */
+  readonly badRedisValues: Readonly<Record<RedisValueKind, number>>;
+  /** This node's clock against the store's, and whether it may decide by it. */
+  clock(): { readonly aheadMs: number | null; readonly isRight: boolean };
 }
 
 export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics {
@@ -86,6 +91,32 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
       this.set(standing.projectionLag());
     },
   });
+  const badRedisValues = new Counter({
+    name: 'svc_redis_bad_values_total',
+    help: 'Values in Redis that were passed over because no node has written them, by kind, each time that one was met.',
+    labelNames: ['kind'],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const kind of redisValueKinds) this.inc({ kind }, standing.badRedisValues[kind]);
+    },
+  });
+  const clockAhead = new Gauge({
+    name: 'svc_clock_ahead_of_store_seconds',
+    help: 'How far the clock of this node is ahead of the clock of the store; negative: behind.',
+    registers: [],
+    collect() {
+      this.set((standing.clock().aheadMs ?? 0) / 1_000);
+    },
+  });
+  const clockRefused = new Gauge({
+    name: 'svc_clock_refused',
+    help: '1 while this node decides nothing because its clock is off, 0 otherwise.',
+    registers: [],
+    collect() {
+      this.set(standing.clock().isRight ? 0 : 1);
+    },
+  });
   // Series that are there from the beginning, so that the first one counts as a rise.
   for (const reason of moveReasons) moves.inc({ reason }, 0);
   for (const cause of lossCauses) lost.inc({ cause }, 0);
@@ -117,6 +148,9 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
       registry.registerMetric(notOwner);
       registry.registerMetric(states);
       registry.registerMetric(projectionLag);
+      registry.registerMetric(badRedisValues);
+      registry.registerMetric(clockAhead);
+      registry.registerMetric(clockRefused);
     },
   };
 }

@@ -3,12 +3,14 @@ import { refuse } from '../src/cli/refuse.ts';
 import { hearStopSignals, outliveReaders, type StopSignals } from '../src/cli/stop-signals.ts';
 import type { Environment } from '../src/config.ts';
 import { boundHeapGrowth } from '../src/heap-growth.ts';
-import { createLog, type NodeLog } from '../src/log.ts';
+import { bufferedLines, createLog, type NodeLog } from '../src/log.ts';
 import type { RunningNode } from '../src/node.ts';
+import { redaction, secretsIn } from '../src/runtime/redaction.ts';
 import { orNotAnswering } from '../src/store/cassandra/connect.ts';
 import { StartError } from '../src/store/start-error.ts';
 import { urlHost } from '../src/url-host.ts';
 import { type ClusterConfig, internalWords, readClusterConfig } from './config.ts';
+import { checkClusterFiles } from './config-files.ts';
 import { startClusterNode } from './start.ts';
 
 /** A stop that takes longer beside its delay ends the process as it is. */
@@ -19,6 +21,7 @@ const tryAgainMs = 1_000;
 /** Runs a node of a cluster until SIGTERM or SIGINT. Answers the exit code: 0 after a clean stop, 1 with one sentence on stderr. */
 export async function serveInCluster(env: Environment): Promise<number> {
   outliveReaders(process);
+  const redact = redaction(secretsIn(env));
   let signals: StopSignals;
   let node: RunningNode | null;
   let log: NodeLog;
@@ -26,13 +29,14 @@ export async function serveInCluster(env: Environment): Promise<number> {
     const config = readClusterConfig(env);
     // Heard from the very start: whoever is stopped while starting stops then.
     signals = hearStopSignals(process, config.stopDelayMs + stopMaxMs);
-    log = createLog(config.node.logLevel);
+    checkClusterFiles(config, Date.now());
+    log = createLog(config.node.logLevel, bufferedLines(1), redact);
     boundHeapGrowth();
     node = await startPatiently(config, log, signals.stopped);
     if (node === null) return 0;
     announce(config, node);
   } catch (error) {
-    return refuse(error, internalWords);
+    return refuse(error, internalWords, redact);
   }
   await signals.stopped;
   await node.stop();

@@ -10,6 +10,7 @@ import { backendPorts } from './backend-ports.ts';
 import { ClockCheck } from './clock-check.ts';
 import { advertisedAddress, type ClusterConfig } from './config.ts';
 import { clusterMembership } from './membership.ts';
+import { BadValues } from './redis/bad-values.ts';
 import { connectRedis, createRedis } from './redis/client.ts';
 import { redisLeases } from './redis/redis-leases.ts';
 import { redisMembers } from './redis/redis-members.ts';
@@ -29,7 +30,8 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
   });
   const connection = () => createRedis(config.redisUrl, (error) => log.debug({ err: error }, 'Redis connection'));
   const redis = connection();
-  const news = redisNews(redis, connection(), config.placement);
+  const badValues = new BadValues((sentence) => log.warn({}, sentence));
+  const news = redisNews(redis, connection(), config.placement, badValues.met);
   const close = async () => {
     redis.disconnect();
     news.close();
@@ -44,8 +46,8 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       self: { id: config.nodeId, startedAt: new Date(systemClock.now()).toISOString() },
       shardCount,
       addressAt: (port) => advertisedAddress(config.advertise, port),
-      server: redisLeases(redis, config.placement),
-      board: redisMembers(redis, config.placement),
+      server: redisLeases(redis, config.placement, badValues.met),
+      board: redisMembers(redis, config.placement, badValues.met),
       news,
       security: config.peers,
       timings: config.timings,
@@ -58,6 +60,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
         () => systemClock.now(),
         () => performance.now(),
       ),
+      badRedisValues: badValues.counts,
       projectionLag: () => stores.projectionLag(),
       failed: (what, error) => log.warn({ err: error }, `${what} failed`),
       alarmed: (sentence) => log.error({}, sentence),

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
+import { isHost } from './runtime/addresses.ts';
 import { defaultMemoryBudgetBytes } from './runtime/memory-budget.ts';
 import { openSecretFiles } from './secret-files.ts';
 
@@ -71,10 +72,10 @@ export function readConfig(env: Environment): Config {
   const tlsTerminated = flag(env, 'TLS_TERMINATED');
   const config: Config = {
     mode,
-    host: text(env, 'HOST') ?? '0.0.0.0',
+    host: host(env, 'HOST', '0.0.0.0'),
     port: portNumber(env, 'PORT', 8080),
     grpcPort: portNumber(env, 'GRPC_PORT', 50_051),
-    opsHost: text(env, 'OPS_HOST') ?? '127.0.0.1',
+    opsHost: host(env, 'OPS_HOST', '127.0.0.1'),
     opsPort: portNumber(env, 'OPS_PORT', 9100),
     dataDir: text(env, 'DATA_DIR') ?? './data',
     authorityKeyFile: text(env, 'AUTHORITY_KEY_FILE'),
@@ -135,6 +136,14 @@ function isLoopback(host: string): boolean {
 function text(env: Environment, name: string): string | null {
   const value = env[name]?.trim();
   return value === undefined || value === '' ? null : value;
+}
+
+function host(env: Environment, name: string, otherwise: string): string {
+  const value = text(env, name) ?? otherwise;
+  if (isHost(value)) return value;
+  throw new ConfigError(
+    `Set ${name} to an IP address or a host name, without scheme, brackets or port; it is ${JSON.stringify(value)}.`,
+  );
 }
 
 function list(env: Environment, name: string): string[] {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { type Config, ConfigError } from './config.ts';
 import type { ListeningDoor } from './rpc/listening.ts';
+import { certificateFault } from './runtime/certificates.ts';
 
 /** What a door's place is set by. */
 export interface DoorPlace {
@@ -42,8 +43,8 @@ function listenError({ portVariable, port, hostVariable, host }: DoorPlace, erro
   return error;
 }
 
-/** Certificate and key of the public doors; null where they speak plain text. ConfigError where the files are none. */
-export function readTls(config: Config): { readonly cert: Buffer; readonly key: Buffer } | null {
+/** Certificate and key of the public doors; null where they speak plain text. ConfigError where the files are none, or not valid at `nowMs`. */
+export function readTls(config: Config, nowMs: number): { readonly cert: Buffer; readonly key: Buffer } | null {
   if (config.tls === null) return null;
   const read = (variable: string, file: string): Buffer => {
     try {
@@ -52,7 +53,14 @@ export function readTls(config: Config): { readonly cert: Buffer; readonly key: 
       throw new ConfigError(`Set ${variable} to a PEM file that this user may read; ${file} is none.`);
     }
   };
-  const tls = { cert: read('TLS_CERT_FILE', config.tls.certFile), key: read('TLS_KEY_FILE', config.tls.keyFile) };
+  const { certFile, keyFile } = config.tls;
+  const tls = { cert: read('TLS_CERT_FILE', certFile), key: read('TLS_KEY_FILE', keyFile) };
+  const fault = certificateFault(
+    { variable: 'TLS_CERT_FILE', file: certFile, text: tls.cert },
+    { variable: 'TLS_KEY_FILE', file: keyFile, text: tls.key },
+    nowMs,
+  );
+  if (fault !== null) throw new ConfigError(fault);
   try {
     createSecureContext(tls);
   } catch {

@@ -2,8 +2,9 @@ import fs from 'node:fs';
 import { type DestinationStream, pino } from 'pino';
 import type { LogLevel } from './config.ts';
 import { LineWriter, type WriteChunk, waitingLinesMaxBytes } from './runtime/line-writer.ts';
+import { type Redact, redaction } from './runtime/redaction.ts';
 
-/** What the log of the service can do: one JSON object a line. Never hand it keys, secrets or payloads. */
+/** What the log of the service can do: one JSON object a line. Secrets in it are redacted; never hand it payloads. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -24,10 +25,15 @@ export interface NodeLog extends Log {
 const endMaxMs = 1_000;
 
 /**
- * The log at a level, to `destination` (standard output if none is given). Lines are written without waiting for each;
- * at most 50 ms of them are lost if the process is killed. A reader that does not read holds up nothing: lines are dropped then.
+ * The log at a level, to `destination` (standard output if none is given). `redact` takes secrets out of each line, whatever its level. Lines are
+ * written without waiting for each; at most 50 ms of them are lost if the process is killed. A reader that does not read holds up nothing: lines
+ * are dropped then.
  */
-export function createLog(level: LogLevel, destination: DestinationStream = bufferedLines(1)): NodeLog {
+export function createLog(
+  level: LogLevel,
+  destination: DestinationStream = bufferedLines(1),
+  redact: Redact = redaction(),
+): NodeLog {
   const log = pino(
     {
       level,
@@ -35,7 +41,7 @@ export function createLog(level: LogLevel, destination: DestinationStream = buff
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    destination,
+    { write: (line) => destination.write(redact(line)) },
   );
   const writer = destination instanceof LineWriter ? destination : null;
   if (writer !== null)

@@ -34,6 +34,8 @@ export interface Membership {
   /** Further GET paths of the internal port; each answers JSON. */
   readonly pages: ReadonlyMap<string, () => Promise<object>>;
   readiness(): Promise<Readiness>;
+  /** Whether this node's clock may decide and date. */
+  isClockRight(): boolean;
   /** Ports of the nodes that were heard of; on whatever machine they are. */
   ports(): Iterable<number>;
   /** The node can carry commands out: from now on it takes shards. `ports` are those that are open now. */

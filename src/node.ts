@@ -160,6 +160,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     processorMs: threadProcessorMs,
     monotonicMs,
   });
+  const isClockRight = () => membership?.isClockRight() ?? true;
   const directory = new Directory({
     store: ledgers,
     keys: endings,
@@ -174,11 +175,11 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     placement: parts.placement,
     peers: parts.peers,
     turnPace: { ...parts.turnPace, isSaturated: saturation() },
-    ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond }),
+    ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond, isClockRight }),
   });
   const accesses = new AccessQueue({ log: parts.access, clock, random, report: accessReport(log) });
   meterAccesses(metrics.registry, accesses);
-  const tls = readTls(config);
+  const tls = readTls(config, systemClock.now());
   // Opened last; the sandbox run is served through it and calls it, like anyone else.
   let http: ListeningDoor;
   const api = apiOf({
@@ -210,7 +211,17 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const history = (entry: AccessEntry) => accesses.note(entry);
   const answers = createAnswerLog({ log, metrics, history, monotonicMs, now });
   const rates = createCallRates(config.rateLimits);
-  const pipeline = createPipeline({ credentials, records, secrets, rates, answers, random, now, monotonicMs });
+  const pipeline = createPipeline({
+    credentials,
+    records,
+    secrets,
+    rates,
+    answers,
+    random,
+    now,
+    monotonicMs,
+    isClockRight,
+  });
   const clientAddress = clientAddressBehind(config.trustedProxies);
   let stopping = false;
 
@@ -275,6 +286,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   });
   const unwatchClock = watchClock({ clock, machine: systemClock, log, registry: metrics.registry });
   const accessSweep = setInterval(() => {
+    // By a clock that is far ahead all of it would be too old.
+    if (!isClockRight()) return;
     parts.access.sweep(now() - accessKeptMs).catch((error) => log.warn({ err: error }, 'sweeping failed'));
   }, accessSweepEveryMs).unref();
 

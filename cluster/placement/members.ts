@@ -11,8 +11,10 @@ export interface Announcement {
   readonly startedAt: string;
   /** Of the store that it works on. */
   readonly shardCount: number;
-  /** It gives its shards away: it is stopping, or the store does not answer it. */
+  /** It gives its shards away: it is stopping, the store does not answer it, or its clock is off. */
   readonly draining: boolean;
+  /** How far its clock is ahead of the store's, in milliseconds; negative: behind. Absent before it has looked, and from an older version. */
+  readonly clockAheadMs?: number;
 }
 
 /** One run of a node. A node that starts again under its id is another run, and so is another node that was given the same id by mistake. */

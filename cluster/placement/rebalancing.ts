@@ -33,6 +33,10 @@ export interface RebalancingParts {
   readonly leave: (shard: number, release: () => Promise<void>) => Promise<void>;
   /** Whether the store answers this node. One that lost it, while others have it, gives its shards to them. */
   readonly hasStore: () => boolean;
+  /** Whether this node may decide and date. One that may not gives its shards to the others at once, and takes none. */
+  readonly isClockRight: () => boolean;
+  /** How far this node's clock is ahead of the store's, for the others; null: not known. */
+  readonly clockAheadMs: () => number | null;
   /** Is told what failed; placement goes on. */
   readonly failed: (what: string, error: unknown) => void;
   /** Is told in a sentence what an operator has to mend. */
@@ -44,7 +48,7 @@ export interface RebalancingParts {
  * same members and shards and comes to the same result.
  *
  * While members or leases cannot be read nothing moves. Where no node has the store nobody wants a shard, so nothing moves either.
- * A node whose id another one has takes no shards, and gives up those that it had.
+ * A node whose id another one has, or whose clock is wrong, takes no shards, and gives up those that it had.
  */
 export class Rebalancing {
   readonly #parts: RebalancingParts;
@@ -134,8 +138,11 @@ export class Rebalancing {
   }
 
   #announce(): Promise<void> {
-    const { board, self, timings, shardCount, hasStore } = this.#parts;
-    return board.announce({ ...self, shardCount, draining: this.#draining || !hasStore() }, timings.memberTtlMs);
+    const { board, self, timings, shardCount, hasStore, isClockRight } = this.#parts;
+    const draining = this.#draining || !hasStore() || !isClockRight();
+    const clockAheadMs = this.#parts.clockAheadMs();
+    const announcement = { ...self, shardCount, draining, ...(clockAheadMs === null ? {} : { clockAheadMs }) };
+    return board.announce(announcement, timings.memberTtlMs);
   }
 
   async #look(): Promise<void> {
@@ -147,8 +154,9 @@ export class Rebalancing {
     this.#lookedAt = readAt;
     const namesake = this.#namesakes.look(members, readAt);
     if (this.#draining) return;
-    if (namesake !== null) {
-      this.#assignment = new Assignment([], shardCount);
+    if (namesake !== null || !this.#parts.isClockRight()) {
+      const heirs = namesake === null ? members.filter(({ id }) => id !== self.id) : [];
+      this.#assignment = new Assignment(heirs, shardCount);
       this.#handingOver = this.#handOverAll(leases.held);
       return;
     }
@@ -217,10 +225,10 @@ export class Rebalancing {
   }
 
   async #handOver(shard: number): Promise<void> {
-    const { leases, leave, meter, monotonicMs, self, failed } = this.#parts;
+    const { leases, leave, meter, monotonicMs, self, failed, isClockRight } = this.#parts;
     if (this.#movingAway.has(shard)) return;
     const heir: NodeId | null = this.#assignment?.of(shard, null) ?? null;
-    const isGivenUp = this.#draining || this.#namesakes.standing !== null;
+    const isGivenUp = this.#draining || this.#namesakes.standing !== null || !isClockRight();
     if (heir === self.id || (heir === null && !isGivenUp)) return;
     this.#movingAway.add(shard);
     const began = monotonicMs();

@@ -21,8 +21,14 @@ export function createRedis(url: string, failed: (error: Error) => void): Redis 
     lazyConnect: true,
     retryStrategy: (times) => Math.min(times * 50, reconnectMaxMs),
   });
-  redis.on('error', failed);
+  redis.on('error', (error) => failed(withoutArguments(error)));
   return redis;
+}
+
+/** A refused AUTH carries the password among the arguments of its command. */
+function withoutArguments(error: Error): Error {
+  if ('command' in error) delete error.command;
+  return error;
 }
 
 /** Connects; a Redis that is not there now is tried again and again, without anybody waiting for it. */

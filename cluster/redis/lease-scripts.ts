@@ -1,23 +1,48 @@
-/** Each script is one step at Redis. A lease is a hash of owner and token that expires; an empty token keeps the shard for its owner, the heir. */
+/**
+ * Each script is one step at Redis. A lease is a hash of owner and token that expires; an empty token keeps the shard for its owner, the heir.
+ *
+ * Whatever stands under these keys, no script fails by it: what no node can have written counts as nothing. It is answered as such where scripts
+ * read, and replaced where they write, so that one bad key stops nothing.
+ */
 
-/** The owner and token of a lease. What is kept for an heir that is no member any more is kept for nobody. */
-const ownerOf = `
+/** A lease or announcement that would count for longer than this was written by no node. Longer than any lease may be set to last. */
+export const countsForMaxMs = 600_000;
+/** Longer values were written by no node. */
+const ownerCharactersMax = 128;
+const announcementBytesMax = 4_096;
+
+/** Until when an announcement counts, by the clock of Redis; nil: it is none. */
+const untilOf = `
+local function untilOf(standing)
+  return standing and #standing <= ${announcementBytesMax} and tonumber(string.match(standing, '^(%d+)|'))
+end
+local function fieldOf(members, id)
+  local standing = redis.pcall('HGET', members, id)
+  return type(standing) == 'string' and standing or nil
+end`;
+
+/** The owner and token of a lease, and whether a bad value stands there. What is kept for an heir that is no member any more is kept for nobody. */
+const ownerOf = `${untilOf}
 local function isGone(members, id)
-  local standing = redis.call('HGET', members, id)
   local time = redis.call('TIME')
-  return not standing or tonumber(string.match(standing, '^%d+')) <= time[1] * 1000 + math.floor(time[2] / 1000)
+  return (untilOf(fieldOf(members, id)) or 0) <= time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function ownerOf(lease, members)
-  local standing = redis.call('HMGET', lease, 'owner', 'token')
+  local standing = redis.pcall('HMGET', lease, 'owner', 'token')
+  if standing.err then return false, false, true end
   local owner, token = standing[1], standing[2]
-  if owner and token == '' and isGone(members, owner) then return false, false end
-  return owner, token
+  if not owner and not token then return false, false, false end
+  local ttl = redis.call('PTTL', lease)
+  if not owner or not token or #owner > ${ownerCharactersMax} or ttl < 0 or ttl > ${countsForMaxMs} then return false, false, true end
+  if token == '' and isGone(members, owner) then return false, false, false end
+  return owner, token, false
 end`;
 
 /** KEYS: the lease, the members. ARGV: owner, token, ttl. Answers {1, owner} or {0, owner}. */
 export const acquireLease = `${ownerOf}
-local owner, token = ownerOf(KEYS[1], KEYS[2])
+local owner, token, isBad = ownerOf(KEYS[1], KEYS[2])
 if owner and token ~= ARGV[2] and not (token == '' and owner == ARGV[1]) then return {0, owner} end
+if isBad then redis.call('DEL', KEYS[1]) end
 redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'token', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {1, ARGV[1]}`;
@@ -26,7 +51,7 @@ return {1, ARGV[1]}`;
 export const renewLeases = `
 local renewed = {}
 for at, key in ipairs(KEYS) do
-  if redis.call('HGET', key, 'token') == ARGV[at + 1] then
+  if redis.pcall('HGET', key, 'token') == ARGV[at + 1] then
     redis.call('PEXPIRE', key, ARGV[1])
     renewed[at] = 1
   else
@@ -37,7 +62,7 @@ return renewed`;
 
 /** KEYS: the lease. ARGV: token, heir (or empty), how long it is kept for the heir. */
 export const releaseLease = `
-if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
+if redis.pcall('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then
   redis.call('DEL', KEYS[1])
 else
@@ -46,17 +71,21 @@ else
 end
 return 1`;
 
-/** KEYS: the members, leases. Answers the owner of each lease, empty where there is none. */
+/** KEYS: the members, leases. Answers the owner of each lease, empty where there is none, and 0 where a bad value stands. */
 export const leaseOwners = `${ownerOf}
 local owners = {}
-for at = 2, #KEYS do owners[at - 1] = ownerOf(KEYS[at], KEYS[1]) or '' end
+for at = 2, #KEYS do
+  local owner, token, isBad = ownerOf(KEYS[at], KEYS[1])
+  owners[at - 1] = isBad and 0 or owner or ''
+end
 return owners`;
 
 /** Whether what stands under an id is of another run than that of ARGV[2] (its start) and ARGV[3] (its address). What is no announcement is of none. */
-const isOfAnother = `
+const isOfAnother = `${untilOf}
 local function isOfAnother(standing)
+  if not untilOf(standing) then return false end
   local isRead, run = pcall(cjson.decode, string.sub(standing, string.find(standing, '|', 1, true) + 1))
-  return isRead and (run.startedAt ~= ARGV[2] or run.address ~= ARGV[3])
+  return isRead and type(run) == 'table' and (run.startedAt ~= ARGV[2] or run.address ~= ARGV[3])
 end`;
 
 /**
@@ -67,29 +96,46 @@ export const announceMember = `${isOfAnother}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local untilNext = now + ARGV[4]
-local standing = redis.call('HGET', KEYS[1], ARGV[1])
-local untilStanding = standing and tonumber(string.match(standing, '^%d+')) or 0
+local standing = fieldOf(KEYS[1], ARGV[1])
+local untilStanding = untilOf(standing) or 0
 if untilStanding > now and untilStanding <= untilNext and isOfAnother(standing) then return 0 end
+if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('DEL', KEYS[1]) end
 return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', untilNext) .. '|' .. ARGV[5])`;
 
 /** KEYS: the members. ARGV: id, start, address. */
 export const withdrawMember = `${isOfAnother}
-local standing = redis.call('HGET', KEYS[1], ARGV[1])
+local standing = fieldOf(KEYS[1], ARGV[1])
 if not standing or isOfAnother(standing) then return 0 end
 return redis.call('HDEL', KEYS[1], ARGV[1])`;
 
-/** KEYS: members, orders. Forgets who was not heard of. Answers id, announcement and order of each, one after the other. */
-export const listMembers = `
+/**
+ * KEYS: members, orders. Forgets who was not heard of. Answers id, announcement and order of each, one after the other: an empty announcement
+ * where a bad value stands, and no id where the members or the orders are no hash.
+ */
+export const listMembers = `${untilOf}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local all = redis.call('HGETALL', KEYS[1])
 local listed = {}
+local function add(id, announcement, order)
+  listed[#listed + 1] = id
+  listed[#listed + 1] = announcement
+  listed[#listed + 1] = order
+end
+local all = redis.pcall('HGETALL', KEYS[1])
+if all.err then
+  add('', '', 'members')
+  all = {}
+end
+local areOrders = redis.call('TYPE', KEYS[2]).ok
+areOrders = areOrders == 'hash' or areOrders == 'none'
+if not areOrders then add('', '', 'orders') end
 for at = 1, #all, 2 do
-  local cut = string.find(all[at + 1], '|', 1, true)
-  if tonumber(string.sub(all[at + 1], 1, cut - 1)) > now then
-    listed[#listed + 1] = all[at]
-    listed[#listed + 1] = string.sub(all[at + 1], cut + 1)
-    listed[#listed + 1] = redis.call('HGET', KEYS[2], all[at]) or ''
+  local order = areOrders and redis.call('HGET', KEYS[2], all[at]) or ''
+  local untilThen = untilOf(all[at + 1])
+  if not untilThen or untilThen > now + ${countsForMaxMs} then
+    add(all[at], '', '')
+  elseif untilThen > now then
+    add(all[at], string.sub(all[at + 1], string.find(all[at + 1], '|', 1, true) + 1), order)
   else
     redis.call('HDEL', KEYS[1], all[at])
   end

@@ -1,17 +1,24 @@
 import type { Redis } from 'ioredis';
 import type { NodeId } from '../../src/actors/placement.ts';
 import type { LeaseServer } from '../placement/lease-server.ts';
+import type { MetBadValue } from './bad-values.ts';
 import { acquireLease, leaseOwners, releaseLease, renewLeases } from './lease-scripts.ts';
 import { membersKey } from './redis-members.ts';
 import { runScript } from './script.ts';
 
-/** Leases in Redis: a hash `lease:{placement}:<shard>` each, beside the members of the same name. `placement` names the cluster. */
-export function redisLeases(redis: Redis, placement: string): LeaseServer {
+/**
+ * Leases in Redis: a hash `lease:{placement}:<shard>` each, beside the members of the same name. `placement` names the cluster. What stands
+ * there and is no lease counts as none, is told to `met`, and makes place for the next lease.
+ */
+export function redisLeases(redis: Redis, placement: string, met: MetBadValue = () => {}): LeaseServer {
   const keyOf = (shard: number) => `lease:{${placement}}:${shard}`;
   const members = membersKey(placement);
   const ownersOf = async (shards: readonly number[]): Promise<(NodeId | null)[]> => {
     const owners = await runScript(redis, leaseOwners, [members, ...shards.map(keyOf)], []);
-    return owners.map((owner) => (typeof owner === 'string' && owner !== '' ? owner : null));
+    return owners.map((owner, at) => {
+      if (owner === 0) met('lease', keyOf(shards[at] ?? 0));
+      return typeof owner === 'string' && owner !== '' ? owner : null;
+    });
   };
   return {
     async acquire({ shard, token }, owner, ttlMs) {

@@ -13,7 +13,7 @@ import { type NodeWide, nodeWide } from './node-wide.ts';
 import type { Outcome } from './outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
-import { notRunHere, refusedAgain, stopping } from './refusals.ts';
+import { clockIsOff, notRunHere, refusedAgain, stopping } from './refusals.ts';
 import { Shard, shardOf } from './shard.ts';
 import type { TurnCounts } from './turn-counts.ts';
 import { type TurnPace, unpaced } from './turn-pacing.ts';
@@ -32,7 +32,8 @@ export interface DirectoryParts extends LedgerActorParts {
 /**
  * Finds the actor of a ledger, here or on another node, and has commands carried out by it.
  *
- * Where nobody else can be reached, the command is carried out here: a claim in the store, not placement, decides who writes.
+ * Where nobody else can be reached, the command is carried out here: a claim in the store, not placement, decides who writes. A node whose clock
+ * is off carries nothing out: what other nodes send it goes back to them, and the rest is refused.
  */
 export class Directory {
   readonly #parts: DirectoryParts;
@@ -77,7 +78,10 @@ export class Directory {
       if (owner !== null && owner !== this.#parts.self) throw new NotOwner(owner);
       if (this.#closing) throw new NotOwner(null);
       const left = this.#leaving.get(shard);
-      if (left === undefined) return this.#admit(shard, command);
+      if (left === undefined) {
+        if (this.#isClockOff()) throw new NotOwner(null);
+        return this.#admit(shard, command);
+      }
       await left;
     }
   }
@@ -166,7 +170,13 @@ export class Directory {
     // Asked again after every wait: nothing comes into memory behind the closing.
     if (this.#closing) throw stopping();
     const left = this.#leaving.get(shard);
-    return left === undefined ? this.#admit(shard, command) : left.then(() => this.submit(command));
+    if (left !== undefined) return left.then(() => this.submit(command));
+    if (this.#isClockOff()) throw clockIsOff();
+    return this.#admit(shard, command);
+  }
+
+  #isClockOff(): boolean {
+    return this.#parts.isClockRight?.() === false;
   }
 
   /** Synchronous as far as no new ledger has to wait for its turn, so that commands keep their order. */

@@ -13,7 +13,7 @@ import type { ActorMeter, ClaimReason } from './meter.ts';
 import { type NodeWide, nodeWide } from './node-wide.ts';
 import type { Outbox } from './outbox.ts';
 import type { Outcome } from './outcome.ts';
-import { outcomeUnknown, reloading, somethingWrong, timeIsUp } from './refusals.ts';
+import { clockIsOff, outcomeUnknown, reloading, somethingWrong, timeIsUp } from './refusals.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { decideTurn, type Turn, TurnFailed, type Verdict } from './turn.ts';
 import { type TurnNeed, unpaced } from './turn-pacing.ts';
@@ -33,6 +33,8 @@ export interface LedgerActorParts {
   readonly random: (bytes: number) => Uint8Array;
   readonly meter: ActorMeter;
   readonly outbox?: Outbox;
+  /** Whether this node's clock may decide and date. Absent: it always may. */
+  readonly isClockRight?: () => boolean;
 }
 
 /**
@@ -184,6 +186,7 @@ export class LedgerActor {
     const replays: Promise<void>[] = [];
     let reason: ClaimReason = 'activation';
     while (this.#dropLate()) {
+      this.#checkClock();
       const began = clock.now();
       const held = this.#ledger.claim;
       const claim = held ?? (await this.#activate(reason));
@@ -196,6 +199,7 @@ export class LedgerActor {
       });
       // From here to the store nothing is waited for: a command whose time is up by now is certain not to be written.
       if (!this.#dropLate()) break;
+      this.#checkClock();
       const context = { reads, authority: authority(), random };
       const turn = decideTurn(this.#ledger.state, this.#batch, context);
       for (const verdict of turn.verdicts) if (verdict.kind === 'replayed') replays.push(this.#replay(verdict));
@@ -222,6 +226,11 @@ export class LedgerActor {
       }
     }
     await Promise.all(replays);
+  }
+
+  /** Throws `unavailable`, so that the actor stops, while this node's clock is off: nothing of the batch is claimed or written. */
+  #checkClock(): void {
+    if (this.#parts.isClockRight?.() === false) throw clockIsOff();
   }
 
   async #activate(reason: ClaimReason): Promise<Claim> {

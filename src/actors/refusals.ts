@@ -27,6 +27,13 @@ export function stopping(): LedgerError {
   return new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
 }
 
+export function clockIsOff(): LedgerError {
+  return new LedgerError(
+    'unavailable',
+    'The clock of this node is off, so it decides nothing; nothing was written, retry to reach another node.',
+  );
+}
+
 export function notRunHere(): LedgerError {
   return new LedgerError('unavailable', 'This node does not run the ledger; nothing was done.');
 }

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { redaction, secretsIn } from '../runtime/redaction.ts';
 import { exitCodes } from './exit-codes.ts';
 import { addExport } from './export-command.ts';
 import { addKeygen } from './keygen-command.ts';
@@ -52,7 +53,8 @@ Exit codes:
       terminal.exitWith(error.exitCode === 0 ? 0 : exitCodes.usage);
       return;
     }
-    terminal.tell(`ledger-trust: ${shownText(error instanceof Error ? error.message : String(error))}\n`);
+    const redact = redaction(secretsIn(terminal.env));
+    terminal.tell(`ledger-trust: ${shownText(redact(error instanceof Error ? error.message : String(error)))}\n`);
     terminal.exitWith(error instanceof CliError ? error.exitCode : exitCodes.failed);
   }
 }

@@ -1,8 +1,10 @@
 import { type Config, type Environment, readConfig } from '../config.ts';
+import { readTls } from '../doors.ts';
 import { startEmbedded } from '../embedded.ts';
 import { boundHeapGrowth } from '../heap-growth.ts';
-import { createLog, type NodeLog } from '../log.ts';
+import { bufferedLines, createLog, type NodeLog } from '../log.ts';
 import type { RunningNode } from '../node.ts';
+import { redaction, secretsIn } from '../runtime/redaction.ts';
 import { urlHost } from '../url-host.ts';
 import { exitCodes } from './exit-codes.ts';
 import { refuse } from './refuse.ts';
@@ -21,6 +23,7 @@ const readOnlyMs = 30_000;
  * on stderr where it does not start, `diskFailed`.
  */
 export async function serve(env: Environment): Promise<number> {
+  const redact = redaction(secretsIn(env));
   // Heard from the very start: a node that is told to stop while it starts stops once it has started.
   const signals = hearStopSignals(process, stopMaxMs);
   outliveReaders(process);
@@ -29,17 +32,18 @@ export async function serve(env: Environment): Promise<number> {
   let code = 0;
   try {
     const config = readConfig(env);
-    log = createLog(config.logLevel);
+    readTls(config, Date.now());
+    log = createLog(config.logLevel, bufferedLines(1), redact);
     boundHeapGrowth();
     node = await startEmbedded(config, log, (error) => {
       code = exitCodes.diskFailed;
       signals.exitCode = code;
-      process.stderr.write(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`);
+      process.stderr.write(redact(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`));
       setTimeout(signals.stop, readOnlyMs).unref();
     });
     if (!signals.isStopping) announce(config, node);
   } catch (error) {
-    return refuse(error);
+    return refuse(error, undefined, redact);
   }
   await signals.stopped;
   await node.stop();

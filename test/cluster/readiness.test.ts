@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { afterMs } from '../../cluster/local/ports.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
@@ -17,6 +19,7 @@ await describeOnCassandra('what a balancer is told by one of two nodes', (addres
   let node: NodeUnderTest;
   /** In the way of that one node to Cassandra. */
   let toCassandra: Cut;
+  let clockFile = '';
   beforeAll(async () => {
     cluster = stack.use(await startCluster({ nodes: 1, cassandra: address }));
     const [first] = cluster.nodes;
@@ -25,10 +28,14 @@ await describeOnCassandra('what a balancer is told by one of two nodes', (addres
     const [host = '', port = ''] = (address.contactPoints[0] ?? '').split(':');
     const [cutPort = 0] = await fixedPorts(1);
     toCassandra = stack.use(await openCut({ host, port: Number(port) }, cutPort));
+    clockFile = join(cluster.dir, 'clock-ahead-ms');
     const env = {
       ...cluster.commonEnv,
       CASSANDRA_CONTACT_POINTS: `127.0.0.1:${cutPort}`,
       STOP_DELAY_SECONDS: String(stopDelayMs / 1_000),
+      // The clock of that one node is as many milliseconds ahead as a file says.
+      NODE_OPTIONS: `--import=${new URL('./rig/shifted-clock.ts', import.meta.url)}`,
+      TEST_CLOCK_FILE: clockFile,
     };
     const redisPort = Number(new URL(cluster.redis.current.url).port);
     node = stack.use(await layOutNode({ id: 'node-2', dir: cluster.dir, redisPort, env }));
@@ -50,6 +57,27 @@ await describeOnCassandra('what a balancer is told by one of two nodes', (addres
     expect(await readinessOf(other)).toMatchObject({ status: 200 });
     toCassandra.set('open');
     await expect.poll(() => readinessOf(node), { timeout: storeLostMaxMs }).toMatchObject({ status: 200 });
+  }, 60_000);
+
+  test('one whose clock is off gives its shards to the other and decides nothing, until its clock is right', async () => {
+    const holds = async () => [...(await cluster.owners()).values()].filter((owner) => owner === 'node-2').length;
+    const register = async () => {
+      const body = JSON.stringify({ organization_name: 'Acme', contact_email: 'dev@example.com', accept_terms: true });
+      const headers = { 'content-type': 'application/json' };
+      return (await fetch(`${node.baseUrl}/v1/developer/register`, { method: 'POST', headers, body })).status;
+    };
+    await expect.poll(holds, { timeout: 15_000 }).toBeGreaterThan(60);
+    writeFileSync(clockFile, String(3_600_000));
+    await expect
+      .poll(() => readinessOf(node), { timeout: 2_000 })
+      .toMatchObject({ status: 503, text: expect.stringContaining('ms off the clock of the store') });
+    expect(await register()).toBe(503);
+    await expect.poll(holds, { timeout: 5_000 }).toBe(0);
+    expect(await readinessOf(other)).toMatchObject({ status: 200 });
+    writeFileSync(clockFile, '0');
+    await expect.poll(() => readinessOf(node), { timeout: 2_000 }).toMatchObject({ status: 200 });
+    expect(await register()).not.toBe(503);
+    await expect.poll(holds, { timeout: 15_000 }).toBeGreaterThan(60);
   }, 60_000);
 
   test('one that is stopped says so at once, and goes on to answer for as long as the balancer may need to hear it', async () => {

@@ -148,6 +148,8 @@ export class SimulatedNode {
       meter: placementMeter(counts),
       leave: (shard, release) => directory.leave(shard, release),
       hasStore: () => true,
+      isClockRight: () => true,
+      clockAheadMs: () => 0,
       failed: () => {},
       alarmed: () => {},
     });

@@ -77,6 +77,8 @@ export interface DoorNodeOptions {
   readonly secretsKey?: Buffer;
   /** Milliseconds since 1970; the real time if not given. */
   readonly now?: () => number;
+  /** Whether the node's clock may decide; it always may if not given. */
+  readonly isClockRight?: () => boolean;
   /** Takes the access records in place of `accesses`; null: none are made. */
   readonly history?: AccessHistory | null;
   /** None if not given. */
@@ -123,6 +125,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
     random: randomBytes,
     now,
     monotonicMs,
+    ...(options.isClockRight === undefined ? {} : { isClockRight: options.isClockRight }),
   });
   const endpoints = endpointsOf(fakeApi(options.handlers, options.names ?? {}));
   const clientAddress = clientAddressBehind(options.trustedProxies ?? []);

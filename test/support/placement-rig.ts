@@ -28,6 +28,7 @@ export function cluster(shardCount = 32, timings = defaultTimings) {
       random: (n) => random.bytes(n),
     });
     const store = { answers: true };
+    const nodeClock = { isRight: true };
     const moves: string[] = [];
     const dropped: number[] = [];
     const lost: LossCause[] = [];
@@ -56,12 +57,14 @@ export function cluster(shardCount = 32, timings = defaultTimings) {
         await release().finally(() => leaving.now--);
       },
       hasStore: () => store.answers,
+      isClockRight: () => nodeClock.isRight,
+      clockAheadMs: () => (nodeClock.isRight ? 0 : 60_000),
       failed: () => {},
       alarmed: (sentence) => void alarms.push(sentence),
     });
     rebalancing.start();
     const owners = () => server.owners(shardCount);
-    return { id, life, leases, rebalancing, state, store, moves, dropped, lost, renewals, alarms, owners };
+    return { id, life, leases, rebalancing, state, store, nodeClock, moves, dropped, lost, renewals, alarms, owners };
   };
   const start = (id: string) => startAt(id, id);
   const pass = async (ms: number) => void (await time.pass(time.now + ms, () => false));

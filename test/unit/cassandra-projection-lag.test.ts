@@ -54,6 +54,8 @@ async function metricOf(store: CassandraLedgerStore): Promise<string> {
   createClusterMetrics({
     shards: () => ({ held: 0, leaving: 0, elsewhere: 0 }),
     projectionLag: () => store.projectionLag(),
+    clock: () => ({ aheadMs: 0, isRight: true }),
+    badRedisValues: { member: 0, order: 0, lease: 0, news: 0 },
   }).register(registry);
   return registry.getSingleMetricAsString('svc_projection_lag_events');
 }

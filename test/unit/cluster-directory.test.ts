@@ -28,7 +28,10 @@ async function nodes() {
       return target.carryOut(command);
     },
   };
-  const start = (self: string, parts: { readonly activationsPerSecond?: number } = {}) => {
+  const start = (
+    self: string,
+    parts: { readonly activationsPerSecond?: number; readonly isClockRight?: () => boolean } = {},
+  ) => {
     const placement: Placement = {
       acquire: async () => ({ held: true }),
       renew: async (shards) => new Set(shards),
@@ -43,7 +46,8 @@ async function nodes() {
     directories.set(self, directory);
     return { ...world, directory };
   };
-  const a = start('node-a');
+  const clockOfA = { isRight: true };
+  const a = start('node-a', { isClockRight: () => clockOfA.isRight });
   const b = start('node-b');
   await a.directory.submit(openLedger());
   await a.directory.submit(createMaster());
@@ -56,6 +60,7 @@ async function nodes() {
     located,
     asked,
     clock,
+    clockOfA,
     log: a.log,
     breakPeers: (error: Error | null) => {
       broken = error;
@@ -169,6 +174,61 @@ describe('a shard that is handed over', () => {
     expect(await codeOf(a.directory.submit(openLedger({ ledgerId: other })))).toBe('carried out');
     release();
     await left;
+  });
+});
+
+describe('a node whose clock is off', () => {
+  test('carries nothing out for others, who carry it out themselves', async () => {
+    const { a, b, clockOfA, asked, log } = await nodes();
+    clockOfA.isRight = false;
+    await expect(a.directory.carryOut(append())).rejects.toMatchObject({ name: 'NotOwner', owner: null });
+    expect((await b.directory.submit(append())).event.seq).toBe(3);
+    expect(asked).toEqual(['node-a']);
+    expect(await log()).toHaveLength(4);
+  });
+
+  test('refuses what it would decide itself, and writes nothing, until its clock is right', async () => {
+    const { a, clockOfA, log } = await nodes();
+    clockOfA.isRight = false;
+    expect(await codeOf(a.directory.submit(append()))).toBe('unavailable');
+    expect(await log()).toHaveLength(3);
+    clockOfA.isRight = true;
+    expect((await a.directory.submit(append())).event.seq).toBe(3);
+  });
+
+  test('forwards what another node owns, and does not take its place where that one cannot be reached', async () => {
+    const { a, owner, clockOfA, breakPeers, log } = await nodes();
+    owner.id = 'node-b';
+    clockOfA.isRight = false;
+    expect((await a.directory.submit(append())).event.seq).toBe(3);
+    breakPeers(new PeerUnreachable(new Error('refused'), false));
+    expect(await codeOf(a.directory.submit(append()))).toBe('unavailable');
+    breakPeers(new PeerUnreachable(new Error('reset'), true));
+    expect(await codeOf(a.directory.submit(append()))).toBe('outcome_unknown');
+    expect(await log()).toHaveLength(4);
+  });
+
+  test('writes nothing of what it had taken before', async () => {
+    const { start, owner, log } = await nodes();
+    owner.id = 'node-c';
+    // Right while the directory takes them, and off when their ledger is to decide them.
+    let asked = 0;
+    const { directory } = start('node-c', { isClockRight: () => asked++ < 200 });
+    const waiting = Array.from({ length: 200 }, () => codeOf(directory.submit(append())));
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['unavailable']));
+    expect(await log()).toHaveLength(3);
+  });
+
+  test('hands a shard over, and what comes meanwhile goes to the heir', async () => {
+    const { a, clockOfA, owner, log } = await nodes();
+    clockOfA.isRight = false;
+    const left = a.directory.leave(shard, async () => {
+      owner.id = 'node-b';
+    });
+    const late = a.directory.submit(append());
+    await left;
+    expect((await late).event.seq).toBe(3);
+    expect(await log()).toHaveLength(4);
   });
 });
 

@@ -15,12 +15,15 @@ const idleLeases: LeaseServer = {
   owners: async () => new Map(),
 };
 
+const clockAhead = (aheadMs: number | null) => ({ look: async () => {}, aheadMs, silentMs: 0 });
+
 /** Node a, which has joined a cluster that shows these members. */
 async function joined(
   board: { members: readonly Announcement[]; isAway?: boolean },
-  clockCheck = { look: async () => {}, offMs: 0, silentMs: 0 },
+  clockCheck: { look(): Promise<void>; aheadMs: number | null; silentMs: number } = clockAhead(0),
 ) {
   const { clock, directory } = rig();
+  const announced: Announcement[] = [];
   const alarms: string[] = [];
   const membership = clusterMembership({
     self: { id: 'node-a', startedAt: 't2' },
@@ -28,7 +31,7 @@ async function joined(
     addressAt: (port) => `a:${port}`,
     server: idleLeases,
     board: {
-      announce: async () => {},
+      announce: async (announcement) => void announced.push(announcement),
       withdraw: async () => {},
       list: async () => {
         if (board.isAway) throw new Error('Redis does not answer');
@@ -45,6 +48,7 @@ async function joined(
     random: (bytes) => new Uint8Array(bytes),
     clockCheck,
     projectionLag: () => 0,
+    badRedisValues: { member: 0, order: 0, lease: 0, news: 0 },
     failed: () => {},
     alarmed: (sentence) => void alarms.push(sentence),
   });
@@ -58,7 +62,7 @@ async function joined(
   };
   membership.join(directory(), webhooks, new Registry(), { http: 1, grpc: 2, internal: 9_100 });
   await settled();
-  return { membership, alarms, clock };
+  return { membership, alarms, clock, clockCheck, announced };
 }
 
 test('a node is not ready, and says what to do, while another run has its id', async () => {
@@ -86,11 +90,50 @@ test('a node that started again after a crash, and cannot read the members since
 });
 
 test('the store of a node whom it has not answered for 10 s counts as not writable, until it answers', async () => {
-  const clockCheck = { look: async () => {}, offMs: 0, silentMs: 9_999 };
+  const clockCheck = { ...clockAhead(0), silentMs: 9_999 };
   const { membership } = await joined({ members: [] }, clockCheck);
   expect(membership.hasStore()).toBe(true);
   clockCheck.silentMs = 10_000;
   expect(membership.hasStore()).toBe(false);
   clockCheck.silentMs = 0;
   expect(membership.hasStore()).toBe(true);
+});
+
+test('a node whose clock is off is not ready, says it once to the operator, gives its shards away, and is ready again by itself', async () => {
+  const own = { id: 'node-a', address: 'a:9100', startedAt: 't2', shardCount: 4, draining: false, clockAheadMs: 0 };
+  const board = { members: [own, { ...own, id: 'node-b', address: 'b:9100' }] };
+  const { membership, alarms, clock, clockCheck, announced } = await joined(board);
+  await clock.advance(4_000);
+  expect([await membership.readiness(), membership.isClockRight(), alarms]).toEqual([{ ready: true }, true, []]);
+  clockCheck.aheadMs = -90_000;
+  expect(membership.isClockRight()).toBe(false);
+  for (let second = 0; second < 5; second++) await clock.advance(1_000);
+  expect(await membership.readiness()).toEqual({
+    ready: false,
+    reason: 'the clock is 90000 ms off the clock of the store',
+  });
+  expect(announced.at(-1)).toMatchObject({ draining: true, clockAheadMs: -90_000 });
+  expect(alarms).toEqual([expect.stringContaining('until time synchronisation is mended')]);
+  clockCheck.aheadMs = 20;
+  await clock.advance(2_000);
+  expect([await membership.readiness(), membership.isClockRight()]).toEqual([{ ready: true }, true]);
+  expect(announced.at(-1)).toMatchObject({ draining: false, clockAheadMs: 20 });
+  expect(alarms).toHaveLength(1);
+});
+
+test('nodes that are all off the store by the same time go on to decide, and say that the clock of the store is wrong', async () => {
+  const own = {
+    id: 'node-a',
+    address: 'a:9100',
+    startedAt: 't2',
+    shardCount: 4,
+    draining: false,
+    clockAheadMs: 90_000,
+  };
+  const board = { members: [own, { ...own, id: 'node-b', address: 'b:9100', clockAheadMs: 90_200 }] };
+  const { membership, alarms, clock, announced } = await joined(board, clockAhead(90_000));
+  await clock.advance(4_000);
+  expect([await membership.readiness(), membership.isClockRight()]).toEqual([{ ready: true }, true]);
+  expect(announced.at(-1)).toMatchObject({ draining: false });
+  expect(alarms.at(-1)).toContain('mend the time synchronisation of Cassandra');
 });

@@ -240,6 +240,37 @@ describe('rebalancing', () => {
     expect(nodes.map(({ leases, moves }) => [leases.held, moves])).toEqual(before);
   });
 
+  test('a node whose clock is off gives its shards to the others at once, and gets them back when it is right', async () => {
+    const { start, pass } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const [first] = nodes;
+    if (first === undefined) throw new Error('no node');
+    const before = first.leases.held.toSorted();
+    expect(before.length).toBeGreaterThan(1);
+    first.nodeClock.isRight = false;
+    await pass(2_500);
+    expect(first.leases.held).toEqual([]);
+    await pass(defaultTimings.quietMs);
+    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(first.leases.held).toEqual([]);
+    first.nodeClock.isRight = true;
+    await pass(defaultTimings.quietMs + 3_000);
+    expect(first.leases.held.toSorted()).toEqual(before);
+  });
+
+  test('a node that is alone and whose clock is off lets its shards go, for whichever node comes next', async () => {
+    const { start, pass } = cluster();
+    const node = start('node-0');
+    await pass(3_000);
+    node.nodeClock.isRight = false;
+    await pass(2_500);
+    expect(node.leases.held).toEqual([]);
+    const next = start('node-1');
+    await pass(2_500);
+    expect(next.leases.held).toHaveLength(32);
+  });
+
   test('an operator drains a node and takes it back', async () => {
     const { start, pass, redis } = cluster();
     const nodes = ids(2).map(start);

@@ -28,7 +28,12 @@ function registryOfAll(): Registry {
   const [clock, log] = [new ManualClock(0), createLog('silent')];
   new RecordSweeping({ records, clock, log, registry, mine: () => true });
   watchClock({ clock, machine: clock, log, registry });
-  const standing = { shards: () => ({ held: 1, leaving: 0, elsewhere: 0 }), projectionLag: () => 0 };
+  const standing = {
+    shards: () => ({ held: 1, leaving: 0, elsewhere: 0 }),
+    projectionLag: () => 0,
+    clock: () => ({ aheadMs: 0, isRight: true }),
+    badRedisValues: { member: 0, order: 0, lease: 0, news: 0 },
+  };
   createClusterMetrics(standing).register(registry);
   return registry;
 }

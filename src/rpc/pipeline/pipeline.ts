@@ -31,6 +31,8 @@ export interface PipelineParts {
   now(): number;
   /** Milliseconds of a clock that never goes back. */
   monotonicMs(): number;
+  /** Whether this node's clock may decide and date. Absent: it always may. */
+  readonly isClockRight?: () => boolean;
 }
 
 /**
@@ -148,6 +150,7 @@ async function admit(parts: PipelineParts, call: RunningCall, exchange: Exchange
   const identified = identify(parts.credentials, rule, exchange);
   const caller = identified instanceof Promise ? await identified : identified;
   call.caller = caller;
+  refuseByWrongClock(parts, call);
   parts.rates.admit(call, () => exchange.address(), parts.monotonicMs());
   const received = exchange.receive();
   if (received !== undefined) await received;
@@ -163,6 +166,22 @@ async function admit(parts: PipelineParts, call: RunningCall, exchange: Exchange
   call.signature = signature;
   call.deliveryChain = exchange.header('x-delivery-chain') ?? null;
   return null;
+}
+
+/**
+ * While this node's clock is off it checks and dates nothing: credentials, grants, ends of keys and signed requests all rest on the time. Commands
+ * to ledgers go on, to the node that runs the ledger. Throws `unavailable`.
+ */
+function refuseByWrongClock({ isClockRight }: PipelineParts, { caller, endpoint }: RunningCall): void {
+  if (isClockRight?.() !== false) return;
+  const { rule } = endpoint;
+  if (caller === null && !endpoint.changesState) return;
+  const isCommand = rule.writesLedger && (rule.signed || caller?.via !== 'entity_header');
+  if (isCommand) return;
+  throw new LedgerError(
+    'unavailable',
+    'The clock of this node is off, so it cannot check what callers may do now; nothing was written, retry to reach another node.',
+  );
 }
 
 /** Reads the request, and notes what the handler and the answer's record may ask for. */

@@ -37,22 +37,29 @@ export function cassandraSettings(env: { readonly [name: string]: string | undef
     throw new StartError(
       'Name all of CASSANDRA_CONTACT_POINTS with the same port: nodes tell of each other without one.',
     );
-  const reach = env.CASSANDRA_CONSISTENCY || 'local';
+  const reach = env.CASSANDRA_CONSISTENCY?.trim() || 'local';
   if (reach !== 'local' && reach !== 'global')
     throw new StartError('Set CASSANDRA_CONSISTENCY to local (LOCAL_QUORUM, LOCAL_SERIAL) or global (QUORUM, SERIAL).');
-  const username = env.CASSANDRA_USERNAME || null;
   return {
     contactPoints,
-    localDataCenter: env.CASSANDRA_DATA_CENTER || 'datacenter1',
-    keyspace: checkedKeyspace(env.CASSANDRA_KEYSPACE || 'ledger_trust'),
+    localDataCenter: checkedDataCenter(env.CASSANDRA_DATA_CENTER?.trim() || 'datacenter1'),
+    keyspace: checkedKeyspace(env.CASSANDRA_KEYSPACE?.trim() || 'ledger_trust'),
     reach,
-    login:
-      username === null
-        ? null
-        : { username, password: fileText('CASSANDRA_PASSWORD_FILE', env.CASSANDRA_PASSWORD_FILE).trim() },
-    tlsCa: env.CASSANDRA_TLS_CA_FILE ? fileText('CASSANDRA_TLS_CA_FILE', env.CASSANDRA_TLS_CA_FILE) : null,
+    login: login(env.CASSANDRA_USERNAME?.trim() || null, env.CASSANDRA_PASSWORD_FILE?.trim() || null),
+    tlsCa: env.CASSANDRA_TLS_CA_FILE ? fileText('CASSANDRA_TLS_CA_FILE', env.CASSANDRA_TLS_CA_FILE.trim()) : null,
     allow: new Set(list(env.CASSANDRA_ALLOW).map(checkedOverride)),
   };
+}
+
+function login(username: string | null, passwordFile: string | null): CassandraSettings['login'] {
+  if (username === null && passwordFile === null) return null;
+  if (username === null) throw new StartError('Set CASSANDRA_USERNAME too: CASSANDRA_PASSWORD_FILE is its password.');
+  if (passwordFile === null)
+    throw new StartError('Set CASSANDRA_PASSWORD_FILE too: CASSANDRA_USERNAME is nothing without its password.');
+  const password = fileText('CASSANDRA_PASSWORD_FILE', passwordFile).trim();
+  if (password === '')
+    throw new StartError(`Set CASSANDRA_PASSWORD_FILE to a file that holds the password; ${passwordFile} is empty.`);
+  return { username, password };
 }
 
 /** The port of `host:port`, `[address]:port`, or a host alone. */
@@ -65,6 +72,13 @@ export function portOf(contactPoint: string): number {
 function checkedKeyspace(name: string): string {
   if (/^[a-z][a-z0-9_]{0,47}$/.test(name)) return name;
   throw new StartError('Set CASSANDRA_KEYSPACE to 1 to 48 lower-case letters, digits and underscores.');
+}
+
+function checkedDataCenter(name: string): string {
+  if (/^[\w.-]{1,128}$/.test(name)) return name;
+  throw new StartError(
+    'Set CASSANDRA_DATA_CENTER to the name of a data centre: at most 128 letters, digits, dots, hyphens and underscores.',
+  );
 }
 
 function checkedOverride(name: string): Override {

@@ -1,0 +1,33 @@
+import { clockOffMaxMs } from './clock-check.ts';
+
+type ClockState = 'right' | 'refused' | 'store';
+
+/** Tells the operator once each time that the clock of this node, or that of the store, turns out to be wrong. */
+export class ClockWarning {
+  readonly #alarmed: (sentence: string) => void;
+  #told: ClockState = 'right';
+
+  constructor(alarmed: (sentence: string) => void) {
+    this.#alarmed = alarmed;
+  }
+
+  /** `aheadMs`: of the store's clock; null: not known yet. `isRight`: whether the node goes on to decide. */
+  look(aheadMs: number | null, isRight: boolean): void {
+    if (aheadMs === null) return;
+    const state = stateOf(aheadMs, isRight);
+    if (state !== this.#told && state !== 'right') this.#alarmed(sentenceOf(state, aheadMs));
+    this.#told = state;
+  }
+}
+
+function stateOf(aheadMs: number, isRight: boolean): ClockState {
+  if (!isRight) return 'refused';
+  return Math.abs(aheadMs) > clockOffMaxMs ? 'store' : 'right';
+}
+
+function sentenceOf(state: Exclude<ClockState, 'right'>, aheadMs: number): string {
+  const offMs = Math.abs(aheadMs);
+  return state === 'refused'
+    ? `the clock of this node is ${offMs} ms off the clock of the store: it decides nothing and gives its shards away until time synchronisation is mended`
+    : `the clock of the store is ${offMs} ms off the clocks of all nodes, which agree: mend the time synchronisation of Cassandra; the nodes go on by their own clocks`;
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { ConfigError } from '../src/config.ts';
+import { readTls } from '../src/doors.ts';
+import { readNodeKeys } from '../src/node-keys.ts';
+import { authorityFault, certificateFault, isIssuedBy, type PemFile } from '../src/runtime/certificates.ts';
+import type { ClusterConfig } from './config.ts';
+
+/** Looks into the files that the configuration of a clustered node names, before anything is started. ConfigError. */
+export function checkClusterFiles(config: ClusterConfig, nowMs: number): void {
+  const { node, peers, peerFiles, cassandra, cassandraCaFile } = config;
+  readNodeKeys(node);
+  readTls(node, nowMs);
+  if (cassandra.tlsCa !== null && cassandraCaFile !== null) {
+    const authority = { variable: 'CASSANDRA_TLS_CA_FILE', file: cassandraCaFile, text: cassandra.tlsCa };
+    const caFault = authorityFault(authority, nowMs);
+    if (caFault !== null) throw new ConfigError(caFault);
+  }
+  if (peers.tls === null || peerFiles === null) return;
+  const [ca, cert, key] = [
+    pemFile('CLUSTER_TLS_CA_FILE', peerFiles.ca),
+    pemFile('CLUSTER_TLS_CERT_FILE', peerFiles.cert),
+    pemFile('CLUSTER_TLS_KEY_FILE', peerFiles.key),
+  ];
+  const fault = authorityFault(ca, nowMs) ?? certificateFault(cert, key, nowMs);
+  if (fault !== null) throw new ConfigError(fault);
+  if (!isIssuedBy(cert, ca))
+    throw new ConfigError(
+      `Set CLUSTER_TLS_CERT_FILE to a certificate of the authority in CLUSTER_TLS_CA_FILE; ${cert.file} is of another one.`,
+    );
+}
+
+function pemFile(variable: string, file: string): PemFile {
+  return { variable, file, text: readFileSync(file) };
+}

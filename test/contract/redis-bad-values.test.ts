@@ -1,0 +1,133 @@
+import type { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
+import { BadValues } from '../../cluster/redis/bad-values.ts';
+import { connectRedis, createRedis } from '../../cluster/redis/client.ts';
+import { redisLeases } from '../../cluster/redis/redis-leases.ts';
+import { redisMembers } from '../../cluster/redis/redis-members.ts';
+import { redisNews } from '../../cluster/redis/redis-news.ts';
+import { describeOnRedis } from '../support/backends/for-tests.ts';
+
+let clusters = 0;
+
+await describeOnRedis('a bad value in Redis', ({ url }) => {
+  const redis: Redis = createRedis(url, () => {});
+  const listener = createRedis(url, () => {});
+  afterAll(() => {
+    redis.disconnect();
+    listener.disconnect();
+  });
+  const connected = connectRedis(redis);
+  const newCluster = async () => {
+    await connected;
+    const name = `bad-${process.pid}-${++clusters}`;
+    const warnings: string[] = [];
+    const bad = new BadValues((sentence) => void warnings.push(sentence));
+    const leases = redisLeases(redis, name, bad.met);
+    return { name, leases, members: redisMembers(redis, name, bad.met), bad, warnings };
+  };
+  const run = (id: string) => ({ id, address: `${id}:1`, startedAt: 't', shardCount: 8, draining: false });
+
+  const key = (name: string) => `lease:{${name}}:1`;
+  const badLeases: readonly [string, (name: string) => Promise<unknown>][] = [
+    ['a text', (name) => redis.set(key(name), 'mine')],
+    ['a list', (name) => redis.rpush(key(name), 'mine')],
+    ['a lease without an end', (name) => redis.hset(key(name), 'owner', 'ghost', 'token', 'x')],
+    [
+      'a lease of a year',
+      async (name) => {
+        await redis.hset(key(name), 'owner', 'ghost', 'token', 'x');
+        await redis.pexpire(key(name), 365 * 86_400_000);
+      },
+    ],
+    ['a lease without an owner', (name) => redis.hset(key(name), 'token', 'x')],
+    ['an owner of a megabyte', (name) => redis.hset(key(name), 'owner', 'x'.repeat(1_000_000), 'token', 'x')],
+  ];
+  test.each(badLeases)(
+    '%s in place of a lease is passed over, told once, and replaced by the next lease',
+    async (_, put) => {
+      const { name, leases, bad, warnings } = await newCluster();
+      await put(name);
+      await leases.acquire({ shard: 2, token: 'b' }, 'node-b', 5_000);
+      for (let look = 0; look < 3; look++) expect(await leases.owners(8)).toEqual(new Map([[2, 'node-b']]));
+      expect(await leases.owner(1)).toBeNull();
+      expect(bad.counts).toEqual({ member: 0, order: 0, lease: 4, news: 0 });
+      expect(warnings).toEqual([expect.stringContaining(key(name))]);
+      const both = [
+        { shard: 1, token: 'a' },
+        { shard: 2, token: 'b' },
+      ];
+      expect(await leases.renew(both, 5_000)).toEqual(new Set([2]));
+      await leases.release({ shard: 1, token: 'a' }, 'node-b', 5_000);
+      expect(await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000)).toEqual({ held: true });
+      expect(await leases.renew(both, 5_000)).toEqual(new Set([1, 2]));
+      expect(await leases.owner(1)).toBe('node-a');
+    },
+  );
+
+  const far = '9999999999999';
+  const soon = () => Date.now() + 5_000;
+  test.each([
+    ['without a time', () => JSON.stringify(run('odd'))],
+    ['of another time', () => `soon|${JSON.stringify(run('odd'))}`],
+    ['for ever', () => `${far}|${JSON.stringify(run('odd'))}`],
+    ['that is no JSON', () => `${soon()}|no json`],
+    ['that is a number', () => `${soon()}|7`],
+    ['of another id', () => `${soon()}|${JSON.stringify(run('node-a'))}`],
+    ['with a URL for its address', () => `${soon()}|${JSON.stringify({ ...run('odd'), address: 'http://odd:1' })}`],
+    ['with an address of another kind', () => `${soon()}|${JSON.stringify({ ...run('odd'), address: 7 })}`],
+    ['with ports that are none', () => `${soon()}|${JSON.stringify({ ...run('odd'), ports: [99_999] })}`],
+    ['of a megabyte', () => `${soon()}|${JSON.stringify({ ...run('odd'), more: 'x'.repeat(1_000_000) })}`],
+  ])('an announcement %s is no member, stops nobody else, and makes place for the node of that id', async (_, text) => {
+    const { name, leases, members, bad, warnings } = await newCluster();
+    await redis.hset(`members:{${name}}`, 'odd', text());
+    await members.announce(run('node-a'), 5_000);
+    for (let look = 0; look < 3; look++) expect((await members.list()).map(({ id }) => id)).toEqual(['node-a']);
+    expect(bad.counts).toMatchObject({ member: 3, lease: 0 });
+    expect(warnings).toEqual([expect.stringContaining(`members:{${name}} odd`)]);
+    await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
+    await leases.release({ shard: 1, token: 'a' }, 'odd', 5_000);
+    await leases.owners(8);
+    await redis.hset(`members:{${name}}`, 'odd', '1|gone');
+    await members.announce(run('odd'), 5_000);
+    expect((await members.list()).map(({ id }) => id)).toEqual(['node-a', 'odd']);
+    await members.withdraw(run('odd'));
+    expect((await members.list()).map(({ id }) => id)).toEqual(['node-a']);
+  });
+
+  test('members and orders that are no hash are passed over and told; the next announcement makes members anew', async () => {
+    const { name, leases, members, bad, warnings } = await newCluster();
+    await redis.set(`members:{${name}}`, 'x');
+    await redis.set(`orders:{${name}}`, 'x');
+    expect(await members.list()).toEqual([]);
+    await members.withdraw(run('node-a'));
+    await leases.acquire({ shard: 1, token: 'a' }, 'node-a', 5_000);
+    await leases.release({ shard: 1, token: 'a' }, 'node-b', 5_000);
+    expect(await leases.owners(8)).toEqual(new Map());
+    await members.announce(run('node-a'), 5_000);
+    expect((await members.list()).map(({ id, order }) => [id, order])).toEqual([['node-a', null]]);
+    expect(bad.counts).toMatchObject({ member: 1, order: 2 });
+    expect(warnings).toHaveLength(2);
+  });
+
+  test('an order that there is not is passed over and told', async () => {
+    const { name, members, warnings } = await newCluster();
+    await redis.hset(`orders:{${name}}`, 'node-a', 'fly');
+    await members.announce(run('node-a'), 5_000);
+    expect((await members.list()).map(({ order }) => order)).toEqual([null]);
+    expect(warnings).toEqual([expect.stringContaining(`orders:{${name}} node-a`)]);
+  });
+
+  test('news that name no subscription are passed over and told once', async () => {
+    const { name, bad, warnings } = await newCluster();
+    const heard: string[] = [];
+    const news = redisNews(redis, listener, name, bad.met);
+    news.listen((id) => void heard.push(id));
+    const id = '01890a5d-ac96-774b-bcce-b302099a8057';
+    await expect
+      .poll(async () => Number((await redis.pubsub('NUMSUB', `news:{${name}}`))[1]), { timeout: 5_000 })
+      .toBe(1);
+    for (const text of ['', 'x'.repeat(100_000), '{"a":1}', id]) await redis.publish(`news:{${name}}`, text);
+    await expect.poll(() => heard, { timeout: 5_000 }).toEqual([id]);
+    expect([bad.counts.news, warnings.length]).toEqual([3, 1]);
+  });
+});
