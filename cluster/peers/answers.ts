@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Outcome } from '../../src/actors/outcome.ts';
 import { NotOwner, PeerUnreachable } from '../../src/actors/peers.ts';
 import { isRetryable, somethingWrong } from '../../src/actors/refusals.ts';
-import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
+import { errorCodeOf, LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/row.ts';
 import type { Answer, AnswerSchema, Refusal } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 
@@ -48,7 +48,7 @@ export function showsWork({ result }: Answer): boolean {
 }
 
 function refusalIn({ code, message, details }: Refusal): LedgerError {
-  return new LedgerError(code as ErrorCode, message, detailsOf(details));
+  return new LedgerError(errorCodeOf(code), message, detailsOf(details));
 }
 
 function detailsOf(json: string): Record<string, unknown> {
