@@ -5,6 +5,7 @@ import { type Config, ConfigError, type Environment, readConfig } from '../src/c
 import { openSecretFiles } from '../src/secret-files.ts';
 import { type CassandraSettings, cassandraSettings } from '../src/store/cassandra/settings.ts';
 import { defaultPlacement } from './config-table.ts';
+import { defaultPeerBounds, type PeerBounds } from './peers/peer-stream.ts';
 import type { PeerSecurity, PeerTls } from './peers/security.ts';
 import { defaultTimings, type PlacementTimings } from './placement/timings.ts';
 
@@ -19,6 +20,7 @@ export interface ClusterConfig {
   /** Where other nodes reach this one: host, or host:port. Without a port, the one of the internal port. */
   readonly advertise: string;
   readonly peers: PeerSecurity;
+  readonly peerBounds: PeerBounds;
   readonly timings: PlacementTimings;
   /** How long a starting node waits for its store; 0: it ends at once where the store cannot be used. */
   readonly startWaitMs: number;
@@ -56,6 +58,7 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     cassandra: cassandraSettings(env),
     advertise: text(env, 'ADVERTISE_ADDRESS') ?? (isEveryAddress ? hostname() : internalHost),
     peers,
+    peerBounds: peerBounds(env),
     timings: timings(env),
     startWaitMs: milliseconds(env, 'START_WAIT_MS', 0, 0),
     stopDelayMs: seconds(env, 'STOP_DELAY_SECONDS', 0, stopDelayMaxSeconds) * 1_000,
@@ -125,6 +128,25 @@ function peerSecurity(env: Environment): PeerSecurity {
       'Set CLUSTER_SECRET, or CLUSTER_TLS_CA_FILE, CLUSTER_TLS_CERT_FILE and CLUSTER_TLS_KEY_FILE: nodes have to prove themselves to each other.',
     );
   return { tls, secret };
+}
+
+const mebibyte = 1024 * 1024;
+
+function peerBounds(env: Environment): PeerBounds {
+  const unsentMib = count(env, 'PEER_UNSENT_MIB', defaultPeerBounds.unsentBytesMax / mebibyte, 4, 4_096);
+  return Object.freeze({
+    commandsMax: count(env, 'PEER_COMMANDS_MAX', defaultPeerBounds.commandsMax, 64, 1_000_000),
+    unsentBytesMax: unsentMib * mebibyte,
+  });
+}
+
+function count(env: Environment, name: string, otherwise: number, min: number, max: number): number {
+  const value = text(env, name);
+  if (value === null) return otherwise;
+  const number = /^\d{1,7}$/.test(value) ? Number(value) : Number.NaN;
+  if (!(number >= min && number <= max))
+    throw new ConfigError(`Set ${name} to a whole number from ${min} to ${max}; it is ${JSON.stringify(value)}.`);
+  return number;
 }
 
 function clusterSecret(env: Environment): string | null {

@@ -5,6 +5,7 @@ import { isRetryable, somethingWrong } from '../../src/actors/refusals.ts';
 import { errorCodeOf, LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/row.ts';
 import type { Answer, AnswerSchema, Refusal } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { UnreadableCommand } from './wire-fields.ts';
 
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
 
@@ -14,6 +15,8 @@ export function outcomeAnswer(id: number, { event, replayed }: Outcome): AnswerI
 
 /** What a command ended with that has no outcome. Causes stay where they are. */
 export function errorAnswer(id: number, error: unknown): AnswerInit {
+  // Whoever sent it knows what it means, and can carry it out by itself.
+  if (error instanceof UnreadableCommand) return { id, result: { case: 'notOwner', value: { owner: '' } } };
   if (error instanceof NotOwner) return { id, result: { case: 'notOwner', value: { owner: error.owner ?? '' } } };
   const { code, message, details } = error instanceof LedgerError ? error : somethingWrong(error);
   return { id, result: { case: 'refusal', value: { code, message, details: JSON.stringify(details) } } };
