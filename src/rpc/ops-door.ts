@@ -44,6 +44,7 @@ export async function openOpsDoor(parts: OpsDoorParts, host: string, port: numbe
   const places = new ConnectionPlaces(bounds);
   const http = createServer({ maxHeaderSize: limits.headersMaxBytes }, (request, response) => {
     places.endAfter(request.socket, limits.requestTimeoutMs);
+    response.shouldKeepAlive = false;
     answer(parts, request, response).catch(() => {
       if (!response.headersSent) send(response, 500, { status: 'failed' });
       else response.destroy();
