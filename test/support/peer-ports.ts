@@ -22,6 +22,7 @@ export async function nodePort(
   at = 0,
   turnsStood = () => 0,
   more: Partial<PeerServiceParts> = {},
+  onProof = () => {},
 ) {
   const server = peerServer({
     self: 'node-a',
@@ -43,7 +44,10 @@ export async function nodePort(
       takeConnection: (socket, proved) => {
         connections.add(socket);
         socket.on('close', () => connections.delete(socket));
-        server.takeConnection(socket, proved);
+        server.takeConnection(socket, () => {
+          onProof();
+          proved();
+        });
       },
     },
     '127.0.0.1',
