@@ -1,4 +1,5 @@
 import type { ConfigVariable } from '../src/config-table.ts';
+import { defaultPeerBounds } from './peers/peer-stream.ts';
 import { defaultTimings } from './placement/timings.ts';
 
 export const defaultPlacement = 'placement';
@@ -61,6 +62,17 @@ export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
       'At least 16 characters that all nodes share. Enough in development mode; beside certificates in production.',
   },
   { name: 'CLUSTER_SECRET_FILE', default: 'none', meaning: 'File that holds it, in place of CLUSTER_SECRET.' },
+  {
+    name: 'PEER_COMMANDS_MAX',
+    default: String(defaultPeerBounds.commandsMax),
+    meaning: 'Commands that may wait for one other node; beyond it calls are answered `overloaded`. 64 to 1000000.',
+  },
+  {
+    name: 'PEER_UNSENT_MIB',
+    default: String(defaultPeerBounds.unsentBytesMax / (1024 * 1024)),
+    meaning:
+      'What of them may wait to be sent to a node that does not read, in MiB; beyond it calls are answered `overloaded`. 4 to 4096.',
+  },
   {
     name: 'START_WAIT_MS',
     default: '0',

@@ -6,6 +6,7 @@ import { isHost, isHostWithPort } from '../src/runtime/addresses.ts';
 import { openSecretFiles } from '../src/secret-files.ts';
 import { type CassandraSettings, cassandraSettings } from '../src/store/cassandra/settings.ts';
 import { defaultPlacement } from './config-table.ts';
+import { defaultPeerBounds, type PeerBounds } from './peers/peer-stream.ts';
 import type { PeerSecurity, PeerTls } from './peers/security.ts';
 import { defaultTimings, type PlacementTimings } from './placement/timings.ts';
 import { countsForMaxMs } from './redis/lease-scripts.ts';
@@ -25,6 +26,7 @@ export interface ClusterConfig {
   readonly peers: PeerSecurity;
   /** Where its certificates came from; null where nodes prove themselves by the secret alone. */
   readonly peerFiles: { readonly ca: string; readonly cert: string; readonly key: string } | null;
+  readonly peerBounds: PeerBounds;
   readonly timings: PlacementTimings;
   /** How long a starting node waits for its store; 0: it ends at once where the store cannot be used. */
   readonly startWaitMs: number;
@@ -67,6 +69,7 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     advertise: advertiseAddress(env) ?? (isEveryAddress ? hostname() : internalHost),
     peers,
     peerFiles: peers.tls === null ? null : peerFiles(env),
+    peerBounds: peerBounds(env),
     timings: timings(env),
     startWaitMs: milliseconds(env, 'START_WAIT_MS', 0, 0),
     stopDelayMs: seconds(env, 'STOP_DELAY_SECONDS', 0, stopDelayMaxSeconds) * 1_000,
@@ -170,6 +173,25 @@ function peerSecurity(env: Environment): PeerSecurity {
       'Set CLUSTER_SECRET, or CLUSTER_TLS_CA_FILE, CLUSTER_TLS_CERT_FILE and CLUSTER_TLS_KEY_FILE: nodes have to prove themselves to each other.',
     );
   return { tls, secret };
+}
+
+const mebibyte = 1024 * 1024;
+
+function peerBounds(env: Environment): PeerBounds {
+  const unsentMib = count(env, 'PEER_UNSENT_MIB', defaultPeerBounds.unsentBytesMax / mebibyte, 4, 4_096);
+  return Object.freeze({
+    commandsMax: count(env, 'PEER_COMMANDS_MAX', defaultPeerBounds.commandsMax, 64, 1_000_000),
+    unsentBytesMax: unsentMib * mebibyte,
+  });
+}
+
+function count(env: Environment, name: string, otherwise: number, min: number, max: number): number {
+  const value = text(env, name);
+  if (value === null) return otherwise;
+  const number = /^\d{1,7}$/.test(value) ? Number(value) : Number.NaN;
+  if (!(number >= min && number <= max))
+    throw new ConfigError(`Set ${name} to a whole number from ${min} to ${max}; it is ${JSON.stringify(value)}.`);
+  return number;
 }
 
 function clusterSecret(env: Environment): string | null {

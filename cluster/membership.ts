@@ -1,18 +1,20 @@
 import type { Socket } from 'node:net';
-import type { Server } from '@grpc/grpc-js';
 import { type Clock, sleep } from '../src/actors/clock.ts';
 import type { Directory } from '../src/actors/directory.ts';
 import { NotOwner, type Peers } from '../src/actors/peers.ts';
 import type { Placement } from '../src/actors/placement.ts';
 import { noTurns } from '../src/actors/turn-counts.ts';
+import type { Command } from '../src/domain/command.ts';
 import type { Membership } from '../src/membership.ts';
+import type { MemoryBudget } from '../src/runtime/memory-budget.ts';
 import type { ClockCheck } from './clock-check.ts';
 import { isClockRight } from './clock-check.ts';
 import { ClockWarning } from './clock-warning.ts';
 import { createClusterMetrics } from './metrics.ts';
 import { GrpcPeers } from './peers/grpc-peers.ts';
 import { peerServer } from './peers/peer-service.ts';
-import { type PeerSecurity, serverCredentials } from './peers/security.ts';
+import type { PeerBounds } from './peers/peer-stream.ts';
+import type { PeerSecurity } from './peers/security.ts';
 import type { LeaseServer } from './placement/lease-server.ts';
 import { Leases } from './placement/leases.ts';
 import { type MemberBoard, memberPorts, othersServe, type Run } from './placement/members.ts';
@@ -43,6 +45,8 @@ export interface MembershipParts {
   readonly board: MemberBoard;
   readonly news: News;
   readonly security: PeerSecurity;
+  readonly peerBounds: PeerBounds;
+  readonly memory: MemoryBudget;
   readonly timings: PlacementTimings;
   /** A node that leaves keeps its doors open at least so long. */
   readonly stopDelayMs: number;
@@ -71,10 +75,13 @@ export interface ClusterMembership extends Membership {
 /** Makes this process one node of several: leases, members, rebalancing and the way to the others. */
 export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const { self, shardCount, server, board, news, security, timings, clock, monotonicMs, random, clockCheck } = parts;
-  const { failed, alarmed } = parts;
+  const { failed, alarmed, memory } = parts;
   const leases = new Leases({ self: self.id, server, timings, monotonicMs, random });
   const webhookShards = new WebhookShards({ leases, shardCount, clock, failed });
   let directory: Directory | null = null;
+  let checkSignature = async (_command: Command): Promise<void> => {
+    throw new NotOwner(null);
+  };
   let rebalancing: Rebalancing | null = null;
   let joinedAt = Number.POSITIVE_INFINITY;
   let cancelLook = () => {};
@@ -95,10 +102,26 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const hasStore = () => silentMs() < storeLostAfterMs;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
   const ownTurns = () => directory?.turns ?? noTurns;
-  const peers = new GrpcPeers({ security, addressOf, monotonicMs, ownTurns, meter: metrics.peers });
-  const service: Server = peerServer({
+  const peers = new GrpcPeers({
     self: self.id,
     security,
+    memory,
+    bounds: parts.peerBounds,
+    addressOf,
+    monotonicMs,
+    ownTurns,
+    meter: metrics.peers,
+  });
+  const service = peerServer({
+    self: self.id,
+    security,
+    memory,
+    monotonicMs,
+    checkSignature: (command) => checkSignature(command),
+    unreadable: (error) => {
+      metrics.unreadableCommand();
+      failed('reading a command of another node', error);
+    },
     turnsStood: () => ownTurns().stood,
     carryOut: async (command) => {
       try {
@@ -110,7 +133,6 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       }
     },
   });
-  const injector = service.createConnectionInjector(serverCredentials(security));
 
   const lookAround = async () => {
     peers.forgetGone();
@@ -127,7 +149,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     hasStore,
     mine: (id) => webhookShards.mine(id),
     tellOthers: (subscriptionId) => news.tell(subscriptionId),
-    takeConnection: (socket: Socket) => injector.injectConnection(socket),
+    takeConnection: (socket: Socket, proved) => service.takeConnection(socket, proved),
     pages: new Map([
       [
         '/cluster',
@@ -169,8 +191,9 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       return { ready: directory !== null };
     },
     ports: () => memberPorts(rebalancing?.view.members ?? []),
-    join(joined, webhooks, registry, { http, grpc, internal }) {
+    join(joined, webhooks, registry, { http, grpc, internal }, checkSignatureHere) {
       metrics.register(registry);
+      checkSignature = checkSignatureHere;
       directory = joined;
       joinedAt = monotonicMs();
       rebalancing = new Rebalancing({
@@ -207,8 +230,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       news.close();
       await rebalancing?.stop();
       await peers[Symbol.asyncDispose]();
-      injector.destroy();
-      service.forceShutdown();
+      service.close();
     },
   };
 }

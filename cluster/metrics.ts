@@ -9,6 +9,10 @@ export interface ClusterMetrics {
   readonly peers: PeerMeter;
   /** This node told another one that a shard is not its own. */
   notOwner(): void;
+  /** A stream of another node brought a command that this node cannot read. */
+  unreadableCommand(): void;
+  /** Redis holds an announcement of a node that cannot be read. */
+  unreadableMember(): void;
   /** Shards that came or left since this node began, by reason. */
   readonly moves: Readonly<Record<MoveReason, number>>;
   register(registry: Registry): void;
@@ -17,7 +21,12 @@ export interface ClusterMetrics {
 type MoveReason = Parameters<PlacementMeter['moved']>[0];
 const moveReasons: readonly MoveReason[] = ['acquired', 'handed_over', 'lost'];
 const lossCauses: readonly LossCause[] = ['ran_out', 'missing'];
-const forwardResults: readonly Parameters<PeerMeter['forwarded']>[0][] = ['answered', 'not_owner', 'unreachable'];
+const forwardResults: readonly Parameters<PeerMeter['forwarded']>[0][] = [
+  'answered',
+  'not_owner',
+  'unreachable',
+  'wrong_answer',
+];
 
 const secondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -72,6 +81,16 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
   const notOwner = new Counter({
     name: 'svc_not_owner_total',
     help: 'Commands of other nodes answered NOT_OWNER: they had believed this node to have the shard.',
+    registers: [],
+  });
+  const unreadableCommands = new Counter({
+    name: 'svc_peer_streams_unreadable_total',
+    help: 'Streams of other nodes that brought a command which this node cannot read; it was not carried out here.',
+    registers: [],
+  });
+  const unreadableMembers = new Counter({
+    name: 'svc_members_unreadable_total',
+    help: 'Announcements of nodes in Redis that were passed over, since they cannot be read or name no host:port.',
     registers: [],
   });
   const states = new Gauge({
@@ -137,6 +156,8 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
     },
     peers: { forwarded: (result) => forwarded.inc({ result }) },
     notOwner: () => notOwner.inc(),
+    unreadableCommand: () => unreadableCommands.inc(),
+    unreadableMember: () => unreadableMembers.inc(),
     moves: moved,
     register: (registry) => {
       registry.registerMetric(moves);
@@ -146,6 +167,8 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
       registry.registerMetric(lost);
       registry.registerMetric(forwarded);
       registry.registerMetric(notOwner);
+      registry.registerMetric(unreadableCommands);
+      registry.registerMetric(unreadableMembers);
       registry.registerMetric(states);
       registry.registerMetric(projectionLag);
       registry.registerMetric(badRedisValues);

@@ -4,6 +4,7 @@ import { ConfigError } from '../src/config.ts';
 import type { NodeLog } from '../src/log.ts';
 import { type RunningNode, startNodeOver } from '../src/node.ts';
 import { readNodeKeys } from '../src/node-keys.ts';
+import { MemoryBudget } from '../src/runtime/memory-budget.ts';
 import { openCassandra } from '../src/store/cassandra/open.ts';
 import { systemClock } from '../src/system.ts';
 import { backendPorts } from './backend-ports.ts';
@@ -42,6 +43,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
     if (!Number.isSafeInteger(shardCount) || shardCount < 1)
       throw new ConfigError('The keyspace does not say how many shards it has: run `ledger-trust schema apply`.');
     if (!(await connectRedis(redis))) log.warn({}, 'Redis does not answer; every node writes what it is asked to');
+    const memory = new MemoryBudget(config.node.memoryBudgetBytes);
     const membership = clusterMembership({
       self: { id: config.nodeId, startedAt: new Date(systemClock.now()).toISOString() },
       shardCount,
@@ -50,6 +52,8 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       board: redisMembers(redis, config.placement, badValues.met),
       news,
       security: config.peers,
+      peerBounds: config.peerBounds,
+      memory,
       timings: config.timings,
       stopDelayMs: config.stopDelayMs,
       clock: systemClock,
@@ -82,6 +86,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       membership,
       revocationLeadMs,
       turnPace: turnPaces.commitsApart,
+      memory,
       clock: systemClock,
       log,
       isStoreWritable: () => membership.hasStore(),

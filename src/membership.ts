@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Directory } from './actors/directory.ts';
+import type { Command } from './domain/command.ts';
 import type { Readiness } from './rpc/ops-door.ts';
 
 /** Webhooks as they are shared between nodes. */
@@ -29,8 +30,8 @@ export interface Membership {
   mine(id: string): boolean;
   /** Tells the node that sends for a subscription that something may be due. May get lost. */
   tellOthers(subscriptionId: string): void;
-  /** Takes over a connection to the internal port that does not begin like HTTP/1. */
-  takeConnection(socket: Socket): void;
+  /** Takes over a connection to the internal port that does not begin like HTTP/1; calls `proved` once it is known to be another node's. */
+  takeConnection(socket: Socket, proved: () => void): void;
   /** Further GET paths of the internal port; each answers JSON. */
   readonly pages: ReadonlyMap<string, () => Promise<object>>;
   readiness(): Promise<Readiness>;
@@ -38,8 +39,17 @@ export interface Membership {
   isClockRight(): boolean;
   /** Ports of the nodes that were heard of; on whatever machine they are. */
   ports(): Iterable<number>;
-  /** The node can carry commands out: from now on it takes shards. `ports` are those that are open now. */
-  join(directory: Directory, webhooks: SharedWebhooks, registry: Registry, ports: NodePorts): void;
+  /**
+   * The node can carry commands out: from now on it takes shards. `ports` are those that are open now. `checkSignature` rejects with what a
+   * command of another node is refused with whose signature does not verify.
+   */
+  join(
+    directory: Directory,
+    webhooks: SharedWebhooks,
+    registry: Registry,
+    ports: NodePorts,
+    checkSignature: (command: Command) => Promise<void>,
+  ): void;
   /** The node stops: gives its shards away, while its doors are still open. Bounded. */
   leave(): Promise<void>;
   /** The node has stopped. */

@@ -10,6 +10,7 @@ import type { TurnPace } from './actors/turn-pacing.ts';
 import { apiOf } from './api.ts';
 import { watchClock } from './clock-watch.ts';
 import type { Config } from './config.ts';
+import type { Command } from './domain/command.ts';
 import { LedgerError } from './domain/errors.ts';
 import { isoTime } from './domain/time.ts';
 import { uuidV7 } from './domain/uuid.ts';
@@ -38,6 +39,7 @@ import { skippedWebhookSteps, webhookSteps } from './sandbox/webhook-steps.ts';
 import { type AccessEntry, AccessQueue, accessKeptMs } from './service/audit/access-history.ts';
 import { storedCredentials } from './service/credentials/entity-credentials.ts';
 import type { StoreCheck } from './service/health.ts';
+import { checkCommandSignature } from './service/identity/command-signature.ts';
 import { Identities } from './service/identity/identities.ts';
 import { KeyEndings } from './service/identity/key-endings.ts';
 import { createSecretBox } from './service/secret-box.ts';
@@ -71,6 +73,8 @@ export interface NodeParts {
   readonly revocationLeadMs: number;
   /** How ledgers wait before their turns while the node is saturated: what suits its store. */
   readonly turnPace: Omit<TurnPace, 'isSaturated'>;
+  /** Of a node whose membership counts in it too; none given: made here. */
+  readonly memory?: MemoryBudget;
   readonly clock: Clock;
   readonly log: NodeLog;
   /** False once the embedded store has stopped to write for good, or while the store of a cluster does not answer this node. */
@@ -128,7 +132,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const identities = new Identities(records, now, verifying.verify);
   const credentials = storedCredentials(records, identities, { production, now });
   const endings = new KeyEndings(identities);
-  const memory = new MemoryBudget(config.memoryBudgetBytes);
+  const memory = parts.memory ?? new MemoryBudget(config.memoryBudgetBytes);
   const metrics = createMetrics({
     memory,
     runningCalls: () => pipeline.running.size,
@@ -250,7 +254,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
         },
         ...(membership === undefined
           ? {}
-          : { pages: membership.pages, takeConnection: (socket) => membership.takeConnection(socket) }),
+          : { pages: membership.pages, takeConnection: (socket, proved) => membership.takeConnection(socket, proved) }),
       },
       config.opsHost,
       config.opsPort,
@@ -273,7 +277,9 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   };
   http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));
   listening = [http.port, grpc.port, ops.port];
-  membership?.join(directory, webhooks, metrics.registry, { http: http.port, grpc: grpc.port, internal: ops.port });
+  const ports = { http: http.port, grpc: grpc.port, internal: ops.port };
+  const checkSignature = (command: Command) => checkCommandSignature(identities, command);
+  membership?.join(directory, webhooks, metrics.registry, ports, checkSignature);
   webhooks.start();
 
   const sweeping = new RecordSweeping({

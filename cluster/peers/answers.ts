@@ -2,9 +2,10 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Outcome } from '../../src/actors/outcome.ts';
 import { NotOwner, PeerUnreachable } from '../../src/actors/peers.ts';
 import { isRetryable, somethingWrong } from '../../src/actors/refusals.ts';
-import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
+import { errorCodeOf, LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/row.ts';
 import type { Answer, AnswerSchema, Refusal } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { UnreadableCommand } from './wire-fields.ts';
 
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
 
@@ -14,6 +15,8 @@ export function outcomeAnswer(id: number, { event, replayed }: Outcome): AnswerI
 
 /** What a command ended with that has no outcome. Causes stay where they are. */
 export function errorAnswer(id: number, error: unknown): AnswerInit {
+  // Whoever sent it knows what it means, and can carry it out by itself.
+  if (error instanceof UnreadableCommand) return { id, result: { case: 'notOwner', value: { owner: '' } } };
   if (error instanceof NotOwner) return { id, result: { case: 'notOwner', value: { owner: error.owner ?? '' } } };
   const { code, message, details } = error instanceof LedgerError ? error : somethingWrong(error);
   return { id, result: { case: 'refusal', value: { code, message, details: JSON.stringify(details) } } };
@@ -48,7 +51,7 @@ export function showsWork({ result }: Answer): boolean {
 }
 
 function refusalIn({ code, message, details }: Refusal): LedgerError {
-  return new LedgerError(code as ErrorCode, message, detailsOf(details));
+  return new LedgerError(errorCodeOf(code), message, detailsOf(details));
 }
 
 function detailsOf(json: string): Record<string, unknown> {

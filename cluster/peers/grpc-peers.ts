@@ -1,14 +1,18 @@
-import { Client, Metadata } from '@grpc/grpc-js';
+import { Client } from '@grpc/grpc-js';
 import { commandTimeoutMs } from '../../src/actors/bounds.ts';
 import type { Outcome } from '../../src/actors/outcome.ts';
+import { outcomeFault } from '../../src/actors/outcome-check.ts';
 import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/peers.ts';
 import type { NodeId } from '../../src/actors/placement.ts';
 import type { TurnCounts } from '../../src/actors/turn-counts.ts';
 import type { Command } from '../../src/domain/command.ts';
+import type { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { CountedTime } from './counted-time.ts';
-import { exchangeMethod, messageReceiveMaxBytes, secretKey } from './exchange-method.ts';
-import { PeerStream } from './peer-stream.ts';
+import { exchangeMethod, messageReceiveMaxBytes } from './exchange-method.ts';
+import { peerTarget } from './peer-address.ts';
+import { defaultPeerBounds, type PeerBounds, PeerStream } from './peer-stream.ts';
 import { channelCredentials, type PeerSecurity } from './security.ts';
+import { clientWire } from './wire.ts';
 import { commandText } from './wire-command.ts';
 
 /** How long a node may carry nothing out, in time that counts (CountedTime), before a command that waits for it is carried out here. Far more than a write takes. */
@@ -25,10 +29,14 @@ const keepaliveMs = 2_000;
 
 /** What forwarding tells the metrics. */
 export interface PeerMeter {
-  forwarded(result: 'answered' | 'not_owner' | 'unreachable'): void;
+  /** `wrong_answer`: the node answered with something else than it was asked for. */
+  forwarded(result: 'answered' | 'not_owner' | 'unreachable' | 'wrong_answer'): void;
 }
 
 export interface GrpcPeersParts {
+  readonly self: NodeId;
+  readonly memory: MemoryBudget;
+  readonly bounds?: PeerBounds;
   readonly security: PeerSecurity;
   /** host:port of a node's internal port; null if there is no such node. */
   readonly addressOf: (node: NodeId) => string | null;
@@ -55,7 +63,7 @@ interface Line {
 export class GrpcPeers implements Peers {
   readonly #parts: GrpcPeersParts;
   readonly #counted: CountedTime;
-  /** By address: a node that comes back elsewhere is another one. */
+  /** By node and address: a node that comes back elsewhere is another one, and so is another node at its address. */
   readonly #lines = new Map<string, Line>();
 
   constructor(parts: GrpcPeersParts) {
@@ -66,25 +74,37 @@ export class GrpcPeers implements Peers {
   // Synchronous up to the stream, so that commands keep the order in which they were asked.
   ask(node: NodeId, _shard: number, command: Command): Promise<Outcome> {
     const { meter } = this.#parts;
-    const asked = this.#streamTo(node)?.ask(commandText(command));
-    const outcome = asked ?? Promise.reject(new PeerUnreachable(new Error('the node cannot be reached now'), false));
-    outcome.then(
-      () => meter.forwarded('answered'),
-      (error) => {
+    const stream = this.#streamTo(node);
+    const asked =
+      stream?.ask(commandText(command)) ??
+      Promise.reject(new PeerUnreachable(new Error('the node cannot be reached now'), false));
+    return asked.then(
+      (outcome) => {
+        const fault = outcomeFault(command, outcome);
+        meter.forwarded(fault === null ? 'answered' : 'wrong_answer');
+        if (fault === null) return outcome;
+        // Nobody knows what it did. The ledger's log does: the command is looked for there.
+        const error = new Error(`a node answered with another event than it was asked for: ${fault}`);
+        stream?.fail(error);
+        throw new PeerUnreachable(error);
+      },
+      (error: unknown) => {
         if (error instanceof NotOwner) meter.forwarded('not_owner');
         else meter.forwarded(error instanceof PeerUnreachable ? 'unreachable' : 'answered');
+        throw error;
       },
     );
-    return outcome;
   }
 
   #streamTo(node: NodeId): PeerStream | null {
     const address = this.#parts.addressOf(node);
     if (address === null) return null;
-    const line = this.#lines.get(address) ?? this.#open(node, address);
+    const line = this.#lines.get(lineKey(node, address)) ?? this.#open(node, address);
     if (line.stream === null || line.stream.isOver) {
       if (line.rest !== null) return null;
-      line.stream = this.#begin(line);
+      const target = peerTarget(address);
+      if (target === null) return null;
+      line.stream = this.#begin(line, target);
     }
     if (line.stream.isAccepted) line.isDoubted = false;
     return line.isDoubted ? null : line.stream;
@@ -92,12 +112,12 @@ export class GrpcPeers implements Peers {
 
   #open(node: NodeId, address: string): Line {
     const line: Line = { node, address, client: null, stream: null, isDoubted: false, rest: null };
-    this.#lines.set(address, line);
+    this.#lines.set(lineKey(node, address), line);
     return line;
   }
 
-  #connect(address: string): Client {
-    return new Client(address, channelCredentials(this.#parts.security), {
+  #connect(target: string): Client {
+    return new Client(target, channelCredentials(this.#parts.security), {
       'grpc.max_receive_message_length': messageReceiveMaxBytes,
       'grpc.max_send_message_length': messageReceiveMaxBytes,
       'grpc.keepalive_time_ms': keepaliveMs,
@@ -109,18 +129,22 @@ export class GrpcPeers implements Peers {
       'grpc.ssl_target_name_override': 'node.cluster.internal',
       'grpc.use_local_subchannel_pool': 1,
       'grpc.enable_channelz': 0,
+      // Nodes reach each other, whatever proxy the environment names for other calls.
+      'grpc.enable_http_proxy': 0,
     });
   }
 
-  #begin(line: Line): PeerStream {
-    const { monotonicMs, security } = this.#parts;
-    const metadata = new Metadata();
-    if (security.secret !== null) metadata.set(secretKey, security.secret);
+  #begin(line: Line, target: string): PeerStream {
+    const { self, monotonicMs, security, memory } = this.#parts;
+    const wire = clientWire(security, self, line.node);
     const { path, requestSerialize, responseDeserialize } = exchangeMethod;
-    line.client ??= this.#connect(line.address);
-    const call = line.client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata);
+    line.client ??= this.#connect(target);
+    const call = line.client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, wire.greeting);
     return new PeerStream({
       call,
+      wire,
+      memory,
+      bounds: this.#parts.bounds ?? defaultPeerBounds,
       monotonicMs,
       counted: this.#counted,
       budgetMs: this.#parts.budgetMs ?? budgetMs,
@@ -135,7 +159,7 @@ export class GrpcPeers implements Peers {
     line.client?.close();
     line.client = null;
     line.isDoubted = true;
-    if (this.#lines.get(line.address) !== line) return;
+    if (this.#lines.get(lineKey(line.node, line.address)) !== line) return;
     line.rest = setTimeout(() => {
       line.rest = null;
       this.#streamTo(line.node);
@@ -144,16 +168,15 @@ export class GrpcPeers implements Peers {
 
   /** Closes lines to nodes that are gone, or are elsewhere by now, once nothing waits on them. */
   forgetGone(): void {
-    for (const [address, { node, stream }] of this.#lines) {
-      const isWaitedFor = stream !== null && stream.waiting > 0;
-      if (this.#parts.addressOf(node) !== address && !isWaitedFor) this.#close(address, new Error('the node is gone'));
+    for (const line of this.#lines.values()) {
+      const isWaitedFor = line.stream !== null && line.stream.waiting > 0;
+      if (this.#parts.addressOf(line.node) !== line.address && !isWaitedFor)
+        this.#close(line, new Error('the node is gone'));
     }
   }
 
-  #close(address: string, why: Error): void {
-    const line = this.#lines.get(address);
-    if (line === undefined) return;
-    this.#lines.delete(address);
+  #close(line: Line, why: Error): void {
+    this.#lines.delete(lineKey(line.node, line.address));
     if (line.rest !== null) clearTimeout(line.rest);
     line.stream?.fail(why);
     line.client?.close();
@@ -161,6 +184,10 @@ export class GrpcPeers implements Peers {
 
   /** Ends all streams; what waits is told that nobody knows. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const address of this.#lines.keys()) this.#close(address, new Error('this node is stopping'));
+    for (const line of this.#lines.values()) this.#close(line, new Error('this node is stopping'));
   }
+}
+
+function lineKey(node: NodeId, address: string): string {
+  return `${node} ${address}`;
 }

@@ -1,123 +1,64 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import {
-  type handleBidiStreamingCall,
-  Metadata,
-  Server,
-  type ServerDuplexStream,
-  status,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { Socket } from 'node:net';
+import { type handleBidiStreamingCall, Server, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { NodeId } from '../../src/actors/placement.ts';
-import type { Command } from '../../src/domain/command.ts';
-import {
-  type AnswerSchema,
-  type ExchangeRequest,
-  type ExchangeResponse,
-  ExchangeResponseSchema,
-} from '../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { errorAnswer, outcomeAnswer } from './answers.ts';
-import { acceptedKey, exchangeMethod, messageReceiveMaxBytes, secretKey } from './exchange-method.ts';
-import { Outgoing } from './outgoing.ts';
-import { isSecret, type PeerSecurity } from './security.ts';
-import { commandOf } from './wire-command.ts';
+import { exchangeMethod, messageReceiveMaxBytes } from './exchange-method.ts';
+import { type ExchangeCall, type IncomingParts, IncomingStream } from './incoming-stream.ts';
+import { type PeerSecurity, serverCredentials } from './security.ts';
+import { serverWire } from './wire.ts';
 
-/** Commands of one peer that are being worked on; then its stream is not read on. */
-const underWayMax = 8_192;
-/** How often a peer whose commands wait is told that others are carried out. */
-const tellWorkEveryMs = 500;
-/** What an answer takes beside its row. */
-const answerOverheadBytes = 64;
+/** A node has one stream to each other one, and for moments the next one beside it. */
+const streamsMax = 4;
 
-export interface PeerServiceParts {
+export interface PeerServiceParts extends IncomingParts {
   readonly self: NodeId;
   readonly security: PeerSecurity;
-  /** Directory.carryOut. */
-  readonly carryOut: (command: Command) => Promise<Outcome>;
-  /** TurnCounts.stood of this node. */
-  readonly turnsStood: () => number;
 }
 
-type ExchangeCall = ServerDuplexStream<ExchangeRequest, ExchangeResponse>;
-type AnswerInit = MessageInitShape<typeof AnswerSchema>;
+/** The side of a node that other nodes send commands to. It listens nowhere by itself: connections are brought to it. */
+export interface PeerServer {
+  /** `proved` is called once the other side has shown that it is a node of this cluster. */
+  takeConnection(socket: Socket, proved: () => void): void;
+  close(): void;
+}
 
-/** A gRPC server with PeerService alone. It listens nowhere by itself: connections are brought to it. */
-export function peerServer(parts: PeerServiceParts): Server {
+export function peerServer(parts: PeerServiceParts): PeerServer {
+  const { self, security } = parts;
   const server = new Server({
     'grpc.max_receive_message_length': messageReceiveMaxBytes,
     'grpc.max_send_message_length': messageReceiveMaxBytes,
-    'grpc.max_concurrent_streams': 16,
+    'grpc.max_concurrent_streams': streamsMax,
     'grpc.keepalive_time_ms': 10_000,
     'grpc.keepalive_timeout_ms': 5_000,
     'grpc.enable_channelz': 0,
   });
-  const exchange: handleBidiStreamingCall<ExchangeRequest, ExchangeResponse> = (call) => serve(parts, call);
+  /** Connections that nobody has proved yet, by where they come from: a call knows no more of its connection. */
+  const unproved = new Map<string, () => void>();
+  const serve = (call: ExchangeCall): void => {
+    const wire = serverWire(security, self, call.metadata);
+    if (wire === null) {
+      call.emit('error', { code: status.UNAUTHENTICATED, details: 'Not a node of this cluster.' });
+      return;
+    }
+    call.sendMetadata(wire.answer);
+    new IncomingStream(parts, call, wire, () => unproved.get(call.getPeer())?.());
+  };
+  const exchange: handleBidiStreamingCall<Buffer, Buffer> = serve;
   const implementation: UntypedServiceImplementation = { exchange };
   server.addService({ exchange: exchangeMethod }, implementation);
-  return server;
-}
-
-function serve({ self, security, carryOut, turnsStood }: PeerServiceParts, call: ExchangeCall): void {
-  if (security.secret !== null && !isSecret(call.metadata.get(secretKey)[0], security.secret)) {
-    call.emit('error', { code: status.UNAUTHENTICATED, details: 'Not a node of this cluster.' });
-    return;
-  }
-  const accepted = new Metadata();
-  accepted.set(acceptedKey, self);
-  call.sendMetadata(accepted);
-
-  let underWay = 0;
-  let over = false;
-  let ending = false;
-  const write = (answers: AnswerInit[]) => !over && call.write(create(ExchangeResponseSchema, { answers }));
-  const outgoing = new Outgoing<AnswerInit>({ write }, sizeOf);
-  let stoodBefore = turnsStood();
-  const telling = setInterval(() => {
-    const stood = turnsStood();
-    const works = stood !== stoodBefore;
-    stoodBefore = stood;
-    if (works && underWay > 0 && outgoing.isOpen) call.write(create(ExchangeResponseSchema, { works }));
-  }, tellWorkEveryMs).unref();
-  const close = () => {
-    over = true;
-    clearInterval(telling);
+  const injector = server.createConnectionInjector(serverCredentials(security));
+  return {
+    takeConnection(socket, proved) {
+      const from = `${socket.remoteAddress}:${socket.remotePort}`;
+      unproved.set(from, () => {
+        unproved.delete(from);
+        proved();
+      });
+      socket.on('close', () => unproved.delete(from));
+      injector.injectConnection(socket);
+    },
+    close() {
+      injector.destroy();
+      server.forceShutdown();
+    },
   };
-  const endIfDone = () => {
-    if (!ending || underWay > 0 || over) return;
-    outgoing.flush();
-    close();
-    call.end();
-  };
-  const answer = (given: AnswerInit) => {
-    underWay--;
-    outgoing.push(given);
-    if (underWay < underWayMax && call.isPaused()) call.resume();
-    endIfDone();
-  };
-  call.on('data', ({ asks }: ExchangeRequest) => {
-    // Handed over in their order, without waiting for one another.
-    for (const { id, command } of asks) {
-      underWay++;
-      carry(carryOut, command).then(
-        (outcome) => answer(outcomeAnswer(id, outcome)),
-        (error: unknown) => answer(errorAnswer(id, error)),
-      );
-    }
-    if (underWay >= underWayMax) call.pause();
-  });
-  call.on('drain', () => outgoing.drained());
-  call.on('end', () => {
-    ending = true;
-    endIfDone();
-  });
-  for (const event of ['cancelled', 'error'] as const) call.on(event, close);
-}
-
-async function carry(carryOut: PeerServiceParts['carryOut'], text: string): Promise<Outcome> {
-  return carryOut(commandOf(text));
-}
-
-function sizeOf({ result }: AnswerInit): number {
-  const row = result?.case === 'outcome' ? (result.value.row?.length ?? 0) : 0;
-  return row + answerOverheadBytes;
 }

@@ -3,20 +3,22 @@ import type { ClientDuplexStream } from '@grpc/grpc-js';
 import type { Outcome } from '../../src/actors/outcome.ts';
 import { PeerUnreachable } from '../../src/actors/peers.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
-import {
-  type ExchangeRequest,
-  ExchangeRequestSchema,
-  type ExchangeResponse,
-} from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { ExchangeRequestSchema, type ExchangeResponse } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { type MemoryBudget, outOfMemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { outcomeIn, showsWork } from './answers.ts';
 import type { CountedTime } from './counted-time.ts';
-import { acceptedKey } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
+import { acceptedKey, type ClientWire } from './wire.ts';
 
-/** Commands that wait for one node; beyond it callers are refused instead of held. */
-const waitingMax = 16_384;
-/** What of them was not sent yet, as text: a peer that reads nothing on must not fill this node's memory with large ones. */
-export const unsentBytesMax = 64 * 1024 * 1024;
+/** What may wait for one node; beyond it callers are refused instead of held. */
+export interface PeerBounds {
+  /** Commands that have no answer yet (PEER_COMMANDS_MAX). */
+  readonly commandsMax: number;
+  /** What of them was not sent yet: a peer that reads nothing on must not fill this node's memory with large ones (PEER_UNSENT_MIB). */
+  readonly unsentBytesMax: number;
+}
+
+export const defaultPeerBounds: PeerBounds = Object.freeze({ commandsMax: 16_384, unsentBytesMax: 64 * 1024 * 1024 });
 /** How often it is looked whose time is up. */
 const sweepEveryMs = 50;
 
@@ -32,10 +34,13 @@ interface Waiting {
   readonly bytes: number;
 }
 
-export type ExchangeCall = ClientDuplexStream<ExchangeRequest, ExchangeResponse>;
+export type ExchangeCall = ClientDuplexStream<Buffer, Buffer>;
 
 export interface PeerStreamParts {
   readonly call: ExchangeCall;
+  readonly wire: ClientWire;
+  readonly memory: MemoryBudget;
+  readonly bounds: PeerBounds;
   readonly monotonicMs: () => number;
   /** The time that counts against the peer. */
   readonly counted: CountedTime;
@@ -50,7 +55,7 @@ export interface PeerStreamParts {
 /**
  * One stream to another node, with what waits for its answers.
  *
- * Invariants: nothing is sent before the other side accepted the stream, so that what was not sent is certain not to have arrived;
+ * Invariants: nothing is sent before the other side accepted the stream and proved that it is the node, so that what was not sent is certain not to have arrived;
  * commands are sent in the order in which they were asked; each is answered once.
  */
 export class PeerStream {
@@ -75,11 +80,19 @@ export class PeerStream {
     this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
     const { call } = parts;
     call.on('metadata', (metadata) => {
-      if (metadata.get(acceptedKey).length === 0) return;
-      this.#accepted = true;
-      this.#outgoing.drained();
+      // What grpc-js ends a stream with that was not accepted may come as metadata too.
+      if (metadata.get(acceptedKey).length === 0 || this.#over) return;
+      this.#orFail(() => {
+        parts.wire.accept(metadata);
+        this.#accepted = true;
+        // Shows the other side at once that this side is a node.
+        call.write(parts.wire.seal(create(ExchangeRequestSchema, {})));
+        this.#outgoing.drained();
+      });
     });
-    call.on('data', (response: ExchangeResponse) => this.#hear(response));
+    call.on('data', (frame: Buffer) => {
+      if (!this.#over) this.#orFail(() => this.#hear(parts.wire.open(frame)));
+    });
     call.on('drain', () => this.#outgoing.drained());
     call.on('error', (error) => this.fail(error));
     call.on('end', () => this.#end(new Error('the peer ended the stream'), false));
@@ -102,8 +115,10 @@ export class PeerStream {
   ask(text: string): Promise<Outcome> {
     if (this.#over) return Promise.reject(new PeerUnreachable(new Error('the stream is over'), false));
     const bytes = Buffer.byteLength(text);
-    if (this.#waiting.size >= waitingMax || this.#unsentBytes + bytes > unsentBytesMax)
-      return Promise.reject(tooMany());
+    const { bounds, memory } = this.#parts;
+    if (this.#waiting.size >= bounds.commandsMax) return Promise.reject(tooMany('PEER_COMMANDS_MAX'));
+    if (this.#unsentBytes + bytes > bounds.unsentBytesMax) return Promise.reject(tooMany('PEER_UNSENT_MIB'));
+    if (!memory.tryHold('peer', bytes)) return Promise.reject(outOfMemoryBudget());
     return new Promise((resolve, reject) => {
       this.#lastId = (this.#lastId % 0xffff_fffe) + 1;
       const now = this.#parts.monotonicMs();
@@ -112,6 +127,23 @@ export class PeerStream {
       this.#unsentBytes += bytes;
       this.#outgoing.push(this.#lastId);
     });
+  }
+
+  /** Runs what may find that the other side is not the node that it must be: then the stream ends. */
+  #orFail(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.fail(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** A command waits to be sent no longer. */
+  #letGo(waiting: Waiting): void {
+    if (waiting.text === null) return;
+    waiting.text = null;
+    this.#unsentBytes -= waiting.bytes;
+    this.#parts.memory.release('peer', waiting.bytes);
   }
 
   /** Ends it: what was sent may have arrived, the rest did not. */
@@ -125,7 +157,10 @@ export class PeerStream {
     this.#over = true;
     clearInterval(this.#sweep);
     this.#parts.ended(failed);
-    for (const { reject, text } of this.#waiting.values()) reject(new PeerUnreachable(error, text === null));
+    for (const waiting of this.#waiting.values()) {
+      waiting.reject(new PeerUnreachable(error, waiting.text === null));
+      this.#letGo(waiting);
+    }
     this.#waiting.clear();
     if (!failed) this.#parts.call.end();
   }
@@ -137,10 +172,10 @@ export class PeerStream {
       // Whose time was up before it could be sent is not sent.
       if (waiting === undefined || waiting.text === null) continue;
       asks.push({ id, command: waiting.text });
-      waiting.text = null;
-      this.#unsentBytes -= waiting.bytes;
+      this.#letGo(waiting);
     }
-    return asks.length === 0 || this.#parts.call.write(create(ExchangeRequestSchema, { asks }));
+    const { call, wire } = this.#parts;
+    return asks.length === 0 || call.write(wire.seal(create(ExchangeRequestSchema, { asks })));
   }
 
   #hear({ answers, works }: ExchangeResponse): void {
@@ -169,12 +204,13 @@ export class PeerStream {
     }
     const isStuck = this.#workedAt <= budgetAgo;
     let isGone = false;
-    for (const [id, { reject, text, bytes, until, sentAt }] of this.#waiting) {
+    for (const [id, waiting] of this.#waiting) {
+      const { reject, text, until, sentAt } = waiting;
       // Asked in this order: whoever comes behind has waited no longer.
       if (sentAt > budgetAgo && until > now) break;
       if (!isStuck && until > now) continue;
       this.#waiting.delete(id);
-      if (text !== null) this.#unsentBytes -= bytes;
+      this.#letGo(waiting);
       reject(new PeerUnreachable(new Error('no answer in time'), text === null));
       isGone ||= isStuck && this.#workedAt <= sentAt;
     }
@@ -183,6 +219,7 @@ export class PeerStream {
   }
 }
 
-function tooMany(): LedgerError {
-  return new LedgerError('overloaded', 'Too many calls wait for another node; nothing was written, retry in a moment.');
+function tooMany(bound: string): LedgerError {
+  const message = 'Too many calls wait for another node; nothing was written, retry in a moment.';
+  return new LedgerError('overloaded', message, { bound });
 }

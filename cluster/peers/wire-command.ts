@@ -1,14 +1,7 @@
-import type { Command } from '../../src/domain/command.ts';
-
-const kinds: ReadonlySet<string> = new Set<Command['kind']>([
-  'open_ledger',
-  'create_master',
-  'append_event',
-  'close_master',
-  'close_ledger',
-  'grant',
-  'revoke',
-]);
+import type { Command, CommandBase } from '../../src/domain/command.ts';
+import { checkConsistency } from './command-consistency.ts';
+import { commandReaders } from './command-fields.ts';
+import { type FieldReaders, isMembers, type Members, readFields, UnreadableCommand } from './wire-fields.ts';
 
 /** A command as it crosses to another node: commands are plain data. A signed form that is the payload itself crosses once. */
 export function commandText(command: Command): string {
@@ -18,26 +11,34 @@ export function commandText(command: Command): string {
 }
 
 /**
- * Reads it back. Peers have proved that they are nodes of this cluster, so that only what would be misread as another command is looked
- * at. Throws TypeError.
+ * Reads it back, field by field: what another node sends is written to a ledger for good, so nothing is believed of its form. Fields that
+ * this version does not know are left out. Throws UnreadableCommand, for a command of a kind or with a value that only another version
+ * knows too.
  */
 export function commandOf(text: string): Command {
-  const value: unknown = JSON.parse(text);
-  if (!isCommand(value)) throw new TypeError('a peer sent something that is no command');
-  if (value.kind !== 'append_event' || value.signature === null) return value;
-  const { signedForm } = value.signature as { readonly signedForm: string | null };
-  return signedForm === null ? { ...value, signature: { ...value.signature, signedForm: value.payload } } : value;
+  const value = membersOf(text);
+  const { kind } = value;
+  if (typeof kind !== 'string' || !Object.hasOwn(commandReaders, kind))
+    throw new UnreadableCommand('its kind is not known');
+  const readers: FieldReaders<CommandBase> = commandReaders[kind as Command['kind']];
+  const read = readFields(readers, withSignedForm(value), 'command') as Command;
+  checkConsistency(read);
+  return read;
 }
 
-function isCommand(value: unknown): value is Command {
-  if (typeof value !== 'object' || value === null) return false;
-  const { kind, ledgerId, actorId, marks, deadline } = value as Readonly<Record<string, unknown>>;
-  return (
-    typeof kind === 'string' &&
-    kinds.has(kind) &&
-    typeof ledgerId === 'string' &&
-    typeof actorId === 'string' &&
-    Array.isArray(marks) &&
-    typeof deadline === 'number'
-  );
+function membersOf(text: string): Members {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new UnreadableCommand('it is not JSON', { cause });
+  }
+  if (!isMembers(value)) throw new UnreadableCommand('it is no object');
+  return value;
+}
+
+function withSignedForm(value: Members): Members {
+  const { kind, signature, payload } = value;
+  if (kind !== 'append_event' || !isMembers(signature) || signature.signedForm !== null) return value;
+  return { ...value, signature: { ...signature, signedForm: payload } };
 }

@@ -3,7 +3,7 @@ import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { type AppendError, AppendEventResponseSchema, AppendEventsResponseSchema } from '../gen/svc/v1/masters_pb.ts';
 import { answerFromMessage } from './answer-decoding.ts';
 import type { Appended, OpenEvent } from './append-event.ts';
-import { type ClientErrorCode, invalidAnswer, LedgerTrustError } from './error.ts';
+import { answeredError, invalidAnswer, LedgerTrustError } from './error.ts';
 import { detailsOf, grpcStreamError } from './grpc-error.ts';
 import { isServiceError } from './grpc-transport.ts';
 import { isUncertain, toldOf } from './retry.ts';
@@ -145,7 +145,7 @@ export async function runAppendConnection(
 }
 
 function eventError(error: AppendError): LedgerTrustError {
-  return new LedgerTrustError(error.code as ClientErrorCode, error.message, { details: detailsOf(error.details) });
+  return answeredError(error.code, error.message, { details: detailsOf(error.details) });
 }
 
 function drained(stream: ClientDuplexStream<Buffer, Buffer>, finished: Promise<void>): Promise<void> {

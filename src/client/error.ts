@@ -1,4 +1,4 @@
-import { type ErrorCode, LedgerError } from '../domain/errors.ts';
+import { type ErrorCode, errorCodeOf, isErrorCode, LedgerError } from '../domain/errors.ts';
 
 /**
  * What went wrong: the service's own code (decisions.md, section 2), or one of the client's:
@@ -46,6 +46,19 @@ export class LedgerTrustError extends Error {
     this.retryAfterMs = facts.retryAfterMs ?? null;
   }
 }
+
+/**
+ * The error that the service names in an answer. A code that only a later version of the service knows is `internal` here;
+ * `details.unknown_code` then holds it, cut to 64 characters.
+ */
+export function answeredError(code: string, message: string, facts: ErrorFacts): LedgerTrustError {
+  const details = isErrorCode(code)
+    ? facts.details
+    : { ...facts.details, unknown_code: code.slice(0, unknownCodeMaxChars) };
+  return new LedgerTrustError(errorCodeOf(code), message, { ...facts, ...(details === undefined ? {} : { details }) });
+}
+
+const unknownCodeMaxChars = 64;
 
 /** `invalid_answer` for one place of an answer. */
 export function invalidAnswer(place: string, expected: string, facts: ErrorFacts = {}): LedgerTrustError {

@@ -3,7 +3,7 @@ import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { status as grpcStatus, type Metadata, type ServiceError } from '@grpc/grpc-js';
 import { ErrorInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../gen/google/rpc/status_pb.ts';
-import { type ClientErrorCode, LedgerTrustError } from './error.ts';
+import { answeredError, LedgerTrustError } from './error.ts';
 import { retryAfterOf } from './rest-error.ts';
 
 /** The service's own error in the trailers (google.rpc.ErrorInfo of domain `svc`), or what grpc-js says where there is none. */
@@ -14,7 +14,7 @@ export function grpcError(error: ServiceError): LedgerTrustError {
   const facts = { status: error.code, requestId, retryAfterMs };
   const info = infoOf(metadata);
   if (info !== null) {
-    return new LedgerTrustError(info.reason as ClientErrorCode, error.details, {
+    return answeredError(info.reason, error.details, {
       ...facts,
       details: detailsOf(info.metadata.details),
       requestId: info.metadata.request_id ?? requestId,

@@ -1,4 +1,4 @@
-import { type ClientErrorCode, LedgerTrustError } from './error.ts';
+import { answeredError, LedgerTrustError } from './error.ts';
 
 /** Answers of proxies in front of the service: whether it saw the request is not known. */
 const gatewayStatuses = new Set([502, 503, 504]);
@@ -24,7 +24,7 @@ export function restError(
   const envelope = envelopeOf(body);
   if (envelope !== null) {
     const { code, message, request_id: id, details } = envelope;
-    return new LedgerTrustError(code as ClientErrorCode, message, {
+    return answeredError(code, message, {
       details: typeof details === 'object' && details !== null ? (details as Record<string, unknown>) : {},
       requestId: typeof id === 'string' ? id : requestId,
       status,

@@ -1,6 +1,7 @@
 import type { ActorType, CommandMark } from './event.ts';
 import type { GrantScope } from './grant.ts';
 import type { LedgerFacts } from './ledger-facts.ts';
+import { grantedType, revokedType } from './service-events.ts';
 
 /** The actor's signature as verified at the door. */
 export interface CommandSignature {
@@ -100,6 +101,26 @@ export interface RevokeAccess extends CommandBase {
 }
 
 export type Command = OpenLedger | CreateMaster | AppendEvent | CloseMaster | CloseLedger | GrantAccess | RevokeAccess;
+
+/** The type of the event that a command writes (of several, the first): what an actor's signature of the command covers. */
+export function commandEventType(command: Command): string {
+  switch (command.kind) {
+    case 'open_ledger':
+      return 'GENESIS';
+    case 'create_master':
+      return 'TRACELEDGER_MASTER_CREATED';
+    case 'append_event':
+      return command.eventType;
+    case 'close_master':
+      return 'MASTER_CLOSED';
+    case 'close_ledger':
+      return 'LEDGER_CLOSED';
+    case 'grant':
+      return grantedType[command.scope];
+    case 'revoke':
+      return revokedType[command.scope];
+  }
+}
 
 /** The master that a command concerns, or null. */
 export function commandMaster(command: Command): string | null {

@@ -1,42 +1,55 @@
 /** What went wrong, in the closed set of codes that clients see (decisions.md, section 2). */
-export type ErrorCode =
-  | 'invalid_json'
-  | 'invalid_argument'
-  | 'duplicate_key'
-  | 'unsafe_number'
-  | 'invalid_string'
-  | 'too_deep'
-  | 'reserved_event_type'
-  | 'reserved_field'
-  | 'invalid_public_key'
-  | 'unauthenticated'
-  | 'invalid_api_key'
-  | 'invalid_actor_identity'
-  | 'signature_required'
-  | 'invalid_signature'
-  | 'unknown_signing_key'
-  | 'signing_key_revoked'
-  | 'permission_denied'
-  | 'access_expired'
-  | 'environment_mismatch'
-  | 'not_found'
-  | 'route_not_found'
-  | 'method_not_allowed'
-  | 'ledger_closed'
-  | 'master_closed'
-  | 'already_exists'
-  | 'arl_required'
-  | 'idempotency_in_progress'
-  | 'key_not_active'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'idempotency_key_reused'
-  | 'rate_limited'
-  | 'namespace_reserved'
-  | 'unavailable'
-  | 'overloaded'
-  | 'outcome_unknown'
-  | 'internal';
+export const errorCodes = [
+  'invalid_json',
+  'invalid_argument',
+  'duplicate_key',
+  'unsafe_number',
+  'invalid_string',
+  'too_deep',
+  'reserved_event_type',
+  'reserved_field',
+  'invalid_public_key',
+  'unauthenticated',
+  'invalid_api_key',
+  'invalid_actor_identity',
+  'signature_required',
+  'invalid_signature',
+  'unknown_signing_key',
+  'signing_key_revoked',
+  'permission_denied',
+  'access_expired',
+  'environment_mismatch',
+  'not_found',
+  'route_not_found',
+  'method_not_allowed',
+  'ledger_closed',
+  'master_closed',
+  'already_exists',
+  'arl_required',
+  'idempotency_in_progress',
+  'key_not_active',
+  'payload_too_large',
+  'unsupported_media_type',
+  'idempotency_key_reused',
+  'rate_limited',
+  'namespace_reserved',
+  'unavailable',
+  'overloaded',
+  'outcome_unknown',
+  'internal',
+] as const;
+export type ErrorCode = (typeof errorCodes)[number];
+
+const knownCodes: ReadonlySet<string> = new Set(errorCodes);
+
+export function isErrorCode(text: string): text is ErrorCode {
+  return knownCodes.has(text);
+}
+
+/** The code that a text from outside of this process names. One that only another version knows is `internal`. */
+export function errorCodeOf(text: string): ErrorCode {
+  return isErrorCode(text) ? text : 'internal';
+}
 
 /** Plain JSON that helps the caller mend the call: the field, the limit, what was expected. */
 export type ErrorDetails = { readonly [key: string]: unknown };

@@ -1,7 +1,8 @@
-import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer as createNetServer, type Server as NetServer, type Socket } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createNetServer, type Socket } from 'node:net';
 import { limits } from '../limits.ts';
 import type { Metrics } from '../metrics.ts';
+import { ConnectionPlaces } from './connection-places.ts';
 import { addressOf, type ListeningDoor, listenOn } from './listening.ts';
 
 /** Whether the node may get calls; `reason` says why not, in words for operators. */
@@ -16,8 +17,11 @@ export interface OpsDoorParts {
   readiness(): Promise<Readiness>;
   /** Further GET paths, for example /cluster; each answers JSON. */
   readonly pages?: ReadonlyMap<string, () => Promise<object>>;
-  /** Takes over connections that begin like HTTP/2 or TLS: other nodes. Without it they end as bad requests. */
-  readonly takeConnection?: (socket: Socket) => void;
+  /**
+   * Takes over connections that begin like HTTP/2 or TLS, as those of other nodes do, and calls `proved` once the other side has shown that it
+   * is one. Without it they end as bad requests.
+   */
+  readonly takeConnection?: (socket: Socket, proved: () => void) => void;
 }
 
 /** The first byte of a TLS handshake. */
@@ -25,53 +29,59 @@ const tlsFirstByte = 0x16;
 /** How a connection of HTTP/2 begins (RFC 9113, section 3.4). */
 const http2Beginning = 'PRI';
 
-/** The internal port: /metrics (Prometheus), /health/live, /health/ready. Never public; it speaks without TLS on a loopback address. */
+/** Nodes, probes and metrics need a few dozen; this is far more, and little memory. */
+const bounds = { strangersMax: 256, strangersPerAddressMax: 64, silentMaxMs: limits.headersTimeoutMs };
+/** All connections together, nodes of the cluster among them. */
+const connectionsMax = 1_024;
+
+/**
+ * The internal port: /metrics (Prometheus), /health/live, /health/ready. Never public; it speaks without TLS on a loopback address.
+ *
+ * A connection of HTTP/1 has one request, and ends 30 s after it was sent at the latest: probes and scrapes are rare, and what is kept open could be kept half
+ * asked or half read for ever.
+ */
 export async function openOpsDoor(parts: OpsDoorParts, host: string, port: number): Promise<ListeningDoor> {
-  const server = createServer(
-    {
-      headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.headersTimeoutMs,
-      maxHeaderSize: limits.headersMaxBytes,
-    },
-    (request, response) => {
-      answer(parts, request, response).catch(() => {
-        if (!response.headersSent) send(response, 500, { status: 'failed' });
-        else response.destroy();
-      });
-    },
-  );
-  const { takeConnection } = parts;
-  const listening = takeConnection === undefined ? server : sorting(server, takeConnection);
-  listening.maxConnections = 256;
-  const sockets = new Set<Socket>();
-  listening.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
+  const places = new ConnectionPlaces(bounds);
+  const http = createServer({ maxHeaderSize: limits.headersMaxBytes }, (request, response) => {
+    places.endAfter(request.socket, limits.requestTimeoutMs);
+    response.shouldKeepAlive = false;
+    answer(parts, request, response).catch(() => {
+      if (!response.headersSent) send(response, 500, { status: 'failed' });
+      else response.destroy();
+    });
   });
+  http.maxRequestsPerSocket = 1;
+  const listening = createNetServer({ noDelay: true }, (socket) => {
+    socket.on('error', () => socket.destroy());
+    places.take(socket);
+    sort(socket, parts.takeConnection, {
+      http: () => http.emit('connection', socket),
+      proved: () => places.keep(socket),
+    });
+  });
+  listening.maxConnections = connectionsMax;
   await listenOn(listening, host, port);
   const close = async (): Promise<void> => {
     const closed = new Promise<void>((resolve) => listening.close(() => resolve()));
-    for (const socket of sockets) socket.destroy();
+    places.end();
     await closed;
   };
   return { ...addressOf(listening), close, [Symbol.asyncDispose]: close };
 }
 
 /** One port for both: by the first byte of a connection. */
-function sorting(http: HttpServer, takeConnection: (socket: Socket) => void): NetServer {
-  return createNetServer({ noDelay: true }, (socket) => {
-    socket.on('error', () => socket.destroy());
-    socket.setTimeout(limits.headersTimeoutMs, () => socket.destroy());
-    socket.once('readable', () => {
-      const first: Buffer | null = socket.read();
-      if (first === null) return;
-      socket.setTimeout(0);
-      socket.removeAllListeners('timeout');
-      socket.unshift(first);
-      const isPeer = first[0] === tlsFirstByte || first.toString('latin1', 0, 3) === http2Beginning;
-      if (isPeer) takeConnection(socket);
-      else http.emit('connection', socket);
-    });
+function sort(
+  socket: Socket,
+  takeConnection: OpsDoorParts['takeConnection'],
+  to: { readonly http: () => void; readonly proved: () => void },
+): void {
+  socket.once('readable', () => {
+    const first: Buffer | null = socket.read();
+    if (first === null) return;
+    socket.unshift(first);
+    const isPeer = first[0] === tlsFirstByte || first.toString('latin1', 0, 3) === http2Beginning;
+    if (isPeer && takeConnection !== undefined) takeConnection(socket, to.proved);
+    else to.http();
   });
 }
 

@@ -38,7 +38,7 @@ function base(from: Base): CommandBase {
     actorId: supplier,
     actorType: 'service',
     signature: null,
-    signatureRule: 'optional',
+    signatureRule: 'if_keyed',
     marks: [],
     deadline: never,
     ...from,
@@ -65,7 +65,13 @@ export function openingFacts(type: OpeningFacts['type'], present: Partial<Openin
 export const orderFacts = openingFacts('ORDER', { buyerActorId: buyer, supplierActorId: supplier });
 
 export function openLedger(from: Partial<OpenLedger> = {}): OpenLedger {
-  return { facts: orderFacts, registeredPayload: null, ...base(from), kind: 'open_ledger', ...from };
+  return {
+    facts: orderFacts,
+    registeredPayload: null,
+    ...base({ signatureRule: 'optional', ...from }),
+    kind: 'open_ledger',
+    ...from,
+  };
 }
 
 export function createMaster(from: Partial<CreateMaster> = {}): CreateMaster {
@@ -89,7 +95,7 @@ export function closeMaster(from: Partial<CloseMaster> = {}): CloseMaster {
 }
 
 export function closeLedger(from: Base = {}): CloseLedger {
-  return { ...base(from), kind: 'close_ledger' };
+  return { ...base({ signatureRule: 'optional', ...from }), kind: 'close_ledger' };
 }
 
 /** A grant at master scope, unless another one is asked for; `access` says what `permissions` holds. */

@@ -1,12 +1,13 @@
 import { createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { GrpcPeers } from '../../cluster/peers/grpc-peers.ts';
-import { peerServer } from '../../cluster/peers/peer-service.ts';
-import { type PeerSecurity, serverCredentials } from '../../cluster/peers/security.ts';
+import { type PeerServiceParts, peerServer } from '../../cluster/peers/peer-service.ts';
+import type { PeerSecurity } from '../../cluster/peers/security.ts';
 import type { Outcome } from '../../src/actors/outcome.ts';
 import type { Command } from '../../src/domain/command.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { openOpsDoor } from '../../src/rpc/ops-door.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { createMaster, openLedger } from './commands.ts';
 import { rig } from './world.ts';
 
@@ -20,30 +21,49 @@ export async function nodePort(
   security = secret,
   at = 0,
   turnsStood = () => 0,
+  more: Partial<PeerServiceParts> = {},
+  onProof = () => {},
 ) {
-  const server = peerServer({ self: 'node-a', security, carryOut, turnsStood });
-  const injector = server.createConnectionInjector(serverCredentials(security));
+  const server = peerServer({
+    self: 'node-a',
+    security,
+    memory: roomyBudget(),
+    monotonicMs: () => performance.now(),
+    carryOut,
+    checkSignature: async () => {},
+    turnsStood,
+    unreadable: () => {},
+    ...more,
+  });
   /** Of other nodes, open now. */
   const connections = new Set<Socket>();
   const door = await openOpsDoor(
     {
       metrics: createMetrics(),
       readiness: async () => ({ ready: true }),
-      takeConnection: (socket) => {
+      takeConnection: (socket, proved) => {
         connections.add(socket);
         socket.on('close', () => connections.delete(socket));
-        injector.injectConnection(socket);
+        server.takeConnection(socket, () => {
+          onProof();
+          proved();
+        });
       },
     },
     '127.0.0.1',
     at,
   );
   const close = async () => {
-    server.forceShutdown();
+    server.close();
     await door.close(0);
   };
   onTestFinished(close);
   return { port: door.port, close, connections };
+}
+
+/** More than any test of something else needs. */
+export function roomyBudget(): MemoryBudget {
+  return new MemoryBudget(1024 * 1024 * 1024);
 }
 
 /** A port that takes connections and says nothing. */
@@ -75,6 +95,8 @@ export function peersAt(
   more: Partial<ConstructorParameters<typeof GrpcPeers>[0]> = {},
 ) {
   const peers = new GrpcPeers({
+    self: 'node-b',
+    memory: roomyBudget(),
     security: secret,
     addressOf: (node) => (node !== 'node-a' || where.port === null ? null : `127.0.0.1:${where.port}`),
     monotonicMs: () => performance.now(),

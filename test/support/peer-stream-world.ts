@@ -1,17 +1,13 @@
 import { EventEmitter } from 'node:events';
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
 import { vi } from 'vitest';
 import { CountedTime } from '../../cluster/peers/counted-time.ts';
-import { acceptedKey } from '../../cluster/peers/exchange-method.ts';
 import { budgetMs, patienceMs } from '../../cluster/peers/grpc-peers.ts';
-import { type ExchangeCall, PeerStream } from '../../cluster/peers/peer-stream.ts';
-import {
-  type Ask,
-  type ExchangeRequest,
-  type ExchangeResponse,
-  ExchangeResponseSchema,
-} from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { defaultPeerBounds, type ExchangeCall, type PeerBounds, PeerStream } from '../../cluster/peers/peer-stream.ts';
+import { acceptedKey, clientWire } from '../../cluster/peers/wire.ts';
+import { type Ask, ExchangeRequestSchema, ExchangeResponseSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { type ManualClock, settled } from './clock.ts';
 
 type AnswerInit = NonNullable<MessageInitShape<typeof ExchangeResponseSchema>['answers']>[number];
@@ -23,8 +19,8 @@ export class FarEnd extends EventEmitter {
   reads = true;
   cancelled = false;
 
-  write(request: ExchangeRequest): boolean {
-    this.asks.push(...request.asks);
+  write(frame: Buffer): boolean {
+    this.asks.push(...fromBinary(ExchangeRequestSchema, frame).asks);
     return this.reads;
   }
 
@@ -50,20 +46,28 @@ export class FarEnd extends EventEmitter {
   }
 
   #tell(message: MessageInitShape<typeof ExchangeResponseSchema>): void {
-    const response: ExchangeResponse = create(ExchangeResponseSchema, message);
-    this.emit('data', response);
+    this.emit('data', Buffer.from(toBinary(ExchangeResponseSchema, create(ExchangeResponseSchema, message))));
   }
 }
 
+/** Frames are as they are behind TLS: plain. */
+const noTls = { ca: Buffer.alloc(0), cert: Buffer.alloc(0), key: Buffer.alloc(0) };
 const stepMs = 50;
 
 /** A stream with the bounds of a cluster, in a test's time; `ownTurns` are this node's. Wants `vi.useRealTimers()` afterwards. */
-export function streamWorld(clock: ManualClock) {
+export function streamWorld(
+  clock: ManualClock,
+  memory = new MemoryBudget(1024 * 1024 * 1024),
+  bounds: PeerBounds = defaultPeerBounds,
+) {
   const ownTurns = { stood: 0, running: 0 };
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const far = new FarEnd();
   const stream = new PeerStream({
     call: far as unknown as ExchangeCall,
+    wire: clientWire({ tls: noTls, secret: null }, 'node-b', 'node-a'),
+    memory,
+    bounds,
     monotonicMs: () => clock.now(),
     counted: new CountedTime(() => ownTurns, clock.now()),
     budgetMs,

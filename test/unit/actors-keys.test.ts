@@ -19,7 +19,7 @@ const unsigned = append({ signatureRule: 'if_keyed' });
 async function opened() {
   const world = rig();
   const actor = world.newActor();
-  await Promise.all([actor.submit(openLedger()), actor.submit(createMaster())]);
+  await Promise.all([actor.submit(openLedger()), actor.submit(createMaster({ signatureRule: 'optional' }))]);
   return { ...world, actor };
 }
 
@@ -69,7 +69,7 @@ describe('the key of a signed command', () => {
   test('it is created_at that counts, which may be ahead of the clock', async () => {
     const { actor, keys, clock } = await opened();
     clock.jump(10_000);
-    await actor.submit(append());
+    await actor.submit(append({ signatureRule: 'optional' }));
     clock.jump(-10_000);
     keys.enrol(supplier, kid, { revokedAt: isoTime(startMs + 5_000) });
     expect(await codeOf(actor.submit(signed))).toBe('signing_key_revoked');
@@ -123,7 +123,7 @@ describe('an unsigned command', () => {
   test('is fine where signing is optional, and asks for no keys then', async () => {
     const { actor, keys } = await opened();
     keys.enrol(supplier, kid);
-    expect(await codeOf(actor.submit(append()))).toBe('carried out');
+    expect(await codeOf(actor.submit(append({ signatureRule: 'optional' })))).toBe('carried out');
     expect(keys.reads).toBe(0);
   });
 

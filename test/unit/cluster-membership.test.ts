@@ -1,9 +1,11 @@
 import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
 import { clusterMembership } from '../../cluster/membership.ts';
+import { defaultPeerBounds } from '../../cluster/peers/peer-stream.ts';
 import type { LeaseServer } from '../../cluster/placement/lease-server.ts';
 import type { Announcement } from '../../cluster/placement/members.ts';
 import { defaultTimings } from '../../cluster/placement/timings.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { settled } from '../support/clock.ts';
 import { rig } from '../support/world.ts';
 
@@ -40,6 +42,8 @@ async function joined(
       order: async () => false,
     },
     news: { tell: () => {}, listen: () => {}, close: () => {} },
+    memory: new MemoryBudget(32 * 1024 * 1024),
+    peerBounds: defaultPeerBounds,
     security: { tls: null, secret: 'a secret of all the nodes' },
     timings: defaultTimings,
     stopDelayMs: 0,
@@ -60,7 +64,7 @@ async function joined(
     heard: () => {},
     lookForDue: () => {},
   };
-  membership.join(directory(), webhooks, new Registry(), { http: 1, grpc: 2, internal: 9_100 });
+  membership.join(directory(), webhooks, new Registry(), { http: 1, grpc: 2, internal: 9_100 }, async () => {});
   await settled();
   return { membership, alarms, clock, clockCheck, announced };
 }

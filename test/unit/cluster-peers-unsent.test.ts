@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { errorAnswer } from '../../cluster/peers/answers.ts';
-import { unsentBytesMax } from '../../cluster/peers/peer-stream.ts';
+import { defaultPeerBounds } from '../../cluster/peers/peer-stream.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 import { streamWorld } from '../support/peer-stream-world.ts';
@@ -28,7 +28,7 @@ function world() {
 
 test('64 MiB wait to be sent to a node, and what is beyond is refused, however few they are', async () => {
   const { stream, ask, fill, ended } = world();
-  expect(unsentBytesMax).toBe(64 * mebibyte.length);
+  expect(defaultPeerBounds.unsentBytesMax).toBe(64 * mebibyte.length);
   fill();
   await settled();
   expect(ended).toEqual([]);

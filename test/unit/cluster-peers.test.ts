@@ -9,7 +9,7 @@ describe('a command that crosses to another node', () => {
     const { directory, log } = await openLedgerDirectory();
     const far = await nodePort((command) => directory.carryOut(command));
     const { ask, results } = peersTo(far.port);
-    const command = append({ payload: '{"text":"\\u2028 é \\"quoted\\""}', marks: [mark('k')] });
+    const command = append({ payload: '{"text":"\u2028 é \\"quoted\\""}', marks: [mark('k')] });
     const outcome = await ask(command);
     expect(outcome).toEqual({ event: (await log()).at(-1), replayed: false });
     expect(outcome.event.payload).toBe(command.payload);

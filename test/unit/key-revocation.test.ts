@@ -63,7 +63,10 @@ beforeEach(async () => {
   here = node(slow.records);
   there = node(store);
   await there.identities.create(enrolKey(bareActor(supplier), newKeyPair().publicKey, startMs - 60_000));
-  await Promise.all([there.ledger.submit(openLedger()), there.ledger.submit(createMaster())]);
+  await Promise.all([
+    there.ledger.submit(openLedger()),
+    there.ledger.submit(createMaster({ signatureRule: 'optional' })),
+  ]);
 });
 
 /** Lets time pass in which the other node is asked to append again and again; the times at which it did, from now on. */

@@ -1,4 +1,4 @@
-import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
+import { type ErrorCode, errorCodeOf, LedgerError } from '../../domain/errors.ts';
 import { statusDetails } from '../call/error-info.ts';
 import { requestIdOf } from '../call/request-id.ts';
 import { statusOf } from '../call/status.ts';
@@ -28,7 +28,7 @@ export function answerRefused(parts: RefusedCallParts, number: number, frame: In
 export function noteAnswered(parts: RefusedCallParts, frame: Inbox): void {
   const ms = frame.f64();
   const [route = '', code = '', sentId] = frame.head();
-  noteRefused(parts, route, code === '' ? null : (code as ErrorCode), ms, sentId);
+  noteRefused(parts, route, code === '' ? null : errorCodeOf(code), ms, sentId);
 }
 
 /** Why the requests of a stream can be read no further. */
@@ -51,5 +51,5 @@ function noteRefused(
 }
 
 function refusalOf(code: string, message: string): LedgerError {
-  return code === 'payload_too_large' ? tooLarge() : new LedgerError(code as ErrorCode, message);
+  return code === 'payload_too_large' ? tooLarge() : new LedgerError(errorCodeOf(code), message);
 }

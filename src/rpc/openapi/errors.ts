@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../domain/errors.ts';
+import { type ErrorCode, errorCodes } from '../../domain/errors.ts';
 import { Auth } from '../../gen/svc/v1/options_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import { statusOf } from '../call/status.ts';
@@ -45,8 +45,6 @@ const meanings: { readonly [code in ErrorCode]: string } = {
   outcome_unknown: 'may or may not have been written; retry with the same Idempotency-Key',
   internal: 'a fault of the service',
 };
-
-const errorCodes = Object.keys(meanings) as ErrorCode[];
 
 /** The HTTP statuses of errors that a route may answer, in order. */
 export function errorStatuses(route: RestRoute): readonly number[] {

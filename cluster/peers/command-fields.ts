@@ -1,0 +1,126 @@
+import type { Command, CommandBase, CommandSignature, Lane, OpenLedger } from '../../src/domain/command.ts';
+import type { CommandMark } from '../../src/domain/event.ts';
+import { checkCallerEventType, checkHash, checkLabel, checkName } from '../../src/domain/fields.ts';
+import { checkSignatureForm, parseKid } from '../../src/domain/signature.ts';
+import { limits } from '../../src/limits.ts';
+import {
+  checked,
+  countField,
+  type FieldReader,
+  type FieldReaders,
+  flagField,
+  listOf,
+  nameField,
+  objectTextField,
+  oneOf,
+  optional,
+  orNull,
+  readFields,
+  timeField,
+  uuidField,
+  wrong,
+} from './wire-fields.ts';
+
+/** A signed command under header identity that has an idempotency key as well has two. */
+const marksMax = 2;
+
+const kidField: FieldReader<string> = (value, field) => {
+  if (typeof value !== 'string' || parseKid(value) === null) throw wrong(field);
+  return value;
+};
+
+const signatureField: FieldReader<string> = (value, field) => {
+  if (typeof value !== 'string') throw wrong(field);
+  checked(() => checkSignatureForm(value))(value, field);
+  return value;
+};
+
+/** Whether it is canonical JSON is seen where it is compared with the payload that it stands for. */
+const textField: FieldReader<string> = (value, field) => {
+  if (typeof value !== 'string' || value.length > limits.requestBodyMaxBytes) throw wrong(field);
+  return value;
+};
+
+const signature: FieldReaders<CommandSignature> = {
+  signature: signatureField,
+  keyId: kidField,
+  signedForm: textField,
+};
+
+const mark: FieldReaders<CommandMark> = { id: nameField, fingerprint: nameField, permanent: flagField };
+
+const lane: FieldReaders<Lane> = { id: nameField, index: countField, previous: orNull(countField) };
+
+const base: FieldReaders<CommandBase> = {
+  ledgerId: uuidField,
+  actorId: uuidField,
+  actorType: oneOf('human', 'service', 'external', 'device'),
+  signature: orNull((value, field) => readFields(signature, value, field)),
+  signatureRule: oneOf('if_keyed', 'optional'),
+  marks: listOf((value, field) => readFields(mark, value, field), marksMax),
+  resubmitted: optional(flagField),
+  lane: optional(orNull((value, field) => readFields(lane, value, field))),
+  deadline: countField,
+};
+
+const facts: FieldReaders<OpenLedger['facts']> = {
+  type: oneOf('ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT'),
+  buyerActorId: orNull(uuidField),
+  supplierActorId: orNull(uuidField),
+  buyerOrganizationId: orNull(uuidField),
+  supplierOrganizationId: orNull(uuidField),
+  primaryActorId: orNull(uuidField),
+  counterpartyActorId: orNull(uuidField),
+  organizationId: orNull(uuidField),
+  entityId: orNull(uuidField),
+  purpose: orNull(checked(checkLabel)),
+};
+
+/** What each field of each command may hold. The compiler sees to it that no field is left out. */
+export const commandReaders: {
+  readonly [kind in Command['kind']]: FieldReaders<Extract<Command, { readonly kind: kind }>>;
+} = {
+  open_ledger: {
+    ...base,
+    kind: oneOf('open_ledger'),
+    facts: (value, field) => readFields(facts, value, field),
+    registeredPayload: orNull(objectTextField),
+  },
+  create_master: {
+    ...base,
+    kind: oneOf('create_master'),
+    masterId: uuidField,
+    businessRef: checked(checkName),
+    scope: checked(checkLabel),
+  },
+  append_event: {
+    ...base,
+    kind: oneOf('append_event'),
+    masterId: uuidField,
+    eventType: checked(checkCallerEventType),
+    payload: textField,
+    causedByHash: orNull(checked(checkHash)),
+  },
+  close_master: { ...base, kind: oneOf('close_master'), masterId: uuidField },
+  close_ledger: { ...base, kind: oneOf('close_ledger') },
+  grant: {
+    ...base,
+    kind: oneOf('grant'),
+    scope: oneOf('organization', 'ledger', 'master'),
+    masterId: orNull(uuidField),
+    linkId: uuidField,
+    delegateActorId: uuidField,
+    role: checked(checkLabel),
+    permissions: objectTextField,
+    expiresAt: orNull(timeField),
+    requested: objectTextField,
+  },
+  revoke: {
+    ...base,
+    kind: oneOf('revoke'),
+    scope: oneOf('organization', 'ledger', 'master'),
+    masterId: orNull(uuidField),
+    delegateActorId: orNull(uuidField),
+    linkId: orNull(uuidField),
+  },
+};

@@ -1,0 +1,243 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { type ServerDuplexStream, status } from '@grpc/grpc-js';
+import type { Outcome } from '../../src/actors/outcome.ts';
+import type { Command } from '../../src/domain/command.ts';
+import { type AnswerSchema, type Ask, ExchangeResponseSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { type MemoryBudget, outOfMemoryBudget } from '../../src/runtime/memory-budget.ts';
+import { errorAnswer, outcomeAnswer } from './answers.ts';
+import { Outgoing } from './outgoing.ts';
+import type { ServerWire } from './wire.ts';
+import { commandOf } from './wire-command.ts';
+import { UnreadableCommand } from './wire-fields.ts';
+
+/** Commands of one stream that are worked on or whose answers were not taken; then the stream is not read on. */
+const commandsMax = 8_192;
+/** The same in bytes: a second's work of large commands. */
+const commandBytesMax = 32 * 1024 * 1024;
+/** Answers that wait for a peer that does not read. Beyond it the stream ends: what it asked for is found again by its ids. */
+export const answerBytesMax = 32 * 1024 * 1024;
+/** A peer that takes no answer for so long reads no more: a message takes milliseconds. */
+export const unreadMaxMs = 30_000;
+/** How often a peer whose commands wait is told that others are carried out. */
+const tellWorkEveryMs = 500;
+/** What an answer takes beside its row, and a command beside its text. */
+const overheadBytes = 64;
+
+export interface IncomingParts {
+  /** Directory.carryOut. */
+  readonly carryOut: (command: Command) => Promise<Outcome>;
+  /** Rejects with the LedgerError that a command is refused with whose signature does not verify. */
+  readonly checkSignature: (command: Command) => Promise<void>;
+  /** TurnCounts.stood of this node. */
+  readonly turnsStood: () => number;
+  readonly memory: MemoryBudget;
+  readonly monotonicMs: () => number;
+  /** Is told of a command that was not carried out since it cannot be read; once a stream. */
+  readonly unreadable: (error: UnreadableCommand) => void;
+}
+
+export type ExchangeCall = ServerDuplexStream<Buffer, Buffer>;
+type AnswerInit = MessageInitShape<typeof AnswerSchema>;
+
+/**
+ * A stream that another node has begun, with what it asks for and what it is answered.
+ *
+ * Invariants: commands are handed over in the order in which they came; each is answered once, or the stream ends; what it holds in
+ * memory is bounded, and counted in the node's budget until it is written or the stream ends.
+ */
+export class IncomingStream {
+  readonly #parts: IncomingParts;
+  readonly #call: ExchangeCall;
+  readonly #wire: ServerWire;
+  readonly #outgoing: Outgoing<AnswerInit>;
+  readonly #telling: NodeJS.Timeout;
+  /** Called with the first frame that was opened. */
+  #proved: (() => void) | null;
+  #underWay = 0;
+  #commandBytes = 0;
+  #answerBytes = 0;
+  /** What this stream has counted in the budget and not released yet. */
+  #heldBytes = 0;
+  #stoodBefore: number;
+  #blockedSince: number | null = null;
+  #toldUnreadable = false;
+  /** By ledger: when the commands for it that came so far are handed over. Ledgers are absent for which nothing waits. */
+  readonly #handingOver = new Map<string, Promise<void>>();
+  #ending = false;
+  #over = false;
+
+  constructor(parts: IncomingParts, call: ExchangeCall, wire: ServerWire, proved: () => void) {
+    this.#parts = parts;
+    this.#call = call;
+    this.#wire = wire;
+    this.#proved = proved;
+    this.#stoodBefore = parts.turnsStood();
+    this.#outgoing = new Outgoing<AnswerInit>({ write: (answers) => this.#write(answers) }, sizeOf);
+    this.#telling = setInterval(() => this.#look(), tellWorkEveryMs).unref();
+    if (!wire.isProvedByFrame) this.#prove();
+    call.on('data', (frame: Buffer) => this.#hear(frame));
+    call.on('drain', () => {
+      this.#blockedSince = null;
+      this.#outgoing.drained();
+      this.#readOn();
+    });
+    call.on('end', () => {
+      this.#ending = true;
+      this.#endIfDone();
+    });
+    for (const event of ['cancelled', 'error'] as const) call.on(event, () => this.#close());
+  }
+
+  #prove(): void {
+    this.#proved?.();
+    this.#proved = null;
+  }
+
+  #hear(frame: Buffer): void {
+    if (this.#over) return;
+    let asks: Ask[];
+    try {
+      ({ asks } = this.#wire.open(frame));
+    } catch {
+      this.#fail(status.UNAUTHENTICATED, 'Not a node of this cluster, or a frame that was changed on its way.');
+      return;
+    }
+    this.#prove();
+    for (const ask of asks) this.#take(ask);
+    if (!this.#mayRead()) this.#call.pause();
+  }
+
+  #take({ id, command: text }: Ask): void {
+    const bytes = text.length + overheadBytes;
+    this.#underWay++;
+    if (!this.#parts.memory.tryHold('peer', bytes)) {
+      this.#answer(errorAnswer(id, outOfMemoryBudget()));
+      return;
+    }
+    this.#heldBytes += bytes;
+    this.#commandBytes += bytes;
+    const answer = (given: AnswerInit) => {
+      this.#commandBytes -= bytes;
+      this.#release(bytes);
+      this.#answer(given);
+    };
+    this.#carry(text).then(
+      (outcome) => answer(outcomeAnswer(id, outcome)),
+      (error: unknown) => answer(errorAnswer(id, error)),
+    );
+  }
+
+  /** Hands a command over once its signature was checked, behind those for its ledger that came before it; whatever comes of them. */
+  async #carry(text: string): Promise<Outcome> {
+    const { carryOut, checkSignature } = this.#parts;
+    const command = this.#read(text);
+    const { ledgerId, signature } = command;
+    const before = this.#handingOver.get(ledgerId);
+    if (signature === null && before === undefined) return carryOut(command);
+    const checked = checkSignature(command);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#handingOver.set(ledgerId, promise);
+    try {
+      await Promise.allSettled([before, checked]);
+      await checked;
+      return carryOut(command);
+    } finally {
+      if (this.#handingOver.get(ledgerId) === promise) this.#handingOver.delete(ledgerId);
+      resolve();
+    }
+  }
+
+  #read(text: string): Command {
+    try {
+      return commandOf(text);
+    } catch (error) {
+      if (error instanceof UnreadableCommand && !this.#toldUnreadable) {
+        this.#toldUnreadable = true;
+        this.#parts.unreadable(error);
+      }
+      throw error;
+    }
+  }
+
+  #answer(given: AnswerInit): void {
+    this.#underWay--;
+    if (this.#over) return;
+    const bytes = sizeOf(given);
+    // It is carried out, so that it cannot be refused any more.
+    this.#parts.memory.add('peer', bytes);
+    this.#heldBytes += bytes;
+    this.#answerBytes += bytes;
+    if (this.#answerBytes > answerBytesMax) {
+      this.#fail(status.RESOURCE_EXHAUSTED, 'The answers are not read.');
+      return;
+    }
+    this.#outgoing.push(given);
+    this.#readOn();
+    this.#endIfDone();
+  }
+
+  #write(answers: AnswerInit[]): boolean {
+    if (this.#over) return false;
+    let bytes = 0;
+    for (const given of answers) bytes += sizeOf(given);
+    this.#answerBytes -= bytes;
+    this.#release(bytes);
+    const isOpen = this.#call.write(this.#wire.seal(create(ExchangeResponseSchema, { answers })));
+    if (!isOpen) this.#blockedSince = this.#parts.monotonicMs();
+    return isOpen;
+  }
+
+  #release(bytes: number): void {
+    if (this.#over) return;
+    this.#heldBytes -= bytes;
+    this.#parts.memory.release('peer', bytes);
+  }
+
+  #mayRead(): boolean {
+    return (
+      this.#underWay + this.#outgoing.size < commandsMax && this.#commandBytes + this.#answerBytes < commandBytesMax
+    );
+  }
+
+  #readOn(): void {
+    if (this.#call.isPaused() && this.#mayRead()) this.#call.resume();
+  }
+
+  #look(): void {
+    const { turnsStood, monotonicMs } = this.#parts;
+    const stood = turnsStood();
+    const works = stood !== this.#stoodBefore;
+    this.#stoodBefore = stood;
+    if (this.#blockedSince !== null && this.#blockedSince <= monotonicMs() - unreadMaxMs)
+      this.#fail(status.RESOURCE_EXHAUSTED, 'The answers are not read.');
+    else if (works && this.#underWay > 0 && this.#outgoing.isOpen)
+      this.#call.write(this.#wire.seal(create(ExchangeResponseSchema, { works })));
+  }
+
+  #endIfDone(): void {
+    if (!this.#ending || this.#underWay > 0 || this.#over) return;
+    this.#outgoing.flush();
+    if (this.#outgoing.size > 0) return;
+    this.#close();
+    this.#call.end();
+  }
+
+  #fail(code: status, details: string): void {
+    if (this.#over) return;
+    this.#close();
+    this.#call.emit('error', { code, details });
+  }
+
+  #close(): void {
+    if (this.#over) return;
+    clearInterval(this.#telling);
+    this.#release(this.#heldBytes);
+    this.#over = true;
+  }
+}
+
+function sizeOf({ result }: AnswerInit): number {
+  if (result?.case === 'outcome') return (result.value.row?.length ?? 0) + overheadBytes;
+  const refusal = result?.case === 'refusal' ? result.value : {};
+  return (refusal.message?.length ?? 0) + (refusal.details?.length ?? 0) + overheadBytes;
+}

@@ -1,0 +1,99 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, timingSafeEqual } from 'node:crypto';
+
+/** What both sides of a stream say in the open before they prove that they know the secret. */
+export interface Greeting {
+  readonly clientId: string;
+  readonly serverId: string;
+  /** 32 random bytes of each side, so that no session is like another one. */
+  readonly clientNonce: Uint8Array;
+  readonly serverNonce: Uint8Array;
+}
+
+export const nonceBytes = 32;
+const protocol = 'ledger-trust peers 1';
+const keyBytes = 32;
+const ivBytes = 12;
+const tagBytes = 16;
+/** AES-GCM with one key must not seal more; a stream ends long before. */
+const framesMax = 2 ** 32;
+
+/** A frame that the other side did not seal: it was changed on its way, came twice, or is missing one before it. */
+export class ForgedFrame extends Error {
+  constructor() {
+    super('a frame of another node does not have its seal');
+    this.name = 'ForgedFrame';
+  }
+}
+
+/** Seals frames, or opens them, in one direction of one stream (AES-256-GCM; the nonce counts the frames). */
+class Direction {
+  readonly #key: Uint8Array;
+  readonly #iv = Buffer.alloc(ivBytes);
+  #frames = 0;
+
+  constructor(key: Uint8Array) {
+    this.#key = key;
+  }
+
+  #nextIv(): Buffer {
+    if (this.#frames >= framesMax) throw new ForgedFrame();
+    this.#iv.writeUIntBE(this.#frames++, ivBytes - 6, 6);
+    return this.#iv;
+  }
+
+  seal(frame: Uint8Array): Buffer {
+    const cipher = createCipheriv('aes-256-gcm', this.#key, this.#nextIv(), { authTagLength: tagBytes });
+    const sealed = cipher.update(frame);
+    cipher.final();
+    return Buffer.concat([cipher.getAuthTag(), sealed]);
+  }
+
+  open(sealed: Buffer): Buffer {
+    if (sealed.length < tagBytes) throw new ForgedFrame();
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, this.#nextIv(), { authTagLength: tagBytes });
+    decipher.setAuthTag(sealed.subarray(0, tagBytes));
+    const frame = decipher.update(sealed.subarray(tagBytes));
+    try {
+      decipher.final();
+    } catch {
+      throw new ForgedFrame();
+    }
+    return frame;
+  }
+}
+
+/**
+ * One stream between two nodes that know the same secret. Its keys come from the secret, from fresh random bytes of both sides and from
+ * both names, so that nothing of one stream is good for another one, nor what one side sends for what the other side sends.
+ *
+ * The secret itself is never sent. Who only passes frames on can neither read nor change them.
+ */
+export class PeerSession {
+  /** Shows the client that the server knows the secret. The first frame shows the same of the client. */
+  readonly serverProof: Buffer;
+  readonly fromClient: Direction;
+  readonly fromServer: Direction;
+
+  constructor(secret: string, greeting: Greeting) {
+    const key = keysOf(secret, greeting);
+    this.serverProof = Buffer.from(key('server proof'));
+    this.fromClient = new Direction(key('client to server'));
+    this.fromServer = new Direction(key('server to client'));
+  }
+
+  isProvedBy(proof: Uint8Array): boolean {
+    return proof.length === this.serverProof.length && timingSafeEqual(proof, this.serverProof);
+  }
+}
+
+function keysOf(secret: string, { clientId, serverId, clientNonce, serverNonce }: Greeting) {
+  const salt = createHash('sha256');
+  for (const part of [protocol, clientId, serverId, clientNonce, serverNonce]) {
+    const bytes = typeof part === 'string' ? Buffer.from(part, 'utf8') : part;
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    salt.update(length).update(bytes);
+  }
+  const transcript = salt.digest();
+  return (label: string) => new Uint8Array(hkdfSync('sha256', secret, transcript, label, keyBytes));
+}

@@ -1,0 +1,114 @@
+import { LedgerError } from '../../src/domain/errors.ts';
+import { type JsonObject, parseJson } from '../../src/domain/json.ts';
+import { isoTime, parseRfc3339 } from '../../src/domain/time.ts';
+import { isUuid } from '../../src/domain/uuid.ts';
+import { limits } from '../../src/limits.ts';
+
+/** A command of another node that this node does not carry out: it is no command, or one of another version. */
+export class UnreadableCommand extends TypeError {
+  constructor(what: string, options?: ErrorOptions) {
+    super(`another node sent a command that cannot be read: ${what}`, options);
+    this.name = 'UnreadableCommand';
+  }
+}
+
+/** Reads one field. `undefined` stands for a field that is missing. Throws UnreadableCommand. */
+export type FieldReader<T> = (value: unknown, field: string) => T;
+
+/** A reader for each field of T, those that may be missing included. */
+export type FieldReaders<T> = { readonly [field in keyof T]-?: FieldReader<T[field]> };
+
+export type Members = Readonly<Record<string, unknown>>;
+
+export function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Makes a T of the fields that have readers. Other fields are left out: a later version may send more. */
+export function readFields<T>(readers: FieldReaders<T>, value: unknown, field: string): T {
+  if (!isMembers(value)) throw wrong(field);
+  const read: Record<string, unknown> = {};
+  for (const name of Object.keys(readers)) {
+    const reader = readers[name as keyof T] as FieldReader<unknown>;
+    const found = reader(Object.hasOwn(value, name) ? value[name] : undefined, name);
+    if (found !== undefined) read[name] = found;
+  }
+  return read as T;
+}
+
+export function wrong(field: string): UnreadableCommand {
+  return new UnreadableCommand(`field ${field} is not of its form`);
+}
+
+export function oneOf<const T>(...values: readonly T[]): FieldReader<T> {
+  return (value, field) => {
+    const found = values.find((allowed) => allowed === value);
+    if (found === undefined) throw wrong(field);
+    return found;
+  };
+}
+
+export function orNull<T>(read: FieldReader<T>): FieldReader<T | null> {
+  return (value, field) => (value === null ? null : read(value, field));
+}
+
+export function optional<T>(read: FieldReader<T>): FieldReader<T | undefined> {
+  return (value, field) => (value === undefined ? undefined : read(value, field));
+}
+
+export function listOf<T>(read: FieldReader<T>, itemsMax: number): FieldReader<readonly T[]> {
+  return (value, field) => {
+    if (!Array.isArray(value) || value.length > itemsMax) throw wrong(field);
+    return value.map((item) => read(item, field));
+  };
+}
+
+/** A reader from a check of src/domain/fields.ts or the like, which throws LedgerError. */
+export function checked<T>(check: (field: string, value: unknown) => T): FieldReader<T> {
+  return (value, field) => {
+    try {
+      return check(field, value);
+    } catch (cause) {
+      if (cause instanceof LedgerError) throw new UnreadableCommand(cause.message, { cause });
+      throw cause;
+    }
+  };
+}
+
+export const uuidField: FieldReader<string> = (value, field) => {
+  if (typeof value !== 'string' || !isUuid(value)) throw wrong(field);
+  return value;
+};
+
+export const flagField: FieldReader<boolean> = (value, field) => {
+  if (typeof value !== 'boolean') throw wrong(field);
+  return value;
+};
+
+export const countField: FieldReader<number> = (value, field) => {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw wrong(field);
+  return value as number;
+};
+
+/** Names that nodes make up: ids and fingerprints of commands, ids of lanes. */
+export const nameField: FieldReader<string> = (value, field) => {
+  if (typeof value !== 'string' || !/^[\x20-\x7e]{1,128}$/.test(value)) throw wrong(field);
+  return value;
+};
+
+/** ISO with three decimals, the one form that sorts as text. */
+export const timeField: FieldReader<string> = (value, field) => {
+  const timeMs = typeof value === 'string' ? parseRfc3339(value) : null;
+  if (timeMs === null || isoTime(timeMs) !== value) throw wrong(field);
+  return value;
+};
+
+/** The text of a JSON object in canonical form, no longer than a request. */
+export const objectTextField: FieldReader<string> = (value, field) => canonicalObject(value, field).canonical;
+
+export function canonicalObject(value: unknown, field: string): JsonObject {
+  if (typeof value !== 'string' || value.length > limits.requestBodyMaxBytes) throw wrong(field);
+  const node = checked(() => parseJson(value))(value, field);
+  if (node.kind !== 'object' || node.canonical !== value) throw wrong(field);
+  return node;
+}

@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { Metadata } from '@grpc/grpc-js';
+import type { NodeId } from '../../src/actors/placement.ts';
+import {
+  type ExchangeRequest,
+  ExchangeRequestSchema,
+  type ExchangeResponse,
+  ExchangeResponseSchema,
+} from '../../src/gen/svc/cluster/v1/peers_pb.ts';
+import { isSecret, type PeerSecurity } from './security.ts';
+import { nonceBytes, PeerSession } from './session.ts';
+
+/** Metadata of a stream. Where nodes have certificates, a secret that they have beside goes through TLS, to a node of the cluster alone. */
+const secretKey = 'x-cluster-secret';
+/** Metadata that a peer answers a stream with that it has accepted: its id. Nothing is sent before. */
+export const acceptedKey = 'x-cluster-node';
+/** Without certificates: who begins the stream, the random bytes of both sides, and the proof of the side that accepts it. */
+const clientKey = 'x-cluster-client';
+const clientNonceKey = 'x-cluster-client-nonce';
+const serverNonceKey = 'x-cluster-server-nonce';
+const serverProofKey = 'x-cluster-server-proof';
+
+/** The end of a stream that begins it. */
+export interface ClientWire {
+  /** What the stream begins with. */
+  readonly greeting: Metadata;
+  /** Takes what the other side answers. Throws an Error where it is not the node that it must be. */
+  accept(answer: Metadata): void;
+  seal(request: ExchangeRequest): Buffer;
+  /** Throws ForgedFrame. */
+  open(frame: Buffer): ExchangeResponse;
+}
+
+/** The end that accepts it. */
+export interface ServerWire {
+  readonly answer: Metadata;
+  /** The first frame has to be opened before the other side is known to be a node. */
+  readonly isProvedByFrame: boolean;
+  seal(response: ExchangeResponse): Buffer;
+  /** Throws ForgedFrame. */
+  open(frame: Buffer): ExchangeRequest;
+}
+
+/** `peer` is the node that is to answer. */
+export function clientWire(security: PeerSecurity, self: NodeId, peer: NodeId): ClientWire {
+  return security.tls === null ? sealedClient(security.secret ?? '', self, peer) : certifiedClient(security, peer);
+}
+
+/** null: the other side is no node of this cluster. */
+export function serverWire(security: PeerSecurity, self: NodeId, greeting: Metadata): ServerWire | null {
+  return security.tls === null
+    ? sealedServer(security.secret ?? '', self, greeting)
+    : certifiedServer(security, self, greeting);
+}
+
+/** TLS has authenticated both sides, and goes on to protect every frame. */
+function certifiedClient({ secret }: PeerSecurity, peer: NodeId): ClientWire {
+  const greeting = new Metadata();
+  if (secret !== null) greeting.set(secretKey, secret);
+  return {
+    greeting,
+    accept: (answer) => checkNode(answer, peer),
+    seal: (request) => Buffer.from(toBinary(ExchangeRequestSchema, request)),
+    open: (frame) => fromBinary(ExchangeResponseSchema, frame),
+  };
+}
+
+function certifiedServer({ secret }: PeerSecurity, self: NodeId, greeting: Metadata): ServerWire | null {
+  if (secret !== null && !isSecret(greeting.get(secretKey)[0], secret)) return null;
+  const answer = new Metadata();
+  answer.set(acceptedKey, self);
+  return {
+    answer,
+    isProvedByFrame: false,
+    seal: (response) => Buffer.from(toBinary(ExchangeResponseSchema, response)),
+    open: (frame) => fromBinary(ExchangeRequestSchema, frame),
+  };
+}
+
+/** Without certificates both sides prove that they know the secret, and seal every frame with keys of this stream (PeerSession). */
+function sealedClient(secret: string, self: NodeId, peer: NodeId): ClientWire {
+  const clientNonce = randomBytes(nonceBytes);
+  const greeting = new Metadata();
+  greeting.set(clientKey, self);
+  greeting.set(clientNonceKey, clientNonce.toString('base64'));
+  let session: PeerSession | null = null;
+  const accepted = (): PeerSession => {
+    if (session === null) throw new Error('the other side has not accepted the stream');
+    return session;
+  };
+  return {
+    greeting,
+    accept(answer) {
+      checkNode(answer, peer);
+      const serverNonce = bytesOf(answer, serverNonceKey);
+      const made = new PeerSession(secret, { clientId: self, serverId: peer, clientNonce, serverNonce });
+      if (serverNonce.length !== nonceBytes || !made.isProvedBy(bytesOf(answer, serverProofKey)))
+        throw new Error('the other side does not know the secret of the cluster');
+      session = made;
+    },
+    seal: (request) => accepted().fromClient.seal(toBinary(ExchangeRequestSchema, request)),
+    open: (frame) => fromBinary(ExchangeResponseSchema, accepted().fromServer.open(frame)),
+  };
+}
+
+function sealedServer(secret: string, self: NodeId, greeting: Metadata): ServerWire | null {
+  const clientId = textOf(greeting, clientKey);
+  const clientNonce = bytesOf(greeting, clientNonceKey);
+  if (clientId === '' || clientId.length > 128 || clientNonce.length !== nonceBytes) return null;
+  const serverNonce = randomBytes(nonceBytes);
+  const session = new PeerSession(secret, { clientId, serverId: self, clientNonce, serverNonce });
+  const answer = new Metadata();
+  answer.set(acceptedKey, self);
+  answer.set(serverNonceKey, serverNonce.toString('base64'));
+  answer.set(serverProofKey, session.serverProof.toString('base64'));
+  return {
+    answer,
+    isProvedByFrame: true,
+    seal: (response) => session.fromServer.seal(toBinary(ExchangeResponseSchema, response)),
+    open: (frame) => fromBinary(ExchangeRequestSchema, session.fromClient.open(frame)),
+  };
+}
+
+/** Which node it is stands in Redis, where whoever may write can name an address that is another node's. */
+function checkNode(answer: Metadata, peer: NodeId): void {
+  const named = textOf(answer, acceptedKey);
+  if (named !== peer) throw new Error(`another node answers: ${JSON.stringify(named.slice(0, 128))}`);
+}
+
+function textOf(metadata: Metadata, key: string): string {
+  const value = metadata.get(key)[0];
+  return typeof value === 'string' ? value : '';
+}
+
+function bytesOf(metadata: Metadata, key: string): Buffer {
+  return Buffer.from(textOf(metadata, key), 'base64');
+}

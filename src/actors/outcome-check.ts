@@ -1,0 +1,68 @@
+import { type Command, commandEventType, commandMaster } from '../domain/command.ts';
+import type { LedgerEvent } from '../domain/event.ts';
+import { wrongHash } from '../domain/integrity.ts';
+import { genesisPayload } from '../domain/service-events.ts';
+import type { Outcome } from './outcome.ts';
+
+/**
+ * What is wrong with an outcome that another node gave as that of a command; null if it can be that. A node that answers something else
+ * than it was asked is faulty, or none: whoever asked must not pass it on. Whether the event is in the log is not seen here.
+ */
+export function outcomeFault(command: Command, { event, replayed }: Outcome): string | null {
+  if (event.ledgerId !== command.ledgerId) return 'it is of another ledger';
+  if (event.eventType !== commandEventType(command)) return 'it is of another type';
+  if (wrongHash(event) !== null) return 'its hashes are not those of its content';
+  if (replayed) return hasName(command, event) ? null : 'it was written by another command';
+  if (event.actorId !== (command.kind === 'open_ledger' ? null : command.actorId)) return 'it is of another actor';
+  // The first event of a ledger has no names: its id is the ledger's own.
+  if (command.kind === 'open_ledger')
+    return event.payload === genesisPayload(command.facts) ? null : 'it has another payload';
+  if (command.marks.length > 0 && !hasName(command, event)) return 'it was written by another command';
+  if ((event.master?.id ?? null) !== commandMaster(command)) return 'it is of another master';
+  if (event.actorSig !== signatureOf(command)) return 'it has another signature';
+  return payloadFault(command, event);
+}
+
+/** Whether the event carries a name of the command. An event that was written before is found by nothing else. */
+function hasName({ marks }: Command, { commands }: LedgerEvent): boolean {
+  return marks.some(({ id, fingerprint }) =>
+    commands.some((written) => written.id === id && written.fingerprint === fingerprint),
+  );
+}
+
+/** The close of a ledger is sealed by the authority, and carries the signature in its payload. */
+function signatureOf(command: Command): string | null {
+  return command.kind === 'close_ledger' ? null : (command.signature?.signature ?? null);
+}
+
+/** The owner puts facts of its own into other payloads; of an append it is told the whole. */
+function payloadFault(command: Command, { payload, causedByHash }: LedgerEvent): string | null {
+  if (command.kind === 'append_event')
+    return payload === command.payload && causedByHash === command.causedByHash ? null : 'it has another payload';
+  const given = givenFields(command);
+  if (given.length === 0) return null;
+  const written = JSON.parse(payload) as Readonly<Record<string, unknown>>;
+  return given.every(([name, value]) => written[name] === value) ? null : 'it has another payload';
+}
+
+function givenFields(command: Command): readonly (readonly [name: string, value: string])[] {
+  switch (command.kind) {
+    case 'create_master':
+      return [
+        ['business_ref', command.businessRef],
+        ['scope', command.scope],
+      ];
+    case 'grant':
+      return [
+        ['link_id', command.linkId],
+        ['delegate_actor_id', command.delegateActorId],
+        ['role', command.role],
+      ];
+    case 'revoke':
+      return command.linkId === null
+        ? [['delegate_actor_id', command.delegateActorId ?? '']]
+        : [['link_id', command.linkId]];
+    default:
+      return [];
+  }
+}

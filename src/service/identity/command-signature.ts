@@ -1,0 +1,33 @@
+import { type Command, commandEventType } from '../../domain/command.ts';
+import { sigDigest } from '../../domain/digest.ts';
+import { LedgerError } from '../../domain/errors.ts';
+import { checkSignatureForm } from '../../domain/signature.ts';
+import type { SigningKeyRecord } from './actor-record.ts';
+import type { Identities } from './identities.ts';
+
+/**
+ * Checks the actor's signature of a command that came from another node: that one has checked it too, but an event with a signature that
+ * does not verify would stand in the ledger for good. Whether the key is revoked is not looked at: the ledger's actor does, and a command that
+ * was carried out before the revocation is still answered. Rejects with `unknown_signing_key` or `invalid_signature`.
+ */
+export async function checkCommandSignature(identities: Identities, command: Command): Promise<void> {
+  const { signature, actorId, ledgerId } = command;
+  if (signature === null) return;
+  const key = await findKey(identities, actorId, signature.keyId);
+  if (key === undefined)
+    throw new LedgerError('unknown_signing_key', 'X-Signing-Key-ID names no key of this actor: enrol it first.');
+  const digest = sigDigest(commandEventType(command), ledgerId, signature.signedForm);
+  if (await identities.verify(key, digest, checkSignatureForm(signature.signature))) return;
+  throw new LedgerError(
+    'invalid_signature',
+    'The signature does not verify at the node that runs the ledger; nothing was written, send the call again.',
+    { signing_key_id: key.kid },
+  );
+}
+
+/** What memory lacks may have been enrolled on another node a moment ago. */
+async function findKey(identities: Identities, actorId: string, kid: string): Promise<SigningKeyRecord | undefined> {
+  const recent = identities.known(actorId) ?? (await identities.recent(actorId));
+  const held = recent?.keys.find((key) => key.kid === kid);
+  return held ?? (await identities.load(actorId))?.keys.find((key) => key.kid === kid);
+}

@@ -1,0 +1,81 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { Client, credentials, Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
+import { onTestFinished } from 'vitest';
+import { exchangeMethod } from '../../cluster/peers/exchange-method.ts';
+import type { ExchangeCall } from '../../cluster/peers/incoming-stream.ts';
+
+/** What somebody does who can listen at an address that nodes call, or call the internal port of a node. Each is gone when its test is over. */
+
+/** A port that speaks gRPC to nodes, and does what the test says with each stream. */
+export async function strangePort(serve: (call: ExchangeCall) => void): Promise<number> {
+  const server = new Server();
+  server.addService({ exchange: exchangeMethod }, { exchange: serve });
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    );
+  });
+  onTestFinished(() => server.forceShutdown());
+  return port;
+}
+
+/** Begins a stream at a node's internal port. */
+export function strangeStream(port: number, greeting = new Metadata()) {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+  onTestFinished(() => client.close());
+  const { path, requestSerialize, responseDeserialize } = exchangeMethod;
+  return client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, greeting);
+}
+
+/** Changes frames of one direction on their way: what it answers goes on. `at` counts them from 0. */
+export type Meddling = (frame: Buffer, at: number) => readonly Buffer[];
+
+const passing: Meddling = (frame) => [frame];
+
+/** A relay in the middle that passes on what both sides of a stream say, but for what it meddles with. */
+export function relayTo(port: number, meddle: { requests?: Meddling; answers?: Meddling } = {}): Promise<number> {
+  const { requests = passing, answers = passing } = meddle;
+  return strangePort((call) => {
+    const onward = strangeStream(port, call.metadata);
+    const [asked, answered] = [{ frames: 0 }, { frames: 0 }];
+    call.on('data', (frame: Buffer) => {
+      for (const one of requests(frame, asked.frames++)) onward.write(one);
+    });
+    onward.on('metadata', (metadata) => call.sendMetadata(metadata));
+    onward.on('data', (frame: Buffer) => {
+      for (const one of answers(frame, answered.frames++)) call.write(one);
+    });
+    onward.on('error', (error) => void call.emit('error', error));
+    onward.on('end', () => call.end());
+    for (const event of ['cancelled', 'error'] as const) call.on(event, () => onward.cancel());
+  });
+}
+
+/** A relay that keeps all bytes that went through it, in both directions. */
+export async function listeningPort(port: number): Promise<{ port: number; heard: () => Buffer }> {
+  const bytes: Buffer[] = [];
+  const sockets: Socket[] = [];
+  const server = createServer((near) => {
+    const far = connect(port, '127.0.0.1');
+    sockets.push(near, far);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.on('data', (data) => {
+        bytes.push(data);
+        to.write(data);
+      });
+      from.on('error', () => to.destroy());
+      from.on('close', () => to.destroy());
+    }
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return { port: address.port, heard: () => Buffer.concat(bytes) };
+}
