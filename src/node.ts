@@ -34,6 +34,7 @@ import { createAnswerLog } from './rpc/pipeline/answer-log.ts';
 import { createCallRates } from './rpc/pipeline/call-rates.ts';
 import { createPipeline } from './rpc/pipeline/pipeline.ts';
 import { MemoryBudget } from './runtime/memory-budget.ts';
+import { watchUnreadable } from './runtime/unreadable-records.ts';
 import { skippedWebhookSteps, webhookSteps } from './sandbox/webhook-steps.ts';
 import { type AccessEntry, AccessQueue, accessKeptMs } from './service/audit/access-history.ts';
 import { storedCredentials } from './service/credentials/entity-credentials.ts';
@@ -131,6 +132,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     mailboxDepth: () => directory.load().waiting,
     verificationQueue: () => verifying.waiting,
   });
+  const unwatchUnreadable = watchUnreadable({ log, registry: metrics.registry });
   const monotonicMs = () => performance.now();
   let listening: readonly number[] = [];
   const closed = [...config.webhookClosedPorts, ...(parts.backendPorts ?? [])];
@@ -279,6 +281,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       stopping = true;
       clearInterval(accessSweep);
       unwatchClock();
+      unwatchUnreadable();
       grpc.setServing(false);
       await membership?.leave();
       pipeline.running.endStreams(stoppingNode());
