@@ -34,6 +34,7 @@ import { createAnswerLog } from './rpc/pipeline/answer-log.ts';
 import { createCallRates } from './rpc/pipeline/call-rates.ts';
 import { createPipeline } from './rpc/pipeline/pipeline.ts';
 import { MemoryBudget } from './runtime/memory-budget.ts';
+import { refusedSnapshots } from './runtime/refused-snapshots.ts';
 import { watchUnreadable } from './runtime/unreadable-records.ts';
 import { skippedWebhookSteps, webhookSteps } from './sandbox/webhook-steps.ts';
 import { type AccessEntry, AccessQueue, accessKeptMs } from './service/audit/access-history.ts';
@@ -41,6 +42,7 @@ import { storedCredentials } from './service/credentials/entity-credentials.ts';
 import type { StoreCheck } from './service/health.ts';
 import { Identities } from './service/identity/identities.ts';
 import { KeyEndings } from './service/identity/key-endings.ts';
+import { sealedSnapshots } from './service/sealed-snapshots.ts';
 import { createSecretBox } from './service/secret-box.ts';
 import { checkSecretsKey } from './service/secrets-key-check.ts';
 import { openAuthority } from './service/signatures/authority.ts';
@@ -157,7 +159,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     monotonicMs,
   });
   const directory = new Directory({
-    store: ledgers,
+    store: sealedSnapshots(ledgers, parts.keys.secrets, refusedSnapshots({ log, registry: metrics.registry })),
     keys: endings,
     authority: () => authority,
     clock,

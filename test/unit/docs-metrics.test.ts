@@ -8,6 +8,7 @@ import { watchClock } from '../../src/clock-watch.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { RecordSweeping } from '../../src/record-sweeping.ts';
+import { refusedSnapshots } from '../../src/runtime/refused-snapshots.ts';
 import { watchUnreadable } from '../../src/runtime/unreadable-records.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { webhookMeter } from '../../src/webhook/webhook-meter.ts';
@@ -29,6 +30,7 @@ function registryOfAll(): Registry {
   const [clock, log] = [new ManualClock(0), createLog('silent')];
   new RecordSweeping({ records, clock, log, registry, mine: () => true });
   watchUnreadable({ log, registry });
+  refusedSnapshots({ log, registry });
   watchClock({ clock, machine: clock, log, registry });
   const standing = { shards: () => ({ held: 1, leaving: 0, elsewhere: 0 }), projectionLag: () => 0 };
   createClusterMetrics(standing).register(registry);
