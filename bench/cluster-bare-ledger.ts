@@ -41,9 +41,7 @@ export class BareLedger {
   }
 
   claim(): Promise<void> {
-    return this.#driver.decide([
-      claimStatement(this.#ledgerId, 0, { fence: null, head: null, pending: '' }, this.#fence),
-    ]);
+    return this.#driver.decide([claimStatement(this.#ledgerId, 0, { fence: null, headSeq: null }, this.#fence)]);
   }
 
   /** One batch of so many events, and after it, if wanted, its projections: a write for each partition, side by side. */

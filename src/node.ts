@@ -35,6 +35,8 @@ import { createAnswerLog } from './rpc/pipeline/answer-log.ts';
 import { createCallRates } from './rpc/pipeline/call-rates.ts';
 import { createPipeline } from './rpc/pipeline/pipeline.ts';
 import { MemoryBudget } from './runtime/memory-budget.ts';
+import { refusedSnapshots } from './runtime/refused-snapshots.ts';
+import { watchUnreadable } from './runtime/unreadable-records.ts';
 import { skippedWebhookSteps, webhookSteps } from './sandbox/webhook-steps.ts';
 import { type AccessEntry, AccessQueue, accessKeptMs } from './service/audit/access-history.ts';
 import { storedCredentials } from './service/credentials/entity-credentials.ts';
@@ -42,6 +44,7 @@ import type { StoreCheck } from './service/health.ts';
 import { checkCommandSignature } from './service/identity/command-signature.ts';
 import { Identities } from './service/identity/identities.ts';
 import { KeyEndings } from './service/identity/key-endings.ts';
+import { sealedSnapshots } from './service/sealed-snapshots.ts';
 import { createSecretBox } from './service/secret-box.ts';
 import { checkSecretsKey } from './service/secrets-key-check.ts';
 import { openAuthority } from './service/signatures/authority.ts';
@@ -141,6 +144,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     isStoreWritable: parts.isStoreWritable,
     logLinesDropped: () => log.linesDropped(),
   });
+  const unwatchUnreadable = watchUnreadable({ log, registry: metrics.registry });
   const monotonicMs = () => performance.now();
   let listening: readonly number[] = [];
   const closed = [...config.webhookClosedPorts, ...(parts.backendPorts ?? [])];
@@ -166,7 +170,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   });
   const isClockRight = () => membership?.isClockRight() ?? true;
   const directory = new Directory({
-    store: ledgers,
+    store: sealedSnapshots(ledgers, parts.keys.secrets, refusedSnapshots({ log, registry: metrics.registry })),
     keys: endings,
     authority: () => authority,
     clock,
@@ -305,6 +309,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       stopping = true;
       clearInterval(accessSweep);
       unwatchClock();
+      unwatchUnreadable();
       grpc.setServing(false);
       await membership?.leave();
       pipeline.running.endStreams(stoppingNode());

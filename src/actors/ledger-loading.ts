@@ -1,3 +1,4 @@
+import { wrongHash } from '../domain/integrity.ts';
 import {
   applyToLedger,
   emptyLedger,
@@ -5,7 +6,7 @@ import {
   ledgerFoldVersion,
   ledgerStateFrom,
 } from '../domain/ledger-state.ts';
-import { parseRow } from '../domain/row.ts';
+import { CorruptRow, parseRow } from '../domain/row.ts';
 import type { Head, LedgerStore, Snapshot } from '../store/ledger-store.ts';
 import { replayPageEvents } from './bounds.ts';
 import { BrokenChain, checkStored } from './broken-chain.ts';
@@ -47,7 +48,8 @@ async function fromSnapshot(store: LedgerStore, ledgerId: string): Promise<Ledge
   const snapshot = await store.snapshot(ledgerId);
   if (snapshot === null || snapshot.foldVersion !== ledgerFoldVersion) return emptyLedger;
   const state = readSnapshot(snapshot, ledgerStateFrom);
-  return state !== null && (await isOfLog(store, ledgerId, snapshot)) ? state : emptyLedger;
+  if (state?.facts?.ledgerId !== ledgerId) return emptyLedger;
+  return (await isOfLog(store, ledgerId, snapshot)) ? state : emptyLedger;
 }
 
 /** The state in a snapshot; null where it is damaged or says another place than the snapshot itself. */
@@ -63,8 +65,15 @@ export function readSnapshot<T extends { readonly seq: number; readonly hash: st
   }
 }
 
-/** Whether the stored event at the snapshot's seq is the one that it was made at. */
+/** Whether the stored event at the snapshot's seq is the one that it was made at, and whole. */
 export async function isOfLog(store: LedgerStore, ledgerId: string, snapshot: Snapshot): Promise<boolean> {
   const [entry] = await store.read(ledgerId, snapshot.seq, 1);
-  return entry?.seq === snapshot.seq && parseRow(entry.row).hash === snapshot.hash;
+  if (entry?.seq !== snapshot.seq) return false;
+  try {
+    const event = parseRow(entry.row);
+    return event.ledgerId === ledgerId && event.hash === snapshot.hash && wrongHash(event) === null;
+  } catch (error) {
+    if (error instanceof CorruptRow) return false;
+    throw error;
+  }
 }

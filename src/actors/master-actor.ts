@@ -95,6 +95,6 @@ async function fromSnapshot(store: LedgerStore, ledgerId: string, masterId: stri
   const snapshot = await store.snapshot(masterId);
   if (snapshot === null || snapshot.foldVersion !== masterFoldVersion) return null;
   const state = readSnapshot(snapshot, masterStateFrom);
-  if (state?.facts.masterId !== masterId) return null;
+  if (state?.facts.masterId !== masterId || state.facts.ledgerId !== ledgerId) return null;
   return (await isOfLog(store, ledgerId, snapshot)) ? state : null;
 }

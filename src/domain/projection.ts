@@ -66,6 +66,14 @@ export interface GrantCell {
 /** A line of `grantChanges`: what the delegate holds from this seq on, up to the next line's; null: nothing. */
 export type GrantChange = Pick<Grant, 'expiresAt'> | null;
 
+/** Throws for what is no line of `grantChanges`. */
+export function parseGrantChange(text: string): GrantChange {
+  const change = JSON.parse(text) as GrantChange | undefined;
+  if (change === null) return null;
+  if (change?.expiresAt === null || typeof change?.expiresAt === 'string') return change;
+  throw new TypeError('This is no change of a grant.');
+}
+
 /** Everything that follows from one event. `facts` are those of its ledger (of GENESIS: read from the event itself). */
 export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Projection[] {
   const ledgerId = event.ledgerId;

@@ -1,4 +1,5 @@
-import type { FindPage, FoundRecord, Lookup, RecordStore } from '../store/record-store.ts';
+import type { FindPage, FoundRecord, Lookup, RecordStore, StoredRecord } from '../store/record-store.ts';
+import { decodeOrPassOver, decodeStored, parseMembers } from '../store/unreadable-record.ts';
 import { loopShare } from './loop-share.ts';
 
 /** Records of a list that are read, and held, at once: of the largest ones (1 MB) what takes some 20 ms. */
@@ -19,6 +20,7 @@ export interface CollectionRules<T> {
 }
 
 export interface Collection<T> {
+  /** Throws UnreadableRecord for one that is damaged. Lists pass such a one over. */
   get(id: string): Promise<Held<T> | null>;
   /** False if there is one with this id already; nothing was written then. */
   create(value: T): Promise<boolean>;
@@ -43,14 +45,21 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
       lookups: rules.lookups(value),
       ...(rules.expiresAt === undefined ? {} : { expiresAt: rules.expiresAt(value) }),
     });
+  /** Throws for a value that is not of this kind and id. */
+  const decode = ({ id }: StoredRecord, text: string): T => {
+    const value = parseMembers<T>(text);
+    if (rules.id(value) !== id) throw new TypeError('The value is that of another record.');
+    return value;
+  };
   const get = async (id: string): Promise<Held<T> | null> => {
     const record = await store.get(rules.kind, id);
-    return record === null ? null : { version: record.version, value: JSON.parse(record.value) as T };
+    if (record === null) return null;
+    return { version: record.version, value: decodeStored(record, (text) => decode(record, text)) };
   };
   /** Everything else that is ready has its turn between the pieces, and within one that is large. */
   async function* walk(name: string, value: string, page: FindPage): AsyncGenerator<T> {
     let behind: Omit<FindPage, 'limit'> = page;
-    for (let left = page.limit; left > 0; left -= readAtOnceMax) {
+    for (let left = page.limit; left > 0; ) {
       const limit = Math.min(left, readAtOnceMax);
       // One record is no long read.
       const turn = page.limit > 1 ? loopShare.turn() : null;
@@ -61,7 +70,10 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
         const another = page.limit > 1 ? loopShare.turn() : null;
         if (another !== null) await another;
         loopShare.use(0, record.value.length);
-        yield JSON.parse(record.value) as T;
+        const value = decodeOrPassOver(record, (text) => decode(record, text));
+        if (value === undefined) continue;
+        left -= 1;
+        yield value;
       }
       const last = found.at(-1);
       if (last === undefined || found.length < limit) return;

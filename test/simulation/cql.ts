@@ -82,7 +82,8 @@ export function bindCql(cql: string, params: readonly unknown[]): Select | Upser
 }
 
 function parse(cql: string): SelectForm | UpsertForm {
-  const select = /^SELECT (.+?) FROM (\w+) WHERE (.+?)(?: ORDER BY \w+ (ASC|DESC))?(?: LIMIT (\?|\d+))?$/.exec(cql);
+  const select =
+    /^SELECT (.+?) FROM (\w+) WHERE (.+?)(?: ORDER BY (?:\w+ DESC, )?\w+ (ASC|DESC))?(?: LIMIT (\?|\d+))?$/.exec(cql);
   if (select !== null) {
     const [, columns = '', table = '', where = '', order, limit] = select;
     return {

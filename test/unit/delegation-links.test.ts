@@ -15,6 +15,9 @@ function storeOf(count: number, holds: (index: number) => boolean) {
   const grant = (index: number): Partial<Grant> => ({
     linkId: String(index),
     delegateActorId: `delegate ${index}`,
+    role: 'AUDITOR',
+    permissions: '{}',
+    access: 'read',
     grantedAt: isoTime(startMs + index),
     expiresAt: null,
   });

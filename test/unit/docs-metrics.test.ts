@@ -8,6 +8,8 @@ import { watchClock } from '../../src/clock-watch.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { RecordSweeping } from '../../src/record-sweeping.ts';
+import { refusedSnapshots } from '../../src/runtime/refused-snapshots.ts';
+import { watchUnreadable } from '../../src/runtime/unreadable-records.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { webhookMeter } from '../../src/webhook/webhook-meter.ts';
 import { ManualClock } from '../support/clock.ts';
@@ -27,6 +29,8 @@ function registryOfAll(): Registry {
   const records = new MemoryRecordStore();
   const [clock, log] = [new ManualClock(0), createLog('silent')];
   new RecordSweeping({ records, clock, log, registry, mine: () => true });
+  watchUnreadable({ log, registry });
+  refusedSnapshots({ log, registry });
   watchClock({ clock, machine: clock, log, registry });
   const standing = {
     shards: () => ({ held: 1, leaving: 0, elsewhere: 0 }),

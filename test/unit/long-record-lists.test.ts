@@ -14,7 +14,10 @@ function recordsOf(count: number, recordAt: (at: number) => object, pages: FindP
       const from = behind + offset;
       return Array.from({ length: Math.max(0, Math.min(limit, count - from)) }, (_none, place) => {
         const at = descending ? count - 1 - from - place : from + place;
-        return { kind, id: String(at), version: '1', order: '', value: JSON.stringify(recordAt(at)) };
+        const id = String(at);
+        // Entities and API keys alike, by their ids.
+        const value = JSON.stringify({ actorId: id, hash: id, ...recordAt(at) });
+        return { kind, id, version: '1', order: '', value };
       });
     },
   };

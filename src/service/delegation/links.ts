@@ -3,6 +3,8 @@ import { delegatesMax, type Grant, holdsAt } from '../../domain/grant.ts';
 import { names } from '../../domain/projection.ts';
 import type { LedgerStore, Line } from '../../store/ledger-store.ts';
 import { linePages } from '../../store/line-pages.ts';
+import { decodeOrPassOver, storedCell, storedLine } from '../../store/unreadable-record.ts';
+import { parseGrant, parseTime } from '../reading/stored-lines.ts';
 import type { DelegationObject } from './delegation-object.ts';
 
 /** A link as it stands, or stood at some time. */
@@ -28,7 +30,8 @@ export interface LinkPage {
 
 /** A page of all links that an object ever had, in the order of their granting. */
 export async function everyLink(store: LinkStore, { scope, id }: DelegationObject, page: LinkPage): Promise<Link[]> {
-  return linksOf(store, await store.lines(names.links(scope, id), page));
+  const list = names.links(scope, id);
+  return linksOf(store, list, await store.lines(list, page));
 }
 
 /**
@@ -64,8 +67,9 @@ async function readLinks(
 ): Promise<{ readonly found: Link[]; readonly isWhole: boolean }> {
   const found: Link[] = [];
   let examined = 0;
-  for await (const lines of linePages(store, names.links(scope, id), linksChunk, descending)) {
-    found.push(...(await linksOf(store, lines)).filter(wanted));
+  const list = names.links(scope, id);
+  for await (const lines of linePages(store, list, linksChunk, descending)) {
+    found.push(...(await linksOf(store, list, lines)).filter(wanted));
     if (found.length >= countMax) return { found: found.slice(0, countMax), isWhole: true };
     if (lines.length < linksChunk) return { found, isWhole: true };
     examined += linksChunk;
@@ -74,14 +78,19 @@ async function readLinks(
   return { found, isWhole: false };
 }
 
-function linksOf(store: LinkStore, lines: readonly Line[]): Promise<Link[]> {
-  return Promise.all(
-    lines.map(async ({ value }) => {
-      const grant = JSON.parse(value) as Grant;
-      const ended = await store.cell(names.linkEnded(grant.linkId));
-      return { grant, endedAt: ended === null ? null : (JSON.parse(ended.value) as string) };
+/** Without those that cannot be read; one whose end cannot be read has ended when it was granted. */
+async function linksOf(store: LinkStore, list: string, lines: readonly Line[]): Promise<Link[]> {
+  const links = await Promise.all(
+    lines.map(async ({ value }): Promise<Link[]> => {
+      const grant = decodeOrPassOver(storedLine(list, value), parseGrant);
+      if (grant === undefined) return [];
+      const key = names.linkEnded(grant.linkId);
+      const ended = await store.cell(key);
+      if (ended === null) return [{ grant, endedAt: null }];
+      return [{ grant, endedAt: decodeOrPassOver(storedCell(key, ended.value), parseTime) ?? grant.grantedAt }];
     }),
   );
+  return links.flat();
 }
 
 /** Whether a link held at a time (ISO): granted, not ended, not run out. */

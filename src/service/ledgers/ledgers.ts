@@ -1,6 +1,6 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { checkActorUri, checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
-import { type LedgerLine, names } from '../../domain/projection.ts';
+import { names } from '../../domain/projection.ts';
 import type {
   CloseLedgerRequest,
   CreateLedgerRequest,
@@ -11,6 +11,7 @@ import type {
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { linePages } from '../../store/line-pages.ts';
 import type { RecordStore } from '../../store/record-store.ts';
+import { decodeOrPassOver, passOverDamaged, storedLine } from '../../store/unreadable-record.ts';
 import type { Call, Caller } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
@@ -22,6 +23,7 @@ import { checkEventQuery } from '../reading/event-query.ts';
 import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
+import { parseLedgerLine } from '../reading/stored-lines.ts';
 import { refuseOtherWorld } from '../worlds.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
@@ -100,11 +102,13 @@ export function ledgerService(
       const ledgers: { id: string; ledgerType: string; status: string }[] = [];
       const seen = new Set<string>();
       let examined = 0;
-      for await (const lines of linePages(store, names.ledgersOf(actorId), listChunk, descending)) {
+      const list = names.ledgersOf(actorId);
+      for await (const lines of linePages(store, list, listChunk, descending)) {
         for (const line of lines) {
-          const entry = JSON.parse(line.value) as LedgerLine;
+          const entry = decodeOrPassOver(storedLine(list, line.value), parseLedgerLine);
+          if (entry === undefined) continue;
           if (seen.has(entry.ledgerId) || (filter.role !== undefined && entry.role !== filter.role)) continue;
-          const ledger = await reading.ledgerFacts(entry.ledgerId);
+          const ledger = await passOverDamaged(reading.ledgerFacts(entry.ledgerId));
           if (ledger === null || (filter.type !== undefined && ledger.type !== filter.type)) continue;
           if (entry.role === 'delegate' && !(await reading.holdsGrant(entry, actorId))) continue;
           const status = await reading.ledgerStatus(entry.ledgerId);

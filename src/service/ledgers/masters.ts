@@ -3,7 +3,7 @@ import type { Outcome } from '../../actors/outcome.ts';
 import { sigDigest } from '../../domain/digest.ts';
 import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/fields.ts';
 import { masterFacts } from '../../domain/master-facts.ts';
-import { type MasterLine, names } from '../../domain/projection.ts';
+import { names } from '../../domain/projection.ts';
 import { masterClosedSignedForms, masterCreatedSignedForms } from '../../domain/service-events.ts';
 import type {
   AppendEventRequest,
@@ -14,6 +14,7 @@ import type {
   ListMastersRequest,
 } from '../../gen/svc/v1/masters_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
+import { decodeOrPassOver, passOverDamaged, storedLine, tellUnreadable } from '../../store/unreadable-record.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
@@ -27,6 +28,7 @@ import { checkEventQuery } from '../reading/event-query.ts';
 import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
+import { parseMasterLine } from '../reading/stored-lines.ts';
 import type { Appending } from '../writing/appending.ts';
 import { commandMarks } from '../writing/command-marks.ts';
 import type { Replays } from '../writing/replays.ts';
@@ -97,14 +99,24 @@ export function masterService(
       const masterIds =
         list === null
           ? pageOf(seen.masters ?? [], page)
-          : (await store.lines(list, page)).map((line) => (JSON.parse(line.value) as MasterLine).masterId);
-      const masters = await Promise.all(
+          : (await store.lines(list, page)).flatMap(
+              ({ value }) => decodeOrPassOver(storedLine(list, value), parseMasterLine)?.masterId ?? [],
+            );
+      const found = await Promise.all(
         masterIds.map(async (masterId) => {
-          const master = await reading.masterFacts(masterId);
-          if (master === null) throw new Error(`master ${masterId} is listed but not there`);
-          return { uuid: masterId, scope: master.scope, status: await reading.masterStatus(master) };
+          const master = await passOverDamaged(reading.masterFacts(masterId));
+          if (master === null) {
+            tellUnreadable({
+              kind: 'cell',
+              id: names.master(masterId),
+              error: new Error('it is listed but not there'),
+            });
+            return [];
+          }
+          return [{ uuid: masterId, scope: master.scope, status: await reading.masterStatus(master) }];
         }),
       );
+      const masters = found.flat();
       return { ledgerId, count: masters.length, masters };
     },
 

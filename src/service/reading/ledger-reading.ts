@@ -1,13 +1,17 @@
 import { LedgerError, notFound } from '../../domain/errors.ts';
 import type { LedgerType } from '../../domain/event.ts';
 import type { GrantScope } from '../../domain/grant.ts';
-import { isParty, type LedgerFacts } from '../../domain/ledger-facts.ts';
+import { wrongHash } from '../../domain/integrity.ts';
+import { isParty, type LedgerFacts, ledgerFacts } from '../../domain/ledger-facts.ts';
 import type { MasterFacts } from '../../domain/master-facts.ts';
 import { demand, grantStanding, type Standing, strongerStanding } from '../../domain/permission.ts';
-import { type GrantCell, type LedgerLine, type MasterLine, names } from '../../domain/projection.ts';
+import { type LedgerLine, names } from '../../domain/projection.ts';
 import { isoTime } from '../../domain/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { linePages } from '../../store/line-pages.ts';
+import { decodeOrPassOver, decodeStored, storedCell, storedLine } from '../../store/unreadable-record.ts';
+import { readEvent } from './stored-event.ts';
+import { parseGrantCell, parseLedgerFacts, parseMasterFacts, parseMasterLine } from './stored-lines.ts';
 
 /** Facts of ledgers and masters never change, so they are kept; half a KB each. */
 const factsCachedMax = 50_000;
@@ -47,11 +51,25 @@ export class LedgerReading {
   }
 
   async ledgerFacts(ledgerId: string): Promise<LedgerFacts | null> {
-    return this.#facts(this.#ledgers, names.ledger(ledgerId), ledgerId);
+    const known = this.#ledgers.get(ledgerId);
+    if (known !== undefined) return known;
+    const key = names.ledger(ledgerId);
+    const cell = await this.#store.cell(key);
+    if (cell === null) return null;
+    const facts =
+      decodeOrPassOver(storedCell(key, cell.value), parseLedgerFacts) ??
+      (await this.#factsInLog(ledgerId)) ??
+      decodeStored(storedCell(key, cell.value), parseLedgerFacts);
+    return keep(this.#ledgers, ledgerId, facts);
   }
 
   async masterFacts(masterId: string): Promise<MasterFacts | null> {
-    return this.#facts(this.#masters, names.master(masterId), masterId);
+    const known = this.#masters.get(masterId);
+    if (known !== undefined) return known;
+    const key = names.master(masterId);
+    const cell = await this.#store.cell(key);
+    if (cell === null) return null;
+    return keep(this.#masters, masterId, decodeStored(storedCell(key, cell.value), parseMasterFacts));
   }
 
   /** The facts of a master that was seen before. */
@@ -162,22 +180,27 @@ export class LedgerReading {
   }
 
   async #byGrant(scope: GrantScope, objectId: string, actorId: string): Promise<Standing> {
-    const cell = await this.#store.cell(names.grant(scope, objectId, actorId));
+    const key = names.grant(scope, objectId, actorId);
+    const cell = await this.#store.cell(key);
     if (cell === null) return 'none';
-    const { grant } = JSON.parse(cell.value) as GrantCell;
-    return grantStanding(scope, grant, isoTime(this.#now()));
+    // A damaged grant gives no access.
+    const held = decodeOrPassOver(storedCell(key, cell.value), parseGrantCell);
+    return held === undefined ? 'none' : grantStanding(scope, held.grant, isoTime(this.#now()));
   }
 
-  async #facts<T>(cache: Map<string, T>, key: string, id: string): Promise<T | null> {
-    const known = cache.get(id);
-    if (known !== undefined) return known;
-    const cell = await this.#store.cell(key);
-    if (cell === null) return null;
-    const facts = JSON.parse(cell.value) as T;
-    if (cache.size >= factsCachedMax) cache.clear();
-    cache.set(id, facts);
-    return facts;
+  /** The facts of a ledger whose cell is damaged, from its first event; null where that is damaged too. */
+  async #factsInLog(ledgerId: string): Promise<LedgerFacts | null> {
+    const [entry] = await this.#store.read(ledgerId, 0, 1);
+    if (entry?.seq !== 0) return null;
+    const genesis = readEvent(entry, { ledgerId, scopes: null }, []);
+    return genesis === null || wrongHash(genesis) !== null ? null : ledgerFacts(genesis);
   }
+}
+
+function keep<T>(cache: Map<string, T>, id: string, facts: T): T {
+  if (cache.size >= factsCachedMax) cache.clear();
+  cache.set(id, facts);
+  return facts;
 }
 
 /**
@@ -191,8 +214,12 @@ export async function* mastersEverGranted(
   atOnce: number,
 ): AsyncIterable<string> {
   let count = 0;
-  for await (const lines of linePages(store, names.masterLinksOf(ledgerId, actorId), atOnce, true)) {
-    for (const { value } of lines) yield (JSON.parse(value) as MasterLine).masterId;
+  const list = names.masterLinksOf(ledgerId, actorId);
+  for await (const lines of linePages(store, list, atOnce, true)) {
+    for (const { value } of lines) {
+      const line = decodeOrPassOver(storedLine(list, value), parseMasterLine);
+      if (line !== undefined) yield line.masterId;
+    }
     count += atOnce;
     if (lines.length < atOnce || count >= masterLinksMax) return;
     await new Promise((resolve) => void setImmediate(resolve));

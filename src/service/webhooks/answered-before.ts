@@ -1,6 +1,8 @@
-import { type LedgerLine, names } from '../../domain/projection.ts';
+import { names } from '../../domain/projection.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
+import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import { firstSeqAt, timeOf } from '../reading/event-bounds.ts';
+import { parseLedgerLine } from '../reading/stored-lines.ts';
 import type { SeqsByLedger } from './answered-seqs.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
@@ -26,8 +28,9 @@ export async function answeredBefore(
 }
 
 async function ofOwner(ledgers: LedgerStore, work: WebhookWork, actorId: string): Promise<SeqsByLedger> {
-  const lines = await ledgers.lines(names.ledgersOf(actorId), { limit: linesMax, descending: true });
-  const ids = lines.map(({ value }) => (JSON.parse(value) as LedgerLine).ledgerId);
+  const list = names.ledgersOf(actorId);
+  const lines = await ledgers.lines(list, { limit: linesMax, descending: true });
+  const ids = lines.flatMap(({ value }) => decodeOrPassOver(storedLine(list, value), parseLedgerLine)?.ledgerId ?? []);
   if (lines.length === linesMax) ids.push(...work.writtenLately(linesMax));
   const answered: Record<string, number> = {};
   for (const id of ids) {

@@ -1,4 +1,5 @@
 import type { RecordStore } from '../../store/record-store.ts';
+import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
 
 /**
  * Up to which seq ledgers had answered when a subscription was made, of those written to lately; by ledger id. Clocks of nodes differ, and an
@@ -22,7 +23,9 @@ export function answeredSeqsIn(store: RecordStore): AnsweredSeqs {
   return {
     of: async (subscriptionId, ledgerId) => {
       const record = await store.get(kind, subscriptionId);
-      return record === null ? -1 : ((JSON.parse(record.value) as SeqsByLedger)[ledgerId] ?? -1);
+      const seqs = record === null ? undefined : decodeOrPassOver(record, parseMembers<SeqsByLedger>);
+      const seq = seqs?.[ledgerId];
+      return Number.isSafeInteger(seq) ? (seq as number) : -1;
     },
     keep: async (subscriptionId, seqs, now) => {
       const value = JSON.stringify(seqs);

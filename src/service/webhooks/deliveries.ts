@@ -1,4 +1,5 @@
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
+import { decodeStored } from '../../store/unreadable-record.ts';
 import { DeliveryBlocks, type DeliveryRange } from './delivery-blocks.ts';
 import { blockDelivery, listDeliveries } from './delivery-listing.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
@@ -32,7 +33,7 @@ export function deliveriesIn(store: RecordStore, now: () => number = Date.now): 
   return {
     get: async (subscriptionId, id, signal) => {
       const own = await store.get(ownKind, id);
-      return own === null ? blockDelivery(store, subscriptionId, id, signal) : parseOwn(own.value);
+      return own === null ? blockDelivery(store, subscriptionId, id, signal) : decodeStored(own, () => parseOwn(own));
     },
     record: (range) => blocks.record(range),
     create: async (delivery) => (await ofOwner.put(delivery, 'absent', Date.parse(delivery.createdAt))).ok,

@@ -1,6 +1,8 @@
 import { seqOrder } from '../../domain/projection.ts';
-import type { RecordWrite } from '../../store/record-store.ts';
+import type { RecordWrite, StoredRecord } from '../../store/record-store.ts';
+import { parseMembers } from '../../store/unreadable-record.ts';
 import {
+  checkDelivery,
   type DeliveryRecord,
   finishedKeptMs,
   isNew,
@@ -68,12 +70,22 @@ type StoredBlock = Omit<DeliveryBlock, 'deliveries' | 'inSlot'> & {
   readonly deliveries: readonly StoredDelivery[];
 };
 
-export function parseBlock(value: string): DeliveryBlock {
-  const stored = JSON.parse(value) as StoredBlock;
+/** Throws for a value that is no block of this id. */
+export function parseBlock({ id: blockId, value }: Pick<StoredRecord, 'id' | 'value'>): DeliveryBlock {
+  const stored = parseMembers<StoredBlock>(value, {
+    subscriptionId: 'text',
+    ledgerId: 'text',
+    fromSeq: 'count',
+    throughSeq: 'count',
+    createdAt: 'time',
+    deliveries: 'list',
+  });
+  if (blockIdOf(stored) !== blockId || stored.deliveries.length === 0) throw new TypeError('This is no such block.');
   const { subscriptionId, ledgerId, createdAt } = stored;
   const deliveries = stored.deliveries.map(
     ([id, eventId, eventType, seq, eventCreatedAt, ...state]): DeliveryRecord => {
       const [status, attempts, lastError, lastResponseStatus, nextAttemptAt, deliveredAt] = state;
+      checkDelivery({ id, eventId, eventType, eventCreatedAt, status, attempts, nextAttemptAt });
       const place = { ledgerId, seq };
       const what = { id, subscriptionId, eventId, eventType, place, eventCreatedAt, origin: 'log', createdAt } as const;
       return { ...what, status, attempts, lastError, lastResponseStatus, nextAttemptAt, deliveredAt };

@@ -1,4 +1,5 @@
 import type { RecordStore } from '../../store/record-store.ts';
+import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import {
   blockIdOf,
   blockKind,
@@ -66,16 +67,26 @@ export class DeliveryBlocks {
       const createdAt = deliveries[0]?.createdAt ?? '';
       const { subscriptionId, ledgerId } = range;
       const block = { subscriptionId, ledgerId, fromSeq, throughSeq, createdAt, inSlot: true, deliveries };
-      const put = await this.#store.put(blockWrite(block, 'absent', Date.parse(createdAt)));
-      if (put.ok) written += deliveries.length;
-      else if (put.current === null) continue;
-      const stands = put.ok || put.current === null ? block : parseBlock(put.current.value);
+      const stands = await this.#make(block);
+      if (stands === block) written += deliveries.length;
       // Who dies before this is done begins the range again.
       await this.#openSlot(stands);
       fromSeq = stands.throughSeq + 1;
       rest = rest.filter((delivery) => seqOf(delivery) >= fromSeq);
     }
     return written;
+  }
+
+  /** Puts a block where there is none; answers the one that stands there then. One that is damaged is made anew: nothing of it can be sent. */
+  async #make(block: DeliveryBlock): Promise<DeliveryBlock> {
+    for (let replaces = 'absent'; ; ) {
+      const put = await this.#store.put(blockWrite(block, replaces, Date.parse(block.createdAt)));
+      if (put.ok) return block;
+      const { current } = put;
+      const stands = current === null ? undefined : decodeOrPassOver(current, () => parseBlock(current));
+      if (stands !== undefined) return stands;
+      replaces = current?.version ?? 'absent';
+    }
   }
 
   /** Changes a delivery of a block; false if somebody else has. `nowMs` since 1970. */
@@ -128,9 +139,11 @@ export class DeliveryBlocks {
         if (moves) await this.#openSlot(open.block);
         return taken;
       }
-      if (put.current === null) return new Set();
-      open.block = parseBlock(put.current.value);
-      open.version = put.current.version;
+      const { current } = put;
+      const stands = current === null ? undefined : decodeOrPassOver(current, () => parseBlock(current));
+      if (current === null || stands === undefined) return new Set();
+      open.block = stands;
+      open.version = current.version;
     }
   }
 
@@ -141,8 +154,10 @@ export class DeliveryBlocks {
     let atOnce = blocksAtFirst;
     for await (const found of this.#slots.pages(subscriptionId, () => atOnce)) {
       atOnce = Math.min(blocksAtOnceMax, atOnce * 2);
-      for (const { value, version } of found) {
-        const block = parseBlock(value);
+      for (const record of found) {
+        const { version } = record;
+        const block = decodeOrPassOver(record, () => parseBlock(record));
+        if (block === undefined) continue;
         for (const delivery of block.deliveries) {
           if (delivery.status !== 'PENDING') continue;
           const order = pendingOrder(delivery);

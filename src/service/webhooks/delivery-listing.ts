@@ -1,6 +1,7 @@
 import { isoTime, isWritable } from '../../domain/time.ts';
 import { uuidV7Time } from '../../domain/uuid.ts';
 import type { FindPage, FoundRecord, RecordStore } from '../../store/record-store.ts';
+import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import { endedReading } from '../list-page.ts';
 import { blockKind, blockLengthOf, blockSpanMs, parseBlock } from './delivery-block.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
@@ -63,10 +64,11 @@ export async function blockDelivery(
   const latest = isoTime(timeMs + blockSpanMs);
   const after = { order: isoTime(Math.max(0, timeMs - 1)), id };
   const lookup = { name: 'last_event', value: subscriptionId };
-  for await (const { order, value } of walk(store, blockKind, lookup, { after }, signal)) {
-    if (order > latest) return null;
-    if (!value.includes(id)) continue;
-    const delivery = parseBlock(value).deliveries.find((one) => one.id === id);
+  for await (const record of walk(store, blockKind, lookup, { after }, signal)) {
+    if (record.order > latest) return null;
+    if (!record.value.includes(id)) continue;
+    const block = decodeOrPassOver(record, () => parseBlock(record));
+    const delivery = block?.deliveries.find((one) => one.id === id);
     if (delivery !== undefined) return delivery;
   }
   return null;
@@ -103,10 +105,13 @@ async function* walk(
   }
 }
 
-function listedOf(kind: string, { order, value }: FoundRecord): Listed {
-  return kind === blockKind
-    ? { order, length: blockLengthOf(order), deliveries: () => parseBlock(value).deliveries }
-    : { order, length: 1, deliveries: () => [parseOwn(value)] };
+function listedOf(kind: string, record: FoundRecord): Listed {
+  const { order } = record;
+  if (kind === blockKind) {
+    const block = () => decodeOrPassOver(record, () => parseBlock(record));
+    return { order, length: blockLengthOf(order), deliveries: () => block()?.deliveries ?? [] };
+  }
+  return { order, length: 1, deliveries: () => decodeOrPassOver(record, () => [parseOwn(record)]) ?? [] };
 }
 
 async function* merged(

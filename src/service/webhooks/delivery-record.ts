@@ -25,6 +25,22 @@ export interface DeliveryRecord {
   readonly deliveredAt: string | null;
 }
 
+const statuses: ReadonlySet<unknown> = new Set(['PENDING', 'DELIVERED', 'FAILED'] satisfies DeliveryRecord['status'][]);
+
+/** Throws for what cannot be a delivery that was stored: who sends it relies on these members. */
+export function checkDelivery(
+  of: Pick<DeliveryRecord, 'id' | 'eventId' | 'eventType' | 'eventCreatedAt' | 'status' | 'attempts' | 'nextAttemptAt'>,
+): void {
+  const isTime = (text: unknown) => typeof text === 'string' && !Number.isNaN(Date.parse(text));
+  const isDelivery =
+    [of.id, of.eventId, of.eventType].every((text) => typeof text === 'string') &&
+    isTime(of.eventCreatedAt) &&
+    statuses.has(of.status) &&
+    Number.isSafeInteger(of.attempts) &&
+    (of.nextAttemptAt === null || isTime(of.nextAttemptAt));
+  if (!isDelivery) throw new TypeError('This is no delivery.');
+}
+
 /** What a delivery begins with that is made now (ISO) and due at once. */
 export function dueAtOnce(now: string) {
   return {

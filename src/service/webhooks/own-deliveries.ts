@@ -1,7 +1,9 @@
 import { seqOrder } from '../../domain/projection.ts';
-import type { PutResult, RecordStore } from '../../store/record-store.ts';
+import type { PutResult, RecordStore, StoredRecord } from '../../store/record-store.ts';
+import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
 import { laterStep } from '../later-step.ts';
 import {
+  checkDelivery,
   type DeliveryRecord,
   dueTimeOf,
   finishedKeptMs,
@@ -47,8 +49,10 @@ export class OwnDeliveries {
     const due: PendingDelivery[] = [];
     let next: string | null = null;
     for await (const found of this.#slots.pages(subscriptionId, () => limit)) {
-      for (const { value, version, order } of found) {
-        const delivery = parseOwn(value);
+      for (const record of found) {
+        const { version, order } = record;
+        const delivery = decodeOrPassOver(record, () => parseOwn(record));
+        if (delivery === undefined) continue;
         if (isDue(delivery, order, now)) due.push({ delivery, block: null, version, order });
         else next = earlier(next, dueTimeOf(order));
       }
@@ -58,8 +62,12 @@ export class OwnDeliveries {
   }
 }
 
-export function parseOwn(value: string): DeliveryRecord {
-  return JSON.parse(value) as DeliveryRecord;
+/** Throws for a value that is no delivery of this id. */
+export function parseOwn({ id, value }: Pick<StoredRecord, 'id' | 'value'>): DeliveryRecord {
+  const delivery = parseMembers<DeliveryRecord>(value, { subscriptionId: 'text', createdAt: 'time' });
+  checkDelivery(delivery);
+  if (delivery.id !== id) throw new TypeError('This is another delivery.');
+  return delivery;
 }
 
 function ownListedOrder(delivery: DeliveryRecord): string {

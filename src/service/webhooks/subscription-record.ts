@@ -1,4 +1,5 @@
-import type { FindPage, RecordStore } from '../../store/record-store.ts';
+import type { FindPage, RecordStore, StoredRecord } from '../../store/record-store.ts';
+import { type Decoded, decodeStored, findReadable, parseMembers } from '../../store/unreadable-record.ts';
 import { laterStep } from '../later-step.ts';
 
 /** A webhook subscription as it is kept. Times are ISO. */
@@ -34,6 +35,7 @@ const endedKeptMs = 30 * 24 * 60 * 60_000;
 export const secretContext = (subscriptionId: string): string => `${kind}/${subscriptionId}/secret`;
 
 export interface Subscriptions {
+  /** Throws UnreadableRecord for one that is damaged. Lists pass such a one over. */
   get(id: string): Promise<SubscriptionRecord | null>;
   /** The record that stands under the id now: this one, or what an earlier run of the same call has made. */
   create(subscription: SubscriptionRecord): Promise<SubscriptionRecord>;
@@ -43,7 +45,7 @@ export interface Subscriptions {
    */
   end(id: string, at: string, by: 'owner' | 'receiver'): Promise<boolean>;
   ofActor(actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
-  /** Subscriptions in force, in the order of their making, behind `after`. */
+  /** Subscriptions in force, in the order of their making, behind `after`. Less than `limit` are the last ones. */
   inForce(limit: number, after: SubscriptionRecord | null): Promise<SubscriptionRecord[]>;
   /** The one in force that was made last, by its date; null: there is none. */
   newestInForce(): Promise<SubscriptionRecord | null>;
@@ -86,23 +88,25 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
     }
   };
   const find = async (name: string, value: string, page: FindPage): Promise<SubscriptionRecord[]> =>
-    (await store.find(kind, { name, value }, page)).map((record) => parse(record.value));
+    (await findReadable(store, kind, { name, value }, page, parse)).map(
+      ({ value: subscription }: Decoded<SubscriptionRecord>) => subscription,
+    );
   return {
     get: async (id) => {
       const record = await store.get(kind, id);
-      return record === null ? null : parse(record.value);
+      return record === null ? null : read(record);
     },
     create: async (subscription) => {
       const put = await write(subscription, 'absent');
       // Also where an earlier run of this call has written it: that may have died before it noted the change.
       await laterStep(noteChange());
-      return put.ok || put.current === null ? subscription : parse(put.current.value);
+      return put.ok || put.current === null ? subscription : read(put.current);
     },
     end: async (id, at, by) => {
       for (;;) {
         const record = await store.get(kind, id);
         if (record === null) return false;
-        const subscription = parse(record.value);
+        const subscription = read(record);
         const { endedAt, endedBy } = subscription;
         if (endedAt === null) {
           const put = await write({ ...subscription, endedAt: at, endedBy: by }, record.version);
@@ -130,6 +134,22 @@ function orderOf(subscription: SubscriptionRecord): string {
   return `${subscription.createdAt}|${subscription.id}`;
 }
 
-function parse(value: string): SubscriptionRecord {
-  return JSON.parse(value) as SubscriptionRecord;
+function read(record: StoredRecord): SubscriptionRecord {
+  return decodeStored(record, () => parse(record));
+}
+
+/** Throws for a value that is no subscription of this id. */
+function parse({ id, value }: StoredRecord): SubscriptionRecord {
+  const subscription = parseMembers<SubscriptionRecord>(value, {
+    id: 'text',
+    actorId: 'text',
+    url: 'text',
+    eventTypes: 'list',
+    ledgerId: 'text or null',
+    createdAt: 'time',
+    sealedSecret: 'text',
+    endedAt: 'time or null',
+  });
+  if (subscription.id !== id || !URL.canParse(subscription.url)) throw new TypeError('This is no subscription.');
+  return subscription;
 }

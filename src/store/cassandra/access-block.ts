@@ -1,6 +1,8 @@
 import { byCodeUnits } from '../../domain/canonical.ts';
+import { isUuid } from '../../domain/uuid.ts';
 import type { AccessEvent } from '../access-log.ts';
 import { accessTime } from '../access-order.ts';
+import { decodeOrPassOver } from '../unreadable-record.ts';
 
 /** Events in one row: a hundred bytes each, and a write of a row costs far more than what is in it. */
 const blockEventsMax = 32;
@@ -62,7 +64,9 @@ export function* eventsInOrder(
   for (const { text, firstToShow } of blocks) {
     const ready = open.findIndex(({ id }) => order * byCodeUnits(id, firstToShow) >= 0);
     yield* open.splice(0, ready < 0 ? open.length : ready);
-    open = [...open, ...parseAccessEvents(actorId, text)].sort((left, right) => order * byCodeUnits(left.id, right.id));
+    const stored = { kind: 'access_block', id: actorId, value: text };
+    const events = decodeOrPassOver(stored, (value) => parseAccessEvents(actorId, value)) ?? [];
+    open = [...open, ...events].sort((left, right) => order * byCodeUnits(left.id, right.id));
   }
   yield* open;
 }
@@ -79,9 +83,10 @@ function idAt(text: string, at: number): string {
   return text.slice(at + 2, at + 2 + uuidChars);
 }
 
-function parseAccessEvents(actorId: string, text: string): AccessEvent[] {
-  return (JSON.parse(text) as EventForm[]).map(
-    ([id, apiKeyId, ledgerId, method, path, responseStatus, requestId]) =>
-      ({ id, actorId, apiKeyId, ledgerId, method, path, responseStatus, requestId }) satisfies AccessEvent,
-  );
+/** Throws for what formatAccessEvents has not written. */
+export function parseAccessEvents(actorId: string, text: string): AccessEvent[] {
+  return (JSON.parse(text) as EventForm[]).map(([id, apiKeyId, ledgerId, method, path, responseStatus, requestId]) => {
+    if (!isUuid(id) || typeof method !== 'string') throw new TypeError('This is no access event.');
+    return { id, actorId, apiKeyId, ledgerId, method, path, responseStatus, requestId } satisfies AccessEvent;
+  });
 }

@@ -3,7 +3,7 @@ import type { EventProjections } from '../projection-writer.ts';
 import { type BatchProjections, formatPending } from './batch-projections.ts';
 import { keyText } from './keys.ts';
 import { preparedAtStart } from './prepared-at-start.ts';
-import { type CqlSession, numberOf, type Row, type Statement, textOf } from './session.ts';
+import { bigintOf, type CqlSession, numberOf, type Row, type Statement, textOf } from './session.ts';
 
 /**
  * A ledger's log lies in buckets, a partition each. A batch lies whole in one: in bucket `first seq div bucketEvents`.
@@ -17,14 +17,18 @@ export const bucketEvents = 1_024;
 export interface BucketState {
   /** The newest claim on the bucket. null: nobody has claimed it, or written to it. */
   readonly fence: string | null;
-  /** null while no event is in it. */
+  /** null while no event is in it, or where either column of the head is missing. */
   readonly head: Head | null;
+  /** The column as it stands, which a claim is conditional on. */
+  readonly headSeq: bigint | null;
+  /** Whether any row stands in it. */
+  readonly hasRows: boolean;
   /** Projections of the newest batch in it, as in batch-projections.ts. */
   readonly pending: string;
 }
 
 const STATE = preparedAtStart(
-  'SELECT fence, head_seq, head_hash, pending FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1',
+  'SELECT fence, head_seq, head_hash, pending, seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1',
 );
 const CLAIM = preparedAtStart(
   'UPDATE ledger_event SET fence = ? WHERE ledger_id = ? AND bucket = ? IF fence = ? AND head_seq = ?',
@@ -54,13 +58,23 @@ export function bucketState(row: Row | undefined): BucketState {
   const seq = numberOf(row, 'head_seq');
   const hash = textOf(row, 'head_hash');
   const head = seq === null || hash === null ? null : { seq, hash };
-  return { fence: textOf(row, 'fence'), head, pending: textOf(row, 'pending') ?? '' };
+  return {
+    fence: textOf(row, 'fence'),
+    head,
+    headSeq: bigintOf(row, 'head_seq'),
+    hasRows: numberOf(row, 'seq') !== null,
+    pending: textOf(row, 'pending') ?? '',
+  };
 }
 
 /** Takes a bucket over, if it is still as it was seen. */
-export function claimStatement(ledgerId: string, bucket: number, seen: BucketState, fence: string): Statement {
-  const seq = seen.head === null ? null : BigInt(seen.head.seq);
-  return { cql: CLAIM, params: [fence, keyText(ledgerId), bucket, seen.fence, seq] };
+export function claimStatement(
+  ledgerId: string,
+  bucket: number,
+  seen: Pick<BucketState, 'fence' | 'headSeq'>,
+  fence: string,
+): Statement {
+  return { cql: CLAIM, params: [fence, keyText(ledgerId), bucket, seen.fence, seen.headSeq] };
 }
 
 /** What a batch wants to find in its bucket, and what it is. */

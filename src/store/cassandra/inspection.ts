@@ -11,6 +11,7 @@ import type {
 import { bucketState, readBucketState } from './bucket.ts';
 import { commandWindows, keyText, permanentSlots } from './keys.ts';
 import { findLogEnd } from './log-end.ts';
+import { seqsIn } from './scopes.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
 
 const PARTITIONS =
@@ -112,7 +113,7 @@ export class CassandraInspection implements StoreInspection {
     const seqsOf = new Map<string, number[]>();
     for (const row of await this.#session.read({ cql: SCOPES, params: [ledger, bucket] })) {
       const scope = textOf(row, 'scope') ?? '';
-      const seqs = (textOf(row, 'row') ?? '').split(' ').map(Number);
+      const seqs = seqsIn(textOf(row, 'row') ?? '');
       seqsOf.set(scope, [...(seqsOf.get(scope) ?? []), ...seqs]);
     }
     const found = new Map<string, number[]>();

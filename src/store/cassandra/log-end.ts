@@ -5,9 +5,15 @@ import { preparedAtStart } from './prepared-at-start.ts';
 import { type CqlSession, numberOf } from './session.ts';
 
 const HINT = preparedAtStart('SELECT bucket FROM ledger WHERE ledger_id = ?');
+const LAST_ROW =
+  "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? AND seq <= ? ORDER BY scope DESC, seq DESC LIMIT 1";
+
+/** Buckets are numbered by a CQL int. */
+export const bucketMax = 2 ** 31 - 1;
 
 /** Where a ledger's log ends. */
 export interface LogEnd {
+  /** Where the state of the bucket is damaged: the seq of its last row, and a hash that no event has. */
   readonly head: Head | null;
   /** The bucket that holds the head (0 in an empty ledger), and its state. */
   readonly bucket: number;
@@ -17,9 +23,17 @@ export interface LogEnd {
   readonly next: BucketState;
 }
 
+/** A bucket as it was found. */
+export interface Look {
+  readonly bucket: number;
+  readonly state: BucketState;
+  /** As in LogEnd. */
+  readonly head: Head | null;
+}
+
 /**
- * Finds the end of a log: from `from` (a bucket known to hold events; null: asks for the hint) on to the first bucket
- * that is not full. Sees every append that was answered.
+ * Finds the end of a log. `from`: a bucket known to hold events; null: the hint is read. Sees every append that was answered. Buckets are
+ * filled in order, so whatever the hint says, some 60 reads are enough: the steps forward double, and the last ones are halved.
  */
 export async function findLogEnd(
   session: CqlSession,
@@ -27,18 +41,40 @@ export async function findLogEnd(
   bucketEvents: number,
   from: number | null,
 ): Promise<LogEnd> {
-  let bucket = from ?? (await readHint(session, ledgerId));
-  let state = await readBucketState(session, ledgerId, bucket);
-  // A hint is written after the events that it points to, so this does not happen; a wrong one must not hide a log.
-  while (state.head === null && bucket > 0) state = await readBucketState(session, ledgerId, --bucket);
-  for (;;) {
-    const nextBucket = bucketOfNext(state.head, bucketEvents);
-    if (nextBucket <= bucket) return { head: state.head, bucket, state, nextBucket: bucket, next: state };
-    const next = await readBucketState(session, ledgerId, nextBucket);
-    if (next.head === null) return { head: state.head, bucket, state, nextBucket, next };
-    bucket = nextBucket;
-    state = next;
+  const look = (bucket: number) => lookAt(session, ledgerId, bucket, bucketEvents);
+  const isFull = ({ bucket, head }: Look) => bucketOfNext(head, bucketEvents) > bucket;
+  let low = await look(from ?? (await readHint(session, ledgerId)));
+  let high: Look | null = null;
+  if (low.head === null && low.bucket > 0) {
+    // The hint is written after the events that it points to: this one is wrong.
+    high = low;
+    low = await look(0);
   }
+  for (let step = 1; high === null && isFull(low) && low.bucket < bucketMax; step *= 2) {
+    const next = await look(Math.min(low.bucket + step, bucketMax));
+    if (next.head === null) high = next;
+    else low = next;
+  }
+  while (high !== null && isFull(low) && high.bucket - low.bucket > 1) {
+    const middle = await look(Math.floor((low.bucket + high.bucket) / 2));
+    if (middle.head === null) high = middle;
+    else low = middle;
+  }
+  const { bucket, state, head } = low;
+  if (high === null || !isFull(low)) return { head, bucket, state, nextBucket: bucket, next: state };
+  return { head, bucket, state, nextBucket: high.bucket, next: high.state };
+}
+
+/** Reads where a bucket ends. Where its state is damaged its rows tell. */
+export async function lookAt(
+  session: CqlSession,
+  ledgerId: string,
+  bucket: number,
+  bucketEvents: number,
+): Promise<Look> {
+  const state = await readBucketState(session, ledgerId, bucket);
+  const isSound = isSoundState(state, bucket, bucketEvents);
+  return { bucket, state, head: isSound ? state.head : await headOfRows(session, ledgerId, bucket, bucketEvents) };
 }
 
 /** The bucket that takes the event behind a head. */
@@ -46,7 +82,33 @@ export function bucketOfNext(head: Head | null, bucketEvents: number): number {
   return head === null ? 0 : Math.floor((head.seq + 1) / bucketEvents);
 }
 
+/** The seqs that events of a bucket may have: a batch that begins in the bucket may run over its end. */
+export function seqsOfBucket(bucket: number, bucketEvents: number): { readonly first: number; readonly last: number } {
+  return { first: bucket * bucketEvents, last: (bucket + 2) * bucketEvents - 2 };
+}
+
+/** Whether the head that a bucket names can be one of its own, or the bucket holds nothing. */
+function isSoundState({ head, headSeq, hasRows }: BucketState, bucket: number, bucketEvents: number): boolean {
+  if (head === null) return headSeq === null && !hasRows;
+  const { first, last } = seqsOfBucket(bucket, bucketEvents);
+  return head.seq >= first && head.seq <= last;
+}
+
+/** The head of a bucket whose state is damaged, so that readers see its events and are told that something is wrong. */
+async function headOfRows(
+  session: CqlSession,
+  ledgerId: string,
+  bucket: number,
+  bucketEvents: number,
+): Promise<Head | null> {
+  const { first, last } = seqsOfBucket(bucket, bucketEvents);
+  const params = [keyText(ledgerId), bucket, BigInt(first), BigInt(last)];
+  const [row] = await session.read({ cql: LAST_ROW, params });
+  const seq = numberOf(row, 'seq');
+  return seq === null ? null : { seq, hash: '' };
+}
+
 async function readHint(session: CqlSession, ledgerId: string): Promise<number> {
   const [row] = await session.read({ cql: HINT, params: [keyText(ledgerId)] });
-  return numberOf(row, 'bucket') ?? 0;
+  return Math.max(0, numberOf(row, 'bucket') ?? 0);
 }

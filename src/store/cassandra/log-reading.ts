@@ -1,12 +1,11 @@
 import type { StoredEntry } from '../ledger-store.ts';
-import { readBucketState } from './bucket.ts';
 import { keyText } from './keys.ts';
-import { bucketOfNext } from './log-end.ts';
+import { bucketMax, bucketOfNext, lookAt, seqsOfBucket } from './log-end.ts';
 import { preparedAtStart } from './prepared-at-start.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
 
 const FROM = preparedAtStart(
-  "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? LIMIT ?",
+  "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? AND seq <= ? LIMIT ?",
 );
 const AT = preparedAtStart(
   "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq IN ?",
@@ -17,7 +16,8 @@ const readsAtOnceMax = 16;
 
 /**
  * Entries from seq `from` on, in order, at most `limit`, over as many buckets as it takes. Whatever is written meanwhile, none is left
- * out between two of them.
+ * out between two of them. A row whose text is gone is an entry without text; one that stands in another bucket than its seq belongs to
+ * is none.
  */
 export async function readLog(
   session: CqlSession,
@@ -26,35 +26,38 @@ export async function readLog(
   from: number,
   limit: number,
 ): Promise<StoredEntry[]> {
-  if (limit <= 0) return [];
   let bucket = Math.floor(from / bucketEvents);
-  const entries = await readFirst(session, ledgerId, bucket, from, limit);
+  if (limit <= 0 || bucket > bucketMax) return [];
+  const read = (at: number, first: number, max: number) => readBucket(session, ledgerId, at, bucketEvents, first, max);
+  let entries = await readFirst(read, bucket, from, limit);
   while (entries.length < limit) {
-    const { head } = await readBucketState(session, ledgerId, bucket);
+    const { head } = await lookAt(session, ledgerId, bucket, bucketEvents);
     if (head === null || bucketOfNext(head, bucketEvents) === bucket) break;
     // Others may have filled the bucket since its entries were read, and gone on to the next one.
     const next = (entries.at(-1)?.seq ?? from - 1) + 1;
-    if (next <= head.seq) entries.push(...(await readFirst(session, ledgerId, bucket, next, limit - entries.length)));
+    if (next <= head.seq) entries = inOrder(entries, await readFirst(read, bucket, next, limit - entries.length));
     bucket++;
-    if (entries.length < limit)
-      entries.push(...(await readBucket(session, ledgerId, bucket, from, limit - entries.length)));
+    if (entries.length < limit) entries = inOrder(entries, await read(bucket, from, limit - entries.length));
   }
   return entries.slice(0, limit);
 }
 
+type ReadBucket = (bucket: number, from: number, limit: number) => Promise<StoredEntry[]>;
+
 /** Entries from a seq on in the bucket that it falls into, and those that stand in the one before. */
-async function readFirst(
-  session: CqlSession,
-  ledgerId: string,
-  bucket: number,
-  from: number,
-  limit: number,
-): Promise<StoredEntry[]> {
-  const entries = await readBucket(session, ledgerId, bucket, from, limit);
+async function readFirst(read: ReadBucket, bucket: number, from: number, limit: number): Promise<StoredEntry[]> {
+  const entries = await read(bucket, from, limit);
   // The first seqs of a bucket may have come with the batch that filled the one before.
-  if (bucket > 0 && entries[0]?.seq !== from)
-    entries.unshift(...(await readBucket(session, ledgerId, bucket - 1, from, limit)));
-  return entries;
+  if (bucket === 0 || entries[0]?.seq === from) return entries;
+  return inOrder(await read(bucket - 1, from, limit), entries);
+}
+
+/** Entries of a bucket, and those of the next one. A row of the former whose seq the latter has come to does not belong there. */
+function inOrder(entries: readonly StoredEntry[], next: readonly StoredEntry[]): StoredEntry[] {
+  const [first] = next;
+  if (first === undefined) return [...entries];
+  const end = entries.findIndex(({ seq }) => seq >= first.seq);
+  return [...(end < 0 ? entries : entries.slice(0, end)), ...next];
 }
 
 /** Entries by their places; those that are gone are left out. In the order of `places`. */
@@ -85,15 +88,17 @@ async function readBucket(
   session: CqlSession,
   ledgerId: string,
   bucket: number,
+  bucketEvents: number,
   from: number,
   limit: number,
 ): Promise<StoredEntry[]> {
-  const rows = await session.read({ cql: FROM, params: [keyText(ledgerId), bucket, BigInt(from), limit] });
+  const { first, last } = seqsOfBucket(bucket, bucketEvents);
+  const params = [keyText(ledgerId), bucket, BigInt(Math.max(from, first)), BigInt(last), limit];
+  const rows = await session.read({ cql: FROM, params });
   return rows.flatMap(entryOf);
 }
 
 function entryOf(row: Row): StoredEntry[] {
   const seq = numberOf(row, 'seq');
-  const text = textOf(row, 'row');
-  return seq === null || text === null ? [] : [{ seq, row: text }];
+  return seq === null ? [] : [{ seq, row: textOf(row, 'row') ?? '' }];
 }

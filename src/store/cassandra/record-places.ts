@@ -1,4 +1,5 @@
 import type { Lookup } from '../record-store.ts';
+import { decodeOrPassOver } from '../unreadable-record.ts';
 import { keyText } from './keys.ts';
 import { preparedAtStart } from './prepared-at-start.ts';
 import type { CqlSession, Statement } from './session.ts';
@@ -97,13 +98,23 @@ export function formatPlaces({ lookups, expiry }: Places): string {
   return JSON.stringify([rows, expiry === null ? null : [expiry.at, expiry.token]]);
 }
 
-export function parsePlaces(text: string | null): Places {
-  if (text === null) return noPlaces;
+/** Throws for what formatPlaces has not written. */
+export function parsePlaces(text: string): Places {
   const [lookups, expiry] = JSON.parse(text) as PlacesForm;
+  const isText = (value: unknown) => typeof value === 'string';
+  const isWhole =
+    lookups.every((lookup) => lookup.length === 4 && lookup.every(isText)) &&
+    (expiry === null || (Number.isSafeInteger(expiry[0]) && isText(expiry[1])));
+  if (!isWhole) throw new TypeError('These are no places of a record.');
   return {
     lookups: lookups.map(([name, value, order, token]) => ({ name, value, order, token })),
     expiry: expiry === null ? null : { at: expiry[0], token: expiry[1] },
   };
+}
+
+/** The places of a record, as it keeps them; null where they are damaged, which is told. Then nothing but its id leads to it. */
+export function placesOf(kind: string, id: string, text: string | null): Places | null {
+  return text === null ? noPlaces : (decodeOrPassOver({ kind, id, value: text }, parsePlaces) ?? null);
 }
 
 function lookupKey({ name, value, token }: PlacedLookup): string {

@@ -1,7 +1,7 @@
 import type { StoredRecord } from '../record-store.ts';
 import { keyText } from './keys.ts';
 import { preparedAtStart } from './prepared-at-start.ts';
-import { formatPlaces, noPlaces, type Places, parsePlaces } from './record-places.ts';
+import { formatPlaces, noPlaces, type Places, placesOf } from './record-places.ts';
 import { type CqlSession, type Statement, textOf } from './session.ts';
 
 /** How long a removed record leaves its last version behind: longer than any write can be under way. */
@@ -23,6 +23,8 @@ export interface RecordRow {
   /** null: no record. */
   readonly shown: StoredRecord | null;
   readonly places: Places;
+  /** Whether the places are damaged, so that none is known. */
+  readonly isMisplaced?: boolean;
 }
 
 export async function readRecord(session: CqlSession, kind: string, id: string): Promise<RecordRow> {
@@ -30,7 +32,9 @@ export async function readRecord(session: CqlSession, kind: string, id: string):
   const version = textOf(row, 'version');
   const value = textOf(row, 'value');
   if (version === null || value === null) return { version, shown: null, places: noPlaces };
-  return { version, shown: { kind, id, version, value }, places: parsePlaces(textOf(row, 'places')) };
+  const places = placesOf(kind, id, textOf(row, 'places'));
+  const shown = { kind, id, version, value };
+  return places === null ? { version, shown, places: noPlaces, isMisplaced: true } : { version, shown, places };
 }
 
 /** Puts a record in the place of `before` (a version in the row, or null). */

@@ -28,8 +28,8 @@ const beginning: ExpiryRow = { at: -1, kind: '', id: '', token: '' };
 /** Removes a record if this version still stands. */
 export type Remove = (kind: string, id: string, version: string) => Promise<boolean>;
 
-/** What came of a row: its record was removed, it was of no record, or it may still be. */
-type Outcome = 'removed' | 'cleared' | { readonly leftAt: number };
+/** What came of a row: its record was removed, it was of no record, its record is damaged and was passed over, or it may still be. */
+type Outcome = 'removed' | 'cleared' | 'passed' | { readonly leftAt: number };
 
 /** What came of a minute, or of a way through it. */
 interface Pass {
@@ -123,7 +123,7 @@ export class RecordSweep {
       const rows = await this.#expired(minute, now, behind, max);
       for (const outcome of await this.#removeAll(rows)) {
         if (outcome === 'removed') removed += 1;
-        else if (outcome !== 'cleared') oldestLeft = Math.min(oldestLeft, outcome.leftAt);
+        else if (typeof outcome === 'object') oldestLeft = Math.min(oldestLeft, outcome.leftAt);
       }
       looked += rows.length;
       behind = rows.at(-1) ?? behind;
@@ -154,7 +154,8 @@ export class RecordSweep {
   }
 
   async #removeOne({ at, kind, id, token }: ExpiryRow): Promise<Outcome> {
-    const { shown, places } = await readRecord(this.#session, kind, id);
+    const { shown, places, isMisplaced = false } = await readRecord(this.#session, kind, id);
+    if (isMisplaced) return 'passed';
     if (shown === null || places.expiry?.token !== token) {
       await dropPlaces(this.#session, kind, id, { ...noPlaces, expiry: { at, token } });
       return 'cleared';

@@ -81,8 +81,19 @@ async function listedPlaces(
   return places;
 }
 
+/** The seqs in a row of a scope, which lists events of one batch. What is no seq is left out. */
+export function seqsIn(row: string): number[] {
+  return row.split(' ').flatMap((text) => (isSeq(text) ? [Number(text)] : []));
+}
+
+/** Whether it is a seq, as a row of a scope lists it. */
+export function isSeq(text: string): boolean {
+  return /^(0|[1-9]\d{0,14})$/.test(text);
+}
+
 /** The events of a scope in a bucket, ascending: a row for each batch that has some. */
 export async function placesIn(session: CqlSession, ledgerId: string, scope: string, bucket: number): Promise<Place[]> {
   const rows = await session.read({ cql: SEQS, params: [keyText(ledgerId), bucket, keyText(scope)] });
-  return rows.flatMap((row) => (textOf(row, 'row') ?? '').split(' ').map((seq) => ({ seq: Number(seq), bucket })));
+  const seqs = new Set(rows.flatMap((row) => seqsIn(textOf(row, 'row') ?? '')));
+  return [...seqs].sort((one, other) => one - other).map((seq) => ({ seq, bucket }));
 }

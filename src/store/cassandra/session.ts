@@ -48,3 +48,10 @@ export function numberOf(row: Row | undefined, column: string): number | null {
   if (typeof value === 'bigint') return Number(value);
   return typeof value === 'number' ? value : null;
 }
+
+/** The same with all its digits. */
+export function bigintOf(row: Row | undefined, column: string): bigint | null {
+  const value = row?.[column];
+  if (typeof value === 'bigint') return value;
+  return typeof value === 'number' ? BigInt(value) : null;
+}

@@ -3,6 +3,7 @@ import { uuidBytes } from '../../domain/uuid.ts';
 import type { AccessEvent, AccessLog, AccessPage } from '../access-log.ts';
 import { accessTime, checkAccessOrder } from '../access-order.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
+import { decodeOrPassOver } from '../unreadable-record.ts';
 import { blockEventsMax, formatBlock, parseBlock } from './access-block.ts';
 import {
   actorLedger,
@@ -162,11 +163,17 @@ function asKey(key: Uint8Array | undefined): Buffer | undefined {
 function readBlock(table: BytesTable, actorId: string, { ledgerId }: AccessPage, key: Uint8Array): AccessEvent[] {
   const found = table.get(key);
   if (found === undefined) return [];
-  if (ledgerId === null) return parseBlock(actorId, textOf(found));
+  if (ledgerId === null) return eventsIn(actorId, found);
   const block = table.get(blockOfLedgerKey(actorPrefix(actorId), key, found));
   if (block === undefined) return [];
-  const events = parseBlock(actorId, textOf(block));
+  const events = eventsIn(actorId, block);
   return placesOf(found)?.flatMap((place) => events[place] ?? []) ?? events;
+}
+
+/** None in a block that is damaged. */
+function eventsIn(actorId: string, block: Uint8Array): AccessEvent[] {
+  const stored = { kind: 'access_block', id: actorId, value: textOf(block) };
+  return decodeOrPassOver(stored, (text) => parseBlock(actorId, text)) ?? [];
 }
 
 function textOf(value: Uint8Array): string {

@@ -9,6 +9,7 @@ import type {
   Swept,
 } from '../record-store.ts';
 import { checkRecordWrite, unsettled } from '../record-write.ts';
+import { decodeOrPassOver } from '../unreadable-record.ts';
 import type { Commits } from './commits.ts';
 import {
   expiryKey,
@@ -86,7 +87,7 @@ export class LmdbRecordStore implements RecordStore {
     for (const key of keysIn(this.#tables.lookups, { ...page, prefix, from, behindFrom: true })) {
       const { order, id } = orderIdOfKey(key, prefix.length);
       const record = recordKey(kind, id);
-      const stored = record === null ? null : shown(this.#stored(record));
+      const stored = record === null ? null : shown(this.#storedOrPassOver(kind, id, record));
       if (stored !== null) found.push({ ...stored, order });
     }
     return found;
@@ -97,7 +98,7 @@ export class LmdbRecordStore implements RecordStore {
     for (const key of this.#tables.expiries.getKeys({ limit })) {
       if (timeOfExpiryKey(key) >= now) break;
       const record = recordOfExpiryKey(key);
-      const stored = this.#stored(record);
+      const stored = this.#storedOrPassOver('record', record.toString('utf8'), record);
       if (stored !== null) removals.push(this.#replace(record, stored, null));
     }
     const removed = (await Promise.all(removals)).filter((gone) => gone).length;
@@ -115,6 +116,11 @@ export class LmdbRecordStore implements RecordStore {
   #stored(key: Buffer): Stored | null {
     const entry = this.#tables.records.getEntry(key);
     return entry === undefined ? null : { ...parseRecord(entry.value), version: entry.version ?? 0 };
+  }
+
+  /** The same in a loop over records of many: null for one that cannot be read, which is told. */
+  #storedOrPassOver(kind: string, id: string, key: Buffer): Stored | null {
+    return decodeOrPassOver({ kind, id, value: '' }, () => this.#stored(key)) ?? null;
   }
 
   /** Writes `after` (null: nothing) in the place of `before`, with all that hangs on them, if `before` still stands there. */

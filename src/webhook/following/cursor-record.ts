@@ -1,4 +1,5 @@
 import type { RecordStore } from '../../store/record-store.ts';
+import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
 
 /** How far the events of a ledger have been fanned out. */
 export interface Cursor {
@@ -23,8 +24,11 @@ export function cursorsIn(store: RecordStore): Cursors {
     get: async (ledgerId) => {
       const record = await store.get(kind, ledgerId);
       if (record === null) return null;
-      const { next_seq } = JSON.parse(record.value) as { next_seq: number };
-      return { version: record.version, nextSeq: next_seq };
+      const cursor = decodeOrPassOver(record, (value) =>
+        parseMembers<{ next_seq: number }>(value, { next_seq: 'count' }),
+      );
+      // Of a damaged one nothing is known: from the beginning on nothing is missed, and some is sent again.
+      return { version: record.version, nextSeq: cursor?.next_seq ?? 0 };
     },
     move: async (ledgerId, cursor, nextSeq) => {
       const value = JSON.stringify({ next_seq: nextSeq });

@@ -1,4 +1,5 @@
 import type { SubscriptionRecord, Subscriptions } from '../../service/webhooks/subscription-record.ts';
+import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import type { Pace } from '../pacing/pace.ts';
 import type { Persevere } from '../pacing/persevere.ts';
 import type { Watches } from './watches.ts';
@@ -100,8 +101,9 @@ export class KnownSubscriptions {
     const { subscriptions, watches, ended } = this.#parts;
     for (const { id } of [...watches.all()]) {
       if (inForce.has(id)) continue;
-      const stored = await subscriptions.get(id);
-      if (stored === null || stored.endedAt !== null) ended(id);
+      const stored = await subscriptions.get(id).catch(passOver);
+      // Of one that is damaged nothing is known: what memory has of it goes on.
+      if (stored === null || (stored !== undefined && stored.endedAt !== null)) ended(id);
     }
   }
 
@@ -117,4 +119,8 @@ export class KnownSubscriptions {
     // In the same turn as the last look at what is in doubt, so that none comes up unseen in between.
     this.#isListingAgain = false;
   }
+}
+
+function passOver(error: unknown): undefined {
+  if (!(error instanceof UnreadableRecord)) throw error;
 }

@@ -2,15 +2,16 @@ import type { LedgerEvent } from '../../domain/event.ts';
 import type { GrantScope } from '../../domain/grant.ts';
 import { isParty, type LedgerFacts } from '../../domain/ledger-facts.ts';
 import {
-  type GrantChange,
   grantChangesPrefix,
   names,
   type Projection,
+  parseGrantChange,
   projectionsOf,
   seqOrder,
 } from '../../domain/projection.ts';
 import { mastersEverGranted } from '../../service/reading/ledger-reading.ts';
 import type { LedgerStore, Line } from '../../store/ledger-store.ts';
+import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import type { Pace } from '../pacing/pace.ts';
 import type { EventRange } from './event-range.ts';
 
@@ -60,7 +61,7 @@ export function readSpans(
     const list = names.grantChanges(scope, objectId, actorId);
     await pace.take(grantCostMs);
     const before = await ledgers.lines(list, { from: seqOrder(fromSeq), descending: true, limit: 1 });
-    return spansOf([...before, ...(changes.get(list) ?? [])]);
+    return spansOf(list, [...before, ...(changes.get(list) ?? [])]);
   };
 
   const own = events.filter(({ master }) => master === null);
@@ -113,10 +114,10 @@ export function changesBy(event: LedgerEvent, facts: LedgerFacts | null): readon
   }
 }
 
-/** The stretches between changes; of one that is there twice the first lasts for nothing. */
-function spansOf(changes: readonly Line[]): ReadSpan[] {
+/** The stretches between changes; of one that is there twice the first lasts for nothing. A damaged one gives no access. */
+function spansOf(list: string, changes: readonly Line[]): ReadSpan[] {
   return changes.flatMap(({ order, value }, at): ReadSpan[] => {
-    const change = JSON.parse(value) as GrantChange;
+    const change = decodeOrPassOver(storedLine(list, value), parseGrantChange) ?? null;
     const next = changes[at + 1];
     if (change === null) return [];
     return [{ fromSeq: Number(order), endSeq: next === undefined ? null : Number(next.order), ...change }];

@@ -1,7 +1,9 @@
-import { type LedgerLine, names } from '../../domain/projection.ts';
+import { names } from '../../domain/projection.ts';
+import { parseLedgerLine } from '../../service/reading/stored-lines.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { LedgerEntry, LedgerStore } from '../../store/ledger-store.ts';
 import { linePages } from '../../store/line-pages.ts';
+import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 
 const linesAtOnce = 500;
 const ledgersOfPrefix = names.ledgersOf('');
@@ -128,9 +130,13 @@ export class Watches {
     if (actor === undefined) return;
     // An actor that was taken out, and maybe in again, meanwhile is none of this list's business any more.
     const isListed = () => this.#actors.get(actorId) === actor;
-    for await (const lines of linePages(this.#ledgers, names.ledgersOf(actorId), linesAtOnce)) {
+    const list = names.ledgersOf(actorId);
+    for await (const lines of linePages(this.#ledgers, list, linesAtOnce)) {
       if (!isListed()) return;
-      for (const line of lines) this.#note(actorId, (JSON.parse(line.value) as LedgerLine).ledgerId);
+      for (const { value } of lines) {
+        const line = decodeOrPassOver(storedLine(list, value), parseLedgerLine);
+        if (line !== undefined) this.#note(actorId, line.ledgerId);
+      }
       if (lines.length < linesAtOnce) {
         this.#unlisted.delete(actorId);
         // A doubt that came up while the list was read stays.

@@ -1,0 +1,49 @@
+import type { Grant } from '../../domain/grant.ts';
+import type { LedgerFacts } from '../../domain/ledger-facts.ts';
+import type { MasterFacts } from '../../domain/master-facts.ts';
+import type { GrantCell, LedgerLine, MasterLine } from '../../domain/projection.ts';
+import { checkMembers, parseMembers } from '../../store/unreadable-record.ts';
+
+/** What stands beside the logs, as it is read. Each throws for a text that is not of its form. */
+
+export function parseLedgerLine(text: string): LedgerLine {
+  return parseMembers<LedgerLine>(text, { ledgerId: 'text', role: 'text' });
+}
+
+export function parseMasterLine(text: string): MasterLine {
+  return parseMembers<MasterLine>(text, { masterId: 'text' });
+}
+
+/** A line of links: a grant. */
+export function parseGrant(text: string): Grant {
+  return parseMembers<Grant>(text, {
+    linkId: 'text',
+    delegateActorId: 'text',
+    role: 'text',
+    permissions: 'text',
+    access: 'text',
+    grantedAt: 'time',
+    expiresAt: 'time or null',
+  });
+}
+
+export function parseGrantCell(text: string): GrantCell {
+  const cell = parseMembers<GrantCell>(text);
+  if (cell.grant !== null) checkMembers<Grant>(cell.grant, { role: 'text', access: 'text', expiresAt: 'time or null' });
+  return cell;
+}
+
+export function parseLedgerFacts(text: string): LedgerFacts {
+  return parseMembers<LedgerFacts>(text, { ledgerId: 'text', type: 'text' });
+}
+
+export function parseMasterFacts(text: string): MasterFacts {
+  return parseMembers<MasterFacts>(text, { masterId: 'text', ledgerId: 'text', createdSeq: 'count' });
+}
+
+/** A cell that holds a time alone. */
+export function parseTime(text: string): string {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'string' || Number.isNaN(Date.parse(value))) throw new TypeError('This is no time.');
+  return value;
+}
