@@ -9,6 +9,7 @@ import type { ActorKeys, KeyLife, SigningKeys } from '../../src/actors/signing-k
 import { type Command, commandMaster } from '../../src/domain/command.ts';
 import { authorityDigest } from '../../src/domain/content.ts';
 import { decide } from '../../src/domain/decide.ts';
+import { checkDecisions } from '../../src/domain/decision-check.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import type { LedgerEvent } from '../../src/domain/event.ts';
@@ -251,7 +252,8 @@ export function rig(
 export function faultsOf(events: readonly LedgerEvent[]): string[] {
   const issues = checkChain(events, { kind: 'ledger', before: null }).map(({ type, detail }) => `${type}: ${detail}`);
   const unsealed = events.filter((event) => event.actorSig === null && !isSealed(event));
-  return [...issues, ...unsealed.map((event) => `seq ${event.seq} has no seal`)];
+  const undecided = checkDecisions(events).map(({ seq, type, detail }) => `seq ${seq}: ${type}: ${detail}`);
+  return [...issues, ...undecided, ...unsealed.map((event) => `seq ${event.seq} has no seal`)];
 }
 
 /** The code of a refusal, or what was carried out instead. */
