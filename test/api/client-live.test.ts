@@ -52,7 +52,12 @@ async function expectSound(
   kind: 'ledger' | 'master' = 'ledger',
 ) {
   const authorityKeys = authorityKeysOf(await client.getAuthority());
-  const result = await verifyEvents(events, { keys: keysFromResolver(client), authorityKeys, kind });
+  const result = await verifyEvents(events, {
+    keys: keysFromResolver(client),
+    authorityKeys,
+    trustedKeys: 'all',
+    kind,
+  });
   expect(result.issues).toEqual([]);
   const missing = kind === 'ledger' ? ['authority_keys_unknown'] : ['hash_unchecked', 'authority_keys_unknown'];
   for (const { type } of result.incomplete) expect(missing).toContain(type);
