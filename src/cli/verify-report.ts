@@ -70,9 +70,10 @@ function headline(result: Verification): string {
   }
   const verified = verifiedParts(result).join(', ');
   if (result.verdict === 'valid') return `everything was recomputed and verified: ${verified}`;
-  const open = new Set(result.incomplete.map(({ type }) => notVerified[type]));
+  const isOpen = new Set(result.incomplete.map(({ type }) => notVerified[type]));
+  const open = Object.values(notVerified).filter((what) => isOpen.delete(what));
   const advice = hasUntrustedKeys(result) ? ' (give --resolver URL)' : '';
-  return `${verified}; not verified: ${[...open].join('; ')}${advice}`;
+  return `${verified}; not verified: ${open.join('; ')}${advice}`;
 }
 
 function verifiedParts({ checked, incomplete }: Verification): string[] {

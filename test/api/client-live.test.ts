@@ -314,6 +314,7 @@ describe('ledger-trust export and verify', () => {
     const changed = join(dir, 'changed.jsonl');
     writeFileSync(changed, readFileSync(out, 'utf8').replace('"amount":100', '"amount":900'));
     expect((await run(['verify', changed])).code).toBe(1);
+    expect((await run(['verify', changed, '--resolver', address.baseUrl])).code).toBe(1);
   });
 
   it('a master delegate’s export is a segment, and its master is checked as one', async () => {
