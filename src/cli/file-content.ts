@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { LedgerTrustError } from '../client/error.ts';
 import { LedgerError } from '../domain/errors.ts';
 import { type JsonLimits, type JsonNode, parseJsonBytes } from '../domain/json.ts';
@@ -6,6 +7,14 @@ import { inputError, readInput, type Terminal } from './terminal.ts';
 /** A file as errors name it. */
 export function nameOf(path: string): string {
   return path === '-' ? 'stdin' : path;
+}
+
+/** Whether two paths name one file, also through links; `-` is stdin. */
+export async function isSameFile(one: string, other: string): Promise<boolean> {
+  if (one === other) return true;
+  if (one === '-' || other === '-') return false;
+  const [a, b] = await Promise.all([one, other].map((path) => stat(path).catch(() => null)));
+  return a != null && b != null && a.dev === b.dev && a.ino === b.ino;
 }
 
 /** Runs what reads the content of a file as `what`; where that is refused, the error names the file (exit code 66). */

@@ -4,9 +4,9 @@ import type { Terminal } from './terminal.ts';
 
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
-  // A reader that has seen enough (`| head`) is no failure.
+  // A reader that has seen enough (`| head`) is no failure; a verdict stays what it is.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
+    if (error.code === 'EPIPE') process.exit();
     throw error;
   });
   return {

@@ -8,19 +8,22 @@ import {
   keysFromResolver,
 } from '../client/key-source.ts';
 import type { Verification } from '../client/verification.ts';
-import { type VerifyOptions, verifyEvents } from '../client/verifying.ts';
+import { CLOCK_BEHIND_MAX_MS, type TrustedKeys, type VerifyOptions, verifyEvents } from '../client/verifying.ts';
 import { sha256HexForm } from '../domain/hash.ts';
+import { isoTime } from '../domain/time.ts';
 import { exitCodes } from './exit-codes.ts';
+import { isSameFile } from './file-content.ts';
 import { progressBar } from './progress-bar.ts';
 import { baseUrlOf, openService } from './service.ts';
 import { CliError, type Terminal, usageError } from './terminal.ts';
 import { readActorDocuments, readAuthorityDocument, readVerifyInput, type VerifyInput } from './verify-input.ts';
-import { type KeyOrigin, reportJson, reportText } from './verify-report.ts';
+import { reportJson, reportText } from './verify-report.ts';
 
 interface VerifyCommandOptions {
   readonly keys?: readonly string[];
   readonly authority?: string;
   readonly resolver?: string;
+  readonly trustFileKeys?: boolean;
   readonly ca?: string;
   readonly kind?: VerifyOptions['kind'];
   readonly head?: readonly string[];
@@ -39,9 +42,10 @@ export function addVerify(program: Command, terminal: Terminal): void {
     .command('verify')
     .description('Verify exported events; the exit code is the verdict.')
     .argument('<file>', 'an export, or a saved answer of GET …/events; - for stdin')
-    .option('--keys <file...>', 'resolver documents of the signers (offline)')
-    .option('--authority <file>', 'trust anchor document (offline)')
-    .option('--resolver <url>', 'base URL of the service to ask for keys (online)')
+    .option('--resolver <url>', 'base URL of the service to ask for the public keys (online)')
+    .option('--keys <file...>', 'resolver documents of the signers, not from the same source as the events (offline)')
+    .option('--authority <file>', 'trust anchor document, not from the same source as the events (offline)')
+    .option('--trust-file-keys', 'trust the public keys that the file itself holds: only if you made it yourself')
     .option('--ca <file>', 'certificates to trust, PEM')
     .addOption(
       new Option(
@@ -55,17 +59,16 @@ export function addVerify(program: Command, terminal: Terminal): void {
       'after',
       `
 Exit codes:
-  0   valid
+  0   valid, under keys from --resolver, from --keys and --authority, or from the file with --trust-file-keys
   ${exitCodes.failed}   invalid
-  ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked; also where there is no event at all
+  ${exitCodes.incomplete}   nothing wrong found, but not everything could be checked; also where the keys come from the file alone, and where there is no event at all
   ${exitCodes.usage}  no verdict: the command line is wrong
   ${exitCodes.input}  no verdict: a file is not there, or does not hold what it should; also an export cut short, or with what export does not write
   ${exitCodes.unavailable}  no verdict: it broke off, as where the resolver does not answer`,
     )
     .action(async (file: string, options: VerifyCommandOptions) => {
       try {
-        const verdict = await verify(terminal, file, options);
-        terminal.exitWith(verdictCodes[verdict]);
+        await verify(terminal, file, options);
       } catch (error) {
         if (error instanceof CliError) throw error;
         throw new CliError(error instanceof Error ? error.message : String(error), exitCodes.unavailable);
@@ -74,13 +77,12 @@ Exit codes:
 }
 
 /** Verifies and reports. CliError where what was given is wrong, anything else where it broke off. */
-async function verify(
-  terminal: Terminal,
-  file: string,
-  options: VerifyCommandOptions,
-): Promise<Verification['verdict']> {
+async function verify(terminal: Terminal, file: string, options: VerifyCommandOptions): Promise<void> {
   if (options.resolver !== undefined && (options.keys !== undefined || options.authority !== undefined)) {
     throw usageError('Give either --resolver or --keys and --authority.');
+  }
+  if (options.resolver !== undefined && options.trustFileKeys === true) {
+    throw usageError('Give either --resolver or --trust-file-keys: with a resolver no key of the file is used.');
   }
   const odd = options.head?.find((hash) => !sha256HexForm.test(hash));
   if (odd !== undefined) {
@@ -89,11 +91,13 @@ async function verify(
     );
   }
   const input = await readVerifyInput(terminal, file);
-  await using trust = await trustOf(terminal, input, options);
+  await using trust = await trustOf(terminal, file, input, options);
   const found = await shown(terminal, input, (events) =>
     verifyEvents(events, {
       keys: trust.keys,
       authorityKeys: trust.authorityKeys,
+      trustedKeys: trust.trustedKeys,
+      latest: isoTime(terminal.now() + CLOCK_BEHIND_MAX_MS),
       ...held(input, options.kind),
       ...(input.ledgerId === null ? {} : { ledgerId: input.ledgerId }),
       ...(input.masterId === null ? {} : { masterId: input.masterId }),
@@ -102,8 +106,8 @@ async function verify(
   );
   const advised = options.kind === undefined ? withAdvice(found, input) : found;
   const result = input.goesOn ? goingOn(advised) : advised;
-  await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
-  return result.verdict;
+  terminal.exitWith(verdictCodes[result.verdict]);
+  await terminal.print(options.json ? reportJson(result, trust.keysFrom) : reportText(result, trust.keysFrom));
 }
 
 /** Shows how far the work is through the events. */
@@ -129,17 +133,32 @@ async function shown<T>(
 interface Trust extends AsyncDisposable {
   readonly keys: KeySource;
   readonly authorityKeys: AuthorityKeys | null;
-  readonly origin: KeyOrigin;
+  readonly trustedKeys: TrustedKeys;
+  /** Where the keys come from, in words. */
+  readonly keysFrom: string;
 }
 
-/** Keys from the resolver if one is named, else from the files named, else from the export itself. */
-async function trustOf(terminal: Terminal, input: VerifyInput, options: VerifyCommandOptions): Promise<Trust> {
+/**
+ * Keys from the resolver if one is named, else from the files named, else from the file under test. The last vouch for nobody, unless the
+ * user says so.
+ */
+async function trustOf(
+  terminal: Terminal,
+  file: string,
+  input: VerifyInput,
+  options: VerifyCommandOptions,
+): Promise<Trust> {
   if (options.resolver !== undefined) {
     const client = await openService(terminal, { baseUrl: baseUrlOf('--resolver', options.resolver), ca: options.ca });
     try {
       const authorityKeys = authorityKeysOf(await client.getAuthority());
-      const origin = { text: `from the resolver at ${options.resolver}`, sameFile: false };
-      return { keys: keysFromResolver(client), authorityKeys, origin, [Symbol.asyncDispose]: () => client.close() };
+      return {
+        keys: keysFromResolver(client),
+        authorityKeys,
+        trustedKeys: 'all',
+        keysFrom: `from the resolver at ${options.resolver}`,
+        [Symbol.asyncDispose]: () => client.close(),
+      };
     } catch (error) {
       await client.close();
       throw error;
@@ -148,15 +167,32 @@ async function trustOf(terminal: Terminal, input: VerifyInput, options: VerifyCo
   const named = options.keys === undefined ? null : await readActorDocuments(terminal, options.keys);
   const anchor =
     options.authority === undefined ? input.authority : await readAuthorityDocument(terminal, options.authority);
-  const sameFile =
-    (named === null && input.actors.length > 0) || (options.authority === undefined && input.authority !== null);
-  const text = named !== null ? `from ${options.keys?.join(', ')}` : sameFile ? 'from the file itself' : 'none given';
+  const trusts = options.trustFileKeys === true;
+  const actors = trusts || (await isOtherFile(file, options.keys));
+  const authority =
+    trusts || (await isOtherFile(file, options.authority === undefined ? undefined : [options.authority]));
   return {
     keys: keysFromDocuments(named ?? input.actors),
     authorityKeys: anchor === null ? null : authorityKeysOf(anchor),
-    origin: { text, sameFile },
+    trustedKeys: actors ? (authority ? 'all' : 'actors') : authority ? 'authority' : 'none',
+    keysFrom: keysFrom(input, options),
     [Symbol.asyncDispose]: async () => {},
   };
+}
+
+/** Whether keys are from files, and none of these is the file under test. */
+async function isOtherFile(file: string, named: readonly string[] | undefined): Promise<boolean> {
+  if (named === undefined) return false;
+  const same = await Promise.all(named.map((path) => isSameFile(path, file)));
+  return !same.includes(true);
+}
+
+function keysFrom(input: VerifyInput, { keys, authority }: VerifyCommandOptions): string {
+  const named = keys ?? (authority === undefined ? [] : [authority]);
+  const isInFile =
+    (keys === undefined && input.actors.length > 0) || (authority === undefined && input.authority !== null);
+  if (named.length === 0) return isInFile ? 'from the file itself' : 'none given';
+  return `from ${named.join(', ')}${isInFile ? ' and from the file itself' : ''}`;
 }
 
 /** What the events are and how many of them must be there: as the user says, who may be stricter than the file and more lenient. */

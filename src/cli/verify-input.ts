@@ -16,7 +16,7 @@ import {
   readExportLine,
 } from './export-file.ts';
 import { contentOf, nameOf, readJson } from './file-content.ts';
-import { type Line, linesOf } from './lines.ts';
+import { isBlank, type Line, linesOf } from './lines.ts';
 import { inputError, readInput, reasonOf, type Terminal } from './terminal.ts';
 
 /** What a file holds for verification. */
@@ -41,7 +41,6 @@ export interface VerifyInput {
 const jsonLimits = { maxDepth: 128 };
 /** The first line of an export is short. */
 const HEADER_MAX_BYTES = 4 * 1024;
-const JSON_SPACE = Buffer.from(' \t');
 const CARRIAGE_RETURN = 0x0d;
 
 const ACTOR_DOCUMENT = 'resolver document';
@@ -69,7 +68,7 @@ async function openSource(terminal: Terminal, path: string): Promise<Source> {
   return {
     name,
     header,
-    lines: () => linesOf(kept === null ? createReadStream(path) : [kept], name),
+    lines: () => linesOf(kept === null ? createReadStream(path) : [kept], name, 'passed over'),
     json: async (what) => {
       const bytes = kept ?? (await readInput(terminal, path));
       return toValue(contentOf(path, what, () => parseJsonBytes(bytes, jsonLimits)));
@@ -188,7 +187,7 @@ async function* exportLines({ name, lines }: Source): AsyncIterable<ExportLine &
     const place = `Line ${number} of ${name}`;
     // Other readers end lines there, and would see in one line what stands in two.
     if (bytes.includes(CARRIAGE_RETURN)) throw inputError(`${place} holds a carriage return, which no export does.`);
-    if (number === 1 || bytes.every((byte) => JSON_SPACE.includes(byte))) continue;
+    if (number === 1 || isBlank(bytes)) continue;
     const line = readExportLine(contentOf(place, 'JSON (RFC 7493)', () => parseJsonBytes(bytes, jsonLimits)));
     if (line === null) {
       throw inputError(

@@ -1,25 +1,31 @@
-import type { IncompleteReason, Verification } from '../client/verification.ts';
+import type { IncompleteReason, IncompleteType, Verification } from '../client/verification.ts';
 import { shownJson, shownText } from './shown-text.ts';
 
 /** Issues shown to people; `--json` shows all. */
 const ISSUES_SHOWN_MAX = 20;
 
-/** Where the keys came from, in words. */
-export interface KeyOrigin {
-  readonly text: string;
-  /** The keys came in the same file as the events, so that whoever made the one may have made the other. */
-  readonly sameFile: boolean;
-}
+/** What a reason leaves open, as it stands behind "not verified:" in the first line. */
+const notVerified: { readonly [type in IncompleteType]: string } = {
+  actor_keys_untrusted: 'whose keys these are',
+  authority_keys_untrusted: 'whose keys these are',
+  actor_keys_unknown: 'signatures, for lack of their keys',
+  authority_keys_unknown: 'seals, for lack of the keys of the authority',
+  start_unknown: 'what stands before the first event',
+  middle_unknown: 'what is missing in between',
+  end_unknown: 'what follows',
+  content_unchecked: 'some hashes, whose event before is not there',
+  hash_unchecked: 'some hashes, whose event before is not there',
+};
 
-/** The result in words, for people. */
-export function reportText(result: Verification, origin: KeyOrigin): string {
+/** The result in words, for people; `keysFrom` says where the keys come from. */
+export function reportText(result: Verification, keysFrom: string): string {
   const { checked, head } = result;
   const lines = [
     `${result.verdict.toUpperCase()}  ${headline(result)}`,
     `  events      ${checked.events}${subject(result)}`,
     `  hashes      ${checked.contentHashes} contents and ${checked.chainHashes} chain hashes of ${checked.events} events recomputed`,
     `  signatures  ${checked.actorSignatures} of actors and ${checked.authoritySeals} seals of the authority verified`,
-    `  keys        ${origin.text}`,
+    `  keys        ${keysFrom}`,
   ];
   if (head !== null) lines.push(`  head        seq ${head.seq}, hash ${head.hash}`);
   for (const issue of result.issues.slice(0, ISSUES_SHOWN_MAX)) {
@@ -30,9 +36,11 @@ export function reportText(result: Verification, origin: KeyOrigin): string {
   for (const reason of result.incomplete) {
     lines.push(`  ? ${reason.type}  ${places(reason)}${reason.detail}`);
   }
-  if (origin.sameFile) {
+  if (hasUntrustedKeys(result)) {
     lines.push(
-      '  ! The keys are from the file itself: check them against the resolver of the service with --resolver URL.',
+      '  ! The keys come from the file itself: who makes up a file can make up its keys. To know whose they are, verify',
+      '    with --resolver URL (the service), or with --keys FILE and --authority FILE that you got on another way.',
+      '    If you made the file yourself, add --trust-file-keys.',
     );
   }
   return `${lines.map(shownText).join('\n')}\n`;
@@ -50,19 +58,42 @@ function places({ type, count }: IncompleteReason): string {
   return count === 0 ? '' : `${count} of the events: `;
 }
 
+function hasUntrustedKeys({ incomplete }: Verification): boolean {
+  return incomplete.some(({ type }) => type.endsWith('_keys_untrusted'));
+}
+
+/** First what was verified, then what was not. */
 function headline(result: Verification): string {
-  switch (result.verdict) {
-    case 'valid':
-      return 'everything was recomputed and verified';
-    case 'incomplete':
-      return 'nothing wrong was found, and not everything could be checked';
-    case 'invalid':
-      return `${result.issues.length} things are wrong`;
+  if (result.verdict === 'invalid') {
+    const { length } = result.issues;
+    return length === 1 ? '1 thing is wrong' : `${length} things are wrong`;
   }
+  const verified = verifiedParts(result).join(', ');
+  if (result.verdict === 'valid') return `everything was recomputed and verified: ${verified}`;
+  const isOpen = new Set(result.incomplete.map(({ type }) => notVerified[type]));
+  const open = Object.values(notVerified).filter((what) => isOpen.delete(what));
+  const advice = hasUntrustedKeys(result) ? ' (give --resolver URL)' : '';
+  return `${verified}; not verified: ${open.join('; ')}${advice}`;
+}
+
+function verifiedParts({ checked, incomplete }: Verification): string[] {
+  const { events, actorSignatures, authoritySeals, contentHashes, chainHashes } = checked;
+  const isOfKeys = ({ type }: IncompleteReason) => type.includes('_keys_');
+  const isWhole = events > 0 && contentHashes === events && chainHashes === events && incomplete.every(isOfKeys);
+  return [
+    counted(events, 'event'),
+    counted(actorSignatures, 'signature'),
+    ...(authoritySeals > 0 ? [counted(authoritySeals, 'seal')] : []),
+    ...(isWhole ? ['chain whole'] : []),
+  ];
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** The result as JSON with the names of the API. */
-export function reportJson(result: Verification, origin: KeyOrigin): string {
+export function reportJson(result: Verification, keysFrom: string): string {
   const { checked } = result;
   const shown = {
     verdict: result.verdict,
@@ -84,7 +115,7 @@ export function reportJson(result: Verification, origin: KeyOrigin): string {
       count,
     })),
     head: result.head,
-    keys_from: origin.text,
+    keys_from: keysFrom,
   };
   return `${shownJson(JSON.stringify(shown, null, 2))}\n`;
 }

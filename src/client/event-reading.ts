@@ -52,16 +52,15 @@ export function createEventReading(caller: Caller): EventReading {
   async function* pages<P extends Page>(name: string, request: object, options: EventReadingOptions): AsyncIterable<P> {
     const { onIssues, ...callOptions } = options;
     const endpoint = endpointNamed(name);
+    const progress = new Progress('order' in request && request.order === 'desc');
     let cursor: string | null = null;
     do {
       const asked: object = cursor === null ? request : { ...request, cursor };
       // The answer was decoded by the descriptor of that very method.
       const page = (await caller.call(endpoint, { ...asked }, callOptions)) as unknown as P;
       if (!page.integrity.verified) report(page.integrity.issues, onIssues);
+      progress.take(page);
       yield page;
-      if (page.nextCursor !== null && page.nextCursor === cursor) {
-        throw new LedgerTrustError('invalid_answer', 'The service gave the same cursor twice.');
-      }
       cursor = page.nextCursor;
     } while (cursor !== null);
   }
@@ -83,6 +82,50 @@ export function createEventReading(caller: Caller): EventReading {
 
 /** A page of the proof of a scope, typed here so that a change of its shape is found when it is compiled. */
 const _proofIsAPage: (proof: Answer<GetDelegationProofResponse>) => Page = (proof) => proof;
+
+/** A filtered page examines up to 10,000 events and may hold none, so that these stand for a hundred million events. */
+const PAGES_WITHOUT_PROGRESS_MAX = 10_000;
+
+/** Sees that a walk through pages comes nearer to its end, whatever cursors the service gives. */
+class Progress {
+  readonly #descending: boolean;
+  #lastSeq: number | null = null;
+  /** Of the pages since the last one with a new event. */
+  readonly #cursors = new Set<string>();
+
+  constructor(descending: boolean) {
+    this.#descending = descending;
+  }
+
+  /** LedgerTrustError `invalid_answer` where the walk may never end. */
+  take({ events, integrity, nextCursor }: Page): void {
+    const lastSeq = events.at(-1)?.seq ?? null;
+    const isBeyond = lastSeq !== null && this.#isBeyond(lastSeq);
+    // A page that the service reports as damaged may hold any seq.
+    if (lastSeq !== null && !isBeyond && integrity.verified) throw noProgress('its events are not behind those before');
+    if (isBeyond) {
+      this.#lastSeq = lastSeq;
+      this.#cursors.clear();
+    }
+    if (nextCursor === null) return;
+    if (this.#cursors.has(nextCursor)) throw noProgress('it gave the same cursor twice');
+    if (this.#cursors.size >= PAGES_WITHOUT_PROGRESS_MAX)
+      throw noProgress(`${PAGES_WITHOUT_PROGRESS_MAX} pages in a row hold no new event`);
+    this.#cursors.add(nextCursor);
+  }
+
+  #isBeyond(seq: number): boolean {
+    if (this.#lastSeq === null) return true;
+    return this.#descending ? seq < this.#lastSeq : seq > this.#lastSeq;
+  }
+}
+
+function noProgress(what: string): LedgerTrustError {
+  return new LedgerTrustError(
+    'invalid_answer',
+    `The service does not come to the end of the list: ${what}. Read it again from its start, through another node if there is one; if that ends the same, tell the operator of the service.`,
+  );
+}
 
 function report(issues: Issues, onIssues: EventReadingOptions['onIssues']): void {
   if (onIssues !== undefined) {

@@ -53,18 +53,23 @@ export function eventContent(read: ReadEvent, masterPrevHash: string): EventCont
   };
 }
 
-/** The first event of a ledger as the domain knows it: nothing stands before it, so all of it is known. */
-export function genesisEvent(genesis: Event): LedgerEvent {
-  const read = readEvent(genesis);
+/** The event as the domain knows it. Reads do not show the hashes before it: '' where nothing stands before it. */
+export function ledgerEvent(read: ReadEvent, before: { prevHash: string; masterPrevHash: string }): LedgerEvent {
+  const { contentHash, hash, authoritySig, authorityKeyId } = read.event;
   return {
-    ...eventContent(read, ''),
+    ...eventContent(read, before.masterPrevHash),
     payload: read.payload,
     actorSigPayload: read.actorSigPayload,
-    contentHash: genesis.contentHash,
-    prevHash: '',
-    hash: genesis.hash,
-    authoritySig: genesis.authoritySig,
-    authorityKeyId: genesis.authorityKeyId,
+    contentHash,
+    prevHash: before.prevHash,
+    hash,
+    authoritySig,
+    authorityKeyId,
     commands: [],
   };
+}
+
+/** The first event of a ledger as the domain knows it. */
+export function genesisEvent(genesis: Event): LedgerEvent {
+  return ledgerEvent(readEvent(genesis), { prevHash: '', masterPrevHash: '' });
 }

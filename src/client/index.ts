@@ -41,5 +41,5 @@ export type {
   VerificationIssue,
   VerificationIssueType,
 } from './verification.ts';
-export { type VerifyOptions, verifyEvents } from './verifying.ts';
+export { type TrustedKeys, type VerifyOptions, verifyEvents } from './verifying.ts';
 export { type VerifyWebhookOptions, verifyWebhook, type WebhookDelivery, type WebhookHeaders } from './webhook.ts';

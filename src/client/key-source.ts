@@ -11,11 +11,16 @@ export type ActorDocumentKey = ActorDocument['keys'][number];
 
 /** Where the public keys of actors come from. Whoever trusts it need not trust the service that the events are from. */
 export interface KeySource {
+  /** The keys come from a resolver that the caller named, and not from the file or the answer that the events come from. */
+  readonly isResolver?: boolean;
   /** null: there is no document at hand, so nothing can be said of the actor's signatures. */
   document(actorId: string): Promise<ActorDocument | null> | ActorDocument | null;
 }
 
-/** Keys from resolver documents that were saved. */
+/**
+ * Keys from resolver documents that were saved. Documents out of the file that is verified vouch for nobody; if these were got on another
+ * way, say so with `trustedKeys`.
+ */
 export function keysFromDocuments(documents: Iterable<ActorDocument>): KeySource {
   const byActor = new Map([...documents].map((document) => [document.actorId, document]));
   return { document: (actorId) => byActor.get(actorId) ?? null };
@@ -37,6 +42,7 @@ export function keysFromResolver(client: {
     }
   };
   return {
+    isResolver: true,
     document(actorId) {
       const found = asked.get(actorId) ?? ask(actorId);
       asked.set(actorId, found);

@@ -1,11 +1,12 @@
+import type { DecisionIssueType } from '../domain/decision-check.ts';
 import { sha256HexForm } from '../domain/hash.ts';
 import type { IssueType } from '../domain/integrity.ts';
 import { parseRfc3339 } from '../domain/time.ts';
 import { isUuid } from '../domain/uuid.ts';
 import type { Event } from './event.ts';
 
-/** What a verification finds; `malformed_event` and `contradiction` beside the service's own types. */
-export type VerificationIssueType = IssueType | 'malformed_event' | 'contradiction';
+/** What a verification finds: the service's own types, a form that no event has, and what the service cannot have decided. */
+export type VerificationIssueType = IssueType | 'malformed_event' | DecisionIssueType;
 
 export interface VerificationIssue {
   readonly eventId: string;
@@ -22,6 +23,8 @@ export interface VerificationIssue {
  * `content_unchecked`: the event before in the same master is not there, so the event's content hash cannot be recomputed.
  * `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
  * `actor_keys_unknown`, `authority_keys_unknown`: a signature or seal was found and no key to check it with.
+ * `actor_keys_untrusted`, `authority_keys_untrusted`: a signature or seal verified, under a key that came with the events. The maker of
+ * the events can have made that key too (`trustedKeys`).
  */
 export type IncompleteType =
   | 'start_unknown'
@@ -30,7 +33,9 @@ export type IncompleteType =
   | 'content_unchecked'
   | 'hash_unchecked'
   | 'actor_keys_unknown'
-  | 'authority_keys_unknown';
+  | 'authority_keys_unknown'
+  | 'actor_keys_untrusted'
+  | 'authority_keys_untrusted';
 
 export interface IncompleteReason {
   readonly type: IncompleteType;

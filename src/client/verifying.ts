@@ -1,5 +1,7 @@
 import { contentHash, contentJson, eventHash } from '../domain/content.ts';
-import { type Event, eventContent, type ReadEvent, readEvent } from './event.ts';
+import { DecisionCheck } from '../domain/decision-check.ts';
+import { isoTime } from '../domain/time.ts';
+import { type Event, eventContent, ledgerEvent, type ReadEvent, readEvent } from './event.ts';
 import type { AuthorityKeys, KeySource } from './key-source.ts';
 import type { JsonObject } from './shapes.ts';
 import {
@@ -18,6 +20,11 @@ export interface VerifyOptions {
   /** From the trust anchor; null or left out where it publishes none: seals then stay unchecked. */
   readonly authorityKeys?: AuthorityKeys | null;
   /**
+   * Which of these keys were got from elsewhere than the events: from a resolver, or from files got on another way. The others vouch for
+   * nobody: what they verify leaves the verdict `incomplete`. If left out, the actors' keys of keysFromResolver, else none.
+   */
+  readonly trustedKeys?: TrustedKeys;
+  /**
    * `ledger`: events of one ledger. `master`: events of one master. `segment`: what a filter or a partial access left of one
    * ledger. All in ascending order.
    */
@@ -33,11 +40,19 @@ export interface VerifyOptions {
   readonly masterId?: string;
   /** Hashes that are known from elsewhere and must be in the list: without one, a list cut short at its end looks whole. */
   readonly mustContain?: readonly string[];
+  /** The time (ISO) after which no event can be dated; if left out, an hour from now. */
+  readonly latest?: string;
 }
+
+export type TrustedKeys = 'all' | 'actors' | 'authority' | 'none';
+
+/** By so much the clock of whoever verifies may be behind that of the service. */
+export const CLOCK_BEHIND_MAX_MS = 3_600_000;
 
 /**
  * Verifies events without trusting whoever handed them out (spec, Authentication 8; decisions.md, section 6): contents are
- * rebuilt from the fields shown, hashes and chains recomputed, signatures and seals checked. Takes lists of any length.
+ * rebuilt from the fields shown, hashes and chains recomputed, signatures and seals checked, and each event decided again from those
+ * before it: that its actor had the right to write it, that nothing was closed, that its time can be. Takes lists of any length.
  */
 export async function verifyEvents(
   events: Iterable<Event> | AsyncIterable<Event>,
@@ -69,6 +84,8 @@ class Verifier {
   #previous: Event | null = null;
   #genesis: JsonObject | null = null;
   readonly #extent: 'all' | 'run' | 'some';
+  readonly #decisions: DecisionCheck;
+  readonly #trusted: { readonly actor: boolean; readonly authority: boolean };
   /** No event of the ledger is missing from this seq up to here. */
   #runStart = 0;
 
@@ -76,6 +93,12 @@ class Verifier {
     this.#options = options;
     this.#extent = options.extent ?? (options.kind === 'segment' ? 'some' : 'run');
     this.#checkSignature = createSignatureCheck(options.keys, options.authorityKeys ?? null);
+    this.#decisions = new DecisionCheck({ latest: options.latest ?? isoTime(Date.now() + CLOCK_BEHIND_MAX_MS) });
+    const trusted = options.trustedKeys ?? (options.keys.isResolver === true ? 'actors' : 'none');
+    this.#trusted = {
+      actor: trusted === 'all' || trusted === 'actors',
+      authority: trusted === 'all' || trusted === 'authority',
+    };
     this.#wanted = new Set(options.mustContain);
     this.#ledgerId = options.ledgerId ?? null;
     this.#masterId = options.masterId ?? null;
@@ -85,6 +108,7 @@ class Verifier {
     this.#checked.events += 1;
     const read = this.#read(event);
     if (read === null) return;
+    const issuesBefore = this.#issues.length;
     this.#checkSubject(event);
     this.#checkPlace(event);
     const master = event.masterId === null ? null : (this.#masters.get(event.masterId) ?? null);
@@ -94,6 +118,7 @@ class Verifier {
       this.#issue(event, 'contradiction', fault);
     }
     await this.#checkSignatures(read);
+    this.#checkDecision(read, master, this.#issues.length > issuesBefore);
     this.#advance(event, master);
   }
 
@@ -247,8 +272,29 @@ class Verifier {
       if (finding.outcome === 'bad') this.#issue(read.event, finding.type, finding.detail);
       else if (finding.outcome === 'unknown_keys') {
         this.#unchecked(read.event, isActor ? 'actor_keys_unknown' : 'authority_keys_unknown', finding.detail);
-      } else if (isActor) this.#checked.actorSignatures += 1;
-      else this.#checked.authoritySeals += 1;
+      } else this.#verified(read.event, finding.kind);
+    }
+  }
+
+  #verified(event: Event, kind: 'actor' | 'authority'): void {
+    if (kind === 'actor') this.#checked.actorSignatures += 1;
+    else this.#checked.authoritySeals += 1;
+    if (this.#trusted[kind]) return;
+    const what = kind === 'actor' ? 'signature' : 'seal';
+    this.#unchecked(
+      event,
+      `${kind}_keys_untrusted`,
+      `the key of the ${what} came with the events, and nobody vouches for it`,
+    );
+  }
+
+  /** Places and links are checked above from what reads show, and what is told there is not told again. */
+  #checkDecision(read: ReadEvent, master: MasterHead | null, isFaulty: boolean): void {
+    const { event } = read;
+    const before = { prevHash: this.#previous?.hash ?? '', masterPrevHash: master?.contentHash ?? '' };
+    for (const { type, detail } of this.#decisions.take(ledgerEvent(read, before))) {
+      const isTold = type === 'broken_link' || type === 'dated_backwards' || (type === 'contradiction' && isFaulty);
+      if (!isTold) this.#issue(event, type, detail);
     }
   }
 

@@ -52,7 +52,12 @@ async function expectSound(
   kind: 'ledger' | 'master' = 'ledger',
 ) {
   const authorityKeys = authorityKeysOf(await client.getAuthority());
-  const result = await verifyEvents(events, { keys: keysFromResolver(client), authorityKeys, kind });
+  const result = await verifyEvents(events, {
+    keys: keysFromResolver(client),
+    authorityKeys,
+    trustedKeys: 'all',
+    kind,
+  });
   expect(result.issues).toEqual([]);
   const missing = kind === 'ledger' ? ['authority_keys_unknown'] : ['hash_unchecked', 'authority_keys_unknown'];
   for (const { type } of result.incomplete) expect(missing).toContain(type);
@@ -309,6 +314,7 @@ describe('ledger-trust export and verify', () => {
     const changed = join(dir, 'changed.jsonl');
     writeFileSync(changed, readFileSync(out, 'utf8').replace('"amount":100', '"amount":900'));
     expect((await run(['verify', changed])).code).toBe(1);
+    expect((await run(['verify', changed, '--resolver', address.baseUrl])).code).toBe(1);
   });
 
   it('a master delegate’s export is a segment, and its master is checked as one', async () => {

@@ -225,7 +225,12 @@ describe('a node with a past', () => {
     for (const ledgerId of [order.ledgerId, opened.text('id')]) {
       const events = [];
       for await (const event of client.ledgerEvents(ledgerId)) events.push(event);
-      const found = await verifyEvents(events, { keys: keysFromResolver(client), authorityKeys, kind: 'ledger' });
+      const found = await verifyEvents(events, {
+        keys: keysFromResolver(client),
+        authorityKeys,
+        trustedKeys: 'all',
+        kind: 'ledger',
+      });
       expect([found.verdict, found.issues]).toEqual(['valid', []]);
     }
   });

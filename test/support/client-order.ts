@@ -63,6 +63,7 @@ export async function newClientOrder(doors: Doors): Promise<ClientOrder> {
       const { issues, checked } = await verifyEvents(reader.ledgerEvents(ledger.id), {
         keys,
         authorityKeys,
+        trustedKeys: 'all',
         kind: 'ledger',
       });
       if (issues.length > 0) throw new Error(`The ledger is not whole: ${JSON.stringify(issues)}`);

@@ -80,12 +80,13 @@ export function exported(
   lines: readonly unknown[] = events,
   end: Readonly<Record<string, unknown>> = {},
   header: Readonly<Record<string, unknown>> = {},
+  documents: { readonly actor: unknown; readonly authority: unknown } = { actor, authority },
 ): string {
   return [
     { format: 'ledger-trust-export/1', ledger_id: ledgerId, exported_at: '2026-11-21T03:00:00.000Z', ...header },
     ...lines.map((event) => ({ event })),
-    { actor },
-    { authority },
+    { actor: documents.actor },
+    { authority: documents.authority },
     { end: { count: lines.length, ...end } },
   ]
     .map((line) => `${JSON.stringify(line)}\n`)

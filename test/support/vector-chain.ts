@@ -70,7 +70,12 @@ export const authorityKey = {
 };
 const authorityKeys: NonNullable<VerifyOptions['authorityKeys']> = [authorityKey];
 /** All keys at hand, the ledger read from its beginning. */
-export const whole: VerifyOptions = { keys: keysFromDocuments([documentOf()]), authorityKeys, kind: 'ledger' };
+export const whole: VerifyOptions = {
+  keys: keysFromDocuments([documentOf()]),
+  authorityKeys,
+  trustedKeys: 'all',
+  kind: 'ledger',
+};
 
 export const verify = (events: readonly Event[], change: Partial<VerifyOptions> = {}): Promise<Verification> =>
   verifyEvents(events, { ...whole, ...change });

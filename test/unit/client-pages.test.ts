@@ -1,4 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { answerFromJson } from '../../src/client/answer-decoding.ts';
+import type { Caller } from '../../src/client/call.ts';
+import { createEventReading } from '../../src/client/event-reading.ts';
+import { ListLedgerEventsResponseSchema } from '../../src/gen/svc/v1/ledgers_pb.ts';
 import { against, answer } from '../support/answering-service.ts';
 
 describe('lists of events', () => {
@@ -67,8 +71,41 @@ describe('lists of events', () => {
     expect(issues).toHaveLength(1);
   });
 
-  it('end with an error where the same cursor comes for ever', async () => {
-    const { client } = await against((_, response) => answer(response, 200, page([1], 'same')));
-    await expect(read(client.ledgerEvents('l'))).rejects.toMatchObject({ code: 'invalid_answer' });
+  describe('end with a sentence that says what to do', () => {
+    const endless: [string, (count: number) => object, number][] = [
+      ['the same page comes for ever', () => page([1], 'same'), 2],
+      ['the same cursor comes without events', () => page([], 'same'), 2],
+      ['cursors go round without events', (count) => page([], `c${count % 3}`), 4],
+      ['new cursors lead to the same events', (count) => page([1, 2], `c${count}`), 2],
+      ['new cursors lead back', (count) => page([10 - count], `c${count}`), 2],
+      ['new cursors lead nowhere', (count) => page(count === 1 ? [1] : [], `c${count}`), 10_001],
+      ['new cursors lead to damaged events', (count) => page([2], `c${count}`, broken), 10_001],
+    ];
+    it.each(endless)('where %s', async (_, pageOf, calls) => {
+      let count = 0;
+      const reading = createEventReading({
+        call: async () => {
+          count += 1;
+          return answerFromJson(ListLedgerEventsResponseSchema, pageOf(count));
+        },
+      } as unknown as Caller);
+      const error = await read(reading.ledgerEvents('l', {}, { onIssues: () => {} })).catch((thrown) => thrown);
+      expect(error).toMatchObject({ code: 'invalid_answer' });
+      expect(error.message).toMatch(
+        /^The service does not come to the end of the list: .*Read it again from its start/,
+      );
+      expect(count).toBe(calls);
+    });
+
+    it('and not where a filter finds nothing for long, or newest events come first', async () => {
+      const { client } = await against((_, response, count) =>
+        answer(response, 200, count < 50 ? page([], `c${count}`) : page([9, 8], count < 51 ? 'd' : undefined)),
+      );
+      await expect(read(client.ledgerEvents('l', { order: 'desc' }))).rejects.toThrow('not behind those before');
+      const down = await against((_, response, count) =>
+        answer(response, 200, [page([9, 8], 'a'), page([], 'b'), page([7])][count - 1]),
+      );
+      expect(await read(down.client.ledgerEvents('l', { order: 'desc' }))).toEqual([9, 8, 7]);
+    });
   });
 });
