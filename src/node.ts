@@ -251,6 +251,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     clientAddress,
     newId,
     tls,
+    tlsOnly: tls !== null || (production && config.tlsTerminated),
+    memory,
     pages,
   };
   http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));

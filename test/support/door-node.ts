@@ -15,6 +15,7 @@ import type { ListeningDoor } from '../../src/rpc/listening.ts';
 import { createAnswerLog } from '../../src/rpc/pipeline/answer-log.ts';
 import { type CallRateSizes, createCallRates } from '../../src/rpc/pipeline/call-rates.ts';
 import { createPipeline, type Pipeline } from '../../src/rpc/pipeline/pipeline.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import type { AccessEntry, AccessHistory } from '../../src/service/audit/access-history.ts';
 import type { AccessRecord } from '../../src/service/audit/access-record.ts';
 import type { Call } from '../../src/service/call.ts';
@@ -72,6 +73,8 @@ export interface DoorNodeOptions {
   readonly corsOrigins?: readonly string[];
   readonly trustedProxies?: readonly string[];
   readonly tls?: TlsKeys;
+  /** Of 256 MiB if not given. */
+  readonly memory?: MemoryBudget;
   readonly records?: RecordStore;
   /** 32 bytes; nodes of one store share it. */
   readonly secretsKey?: Buffer;
@@ -130,7 +133,9 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const newId = () => uuidV7(now(), randomBytes(10));
   const cors = corsFor(options.corsOrigins ?? []);
   const { pages = () => {} } = options;
-  const httpParts = { endpoints, pipeline, answers, cors, clientAddress, newId, tls, pages };
+  const { memory = new MemoryBudget(256 * 1024 * 1024) } = options;
+  const tlsOnly = tls !== null;
+  const httpParts = { endpoints, pipeline, answers, cors, clientAddress, newId, tls, tlsOnly, memory, pages };
   const http = await openHttpDoor(httpParts, '127.0.0.1', 0);
   const grpc = await openGrpcDoor({ endpoints, pipeline, answers, clientAddress, newId, tls, now }, '127.0.0.1', 0);
   return {
