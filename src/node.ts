@@ -253,6 +253,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     tls,
     tlsOnly: tls !== null || (production && config.tlsTerminated),
     memory,
+    monotonicMs,
     pages,
   };
   http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));

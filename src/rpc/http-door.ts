@@ -26,6 +26,8 @@ export interface HttpPortParts extends HttpDoorParts {
   /** Whether browsers are told that this host speaks TLS only (RFC 6797). */
   readonly tlsOnly: boolean;
   readonly memory: MemoryBudget;
+  /** Milliseconds of a clock that never goes back. */
+  monotonicMs(): number;
   /** Adds what is no API: documentation, console. */
   readonly pages?: (app: FastifyInstance) => void | Promise<void>;
 }
@@ -37,7 +39,7 @@ export interface HttpPortParts extends HttpDoorParts {
 export async function openHttpDoor(parts: HttpPortParts, host: string, port: number): Promise<ListeningDoor> {
   const rest = createRestDoor(parts);
   const connect = createConnectDoor(parts);
-  const connections = new HttpConnections(parts.memory, parts.tlsOnly ? HSTS : []);
+  const connections = new HttpConnections(parts.memory, parts.tlsOnly ? HSTS : [], parts.monotonicMs);
 
   let servePage: HttpListener = () => {};
   const requests: HttpRequests = {

@@ -80,6 +80,8 @@ export interface DoorNodeOptions {
   readonly secretsKey?: Buffer;
   /** Milliseconds since 1970; the real time if not given. */
   readonly now?: () => number;
+  /** Milliseconds of a clock that never goes back; performance.now if not given. */
+  readonly monotonicMs?: () => number;
   /** Takes the access records in place of `accesses`; null: none are made. */
   readonly history?: AccessHistory | null;
   /** None if not given. */
@@ -112,7 +114,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const lines: string[] = [];
   const accesses: AccessRecord[] = [];
   const now = options.now ?? Date.now;
-  const monotonicMs = () => performance.now();
+  const monotonicMs = options.monotonicMs ?? (() => performance.now());
   const log = createLog('info', { write: (line) => void lines.push(line) });
   const gather = async (entry: AccessEntry) => void accesses.push(...[await entry].flat());
   const history = options.history === undefined ? gather : options.history;
@@ -135,7 +137,19 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const { pages = () => {} } = options;
   const { memory = new MemoryBudget(256 * 1024 * 1024) } = options;
   const tlsOnly = tls !== null;
-  const httpParts = { endpoints, pipeline, answers, cors, clientAddress, newId, tls, tlsOnly, memory, pages };
+  const httpParts = {
+    endpoints,
+    pipeline,
+    answers,
+    cors,
+    clientAddress,
+    newId,
+    tls,
+    tlsOnly,
+    memory,
+    monotonicMs,
+    pages,
+  };
   const http = await openHttpDoor(httpParts, '127.0.0.1', 0);
   const grpc = await openGrpcDoor({ endpoints, pipeline, answers, clientAddress, newId, tls, now }, '127.0.0.1', 0);
   return {

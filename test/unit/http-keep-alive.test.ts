@@ -9,7 +9,7 @@ import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 
 test('an idle connection is there for longer than its client was told, which may be late', async () => {
   const answers: HttpListener = (_request, response) => response.end();
-  using connections = new HttpConnections(new MemoryBudget(1024 * 1024), []);
+  using connections = new HttpConnections(new MemoryBudget(1024 * 1024), [], () => performance.now());
   const requests = { serve: answers, refuseExpect: answers, refused: () => {} };
   const server = createHttpServer(requests, null, () => 'id', connections);
   server.keepAliveTimeout = 1_000;

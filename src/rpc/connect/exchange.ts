@@ -49,6 +49,8 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
     this.#format = format;
     this.#context = context;
     this.timeoutMs = context.timeoutMs() ?? Number.POSITIVE_INFINITY;
+    // connect-es pulls no more then, and does not say so to whoever waits for it to take an answer.
+    response.once('close', () => this.#answers.stop());
   }
 
   /** The answers, as they come. */
@@ -131,15 +133,24 @@ class AnswerQueue implements AsyncIterable<object> {
   #wake: (() => void) | null = null;
   #taken: (() => void) | null = null;
   #ended = false;
+  #isStopped = false;
   #error: Error | null = null;
 
-  /** A promise until the answer was taken. */
+  /** A promise until the answer was taken, or nobody takes any more. */
   push(answer: object): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
     this.#waiting.push(answer);
     this.#wake?.();
     return new Promise((resolve) => {
       this.#taken = resolve;
     });
+  }
+
+  /** Nobody takes answers any more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#taken?.();
+    this.end(null);
   }
 
   end(error: Error | null): void {

@@ -15,6 +15,7 @@ const drainLookMs = 10;
 /** All connections of one HTTP port. */
 export class HttpConnections implements Disposable {
   readonly #memory: MemoryBudget;
+  readonly #monotonicMs: () => number;
   readonly #rules: AnswerRules;
   readonly #open = new Set<HttpConnection>();
   /** Sockets below TLS, from the start of their handshake on. */
@@ -23,19 +24,20 @@ export class HttpConnections implements Disposable {
   #isDraining = false;
 
   /** `headers`: as `name, value, …`; every answer carries them. */
-  constructor(memory: MemoryBudget, headers: readonly string[]) {
+  constructor(memory: MemoryBudget, headers: readonly string[], monotonicMs: () => number) {
     this.#memory = memory;
+    this.#monotonicMs = monotonicMs;
     this.#rules = {
       memory,
       headers,
       // More may be on its way behind this one, so its answer is not the last.
       isLast: (response) => this.#isDraining && this.of(response.req.socket)?.newest === response,
     };
-    this.#sweep = setInterval(() => this.endStalled(performance.now()), limits.answerSweepMs).unref();
+    this.#sweep = setInterval(() => this.#endStalled(), limits.answerSweepMs).unref();
   }
 
   add(socket: Socket): void {
-    const connection = new HttpConnection(socket, this.#memory, performance.now());
+    const connection = new HttpConnection(socket, this.#memory, this.#monotonicMs());
     (socket as KnownSocket)[ofSocket] = connection;
     this.#open.add(connection);
     socket.on('close', () => this.#open.delete(connection));
@@ -64,7 +66,8 @@ export class HttpConnections implements Disposable {
   }
 
   /** Ends connections whose clients take nothing of their answers. */
-  endStalled(nowMs: number): void {
+  #endStalled(): void {
+    const nowMs = this.#monotonicMs();
     const isNearlyFull = this.#memory.heldBytes() > this.#memory.maxBytes * 0.75;
     const stallMs = isNearlyFull ? limits.answerStallFullMs : limits.answerStallMs;
     for (const connection of this.#open) connection.endIfStalled(nowMs, stallMs);
