@@ -35,6 +35,8 @@ export interface Config {
   readonly secretsKeyFile: string | null;
   /** null: both public ports speak without TLS. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  /** Something in front of the service speaks TLS. */
+  readonly tlsTerminated: boolean;
   /** Exact origins, or `*` alone. Empty: no cross-origin calls. */
   readonly corsOrigins: readonly string[];
   /** Addresses and networks whose X-Forwarded-For counts. */
@@ -81,6 +83,7 @@ export function readConfig(env: Environment): Config {
     authorityKeyFile: text(env, 'AUTHORITY_KEY_FILE'),
     secretsKeyFile: text(env, 'SECRETS_KEY_FILE'),
     tls: certFile === null || keyFile === null ? null : Object.freeze({ certFile, keyFile }),
+    tlsTerminated,
     corsOrigins: Object.freeze(list(env, 'CORS_ORIGINS').map(checkedOrigin)),
     trustedProxies: Object.freeze(checkedProxies(list(env, 'TRUSTED_PROXIES'))),
     logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),

@@ -32,6 +32,29 @@ export const limits = Object.freeze({
   keepAliveBufferMs: 5_000,
   /** How often Node looks for connections past the two times above. */
   connectionsCheckMs: 5_000,
+  /** From the start of a connection to the end of its TLS handshake, on both public ports. */
+  tlsHandshakeTimeoutMs: 10_000,
+  /** What a browser remembers that this host speaks TLS only: a year, as preload lists ask. */
+  hstsMaxAgeS: 365 * 24 * 60 * 60,
+  /** Requests of one HTTP/1.1 connection that are served at a time. */
+  httpUnderWayMax: 4,
+  /**
+   * Further requests of one connection that wait, each some 4 kB. Node parses all that came in one read (64 KiB), so a connection that
+   * is paused may still bring this many; one that brings more ends. Clients that pipeline send a few at a time.
+   */
+  httpWaitingMax: 60,
+  /** How often connections are looked over for answers that nobody takes. */
+  answerSweepMs: 1_000,
+  /** An answer of which the client takes nothing for so long ends with its connection: within 30 s, the sweep included. */
+  answerStallMs: 25_000,
+  /** The same while more than three quarters of the memory budget are held: what stalls then makes room for others. */
+  answerStallFullMs: 3_000,
+  /** An answer of a read above this is refused where the memory budget has no room for it. */
+  smallAnswerMaxBytes: 64 * 1024,
+  /** A stopping node leaves idle connections open for so long: a request that is on its way is answered, with `connection: close`. */
+  drainIdleMs: 500,
+  /** How long a connection that the node has ended waits for the client's end: what arrives meanwhile causes no reset. */
+  drainLingerMs: 500,
   /** A port holds no more connections than this; each idle one costs some 20 kB. */
   connectionsMax: 20_000,
   /** An unread body of at most this is dropped, and its connection kept. */

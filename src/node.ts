@@ -277,6 +277,9 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     clientAddress,
     newId,
     tls,
+    tlsOnly: tls !== null || (production && config.tlsTerminated),
+    memory,
+    monotonicMs,
     pages,
   };
   http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { docsAsset, docsContentSecurityPolicy, docsPaths } from './rpc/openapi/docs-page.ts';
-import { openApiDocument } from './rpc/openapi/document.ts';
+import { openApiBytes } from './rpc/openapi/document.ts';
 
 /** What the HTTP port serves beside the API: its description, and a page to read and try it. */
 export function pages(app: FastifyInstance): void {
@@ -8,7 +8,7 @@ export function pages(app: FastifyInstance): void {
     reply
       .header('content-type', 'application/json; charset=utf-8')
       .header('access-control-allow-origin', '*')
-      .send(JSON.stringify(openApiDocument())),
+      .send(openApiBytes()),
   );
   app.get('/', (_request, reply) => reply.redirect('/docs'));
   for (const path of docsPaths()) {

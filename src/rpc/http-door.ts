@@ -1,12 +1,15 @@
-import type { RequestListener } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { LedgerError } from '../domain/errors.ts';
+import { limits } from '../limits.ts';
+import type { MemoryBudget } from '../runtime/memory-budget.ts';
 import { requestIdOf } from './call/request-id.ts';
 import { statusOf } from './call/status.ts';
 import { createConnectDoor } from './connect/door.ts';
+import { HttpConnections } from './http/connections.ts';
 import type { HttpDoorParts } from './http/door-parts.ts';
 import { errorEnvelope } from './http/error-envelope.ts';
 import { answerOptions, doorOf, refuseMethod, refuseRequest } from './http/no-call.ts';
+import type { HttpListener, HttpResponse } from './http/response.ts';
 import {
   checkHead,
   createHttpServer,
@@ -20,6 +23,11 @@ import { createRestDoor } from './rest/door.ts';
 
 export interface HttpPortParts extends HttpDoorParts {
   readonly tls: TlsKeys | null;
+  /** Whether browsers are told that this host speaks TLS only (RFC 6797). */
+  readonly tlsOnly: boolean;
+  readonly memory: MemoryBudget;
+  /** Milliseconds of a clock that never goes back. */
+  monotonicMs(): number;
   /** Adds what is no API: documentation, console. */
   readonly pages?: (app: FastifyInstance) => void | Promise<void>;
 }
@@ -31,15 +39,16 @@ export interface HttpPortParts extends HttpDoorParts {
 export async function openHttpDoor(parts: HttpPortParts, host: string, port: number): Promise<ListeningDoor> {
   const rest = createRestDoor(parts);
   const connect = createConnectDoor(parts);
-  let draining = false;
+  const connections = new HttpConnections(parts.memory, parts.tlsOnly ? HSTS : [], parts.monotonicMs);
 
-  let servePage: RequestListener = () => {};
+  let servePage: HttpListener = () => {};
   const requests: HttpRequests = {
     serve(request, response) {
-      if (draining) response.shouldKeepAlive = false;
-      const door = doorOf(request.url ?? '');
+      const target = request.url ?? '';
+      const door = doorOf(target);
       if (door === 'connect') connect(request, response);
-      else if (door === 'rest') rest(request, response);
+      // A page has a path: fastify would take `*` for one.
+      else if (door === 'rest' || !target.startsWith('/')) rest(request, response);
       else servePage(request, response);
     },
     refuseExpect(request, response) {
@@ -57,11 +66,13 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
     routerOptions: { ignoreTrailingSlash: true },
     serverFactory(pages) {
       servePage = pages;
-      return createHttpServer(requests, parts.tls, parts.newId);
+      return createHttpServer(requests, parts.tls, parts.newId, connections);
     },
+    // createHttpServer answers what is no HTTP.
+    clientErrorHandler: () => {},
     frameworkErrors: (_error, request, reply) => {
       reply.hijack();
-      rest(request.raw, reply.raw);
+      rest(request.raw, reply.raw as HttpResponse);
     },
   });
   const pagePaths = new Set<string>();
@@ -74,7 +85,7 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
     }
     reply.hijack();
     const isPage = pagePaths.has(pageOf(request.raw.url ?? ''));
-    if (!isPage || checkHead(request.raw) !== null) rest(request.raw, reply.raw);
+    if (!isPage || checkHead(request.raw) !== null) rest(request.raw, reply.raw as HttpResponse);
     else if (request.method === 'OPTIONS') answerOptions(parts, request.raw, reply.raw, PAGE_METHODS);
     else refuseMethod(parts, request.raw, reply.raw, PAGE_METHODS);
   });
@@ -88,18 +99,16 @@ export async function openHttpDoor(parts: HttpPortParts, host: string, port: num
   await app.listen({ host, port, backlog: 1024 });
   const { server } = app;
   const close = async (graceMs: number): Promise<void> => {
-    draining = true;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    server.closeIdleConnections();
-    await parts.pipeline.running.drained(graceMs);
-    server.closeIdleConnections();
-    const late = setTimeout(() => server.closeAllConnections(), Math.min(graceMs, 1_000));
+    await Promise.all([parts.pipeline.running.drained(graceMs), connections.drain(graceMs)]);
     await closed;
-    clearTimeout(late);
     await app.close();
+    connections[Symbol.dispose]();
   };
   return { ...addressOf(server), close, [Symbol.asyncDispose]: () => close(0) };
 }
+
+const HSTS = ['strict-transport-security', `max-age=${limits.hstsMaxAgeS}`];
 
 /** Pages are read, never written. */
 const PAGE_METHODS = ['GET', 'HEAD'];

@@ -15,6 +15,7 @@ import type { ListeningDoor } from '../../src/rpc/listening.ts';
 import { createAnswerLog } from '../../src/rpc/pipeline/answer-log.ts';
 import { type CallRateSizes, createCallRates } from '../../src/rpc/pipeline/call-rates.ts';
 import { createPipeline, type Pipeline } from '../../src/rpc/pipeline/pipeline.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import type { AccessEntry, AccessHistory } from '../../src/service/audit/access-history.ts';
 import type { AccessRecord } from '../../src/service/audit/access-record.ts';
 import type { Call } from '../../src/service/call.ts';
@@ -72,6 +73,8 @@ export interface DoorNodeOptions {
   readonly corsOrigins?: readonly string[];
   readonly trustedProxies?: readonly string[];
   readonly tls?: TlsKeys;
+  /** Of 256 MiB if not given. */
+  readonly memory?: MemoryBudget;
   readonly records?: RecordStore;
   /** 32 bytes; nodes of one store share it. */
   readonly secretsKey?: Buffer;
@@ -79,6 +82,8 @@ export interface DoorNodeOptions {
   readonly now?: () => number;
   /** Whether the node's clock may decide; it always may if not given. */
   readonly isClockRight?: () => boolean;
+  /** Milliseconds of a clock that never goes back; performance.now if not given. */
+  readonly monotonicMs?: () => number;
   /** Takes the access records in place of `accesses`; null: none are made. */
   readonly history?: AccessHistory | null;
   /** None if not given. */
@@ -111,7 +116,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const lines: string[] = [];
   const accesses: AccessRecord[] = [];
   const now = options.now ?? Date.now;
-  const monotonicMs = () => performance.now();
+  const monotonicMs = options.monotonicMs ?? (() => performance.now());
   const log = createLog('info', { write: (line) => void lines.push(line) });
   const gather = async (entry: AccessEntry) => void accesses.push(...[await entry].flat());
   const history = options.history === undefined ? gather : options.history;
@@ -133,7 +138,21 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const newId = () => uuidV7(now(), randomBytes(10));
   const cors = corsFor(options.corsOrigins ?? []);
   const { pages = () => {} } = options;
-  const httpParts = { endpoints, pipeline, answers, cors, clientAddress, newId, tls, pages };
+  const { memory = new MemoryBudget(256 * 1024 * 1024) } = options;
+  const tlsOnly = tls !== null;
+  const httpParts = {
+    endpoints,
+    pipeline,
+    answers,
+    cors,
+    clientAddress,
+    newId,
+    tls,
+    tlsOnly,
+    memory,
+    monotonicMs,
+    pages,
+  };
   const http = await openHttpDoor(httpParts, '127.0.0.1', 0);
   const grpc = await openGrpcDoor({ endpoints, pipeline, answers, clientAddress, newId, tls, now }, '127.0.0.1', 0);
   return {

@@ -1,13 +1,17 @@
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/limits.ts';
+import { HttpConnections } from '../../src/rpc/http/connections.ts';
+import type { HttpListener } from '../../src/rpc/http/response.ts';
 import { createHttpServer } from '../../src/rpc/http/server.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 
 test('an idle connection is there for longer than its client was told, which may be late', async () => {
-  const answers: RequestListener = (_request, response) => response.end();
-  const server = createHttpServer({ serve: answers, refuseExpect: answers, refused: () => {} }, null, () => 'id');
+  const answers: HttpListener = (_request, response) => response.end();
+  using connections = new HttpConnections(new MemoryBudget(1024 * 1024), [], () => performance.now());
+  const requests = { serve: answers, refuseExpect: answers, refused: () => {} };
+  const server = createHttpServer(requests, null, () => 'id', connections);
   server.keepAliveTimeout = 1_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -48,6 +48,8 @@ export interface Exchange {
 }
 
 export interface UnaryExchange extends Exchange {
+  /** Makes the answer's bytes, where the door makes them itself. Throws `overloaded` for a read whose answer the node has no room for. */
+  encode?(answer: object): void;
   /** Answers, once. `answer` is a message or its plain form. */
   succeed(call: RunningCall, answer: object): void;
 }

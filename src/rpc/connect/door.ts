@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { DescMethodServerStreaming, DescMethodUnary } from '@bufbuild/protobuf';
 import {
   type ConnectRouter,
@@ -15,6 +15,7 @@ import { limits } from '../../limits.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { type HttpDoor, type HttpDoorParts, watchHangUp } from '../http/door-parts.ts';
 import { answerOptions, refuseMethod, refuseRequest } from '../http/no-call.ts';
+import type { HttpResponse } from '../http/response.ts';
 import { checkHead } from '../http/server.ts';
 import { type ConnectFormat, connectFormat } from './body.ts';
 import { ConnectExchange } from './exchange.ts';
@@ -22,7 +23,7 @@ import { ConnectExchange } from './exchange.ts';
 /** The request behind a call of connect-es. */
 interface NodeRequest {
   readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly response: HttpResponse;
 }
 
 const nodeRequest = createContextKey<NodeRequest | null>(null);
@@ -84,7 +85,7 @@ async function run(
   parts: HttpDoorParts,
   handler: UniversalHandler,
   request: IncomingMessage,
-  response: ServerResponse,
+  response: HttpResponse,
 ): Promise<void> {
   const gone = new AbortController();
   response.on('close', () => gone.abort());

@@ -1,10 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { fromJson, type Message } from '@bufbuild/protobuf';
 import { type Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import type { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import { parseJsonBytes } from '../../domain/json.ts';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
+import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
 import type { EntityRequest } from '../../service/credentials/credentials.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import { errorInfo } from '../call/error-info.ts';
@@ -17,6 +18,7 @@ import { statusOf } from '../call/status.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { readBody } from '../http/body.ts';
 import { HttpExchange } from '../http/exchange.ts';
+import type { HttpResponse } from '../http/response.ts';
 import { type ConnectFormat, unpackMessage } from './body.ts';
 import { readProtobufJson } from './json.ts';
 
@@ -36,7 +38,7 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
 
   constructor(
     request: IncomingMessage,
-    response: ServerResponse,
+    response: HttpResponse,
     clientAddress: ClientAddress,
     endpoint: Endpoint,
     format: ConnectFormat,
@@ -47,6 +49,8 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
     this.#format = format;
     this.#context = context;
     this.timeoutMs = context.timeoutMs() ?? Number.POSITIVE_INFINITY;
+    // connect-es pulls no more then, and does not say so to whoever waits for it to take an answer.
+    response.once('close', () => this.#answers.stop());
   }
 
   /** The answers, as they come. */
@@ -56,7 +60,10 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
 
   async receive(): Promise<void> {
     const body = await readBody(this.request, this.response, this.call);
-    this.#message = await unpackMessage(this.#format, this.header(this.#format.encodingHeader), body);
+    const message = await unpackMessage(this.#format, this.header(this.#format.encodingHeader), body);
+    const unpackedBytes = Math.max(0, message.length - body.length);
+    if (!this.response.tryHoldRequest(unpackedBytes)) throw outOfMemoryBudget();
+    this.#message = message;
   }
 
   /** The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received. */
@@ -126,15 +133,24 @@ class AnswerQueue implements AsyncIterable<object> {
   #wake: (() => void) | null = null;
   #taken: (() => void) | null = null;
   #ended = false;
+  #isStopped = false;
   #error: Error | null = null;
 
-  /** A promise until the answer was taken. */
+  /** A promise until the answer was taken, or nobody takes any more. */
   push(answer: object): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
     this.#waiting.push(answer);
     this.#wake?.();
     return new Promise((resolve) => {
       this.#taken = resolve;
     });
+  }
+
+  /** Nobody takes answers any more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#taken?.();
+    this.end(null);
   }
 
   end(error: Error | null): void {

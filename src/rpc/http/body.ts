@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
+import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
 import type { RunningCall } from '../call/running-call.ts';
+import type { HttpResponse } from './response.ts';
 import { continueIfExpected } from './server.ts';
 
 const empty = Buffer.alloc(0);
@@ -13,12 +15,14 @@ export function hasBody(request: IncomingMessage): boolean {
 }
 
 /**
- * The raw body, of at most requestBodyMaxBytes. Throws `payload_too_large`, as soon as that is known, and `unavailable` if the
- * caller went away meanwhile (nobody hears it) or did not send all of it by the call's deadline.
+ * The raw body, of at most requestBodyMaxBytes. Throws `payload_too_large`, as soon as that is known, `overloaded` if the node holds as much as it
+ * may, and `unavailable` if the caller went away meanwhile (nobody hears it) or did not send all of it by the call's deadline.
+ *
+ * Bytes count in the memory budget as they come, not as they are announced: who announces much and sends nothing takes no room from others.
  */
 export function readBody(
   request: IncomingMessage,
-  response: ServerResponse,
+  response: HttpResponse,
   call: Pick<RunningCall, 'onAbort'> | null,
 ): Promise<Buffer> {
   if (!hasBody(request)) return Promise.resolve(empty);
@@ -38,6 +42,9 @@ export function readBody(
       if (length > max) {
         request.pause();
         settle(() => reject(tooLarge()));
+      } else if (!response.tryHoldRequest(chunk.length)) {
+        request.pause();
+        settle(() => reject(outOfMemoryBudget()));
       } else chunks.push(chunk);
     };
     const onEnd = (): void =>

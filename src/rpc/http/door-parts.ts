@@ -1,10 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { Exchange } from '../call/exchange.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { AnswerLog } from '../pipeline/answer-log.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { Cors } from './cors.ts';
+import type { HttpListener } from './response.ts';
 
 /** What the doors on the HTTP port share. */
 export interface HttpDoorParts {
@@ -17,7 +18,7 @@ export interface HttpDoorParts {
 }
 
 /** Serves one request on node:http. */
-export type HttpDoor = (request: IncomingMessage, response: ServerResponse) => void;
+export type HttpDoor = HttpListener;
 
 /** Ends the signal of a call whose caller goes away before the answer is out. */
 export function watchHangUp(parts: HttpDoorParts, exchange: Exchange, response: ServerResponse): void {

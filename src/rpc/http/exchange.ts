@@ -1,17 +1,18 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { LedgerError } from '../../domain/errors.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { RunningCall } from '../call/running-call.ts';
+import type { HttpResponse } from './response.ts';
 import { identifyAnswer } from './server.ts';
 
 /** What REST and Connect know alike of a request on the HTTP port. */
 export abstract class HttpExchange {
   protected readonly request: IncomingMessage;
-  protected readonly response: ServerResponse;
+  protected readonly response: HttpResponse;
   readonly #clientAddress: ClientAddress;
   #call: RunningCall | null = null;
 
-  constructor(request: IncomingMessage, response: ServerResponse, clientAddress: ClientAddress) {
+  constructor(request: IncomingMessage, response: HttpResponse, clientAddress: ClientAddress) {
     this.request = request;
     this.response = response;
     this.#clientAddress = clientAddress;

@@ -1,10 +1,13 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
 import { requestIdOf } from '../call/request-id.ts';
+import type { HttpConnections } from './connections.ts';
 import { errorEnvelope } from './error-envelope.ts';
+import { type HttpListener, HttpResponse } from './response.ts';
 
 /** Certificate chain and private key, PEM. */
 export interface TlsKeys {
@@ -14,9 +17,9 @@ export interface TlsKeys {
 
 /** What a server does with what comes. */
 export interface HttpRequests {
-  readonly serve: RequestListener;
+  readonly serve: HttpListener;
   /** Answers a request whose Expect is not 100-continue. */
-  readonly refuseExpect: RequestListener;
+  readonly refuseExpect: HttpListener;
   /** Bytes that are no request, or one for a proxy, were answered so. `verb` is '' where there is none. */
   refused(verb: string, status: number, code: ErrorCode, requestId: string): void;
 }
@@ -28,10 +31,6 @@ const expectsContinue = new WeakSet<IncomingMessage>();
 export function continueIfExpected(request: IncomingMessage, response: ServerResponse): void {
   if (expectsContinue.delete(request)) response.writeContinue();
 }
-
-/** The answer under way on a connection: bytes that break its request's body must not be answered a second time. */
-const underWay = Symbol('answer under way');
-type Answering = Duplex & { [underWay]?: ServerResponse };
 
 /** What an answer's line in the log is found by, from when a call has begun. */
 const givenId = Symbol('request id');
@@ -56,16 +55,20 @@ function idOf(response: Identified, newId: () => string): string {
  * A node:http (or https) server with the bounds of limits.ts, that answers with the error envelope whatever it cannot read
  * as HTTP. Headers sent several times come joined, so that two credentials never pass for one.
  */
-export function createHttpServer(requests: HttpRequests, tls: TlsKeys | null, newId: () => string): Server {
-  const listener: RequestListener = (request, response) => {
-    (request.socket as Answering)[underWay] = response;
+export function createHttpServer(
+  requests: HttpRequests,
+  tls: TlsKeys | null,
+  newId: () => string,
+  connections: HttpConnections,
+): Server {
+  const listener = connections.listener((request, response) => {
     if (request.url?.charCodeAt(0) !== SLASH) takeAbsoluteForm(request);
     requests.serve(request, response);
-  };
+  });
   const refuse = (socket: Duplex, verb: string, status: number, error: LedgerError): void => {
     const id = newId();
     requests.refused(verb, status, error.code, id);
-    answerBytes(socket, status, error, id);
+    answerBytes(socket, status, error, id, connections.headers);
   };
   const options = {
     maxHeaderSize: limits.headersMaxBytes,
@@ -78,29 +81,46 @@ export function createHttpServer(requests: HttpRequests, tls: TlsKeys | null, ne
     // A missing Host gets our envelope instead of Node's bare 400.
     requireHostHeader: false,
     noDelay: true,
+    ServerResponse: HttpResponse,
   };
-  const server =
+  const made =
     tls === null
       ? createServer(options, listener)
-      : createSecureServer({ ...options, ...tls, minVersion: 'TLSv1.2' }, listener);
+      : createSecureServer(
+          { ...options, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: limits.tlsHandshakeTimeoutMs },
+          listener,
+        );
+  // Node's types cannot say that a server's answers are of a class of its own.
+  const server = made as unknown as Server;
   // Node drops headers beyond this count without a word; one more is kept so that checkHead sees it and refuses.
   server.maxHeadersCount = limits.headersMaxCount + 1;
   server.maxConnections = limits.connectionsMax;
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+  // Closing the server would end idle connections at once, and requests on their way with a reset: `connections` drains them.
+  server.closeIdleConnections = () => {};
+  server.on(tls === null ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket));
+  if (tls !== null) server.on('connection', (socket: Socket) => connections.addBelowTls(socket));
+  server.on('checkContinue', (request: IncomingMessage, response: HttpResponse) => {
     expectsContinue.add(request);
     listener(request, response);
   });
-  server.on('checkExpectation', requests.refuseExpect);
+  server.on('checkExpectation', connections.listener(requests.refuseExpect));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const response = (socket as Answering)[underWay];
-    const isInBody = response !== undefined && !response.req.complete;
-    if (isInBody && response.headersSent) socket.end(() => socket.destroy());
-    else if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else if (isInBody) answerBytes(socket, ...refusalOf(error.code), idOf(response, newId));
-    else refuse(socket, '', ...refusalOf(error.code));
+    const connection = connections.of(socket);
+    // A TLS handshake that failed or took too long has no connection.
+    if (connection === null || error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    const response = connection.newest;
+    // Bytes that break a request's body must not be answered a second time.
+    const broken = response === null || response.req.complete ? null : response;
+    connection.afterAnswers(broken, () => {
+      if (broken === null) refuse(socket, '', ...refusalOf(error.code));
+      else if (broken.headersSent) socket.end(() => socket.destroy());
+      else answerBytes(socket, ...refusalOf(error.code), idOf(broken, newId), connections.headers);
+    });
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    refuse(socket, 'CONNECT', 405, new LedgerError('method_not_allowed', 'This is no proxy.'));
+    connections.of(socket)?.afterAnswers(null, () => {
+      refuse(socket, 'CONNECT', 405, new LedgerError('method_not_allowed', 'This is no proxy.'));
+    });
   });
   return server;
 }
@@ -173,7 +193,7 @@ const phrases: Readonly<Record<number, string>> = {
 };
 
 /** Answers on the bare socket, where there is no response object, and ends the connection. */
-function answerBytes(socket: Duplex, status: number, error: LedgerError, id: string): void {
+function answerBytes(socket: Duplex, status: number, error: LedgerError, id: string, headers: readonly string[]): void {
   const body = errorEnvelope(error, id);
   const head = [
     `HTTP/1.1 ${status} ${phrases[status]}`,
@@ -182,6 +202,7 @@ function answerBytes(socket: Duplex, status: number, error: LedgerError, id: str
     `x-request-id: ${id}`,
     // None would do (RFC 9110, section 10.2.1).
     ...(status === 405 ? ['allow:'] : []),
+    ...headers.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${headers[at + 1]}`] : [])),
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { sharedBytes } from '../http/response.ts';
 
 /** A file of the documentation page. */
 export interface DocsAsset {
@@ -47,8 +48,8 @@ const START = `SwaggerUIBundle({
 `;
 
 const made: ReadonlyMap<string, DocsAsset> = new Map([
-  ['/docs', { contentType: 'text/html; charset=utf-8', body: Buffer.from(PAGE) }],
-  ['/docs/start.js', { contentType: 'text/javascript; charset=utf-8', body: Buffer.from(START) }],
+  ['/docs', { contentType: 'text/html; charset=utf-8', body: sharedBytes(Buffer.from(PAGE)) }],
+  ['/docs/start.js', { contentType: 'text/javascript; charset=utf-8', body: sharedBytes(Buffer.from(START)) }],
 ]);
 
 /** The files of swagger-ui-dist that the page needs; nothing else of the package is served. */
@@ -67,7 +68,8 @@ export function docsAsset(path: string): DocsAsset | null {
   if (own) return own;
   const contentType = packaged.get(trimmed);
   if (contentType === undefined) return null;
-  const asset = { contentType, body: readFileSync(join(packageFolder(), trimmed.slice('/docs/'.length))) };
+  const file = join(packageFolder(), trimmed.slice('/docs/'.length));
+  const asset = { contentType, body: sharedBytes(readFileSync(file)) };
   read.set(trimmed, asset);
   return asset;
 }

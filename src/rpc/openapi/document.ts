@@ -1,5 +1,6 @@
 import { WebhookBodySchema } from '../../gen/svc/v1/webhooks_pb.ts';
 import { apiServices, restRoutes } from '../endpoints/routes.ts';
+import { sharedBytes } from '../http/response.ts';
 import { readComments } from './comments.ts';
 import { errorResponses, errorSchema } from './errors.ts';
 import type { JsonObject } from './format.ts';
@@ -19,6 +20,14 @@ let document: JsonObject | undefined;
 export function openApiDocument(): JsonObject {
   document ??= makeDocument({ comments: readComments(), schemas: new Map([['Error', errorSchema]]) });
   return document;
+}
+
+let bytes: Buffer | undefined;
+
+/** The document as JSON, made when it is first asked for and shared by all answers. */
+export function openApiBytes(): Buffer {
+  bytes ??= sharedBytes(Buffer.from(JSON.stringify(openApiDocument())));
+  return bytes;
 }
 
 function makeDocument(book: SchemaBook): JsonObject {

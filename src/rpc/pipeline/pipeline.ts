@@ -96,6 +96,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
           key === undefined && signed === null
             ? await handler(decoded.message, call)
             : await runOnceOnly(parts, call, exchange, decoded, key, signed, handler);
+        exchange.encode?.(answer);
         const noted = parts.answers.succeeded(call, exchange);
         if (noted !== undefined) await noted;
         if (call.answered) return;

@@ -1,8 +1,10 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import { type JsonNode, memberOf, parseJsonBytes } from '../../domain/json.ts';
+import { limits } from '../../limits.ts';
+import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
 import type { EntityRequest } from '../../service/credentials/credentials.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { Decoded, RestEquivalent, UnaryExchange } from '../call/exchange.ts';
@@ -15,6 +17,7 @@ import type { RestRoute } from '../endpoints/routes.ts';
 import { endAfterUnreadBody, hasBody, readBody } from '../http/body.ts';
 import { errorEnvelope } from '../http/error-envelope.ts';
 import { HttpExchange } from '../http/exchange.ts';
+import type { HttpResponse } from '../http/response.ts';
 import { JSON_TYPE, NO_SNIFF } from '../http/server.ts';
 import { decodeRequest } from './decode.ts';
 import { answerWriter } from './encode.ts';
@@ -42,10 +45,11 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
   protected readonly extraHeaders: readonly string[];
   readonly #params: Readonly<Record<string, string>>;
   #body: Buffer | null = null;
+  #answer: string | null = null;
 
   constructor(
     request: IncomingMessage,
-    response: ServerResponse,
+    response: HttpResponse,
     clientAddress: ClientAddress,
     entry: RestEntry,
     params: Readonly<Record<string, string>>,
@@ -121,8 +125,16 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
     return { verb: this.entry.httpMethod, path };
   }
 
-  succeed(call: RunningCall, answer: object): void {
-    const body = this.entry.write(answer);
+  encode(answer: object): void {
+    this.#answer = this.entry.write(answer);
+    const bytes = this.#answer?.length ?? 0;
+    // What was written is answered whatever it takes: a refusal would say that nothing was.
+    const mayRefuse = bytes > limits.smallAnswerMaxBytes && !this.entry.endpoint.changesState;
+    if (mayRefuse && !this.response.hasRoomFor(bytes)) throw outOfMemoryBudget();
+  }
+
+  succeed(call: RunningCall): void {
+    const body = this.#answer;
     const headers = this.headers(call);
     for (const [name, value] of call.answerHeaders) headers.push(name, value);
     if (call.replayed) headers.push('idempotent-replayed', 'true');

@@ -1,0 +1,103 @@
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { limits } from '../../limits.ts';
+import type { MemoryBudget } from '../../runtime/memory-budget.ts';
+import { HttpConnection } from './connection.ts';
+import type { AnswerRules, HttpListener } from './response.ts';
+
+/** Where the connection of a socket stands. */
+const ofSocket = Symbol('connection');
+type KnownSocket = Socket & { [ofSocket]?: HttpConnection };
+
+/** How often a drain looks whether what it waits for has happened. */
+const drainLookMs = 10;
+
+/** All connections of one HTTP port. */
+export class HttpConnections implements Disposable {
+  readonly #memory: MemoryBudget;
+  readonly #monotonicMs: () => number;
+  readonly #rules: AnswerRules;
+  readonly #open = new Set<HttpConnection>();
+  /** Sockets below TLS, from the start of their handshake on. */
+  readonly #belowTls = new Set<Socket>();
+  readonly #sweep: NodeJS.Timeout;
+  #isDraining = false;
+
+  /** `headers`: as `name, value, …`; every answer carries them. */
+  constructor(memory: MemoryBudget, headers: readonly string[], monotonicMs: () => number) {
+    this.#memory = memory;
+    this.#monotonicMs = monotonicMs;
+    this.#rules = {
+      memory,
+      headers,
+      // More may be on its way behind this one, so its answer is not the last.
+      isLast: (response) => this.#isDraining && this.of(response.req.socket)?.newest === response,
+    };
+    this.#sweep = setInterval(() => this.#endStalled(), limits.answerSweepMs).unref();
+  }
+
+  add(socket: Socket): void {
+    const connection = new HttpConnection(socket, this.#memory, this.#monotonicMs());
+    (socket as KnownSocket)[ofSocket] = connection;
+    this.#open.add(connection);
+    socket.on('close', () => this.#open.delete(connection));
+  }
+
+  addBelowTls(socket: Socket): void {
+    this.#belowTls.add(socket);
+    socket.on('close', () => this.#belowTls.delete(socket));
+  }
+
+  /** What every answer carries, as `name, value, …`. */
+  get headers(): readonly string[] {
+    return this.#rules.headers;
+  }
+
+  of(socket: object): HttpConnection | null {
+    return (socket as KnownSocket)[ofSocket] ?? null;
+  }
+
+  /** The listener that serves requests within the bounds of their connections. */
+  listener(serve: HttpListener): HttpListener {
+    return (request, response) => {
+      response.rules = this.#rules;
+      this.of(request.socket)?.take(request, response, serve);
+    };
+  }
+
+  /** Ends connections whose clients take nothing of their answers. */
+  #endStalled(): void {
+    const nowMs = this.#monotonicMs();
+    const isNearlyFull = this.#memory.heldBytes() > this.#memory.maxBytes * 0.75;
+    const stallMs = isNearlyFull ? limits.answerStallFullMs : limits.answerStallMs;
+    for (const connection of this.#open) connection.endIfStalled(nowMs, stallMs);
+  }
+
+  /**
+   * Ends all connections without a reset: what arrives is answered with `connection: close` for a moment, and what is under way for
+   * `graceMs`; then each gets its FIN, and what its client still sends is read for a moment. 0: all end at once.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    const endMs = performance.now() + graceMs;
+    const until = async (isDone: () => boolean, ms: number): Promise<void> => {
+      const lateMs = Math.min(performance.now() + ms, endMs);
+      while (!isDone() && performance.now() < lateMs) await delay(drainLookMs);
+    };
+    await until(() => this.#open.size === 0, limits.drainIdleMs);
+    await until(() => this.#isIdle, graceMs);
+    for (const connection of this.#open) if (connection.isIdle) connection.end();
+    await until(() => this.#open.size === 0, limits.drainLingerMs);
+    for (const { socket } of this.#open) socket.destroy();
+    for (const socket of this.#belowTls) socket.destroy();
+  }
+
+  get #isIdle(): boolean {
+    for (const connection of this.#open) if (!connection.isIdle) return false;
+    return true;
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#sweep);
+  }
+}

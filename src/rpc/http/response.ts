@@ -1,0 +1,112 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { MemoryBudget, MemoryKind } from '../../runtime/memory-budget.ts';
+
+/** A multiple of the memory budget's own unit. */
+const countStepBytes = 1_024;
+
+/** Bytes that all answers share, such as those of a constant document: writing them copies nothing, so they are not counted. */
+const shared = new WeakSet<Uint8Array>();
+
+/** Marks bytes that are made once, kept for the life of the process and written to many clients. */
+export function sharedBytes(bytes: Buffer): Buffer {
+  shared.add(bytes);
+  return bytes;
+}
+
+/** What the answers of one server have in common. */
+export interface AnswerRules {
+  readonly memory: MemoryBudget;
+  /** `name, value, …` of headers that every answer carries. */
+  readonly headers: readonly string[];
+  /** Whether this answer is the last one of its connection. */
+  isLast(response: HttpResponse): boolean;
+}
+
+type AnyHeaders = readonly unknown[] | Readonly<Record<string, unknown>>;
+
+/**
+ * An answer that counts in the node's memory budget what it makes the node hold: bytes of its request's body, and bytes that the client has
+ * not taken yet. `releaseAll` must be called once when the answer is closed; the connection does it.
+ */
+export class HttpResponse extends ServerResponse {
+  /** Set by the connection before the request is served. */
+  rules: AnswerRules | null = null;
+  #requestBytes = 0;
+  #answerBytes = 0;
+  #isCounted = true;
+
+  /** Counts bytes of the request's body. False where the node would hold more than it may. */
+  tryHoldRequest(bytes: number): boolean {
+    if (this.rules === null || bytes === 0 || this.closed) return true;
+    const counted = inSteps(bytes);
+    if (!this.rules.memory.tryHold('request', counted)) return false;
+    this.#requestBytes += counted;
+    return true;
+  }
+
+  /** Whether the node may hold so many more bytes for an answer. */
+  hasRoomFor(bytes: number): boolean {
+    return this.rules === null || this.rules.memory.heldBytes() + bytes <= this.rules.memory.maxBytes;
+  }
+
+  override writeHead(status: number, ...rest: unknown[]): this {
+    const { rules } = this;
+    if (rules !== null) {
+      if (rules.isLast(this)) this.shouldKeepAlive = false;
+      if (rules.headers.length > 0) this.#addHeaders(rules.headers, rest.at(-1) as AnyHeaders | undefined);
+    }
+    return super.writeHead(status, ...(rest as []));
+  }
+
+  #addHeaders(headers: readonly string[], given: AnyHeaders | undefined): void {
+    if (Array.isArray(given)) given.push(...headers);
+    else for (let at = 0; at < headers.length; at += 2) this.setHeader(headers[at] ?? '', headers[at + 1] ?? '');
+  }
+
+  override write(chunk: unknown, ...rest: unknown[]): boolean {
+    const isTaken = super.write(chunk, ...(rest as []));
+    if (!isTaken) this.#count();
+    return isTaken;
+  }
+
+  override end(chunk?: unknown, ...rest: unknown[]): this {
+    if (chunk instanceof Uint8Array && shared.has(chunk)) this.#isCounted = false;
+    super.end(chunk, ...(rest as []));
+    this.#count();
+    return this;
+  }
+
+  /** What the socket has not taken at once waits in memory. Most answers are taken at once and cost nothing here. */
+  #count(): void {
+    const waiting = inSteps(this.writableLength);
+    if (waiting <= this.#answerBytes || !this.#isCounted || this.rules === null || this.closed) return;
+    this.rules.memory.add('answer', waiting - this.#answerBytes);
+    if (this.#answerBytes === 0) this.once('drain', HttpResponse.#drained);
+    this.#answerBytes = waiting;
+  }
+
+  static readonly #drained = function (this: HttpResponse): void {
+    this.#release('answer', this.#answerBytes);
+    this.#answerBytes = 0;
+  };
+
+  /** Releases what is still counted. */
+  releaseAll(): void {
+    this.#release('answer', this.#answerBytes);
+    this.#release('request', this.#requestBytes);
+    this.#answerBytes = 0;
+    this.#requestBytes = 0;
+  }
+
+  #release(kind: MemoryKind, bytes: number): void {
+    if (bytes > 0) this.rules?.memory.release(kind, bytes);
+  }
+}
+
+/** Bytes as they are counted: a sum of parts is then the count of their sum. */
+function inSteps(bytes: number): number {
+  return Math.ceil(bytes / countStepBytes) * countStepBytes;
+}
+
+/** The request of a server made with `HttpResponse` and its answer. */
+export type HttpListener = (request: IncomingMessage, response: HttpResponse) => void;

@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { limits } from '../../src/limits.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
+import { type DoorNode, startDoorNode } from '../support/door-node.ts';
+
+const MiB = 1024 * 1024;
+const memory = new MemoryBudget(64 * MiB);
+/** A page that no kernel buffer takes whole. */
+const page = 'x'.repeat(16 * MiB);
+const rpcPath = '/svc.v1.SandboxService/RunSandbox';
+
+let node: DoorNode;
+/** How many lines of the stream were taken. */
+let lines = 0;
+/** Added to the time at which connections are looked over. */
+let aheadMs = 0;
+beforeAll(async () => {
+  node = await startDoorNode({
+    handlers: {
+      'HealthService.GetHealth': async () => ({ status: page }),
+      'SandboxService.RunSandbox': async function* () {
+        for (;;) {
+          lines += 1;
+          yield { line: 'y'.repeat(64 * 1024) };
+        }
+      },
+    },
+    memory,
+    monotonicMs: () => performance.now() + aheadMs,
+  });
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const sockets: Socket[] = [];
+afterEach(async () => {
+  aheadMs = 0;
+  for (const socket of sockets.splice(0)) socket.destroy();
+  // Whatever happened to a connection, nothing stays counted for it, and no call goes on.
+  await expect.poll(() => memory.heldBytes()).toBe(0);
+  await expect.poll(() => node.pipeline.running.size).toBe(0);
+});
+
+function ask(request: string): Socket {
+  const socket = connect(node.http.port, '127.0.0.1').on('error', () => {});
+  sockets.push(socket);
+  socket.pause().write(request);
+  return socket;
+}
+/** Waits until the node has ended what waits for clients, and the connection, which nobody has read from until then. */
+async function ended(socket: Socket): Promise<void> {
+  await expect.poll(() => memory.heldBytes('answer')).toBe(0);
+  await once(socket.resume(), 'close');
+}
+const getPage = 'GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n';
+const emptyMessage = Buffer.from([0, 0, 0, 0, 2, 0x7b, 0x7d]).toString('latin1');
+
+test('an answer that waits for its client counts in the memory budget until the client has gone', async () => {
+  const socket = ask(getPage);
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(8 * MiB);
+  socket.destroy();
+  await expect.poll(() => memory.heldBytes('answer')).toBe(0);
+});
+
+test.each([
+  ['a page of REST', getPage],
+  ['a stream of REST', 'GET /v1/sandbox/run HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ['server-sent events', 'GET /v1/sandbox/run HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n'],
+  [
+    'a stream of Connect',
+    `POST ${rpcPath} HTTP/1.1\r\nHost: a\r\nContent-Type: application/connect+json\r\nContent-Length: 7\r\n\r\n${emptyMessage}`,
+  ],
+  [
+    'a page of Connect',
+    'POST /svc.v1.HealthService/GetHealth HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}',
+  ],
+])('%s of which nobody takes anything ends with its connection', async (_name, request) => {
+  lines = 0;
+  const socket = ask(request);
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(0);
+  // Until its kernel buffers are full the connection makes progress.
+  await delay(limits.answerSweepMs + 300);
+  const before = lines;
+  aheadMs = limits.answerStallMs - 4 * limits.answerSweepMs;
+  await delay(limits.answerSweepMs + 100);
+  expect(memory.heldBytes('answer')).toBeGreaterThan(0);
+  aheadMs = limits.answerStallMs;
+  await ended(socket);
+  // A stream waits for its client: what was not taken was not made either, but for what was on its way.
+  expect(lines).toBeLessThanOrEqual(before + 2);
+  expect(lines * 64 * 1024).toBeLessThan(16 * MiB);
+});
+
+test('a client that reads slowly gets all of its answer', async () => {
+  const socket = ask('GET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  const closed = once(socket, 'close');
+  let bytes = 0;
+  socket.on('data', (chunk) => {
+    bytes += chunk.length;
+  });
+  // A twentieth of it in each stretch that is nearly too long.
+  for (let part = 1; part <= 20; part += 1) {
+    socket.resume();
+    await expect.poll(() => bytes >= (part * page.length) / 20, { interval: 1 }).toBe(true);
+    socket.pause();
+    aheadMs += limits.answerStallMs - 4 * limits.answerSweepMs;
+    await delay(50);
+  }
+  socket.resume();
+  await closed;
+  expect(bytes).toBeGreaterThan(page.length);
+});
+
+test('a node that is nearly full ends answers of which nobody takes anything much sooner', async () => {
+  const [one, two] = [ask(getPage), ask(getPage)];
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  memory.add('read', 32 * MiB);
+  try {
+    await delay(limits.answerSweepMs + 100);
+    aheadMs = limits.answerStallFullMs;
+    await ended(one);
+    await ended(two);
+  } finally {
+    memory.release('read', 32 * MiB);
+  }
+});
+
+test('a node that holds as much as it may refuses large answers and bodies, and answers small ones', async () => {
+  memory.add('read', 64 * MiB);
+  try {
+    const refused = await fetch(`${node.base}/v1/health`);
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({
+      error: { code: 'overloaded', details: { bound: 'MEMORY_BUDGET_MIB' } },
+    });
+    const headers = { 'content-type': 'application/json' };
+    for (const path of ['/v1/actors', '/svc.v1.ActorService/CreateActor']) {
+      const body = await (await fetch(node.base + path, { method: 'POST', headers, body: '{}' })).text();
+      expect(body).toContain('overloaded');
+    }
+    expect((await fetch(`${node.base}/v1/nothing`)).status).toBe(404);
+  } finally {
+    memory.release('read', 64 * MiB);
+  }
+  expect((await (await fetch(`${node.base}/v1/health`)).text()).length).toBeGreaterThan(page.length);
+});
