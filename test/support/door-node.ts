@@ -15,6 +15,7 @@ import type { ListeningDoor } from '../../src/rpc/listening.ts';
 import { createAnswerLog } from '../../src/rpc/pipeline/answer-log.ts';
 import { type CallRateSizes, createCallRates } from '../../src/rpc/pipeline/call-rates.ts';
 import { createPipeline, type Pipeline } from '../../src/rpc/pipeline/pipeline.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import type { AccessEntry, AccessHistory } from '../../src/service/audit/access-history.ts';
 import type { AccessRecord } from '../../src/service/audit/access-record.ts';
 import type { Call } from '../../src/service/call.ts';
@@ -73,6 +74,8 @@ export interface DoorNodeOptions {
   readonly trustedProxies?: readonly string[];
   readonly tls?: TlsKeys;
   readonly records?: RecordStore;
+  /** The node's memory budget, in bytes; that of a large machine if not given. */
+  readonly memoryBytes?: number;
   /** 32 bytes; nodes of one store share it. */
   readonly secretsKey?: Buffer;
   /** Milliseconds since 1970; the real time if not given. */
@@ -95,6 +98,7 @@ export interface DoorNode extends AsyncDisposable {
   readonly records: RecordStore;
   readonly pipeline: Pipeline;
   readonly metrics: Metrics;
+  readonly memory: MemoryBudget;
   readonly accesses: AccessRecord[];
   /** What was logged, a line each. */
   readonly lines: string[];
@@ -132,7 +136,10 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const { pages = () => {} } = options;
   const httpParts = { endpoints, pipeline, answers, cors, clientAddress, newId, tls, pages };
   const http = await openHttpDoor(httpParts, '127.0.0.1', 0);
-  const grpc = await openGrpcDoor({ endpoints, pipeline, answers, clientAddress, newId, tls, now }, '127.0.0.1', 0);
+  const memory = new MemoryBudget(options.memoryBytes ?? 256 * 1024 * 1024);
+  const bounds = { connectionRequestBytes: 8 * 1024 * 1024, connectionAnswerBytes: 32 * 1024 * 1024 };
+  const grpcParts = { endpoints, pipeline, answers, clientAddress, newId, tls, bounds, memory, now };
+  const grpc = await openGrpcDoor(grpcParts, '127.0.0.1', 0);
   return {
     http,
     grpc,
@@ -142,6 +149,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
     records,
     pipeline,
     metrics,
+    memory,
     accesses,
     lines,
     async [Symbol.asyncDispose]() {
