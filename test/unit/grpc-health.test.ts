@@ -10,9 +10,8 @@ import {
 import { expect, test } from 'vitest';
 import { Slots } from '../../src/domain/slots.ts';
 import { Connections } from '../../src/rpc/grpc/connections.ts';
-import { Outbox } from '../../src/rpc/grpc/frames.ts';
+import { Outbox, type ThreadCall } from '../../src/rpc/grpc/frames.ts';
 import { Health } from '../../src/rpc/grpc/health.ts';
-import type { ThreadCall } from '../../src/rpc/grpc/thread-calls.ts';
 import { AnsweringServer } from '../../src/rpc/grpc/thread-refusals.ts';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 

@@ -3,9 +3,9 @@ import { type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
 import type { Connection, Connections } from './connections.ts';
+import type { ThreadCall } from './frames.ts';
 import { frameHeadBytes, MessageFraming } from './framing.ts';
 import { RequestGate } from './request-gate.ts';
-import type { ThreadCall } from './thread-calls.ts';
 import type { GrpcMethod } from './thread-messages.ts';
 import { unpack } from './unpacking.ts';
 

@@ -174,3 +174,9 @@ export class Inbox {
     return texts;
   }
 }
+
+/** A call of grpc-js that the main thread answers. */
+export interface ThreadCall {
+  /** Does what a frame says; true: that was the last. */
+  obey(kind: number, frame: Inbox): boolean;
+}

@@ -7,17 +7,11 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import type { CallStream } from './call-stream.ts';
-import { bidden, type Inbox, type Outbox, told } from './frames.ts';
+import { bidden, type Inbox, type Outbox, type ThreadCall, told } from './frames.ts';
 import type { Status } from './refusals.ts';
 
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
-
-/** A call of grpc-js that the main thread answers. */
-export interface ThreadCall {
-  /** Does what a frame says; true: that was the last. */
-  obey(kind: number, frame: Inbox): boolean;
-}
 
 /** The header that is looked for where grpc-js refuses a call, which may be one that has begun. */
 export const requestIdHeader = 'x-request-id';

@@ -3,7 +3,7 @@ import type { Slots } from '../../domain/slots.ts';
 import type { CallStream } from './call-stream.ts';
 import { callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
 import type { Connections } from './connections.ts';
-import { type Outbox, told } from './frames.ts';
+import { type Outbox, type ThreadCall, told } from './frames.ts';
 import { isStandard, type RefusalParts, refusalInterceptor } from './refusals.ts';
 import {
   headerOf,
@@ -11,7 +11,6 @@ import {
   requestIdHeader,
   type StreamCall,
   ThreadArrivingCall,
-  type ThreadCall,
   ThreadRefusedCall,
   ThreadStreamCall,
 } from './thread-calls.ts';

@@ -22,14 +22,13 @@ import type { CallStream } from './call-stream.ts';
 import { callStreamOf } from './call-streams.ts';
 import { releaseClosedStreams } from './closed-streams.ts';
 import { Connections } from './connections.ts';
-import { Inbox, Outbox, told } from './frames.ts';
+import { Inbox, Outbox, type ThreadCall, told } from './frames.ts';
 import { Health } from './health.ts';
 import { addReflection } from './reflection.ts';
 import {
   headOf,
   type StreamCall,
   ThreadArrivingCall,
-  type ThreadCall,
   ThreadStreamCall,
   ThreadUnaryCall,
   type UnaryCall,
