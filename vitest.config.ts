@@ -1,6 +1,7 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { compileCache } from './test/support/compile-cache.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { isNightly } from './test/support/nightly.ts';
 import { patience } from './test/support/patience.ts';
 
 /** Suites that judge how long something takes, or that keep every core busy by themselves: nothing may run beside them. */
@@ -80,6 +81,7 @@ export default defineConfig({
       }),
       project(2, { name: 'waiting', include: waiting, maxWorkers: 2 }),
       project(3, { name: 'alone', include: alone, maxWorkers: 1 }),
+      ...(isNightly ? [project(4, { name: 'nightly', include: ['test/**/*.nightly.ts'], maxWorkers: 1 })] : []),
     ],
   },
 });

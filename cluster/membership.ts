@@ -60,6 +60,8 @@ export interface MembershipParts {
 export interface ClusterMembership extends Membership {
   readonly placement: Placement;
   readonly peers: Peers;
+  /** Whether the store has answered this node within 10 s. */
+  hasStore(): boolean;
 }
 
 /** Makes this process one node of several: leases, members, rebalancing and the way to the others. */
@@ -79,6 +81,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   };
   const metrics = createClusterMetrics({ shards, projectionLag: parts.projectionLag });
   const silentMs = () => clockCheck.silentMs;
+  const hasStore = () => silentMs() < storeLostAfterMs;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
   const ownTurns = () => directory?.turns ?? noTurns;
   const peers = new GrpcPeers({ security, addressOf, monotonicMs, ownTurns, meter: metrics.peers });
@@ -109,6 +112,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     activationsPerSecond,
     placement: leases,
     peers,
+    hasStore,
     mine: (id) => webhookShards.mine(id),
     tellOthers: (subscriptionId) => news.tell(subscriptionId),
     takeConnection: (socket: Socket) => injector.injectConnection(socket),
@@ -166,7 +170,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
         monotonicMs,
         meter: metrics.placement,
         leave: (shard, release) => joined.leave(shard, release),
-        hasStore: () => silentMs() < storeLostAfterMs,
+        hasStore,
         failed,
         alarmed,
       });

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { refuse } from '../src/cli/refuse.ts';
+import { hearStopSignals, outliveReaders, type StopSignals } from '../src/cli/stop-signals.ts';
 import type { Environment } from '../src/config.ts';
 import { boundHeapGrowth } from '../src/heap-growth.ts';
-import { createLog, type Log } from '../src/log.ts';
+import { createLog, type NodeLog } from '../src/log.ts';
 import type { RunningNode } from '../src/node.ts';
 import { orNotAnswering } from '../src/store/cassandra/connect.ts';
 import { StartError } from '../src/store/start-error.ts';
@@ -10,41 +11,41 @@ import { urlHost } from '../src/url-host.ts';
 import { type ClusterConfig, internalWords, readClusterConfig } from './config.ts';
 import { startClusterNode } from './start.ts';
 
-/** A second signal, or a stop that takes longer than this beside its delay, ends the process as it is: nothing answered is lost by that. */
+/** A stop that takes longer beside its delay ends the process as it is. */
 const stopMaxMs = 19_000;
 /** Between two looks at a store that is waited for. */
 const tryAgainMs = 1_000;
 
 /** Runs a node of a cluster until SIGTERM or SIGINT. Answers the exit code: 0 after a clean stop, 1 with one sentence on stderr. */
 export async function serveInCluster(env: Environment): Promise<number> {
-  // Heard from the very start: whoever is stopped while starting stops then.
-  const stopped = new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(signal, () => {
-        resolve();
-        process.once(signal, () => process.exit(1));
-      });
-    }
-  });
+  outliveReaders(process);
+  let signals: StopSignals;
   let node: RunningNode | null;
-  let config: ClusterConfig;
+  let log: NodeLog;
   try {
-    config = readClusterConfig(env);
+    const config = readClusterConfig(env);
+    // Heard from the very start: whoever is stopped while starting stops then.
+    signals = hearStopSignals(process, config.stopDelayMs + stopMaxMs);
+    log = createLog(config.node.logLevel);
     boundHeapGrowth();
-    node = await startPatiently(config, createLog(config.node.logLevel), stopped);
+    node = await startPatiently(config, log, signals.stopped);
     if (node === null) return 0;
     announce(config, node);
   } catch (error) {
     return refuse(error, internalWords);
   }
-  await stopped;
-  setTimeout(() => process.exit(1), config.stopDelayMs + stopMaxMs).unref();
+  await signals.stopped;
   await node.stop();
+  await log.end();
   return 0;
 }
 
 /** Starts the node; a store that is not there yet is waited for, as long as the configuration says. null: stopped meanwhile. */
-async function startPatiently(config: ClusterConfig, log: Log, stopped: Promise<void>): Promise<RunningNode | null> {
+async function startPatiently(
+  config: ClusterConfig,
+  log: NodeLog,
+  stopped: Promise<void>,
+): Promise<RunningNode | null> {
   const deadline = performance.now() + config.startWaitMs;
   let told = '';
   for (;;) {

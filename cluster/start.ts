@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { turnPaces } from '../src/actors/bounds.ts';
 import { ConfigError } from '../src/config.ts';
-import type { Log } from '../src/log.ts';
+import type { NodeLog } from '../src/log.ts';
 import { type RunningNode, startNodeOver } from '../src/node.ts';
 import { readNodeKeys } from '../src/node-keys.ts';
 import { openCassandra } from '../src/store/cassandra/open.ts';
@@ -19,7 +19,7 @@ import { redisNews } from './redis/redis-news.ts';
 const revocationLeadMs = 2_000;
 
 /** Starts a node of a cluster: stores in Cassandra, leases and members in Redis. */
-export async function startClusterNode(config: ClusterConfig, log: Log): Promise<RunningNode> {
+export async function startClusterNode(config: ClusterConfig, log: NodeLog): Promise<RunningNode> {
   const random = (bytes: number) => randomBytes(bytes);
   const stores = await openCassandra({
     settings: config.cassandra,
@@ -81,6 +81,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       turnPace: turnPaces.commitsApart,
       clock: systemClock,
       log,
+      isStoreWritable: () => membership.hasStore(),
     };
   });
 }

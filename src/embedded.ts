@@ -3,7 +3,7 @@ import { localPlacement } from './actors/local-placement.ts';
 import { noPeers } from './actors/no-peers.ts';
 import type { Config } from './config.ts';
 import { ForwardClock } from './forward-clock.ts';
-import type { Log } from './log.ts';
+import type { Log, NodeLog } from './log.ts';
 import { type RunningNode, startNodeOver } from './node.ts';
 import { keysInUse, readNodeKeys } from './node-keys.ts';
 import { subscriptionsIn } from './service/webhooks/subscription-record.ts';
@@ -14,11 +14,27 @@ import { systemClock } from './system.ts';
 /** On a node that stands alone a revocation counts from its very answer on. */
 const revocationLeadMs = 0;
 
-/** A node with everything in DATA_DIR. `onFatal` is told when nothing can be written any more. */
-export async function startEmbedded(config: Config, log: Log, onFatal: (error: Error) => void): Promise<RunningNode> {
+/**
+ * A node with everything in DATA_DIR. `onFatal` is told once when a write has failed: from then on nothing is written, and what is there can be
+ * read until the node is stopped.
+ */
+export async function startEmbedded(
+  config: Config,
+  log: NodeLog,
+  onFatal: (error: Error) => void,
+): Promise<RunningNode> {
+  let failure: Error | null = null;
+  const failed = (error: Error) => {
+    failure = error;
+    log.error(
+      { err: error, data_dir: config.dataDir },
+      'a write to the disk failed: nothing is written any more, reads go on, and the node stops. See to the free space and the health of the disk under DATA_DIR, then start the node again: nothing that was answered is lost',
+    );
+    onFatal(error);
+  };
   // In a cluster clocks are held together instead: a node whose clock is off is not ready.
   const clock = new ForwardClock(systemClock, () => performance.now());
-  const stores = await openLmdb({ dataDir: config.dataDir, now: () => clock.now(), onFatal });
+  const stores = await openLmdb({ dataDir: config.dataDir, now: () => clock.now(), onFatal: failed });
   const self = 'embedded';
   return startNodeOver(
     () => stores[Symbol.asyncDispose](),
@@ -30,7 +46,16 @@ export async function startEmbedded(config: Config, log: Log, onFatal: (error: E
         ledgers: stores.ledgers,
         records: stores.records,
         access: stores.access,
-        stores: [{ name: 'lmdb', check: async () => void (await stores.records.get('node', 'secrets-key')) }],
+        stores: [
+          {
+            name: 'lmdb',
+            check: async () => {
+              if (failure !== null) throw failure;
+              await stores.records.get('node', 'secrets-key');
+            },
+          },
+        ],
+        isStoreWritable: () => failure === null,
         self,
         placement: localPlacement(self),
         peers: noPeers,

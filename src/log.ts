@@ -1,5 +1,7 @@
+import fs from 'node:fs';
 import { type DestinationStream, pino } from 'pino';
 import type { LogLevel } from './config.ts';
+import { LineWriter, type WriteChunk, waitingLinesMaxBytes } from './runtime/line-writer.ts';
 
 /** What the log of the service can do: one JSON object a line. Never hand it keys, secrets or payloads. */
 export interface Log {
@@ -11,17 +13,22 @@ export interface Log {
   isLevelEnabled(level: string): boolean;
 }
 
-/** A line waits no longer than this for others to be written with. */
-const lineWaitMaxMs = 50;
-/** As much as this is written at once, bytes. */
-const writtenAtOnceMin = 4_096;
+/** A log, and what becomes of its lines. */
+export interface NodeLog extends Log {
+  /** Lines that were dropped so far: nobody read them in time, or they could not be written. */
+  linesDropped(): number;
+  /** The process is about to end: resolves when all lines are written, or after a second. */
+  end(): Promise<void>;
+}
+
+const endMaxMs = 1_000;
 
 /**
  * The log at a level, to `destination` (standard output if none is given). Lines are written without waiting for each;
- * at most 50 ms of them are lost if the process is killed.
+ * at most 50 ms of them are lost if the process is killed. A reader that does not read holds up nothing: lines are dropped then.
  */
-export function createLog(level: LogLevel, destination: DestinationStream = bufferedLines(1)): Log {
-  return pino(
+export function createLog(level: LogLevel, destination: DestinationStream = bufferedLines(1)): NodeLog {
+  const log = pino(
     {
       level,
       base: null,
@@ -30,36 +37,73 @@ export function createLog(level: LogLevel, destination: DestinationStream = buff
     },
     destination,
   );
+  const writer = destination instanceof LineWriter ? destination : null;
+  if (writer !== null)
+    writer.tellDropped = (lines) =>
+      log.error({ lines }, 'lines of the log were dropped: nobody read them in time, or they could not be written');
+  return Object.assign(log, {
+    linesDropped: () => writer?.dropped ?? 0,
+    end: async () => writer?.end(endMaxMs),
+  });
 }
 
-/**
- * Collects lines for a file (a path, or the number of an open one). SonicBoom's own periodic flush is not used: with nothing to write it
- * writes an empty text, and waking a thread for that 20 times a second took 3 % of a saturated main thread.
- */
-export function bufferedLines(file: number | string): DestinationStream {
-  const output = pino.destination({ dest: file, sync: false, minLength: writtenAtOnceMin });
-  let isFlushDue = false;
-  let waitingBytes = 0;
-  output.on('write', (written: number) => {
-    waitingBytes -= written;
-  });
-  const flushSoon = (): void => {
-    if (isFlushDue) return;
-    isFlushDue = true;
-    setTimeout(flush, lineWaitMaxMs).unref();
+/** Collects lines for a file: a path, or the number of an open one. It is opened with the first line. */
+export function bufferedLines(file: number | string, maxBytes = waitingLinesMaxBytes): LineWriter {
+  let write: WriteChunk | null = null;
+  const open = (): WriteChunk => {
+    if (file !== 1) return toFile(typeof file === 'number' ? file : fs.openSync(file, 'a'));
+    process.once('exit', () => writeRest(writer));
+    return isFile(1) ? toFile(1) : toStdout;
   };
-  // While a write is under way SonicBoom flushes nothing: what came behind it is looked after again.
-  const flush = (): void => {
-    isFlushDue = false;
-    if (waitingBytes === 0) return;
-    output.flush();
-    flushSoon();
-  };
-  return {
-    write(line) {
-      waitingBytes += Buffer.byteLength(line);
-      output.write(line);
-      flushSoon();
+  const writer = new LineWriter(
+    (chunk, done) => {
+      write ??= open();
+      write(chunk, done);
     },
+    maxBytes,
+    isWithoutReader,
+  );
+  return writer;
+}
+
+/** Node writes to pipes and sockets without blocking a thread, which nothing could end while nobody reads. */
+const toStdout: WriteChunk = (chunk, done) => {
+  process.stdout.write(chunk, (error) => done(error ?? null));
+};
+
+/** To an open file; a line that was written in part is ended before the next chunk. */
+function toFile(handle: number): WriteChunk {
+  let isTorn = false;
+  return (chunk, done) => {
+    const bytes = isTorn ? Buffer.concat([Buffer.from('\n'), chunk]) : chunk;
+    const from = (at: number): void =>
+      fs.write(handle, bytes, at, (error, written) => {
+        if (error === null && at + written < bytes.length) return from(at + written);
+        isTorn = error !== null && (isTorn || at > 0);
+        done(error);
+      });
+    from(0);
   };
+}
+
+function isFile(handle: number): boolean {
+  const kind = fs.fstatSync(handle);
+  return !kind.isFIFO() && !kind.isSocket();
+}
+
+/** The other end is closed, or the stream is: nothing comes after that. */
+function isWithoutReader(error: Error): boolean {
+  const code = 'code' in error ? error.code : undefined;
+  return code === 'EPIPE' || code === 'ECONNRESET' || code === 'ERR_STREAM_DESTROYED';
+}
+
+/** What the last 50 ms of a process had to say, if it can be written at once. */
+function writeRest(writer: LineWriter): void {
+  const rest = writer.takeRest();
+  if (rest === null) return;
+  try {
+    fs.writeSync(1, rest);
+  } catch {
+    // Nobody reads it.
+  }
 }

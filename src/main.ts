@@ -1,3 +1,4 @@
 import { serve } from './cli/serve.ts';
 
-process.exitCode = await serve(process.env);
+// What is left by then (output that nobody reads, a driver's timers) has nothing more to say.
+process.exit(await serve(process.env));

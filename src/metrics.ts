@@ -26,6 +26,8 @@ export interface CurrentLoad {
   runningCalls(): number;
   mailboxDepth(): number;
   verificationQueue(): number;
+  isStoreWritable(): boolean;
+  logLinesDropped(): number;
   readonly memory: Pick<MemoryBudget, 'maxBytes' | 'heldBytes'>;
 }
 
@@ -33,6 +35,8 @@ const noLoad: CurrentLoad = {
   runningCalls: () => 0,
   mailboxDepth: () => 0,
   verificationQueue: () => 0,
+  isStoreWritable: () => true,
+  logLinesDropped: () => 0,
   memory: new MemoryBudget(0),
 };
 
@@ -49,6 +53,23 @@ export function createMetrics(load: CurrentLoad = noLoad): Metrics {
     collect() {
       for (const kind of memoryKinds) this.set({ kind }, load.memory.heldBytes(kind));
       this.set({ kind: 'max' }, load.memory.maxBytes);
+    },
+  });
+  new Gauge({
+    name: 'svc_store_writable',
+    help: '1: the store takes writes. 0: a write to the disk failed, or Cassandra does not answer this node.',
+    registers,
+    collect() {
+      this.set(load.isStoreWritable() ? 1 : 0);
+    },
+  });
+  new Counter({
+    name: 'svc_log_lines_dropped_total',
+    help: 'Lines of the log that were dropped: nobody read them in time, or they could not be written.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(load.logLinesDropped());
     },
   });
   return {

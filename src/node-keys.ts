@@ -88,6 +88,8 @@ function newSecretsKey(): string {
 }
 
 function makeOnce(file: string, make: () => string): void {
+  // A node starts on a full disk too, to be read.
+  if (existsSync(file)) return;
   const draft = `${file}.${process.pid}`;
   const handle = openSync(draft, 'w', 0o600);
   try {

@@ -15,7 +15,7 @@ import { isoTime } from './domain/time.ts';
 import { uuidV7 } from './domain/uuid.ts';
 import { Doors, readTls } from './doors.ts';
 import { limits } from './limits.ts';
-import type { Log } from './log.ts';
+import type { NodeLog } from './log.ts';
 import type { Membership } from './membership.ts';
 import { createMetrics } from './metrics.ts';
 import type { NodeKeys } from './node-keys.ts';
@@ -72,7 +72,9 @@ export interface NodeParts {
   /** How ledgers wait before their turns while the node is saturated: what suits its store. */
   readonly turnPace: Omit<TurnPace, 'isSaturated'>;
   readonly clock: Clock;
-  readonly log: Log;
+  readonly log: NodeLog;
+  /** False once the embedded store has stopped to write for good, or while the store of a cluster does not answer this node. */
+  readonly isStoreWritable: () => boolean;
 }
 
 /** A node that serves. */
@@ -84,6 +86,8 @@ export interface RunningNode {
   stop(): Promise<void>;
 }
 
+/** Why a node that stands alone is not ready. */
+const diskFailed = 'a write to the disk failed: nothing can be written, and the node stops';
 /** How often access history that is too old is removed. */
 const accessSweepEveryMs = 60_000;
 
@@ -130,6 +134,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     runningCalls: () => pipeline.running.size,
     mailboxDepth: () => directory.load().waiting,
     verificationQueue: () => verifying.waiting,
+    isStoreWritable: parts.isStoreWritable,
+    logLinesDropped: () => log.linesDropped(),
   });
   const monotonicMs = () => performance.now();
   let listening: readonly number[] = [];
@@ -228,6 +234,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
           if (stopping) return { ready: false, reason: 'stopping' };
           const reason = untrusted(authority);
           if (reason !== null) return { ready: false, reason };
+          if (membership === undefined && !parts.isStoreWritable()) return { ready: false, reason: diskFailed };
           return membership?.readiness() ?? { ready: true };
         },
         ...(membership === undefined

@@ -10,6 +10,7 @@ import {
   OutcomeUnknown,
   type Snapshot,
 } from '../store/ledger-store.ts';
+import { StoreStopped } from '../store/store-stopped.ts';
 import { settleRestMaxMs } from './bounds.ts';
 import { type Clock, sleep } from './clock.ts';
 import type { KnownMarks } from './known-marks.ts';
@@ -143,8 +144,8 @@ export class CommittedLedger {
   }
 
   /**
-   * A new claim shuts the write out or finds it done: then it is certain. Tried until the last deadline of those who wait; until
-   * it is settled, the ledger accepts no other write.
+   * A new claim shuts the write out or finds it done: then it is certain. Tried until the last deadline of those who wait, or until the
+   * store says that it has stopped; until it is settled, the ledger accepts no other write.
    */
   async #settle(turn: Turn): Promise<Written> {
     const [first] = turn.entries;
@@ -159,7 +160,8 @@ export class CommittedLedger {
         return isWritten ? 'stands' : 'not_written';
       } catch (error) {
         this.forget();
-        if (!(error instanceof LedgerError) || this.#clock.now() >= lastDeadline) {
+        const isInVain = !(error instanceof LedgerError) || error instanceof StoreStopped;
+        if (isInVain || this.#clock.now() >= lastDeadline) {
           this.#meter.unknownOutcome('unsettled');
           return 'unsettled';
         }

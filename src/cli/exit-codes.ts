@@ -13,4 +13,6 @@ export const exitCodes = {
   input: 66,
   /** Of verdicts alone: it broke off before there was one, as where the resolver or Cassandra does not answer. */
   unavailable: 69,
+  /** Of a node: a write to its disk failed, and it has stopped for that. */
+  diskFailed: 74,
 } as const;

@@ -3,6 +3,8 @@ import { SecretsKeyMismatch } from '../service/secrets-key-check.ts';
 import { AuthorityMismatch } from '../service/signatures/authority.ts';
 import { StartError } from '../store/start-error.ts';
 
+/** No space, no quota, too long a file, a read-only file system, an error of the disk. */
+const ofDisks: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS', 'EIO']);
 const known = [ConfigError, StartError, AuthorityMismatch, SecretsKeyMismatch];
 
 /**
@@ -13,6 +15,14 @@ export function refuse(error: unknown, words: (message: string) => string = (mes
   const isKnown = known.some((kind) => error instanceof kind);
   const message = error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error ? error.stack : undefined;
-  process.stderr.write(`ledger-trust: ${isKnown ? words(message) : (stack ?? message)}\n`);
+  process.stderr.write(`ledger-trust: ${isKnown ? words(message) : (refusalOfFiles(error) ?? stack ?? message)}\n`);
   return 1;
+}
+
+/** What the file system says of the disk itself, whichever file it was about; null for anything else. */
+function refusalOfFiles(error: unknown): string | null {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (!ofDisks.has(code)) return null;
+  const { message } = error as Error;
+  return `The disk does not take what is written (${message}): see to its free space, its rights and its health, then start again.`;
 }

@@ -1,44 +1,50 @@
 import { type Config, type Environment, readConfig } from '../config.ts';
 import { startEmbedded } from '../embedded.ts';
 import { boundHeapGrowth } from '../heap-growth.ts';
-import { createLog } from '../log.ts';
+import { createLog, type NodeLog } from '../log.ts';
 import type { RunningNode } from '../node.ts';
 import { urlHost } from '../url-host.ts';
+import { exitCodes } from './exit-codes.ts';
 import { refuse } from './refuse.ts';
+import { hearStopSignals, outliveReaders } from './stop-signals.ts';
 
-/** A second signal, or a stop that takes longer than this, ends the process as it is: nothing answered is lost by that. */
+/** A stop that takes longer ends the process as it is. */
 const stopMaxMs = 18_000;
+/**
+ * How long a node whose disk failed goes on to answer reads, and writes with a refusal, before it stops: a monitor that looks every 15 seconds
+ * sees it, and a balancer that asks for readiness sends its calls elsewhere.
+ */
+const readOnlyMs = 30_000;
 
-/** Runs an embedded node until SIGTERM or SIGINT. Answers the exit code: 0 after a clean stop, 1 with one sentence on stderr. */
+/**
+ * Runs an embedded node until SIGTERM or SIGINT, or until its disk has failed. Answers the exit code: 0 after a clean stop, 1 with one sentence
+ * on stderr where it does not start, `diskFailed`.
+ */
 export async function serve(env: Environment): Promise<number> {
-  let node: RunningNode;
-  let broken = false;
-  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   // Heard from the very start: a node that is told to stop while it starts stops once it has started.
-  let signals = 0;
-  const hear = () => {
-    signals += 1;
-    if (signals > 1) process.exit(1);
-    stop();
-  };
-  process.on('SIGTERM', hear).on('SIGINT', hear);
-  void stopped.then(() => setTimeout(() => process.exit(1), stopMaxMs).unref());
+  const signals = hearStopSignals(process, stopMaxMs);
+  outliveReaders(process);
+  let node: RunningNode;
+  let log: NodeLog;
+  let code = 0;
   try {
     const config = readConfig(env);
-    const log = createLog(config.logLevel);
+    log = createLog(config.logLevel);
     boundHeapGrowth();
     node = await startEmbedded(config, log, (error) => {
-      broken = true;
+      code = exitCodes.diskFailed;
+      signals.exitCode = code;
       process.stderr.write(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`);
-      stop();
+      setTimeout(signals.stop, readOnlyMs).unref();
     });
-    if (signals === 0) announce(config, node);
+    if (!signals.isStopping) announce(config, node);
   } catch (error) {
     return refuse(error);
   }
-  await stopped;
+  await signals.stopped;
   await node.stop();
-  return broken ? 1 : 0;
+  await log.end();
+  return code;
 }
 
 function announce(config: Config, node: RunningNode): void {

@@ -8,7 +8,8 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
     .description('Run a node with everything in DATA_DIR, until SIGTERM. Settings come from the environment.')
     .action(async () => {
       const { serve } = await import('./serve.ts');
-      terminal.exitWith(await serve(terminal.env));
+      // What is left by then, such as output that nobody reads, must not hold the process.
+      process.exit(await serve(terminal.env));
     });
 
   program

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { SeededRandom } from '../simulation/random.ts';
 import { describeOn } from '../support/backends/for-tests.ts';
 import { isFairShare, watchHost } from '../support/host-watch.ts';
+import { isNightly } from '../support/nightly.ts';
 import { acrossMaxMs, duringMaxMs, killRecoveryMaxMs, movedMaxMs, unservedMaxMs } from './campaign/aims.ts';
 import { proveLedger } from './campaign/verified-export.ts';
 import type { Fault, FaultOutcome } from './faults/fault.ts';
@@ -26,8 +27,21 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 /** Above it there is no excuse, however busy the machine is with other tests. */
 const worstMaxMs = 10_000;
 
-const facts: readonly (readonly [FaultKind, string, Fault])[] = [
+type Fact = readonly [kind: FaultKind, title: string, fault: Fault];
+
+/** One of each kind of thing that can go away: a node, its leases, the store. */
+const always: readonly Fact[] = [
   ['node_killed', 'ledgers of a node that was killed take appends at the others', killBriefly],
+  [
+    'redis_stopped',
+    'without Redis whoever is asked claims what a killed node had, and so does that node',
+    killWithoutRedis,
+  ],
+  ['cassandra_paused', 'a store that hangs is waited for, and what was under way is settled', pauseCassandraBriefly],
+  ['rolling_restart', 'restarting all nodes in turn fails no call, and no shard is away for 2 s', rollingRestart],
+];
+
+const nightly: readonly Fact[] = [
   ['node_killed', 'the shards of a node that stays away are with the others after TTL + 2 s', killForGood],
   ['node_paused', 'a node that slept through its leases does no harm when it wakes up', faults.node_paused],
   [
@@ -35,18 +49,11 @@ const facts: readonly (readonly [FaultKind, string, Fault])[] = [
     'without Redis all nodes append and nothing moves, and its return brings back who owns what',
     stopRedisForLong,
   ],
-  [
-    'redis_stopped',
-    'without Redis whoever is asked claims what a killed node had, and so does that node',
-    killWithoutRedis,
-  ],
   ['redis_flushed', 'shards are taken anew after Redis forgot them all', faults.redis_flushed],
-  ['cassandra_paused', 'a store that hangs is waited for, and what was under way is settled', pauseCassandraBriefly],
   ['cassandra_paused', 'while a store hangs nodes come to answer 503 at once', pauseCassandraForLong],
   ['cassandra_killed', 'while a store is gone nodes answer 503, and it has all that was told', faults.cassandra_killed],
   ['cut_off', 'nodes that cannot reach each other or Redis write what they are asked to, in one chain', faults.cut_off],
   ['cut_off', 'nodes none of which reaches another one write what they are asked to, in one chain', cutOffAll],
-  ['rolling_restart', 'restarting all nodes in turn fails no call, and no shard is away for 2 s', rollingRestart],
   ['scaled', 'three nodes become six and three again, in balance, about half of the shards move, no call fails', scale],
 ];
 
@@ -111,7 +118,7 @@ describeOn('a cluster of real processes under load', 'Cassandra and Redis of its
     return { outcome, isFair };
   }
 
-  test.each(facts)('%s: %s', async (kind, _, fault) => {
+  test.each(isNightly ? [...always, ...nightly] : always)('%s: %s', async (kind, _, fault) => {
     const before = load.history.acknowledgements.length;
     // One fault on a machine that other tests keep busy says little of a 99th percentile. One that took longer than that is done again,
     // twice, and may not take longer then: what is slow by itself is slow each time.

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { backupLmdb } from '../../src/store/lmdb/backup.ts';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
+import { checkHoldsData, openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
 import { acquireServingLock } from '../../src/store/lmdb/serving-lock.ts';
 import { StartError } from '../../src/store/start-error.ts';
 import { startChild } from '../support/store-lmdb-process.ts';
@@ -94,10 +96,51 @@ describe('opening a data directory', () => {
       }
       await writeFile(join(dataDir, 'data.mdb'), whole);
       await (await open(dataDir))[Symbol.asyncDispose]();
-      await writeFile(join(dataDir, 'data.mdb'), '');
-      await (await open(dataDir))[Symbol.asyncDispose]();
     },
   );
+
+  test.each([
+    ['missing', (data: string) => rm(data)],
+    ['empty', (data: string) => writeFile(data, '')],
+  ])(
+    'data that is %s beside FORMAT is refused by all that open it, and nothing is made in its place',
+    async (state, lose) => {
+      const dataDir = await newDataDir();
+      await (await open(dataDir))[Symbol.asyncDispose]();
+      const data = join(dataDir, 'data.mdb');
+      await lose(data);
+      const words = new RegExp(
+        `data\\.mdb is ${state}, though data was made in .*: restore a backup, or move the directory away to begin with an empty store\\.$`,
+      );
+      await refused(dataDir, words);
+      await expect(openWholeLmdb(dataDir, Date.now)).rejects.toThrow(words);
+      await expect(backupLmdb(dataDir, `${dataDir}-copy`)).rejects.toThrow(words);
+      expect(() => checkHoldsData(dataDir)).toThrow(words);
+      expect((await stat(data).catch(() => ({ size: 0 }))).size).toBe(0);
+      expect(existsSync(`${dataDir}-copy`)).toBe(false);
+    },
+  );
+
+  test.each([
+    ['nothing', null],
+    ['no more than a name', 0],
+    ['half of what LMDB begins a file with', 4_096],
+    ['all its tables', Number.POSITIVE_INFINITY],
+  ])('a first start that was killed when its data had %s starts again', async (_state, bytes) => {
+    const dataDir = await newDataDir();
+    await (await open(dataDir))[Symbol.asyncDispose]();
+    const data = join(dataDir, 'data.mdb');
+    await rename(join(dataDir, 'FORMAT'), join(dataDir, 'FORMAT.new'));
+    if (bytes === null) await rm(data);
+    else await writeFile(data, (await readFile(data)).subarray(0, bytes));
+    {
+      await using stores = await open(dataDir);
+      await stores.records.put({ kind: 'kind', id: 'id', replaces: 'absent', value: '{}', lookups: [] });
+    }
+    expect((await readdir(dataDir)).filter((name) => name.startsWith('FORMAT'))).toEqual(['FORMAT']);
+    await using again = await open(dataDir);
+    expect(await again.records.get('kind', 'id')).toMatchObject({ value: '{}' });
+  });
 
   test('a second process is refused while the first lives, and let in when that was killed', async () => {
     const dataDir = await newDataDir();

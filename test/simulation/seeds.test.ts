@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
+import { isNightly } from '../support/nightly.ts';
 import { commandsPerSeed, faultsPerSeed, type RunResult } from './run.ts';
 import type { ThreadReport } from './seeds-thread.ts';
 
-/** SIMULATION_SEEDS asks for more. */
-const seeds = Number(process.env.SIMULATION_SEEDS ?? 2_000);
+/** SIMULATION_SEEDS asks for another number. */
+const seeds = Number(process.env.SIMULATION_SEEDS ?? (isNightly ? 5_000 : 300));
 /**
  * 2,000 seeds are over in three minutes on two cores that verify 5,000 Ed25519 signatures a second each while both are busy. The CPU that a
  * seed costs, with collections and compilation, is judged in verifications, which the same threads make between the seeds; the time

@@ -45,6 +45,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     turnPace: turnPaces.commitsTogether,
     clock: systemClock,
     log: createLog('silent'),
+    isStoreWritable: () => true,
   });
   return {
     base: `http://127.0.0.1:${node.http.port}`,

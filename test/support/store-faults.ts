@@ -8,17 +8,19 @@ import {
 } from '../../src/store/ledger-store.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
 import { unsettled } from '../../src/store/record-write.ts';
+import { StoreStopped } from '../../src/store/store-stopped.ts';
 
 /** What can be made to fail: an append, a claim, a write or removal of a record, any read, or saving a snapshot. */
 export type StoreOperation = 'append' | 'claim' | 'read' | 'snapshot' | 'record-write' | 'record-read';
 
 /**
- * How an operation fails. `unavailable`: nothing was done. `lost`: nothing was done and nobody says so (an append tells
+ * How an operation fails. `unavailable`: nothing was done. `stopped`: neither, and the store says that it
+ * takes no more writes (claims and appends alone). `lost`: nothing was done and nobody says so (an append tells
  * OutcomeUnknown, a write of a record `outcome_unknown`, others `unavailable`). `applied`: done, told in the same way. The last two are for appends alone, and
  * tell OutcomeUnknown at once: `late` lands after the next claim, where it must be fenced; `late-before-claim` lands as
  * that claim begins, where it counts.
  */
-export type StoreFault = 'unavailable' | 'lost' | 'applied' | 'late' | 'late-before-claim';
+export type StoreFault = 'unavailable' | 'stopped' | 'lost' | 'applied' | 'late' | 'late-before-claim';
 
 /** Asked before each operation; null lets it pass. */
 export type ChooseFault = (operation: StoreOperation) => StoreFault | null;
@@ -73,6 +75,7 @@ export function faultyLedgerStore(inner: LedgerStore, choose: ChooseFault): Faul
     lateOutcomes,
     async claim(ledgerId) {
       const fault = choose('claim');
+      if (fault === 'stopped') throw new StoreStopped();
       if (fault === 'unavailable' || fault === 'lost') throw unavailable();
       const waiting = held.get(ledgerId) ?? [];
       held.delete(ledgerId);
@@ -89,6 +92,8 @@ export function faultyLedgerStore(inner: LedgerStore, choose: ChooseFault): Faul
           return inner.append(claim, entries);
         case 'unavailable':
           throw unavailable();
+        case 'stopped':
+          throw new StoreStopped();
         case 'lost':
           break;
         case 'applied':

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { meterAccesses } from '../../src/access-meter.ts';
 import { historyBounds } from '../../src/service/audit/access-history.ts';
+import { StoreStopped } from '../../src/store/store-stopped.ts';
 import { isOpen, numbers, accessHistoryRig as rig, unavailable, upTo } from '../support/access-history-rig.ts';
 import { settled } from '../support/clock.ts';
 
@@ -44,6 +45,18 @@ describe('a store that fails', () => {
     store.fault = null;
     await clock.advance(retryFirstMs);
     expect(appends[1]).toEqual(appends[0]);
+  });
+
+  test('once the store has stopped for good no answer waits for room, and every record counts as lost', async () => {
+    const { note, appends, clock, store, queue, reports } = rig();
+    store.fault = new StoreStopped();
+    note(1);
+    await clock.advance(flushAfterMs);
+    expect(note(waitRecords + 10).filter((room) => room !== undefined)).toEqual([]);
+    await clock.advance(retryMaxMs);
+    expect([appends.length, queue.held, queue.lost]).toEqual([1, 0, waitRecords + 11]);
+    await queue[Symbol.asyncDispose]();
+    expect(reports).toEqual([`lost ${waitRecords + 11} true`]);
   });
 
   test('flush does not wait for a store that fails', async () => {

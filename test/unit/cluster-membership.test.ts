@@ -16,7 +16,10 @@ const idleLeases: LeaseServer = {
 };
 
 /** Node a, which has joined a cluster that shows these members. */
-async function joined(board: { members: readonly Announcement[]; isAway?: boolean }) {
+async function joined(
+  board: { members: readonly Announcement[]; isAway?: boolean },
+  clockCheck = { look: async () => {}, offMs: 0, silentMs: 0 },
+) {
   const { clock, directory } = rig();
   const alarms: string[] = [];
   const membership = clusterMembership({
@@ -40,7 +43,7 @@ async function joined(board: { members: readonly Announcement[]; isAway?: boolea
     clock,
     monotonicMs: () => clock.now(),
     random: (bytes) => new Uint8Array(bytes),
-    clockCheck: { look: async () => {}, offMs: 0, silentMs: 0 },
+    clockCheck,
     projectionLag: () => 0,
     failed: () => {},
     alarmed: (sentence) => void alarms.push(sentence),
@@ -80,4 +83,14 @@ test('a node that started again after a crash, and cannot read the members since
   expect(await membership.readiness()).toMatchObject({ ready: false });
   await clock.advance(1);
   expect([await membership.readiness(), alarms]).toEqual([{ ready: true }, []]);
+});
+
+test('the store of a node whom it has not answered for 10 s counts as not writable, until it answers', async () => {
+  const clockCheck = { look: async () => {}, offMs: 0, silentMs: 9_999 };
+  const { membership } = await joined({ members: [] }, clockCheck);
+  expect(membership.hasStore()).toBe(true);
+  clockCheck.silentMs = 10_000;
+  expect(membership.hasStore()).toBe(false);
+  clockCheck.silentMs = 0;
+  expect(membership.hasStore()).toBe(true);
 });

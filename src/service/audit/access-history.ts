@@ -1,6 +1,7 @@
 import type { Clock } from '../../actors/clock.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
+import { StoreStopped } from '../../store/store-stopped.ts';
 import { AccessEvents } from './access-events.ts';
 import type { AccessRecord } from './access-record.ts';
 
@@ -69,6 +70,8 @@ export class AccessQueue implements AsyncDisposable {
   #failing = false;
   #closed = false;
   #givenUp = false;
+  /** The store takes nothing any more: records are lost at once, and no answer waits for room. */
+  #hasStoreStopped = false;
   #stopTimer: (() => void) | null = null;
   #endPause: (() => void) | null = null;
   #room: PromiseWithResolvers<void> | null = null;
@@ -91,7 +94,7 @@ export class AccessQueue implements AsyncDisposable {
 
   /** Takes a record. A promise: the queue is full, the answer has to wait until there is room. */
   note(given: AccessEntry): Promise<void> | undefined {
-    if (this.#closed || this.held >= historyBounds.heldRecordsMax) {
+    if (this.#closed || this.#hasStoreStopped || this.held >= historyBounds.heldRecordsMax) {
       if (given instanceof Promise) given.catch(() => {});
       this.#lose(1);
       if (this.#givenUp) this.#tellLost();
@@ -189,6 +192,11 @@ export class AccessQueue implements AsyncDisposable {
         this.#tellLost();
         return;
       } catch (error) {
+        if (error instanceof StoreStopped) {
+          this.#hasStoreStopped = true;
+          this.#lose(batch.length);
+          return;
+        }
         if (!(error instanceof LedgerError)) {
           // Events that no store takes would hold up all that come behind them.
           this.#loseBroken(batch.length, error);

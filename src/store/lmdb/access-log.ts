@@ -42,9 +42,11 @@ export class LmdbAccessLog implements AccessLog {
     const rows = rowsOf(events);
     const table = this.#windows.at(accessTime(last.id));
     await this.#settled(() =>
-      table.batch(() => {
-        for (const { key, value } of rows) table.put(key, value);
-      }),
+      this.#commits.write(() =>
+        table.batch(() => {
+          for (const { key, value } of rows) table.put(key, value);
+        }),
+      ),
     );
   }
 

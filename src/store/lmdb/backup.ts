@@ -30,8 +30,6 @@ export async function backupLmdb(
   watch: WatchCopy = (copied) => copied,
 ): Promise<readonly string[]> {
   checkFormat(dataDir);
-  if (!existsSync(join(dataDir, dataFile)))
-    throw new StartError(`${dataDir} holds no data yet: nothing was backed up.`);
   checkDataFile(dataDir);
   if (existsSync(targetDir) && readdirSync(targetDir).length > 0)
     throw new StartError(`${targetDir} is not empty: name a new or empty directory for the backup.`);

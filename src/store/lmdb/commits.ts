@@ -1,6 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { Slots } from '../../domain/slots.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
+import { StoreStopped } from '../store-stopped.ts';
 
 /** How long a commit may take before the disk, or LMDB's writer, counts as stuck for good. */
 const commitStallMs = 30_000;
@@ -34,11 +35,10 @@ export class Commits {
     if (this.#isClosed) throw new LedgerError('unavailable', 'The store is closed.');
   }
 
-  /** `unavailable` once a write has failed or the store was closed. */
+  /** StoreStopped once a write has failed; `unavailable` once the store was closed. */
   checkUsable(): void {
     this.checkReadable();
-    if (this.#isBroken)
-      throw new LedgerError('unavailable', 'A write to the disk failed; the node has to be restarted.');
+    if (this.#isBroken) throw new StoreStopped();
   }
 
   /**

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../start-error.ts';
 
@@ -16,23 +16,40 @@ const ROOTS_AT = [0x58, 0x88];
 const NO_ROOT = 0xffff_ffff_ffff_ffffn;
 const TRANSACTION_AT = 0x98;
 const META_BYTES = 0xa0;
+/** LMDB begins a file by its two meta pages: what is shorter than these holds nothing. */
+const UNMADE_BYTES = 2 * 4096;
 
 /**
- * StartError where the data file is there and is none of LMDB's, or so short that what everything is found by is cut off: lmdb-js does
- * not refuse such a file, it crashes the process. The length alone does not tell: LMDB may leave free pages at the end unwritten. An
- * empty one is what a process leaves that was killed while it made the directory; LMDB begins anew on it.
+ * StartError where a directory whose data was once made has no data file, or an empty one: LMDB would begin a new store on it without a word.
+ * StartError also where the file is none of LMDB's, or so short that what everything is found by is cut off: lmdb-js does not refuse such a file, it
+ * crashes the process. The length alone does not tell: LMDB may leave free pages at the end unwritten.
  */
 export function checkDataFile(directory: string): void {
   const path = join(directory, dataFile);
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? null;
+  if (size === null || size === 0)
+    throw new StartError(
+      `${path} is ${size === null ? 'missing' : 'empty'}, though data was made in ${directory}: restore a backup, or move the directory away to begin with an empty store.`,
+    );
   if (!isData(path))
     throw new StartError(`${path} is damaged or not this service's: restore a backup, or name another DATA_DIR.`);
 }
 
+/**
+ * For a directory in which no store was ever opened: takes away what a process left that was killed while it made the data file. Anything longer
+ * is looked at as usual.
+ */
+export function clearUnmadeData(directory: string): void {
+  const path = join(directory, dataFile);
+  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  if (size === undefined) return;
+  if (size < UNMADE_BYTES) rmSync(path);
+  else checkDataFile(directory);
+}
+
 function isData(path: string): boolean {
   const file = openData(path);
-  if (file === null) return true;
   try {
-    if (fstatSync(file).size === 0) return true;
     const first = readMeta(file, 0);
     if (first === null) return false;
     const pageBytes = first.readUInt32LE(PAGE_SIZE_AT);
@@ -58,12 +75,10 @@ function readMeta(file: number, at: number): Buffer | null {
   return isMeta ? meta : null;
 }
 
-/** null where there is no such file. */
-function openData(path: string): number | null {
+function openData(path: string): number {
   try {
     return openSync(path, 'r');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw new StartError(`${path} cannot be read: check its owner and the disk.`, error);
   }
 }

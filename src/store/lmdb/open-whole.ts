@@ -1,14 +1,11 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { uuidFromBytes } from '../../domain/uuid.ts';
 import type { AccessLog } from '../access-log.ts';
 import type { Head, LedgerStore } from '../ledger-store.ts';
 import type { RecordStore } from '../record-store.ts';
-import { StartError } from '../start-error.ts';
 import type { WholeRecord, WholeStore } from '../whole-store.ts';
 import { LmdbAccessLog } from './access-log.ts';
 import { Commits } from './commits.ts';
-import { checkDataFile, dataFile } from './data-file.ts';
+import { checkDataFile } from './data-file.ts';
 import { parseHead } from './fence.ts';
 import { checkFormat } from './format.ts';
 import { LmdbLedgerStore } from './ledger-store.ts';
@@ -35,7 +32,6 @@ export async function openWholeLmdb(dataDir: string, now: () => number): Promise
   checkHoldsData(dataDir);
   const lock = await acquireServingLock(dataDir);
   try {
-    checkDataFile(dataDir);
     const tables = openTables(dataDir, { readOnly: true });
     const commits = new Commits(() => {});
     return {
@@ -58,7 +54,7 @@ export async function openWholeLmdb(dataDir: string, now: () => number): Promise
 /** For what works on data that is there: makes nothing. StartError where a directory is not there, is of another format, or holds no data. */
 export function checkHoldsData(dataDir: string): void {
   checkFormat(dataDir);
-  if (!existsSync(join(dataDir, dataFile))) throw new StartError(`${dataDir} holds no data: check DATA_DIR.`);
+  checkDataFile(dataDir);
 }
 
 function wholeStore(tables: Tables): WholeStore {

@@ -5,8 +5,8 @@ import type { RecordStore } from '../record-store.ts';
 import { StartError } from '../start-error.ts';
 import { LmdbAccessLog } from './access-log.ts';
 import { Commits } from './commits.ts';
-import { checkDataFile } from './data-file.ts';
-import { claimFormat } from './format.ts';
+import { checkDataFile, clearUnmadeData } from './data-file.ts';
+import { claimFormat, finishFormat } from './format.ts';
 import { LmdbLedgerStore } from './ledger-store.ts';
 import { makeDirectory } from './make-directory.ts';
 import { LmdbRecordStore } from './record-store.ts';
@@ -33,15 +33,17 @@ export interface LmdbStores extends AsyncDisposable {
 
 /**
  * Opens DATA_DIR, which is made if it is not there, and keeps every other process from serving it. StartError, with a
- * sentence that says what to do, where it is of another format, in use, or cannot be written.
+ * sentence that says what to do, where it is of another format, in use, cannot be written, or has lost its data.
  */
 export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<LmdbStores> {
   makeWritable(dataDir);
   const lock = await acquireServingLock(dataDir);
   try {
-    claimFormat(dataDir);
-    checkDataFile(dataDir);
+    const isNew = claimFormat(dataDir);
+    if (isNew) clearUnmadeData(dataDir);
+    else checkDataFile(dataDir);
     const tables = openExisting(dataDir);
+    if (isNew) finishFormat(dataDir);
     const commits = new Commits(onFatal);
     return {
       ledgers: new LmdbLedgerStore(tables, commits, now),

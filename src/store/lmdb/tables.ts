@@ -49,6 +49,17 @@ const pageBytes = 4096;
  */
 export const readersMax = 126;
 
+const ignore = (): void => {};
+
+/**
+ * For the promise that lmdb-js makes of its own for the writes of each turn of the event loop, and shows to nobody: left without a handler it
+ * ends the process when a commit fails. Whoever wrote has a promise too (commits.ts).
+ */
+function ignoreFailure(error: unknown): void {
+  const real = error instanceof Error && 'commitError' in error ? error.commitError : null;
+  if (real instanceof Promise) real.catch(ignore);
+}
+
 /** Of files that LMDB makes: they hold everybody's payloads. An option of lmdb-js that its types do not name. */
 const ownersAlone = { permissionsMode: 0o600 };
 
@@ -71,6 +82,7 @@ export function openTables(directory: string, options: { readonly readOnly?: boo
     encoding: 'string',
     keyEncoding: 'binary',
   });
+  root.on('beforecommit', () => queueMicrotask(() => root.committed.then(ignore, ignoreFailure)));
   const text = (name: string): TextTable => root.openDB({ name, encoding: 'string', keyEncoding: 'binary' });
   const versioned = (name: string): TextTable =>
     root.openDB({ name, encoding: 'string', keyEncoding: 'binary', useVersions: true });

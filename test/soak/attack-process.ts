@@ -1,0 +1,15 @@
+import { setPriority } from 'node:os';
+import { attacks } from './attacks.ts';
+
+/**
+ * One attack as a process of its own: `node attack-process.ts NAME TARGET CONNECTIONS`, until SIGTERM. It runs at a lower priority than the
+ * node and its honest caller, since attackers have machines of their own.
+ */
+const [name = '', target = '', connections = ''] = process.argv.slice(2);
+const attack = attacks[name];
+if (attack === undefined) throw new Error(`There is no attack ${name}: there are ${Object.keys(attacks).join(', ')}.`);
+setPriority(10);
+const ending = new AbortController();
+process.once('SIGTERM', () => ending.abort());
+await attack(JSON.parse(target), ending.signal, Number(connections));
+process.exit(0);

@@ -1,0 +1,33 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { continuationFlood, hugeBody, rapidReset, slowHeaders } from '../support/attacks.ts';
+import type { Attack } from './attack.ts';
+
+/** Repeats one round of an attack on so many connections at once until the signal ends. */
+function repeated(round: (target: Parameters<Attack>[0], signal: AbortSignal) => Promise<unknown>): Attack {
+  return async (target, signal, connections) => {
+    const one = async (): Promise<void> => {
+      while (!signal.aborted) {
+        await round(target, signal).catch(() => {});
+        await delay(10);
+      }
+    };
+    await Promise.all(Array.from({ length: connections }, one));
+  };
+}
+
+const registerHead = 'POST /v1/developer/register HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+
+/** Every attack of the soak, by the name that `--attack` takes. */
+export const attacks: Readonly<Record<string, Attack>> = {
+  'slow headers': repeated(async ({ http }, signal) => {
+    const socket = slowHeaders(http);
+    await new Promise((resolve) => {
+      socket.once('close', resolve);
+      signal.addEventListener('abort', resolve, { once: true });
+    });
+    socket.destroy();
+  }),
+  'bodies without end': repeated(({ http }) => hugeBody(http, registerHead, 2 ** 26)),
+  'rapid reset': repeated(({ grpc }) => rapidReset(grpc, 2_000)),
+  'headers without end': repeated(({ grpc }) => continuationFlood(grpc)),
+};

@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { AttackTarget } from './attack.ts';
+import { attacks } from './attacks.ts';
+import { startHonestAppends } from './honest.ts';
+import { startWatchedNode } from './watched-node.ts';
+
+/**
+ * `npm run soak`: a node in production mode with default settings, an honest caller who appends at a steady rate, and each attack in turn.
+ * Prints a row an attack and `N passed, N failed`; exit code 1 where a bound was missed.
+ */
+const usage = `Usage: npm run soak -- [options]
+  --minutes N      all attacks together, in turn (10)
+  --attack NAME    this attack alone; may be given more than once (all)
+  --connections N  of an attacker at once (20)
+  --appends N      honest appends a second (200)
+  --heap-mib N     V8's limit of the node's old generation (its default)
+  --rest-s N       quiet seconds behind an attack before memory is looked at (60 behind the last one, else 5)
+  --p99-ms N       what 99 of 100 honest appends must be answered within (300)
+  --rss-mib N      the most memory that the node may take (700)
+  --help`;
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    attack: { type: 'string', multiple: true },
+    connections: { type: 'string', default: '20' },
+    appends: { type: 'string', default: '200' },
+    'heap-mib': { type: 'string' },
+    'rest-s': { type: 'string' },
+    'p99-ms': { type: 'string', default: '300' },
+    'rss-mib': { type: 'string', default: '700' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  console.log(usage);
+  process.exit(0);
+}
+
+const names = values.attack ?? Object.keys(attacks);
+for (const name of names) {
+  if (attacks[name] === undefined) {
+    console.error(`There is no attack ${name}: there are ${Object.keys(attacks).join(', ')}.`);
+    process.exit(64);
+  }
+}
+const healthMaxMs = 1_000;
+const leftMaxMib = 100;
+const connections = Number(values.connections);
+const eachMs = (Number(values.minutes) * 60_000) / names.length;
+
+await using watched = await startWatchedNode(values['heap-mib'] === undefined ? null : Number(values['heap-mib']));
+const { node } = watched;
+const target: AttackTarget = { base: node.base, http: new URL(node.base).host, grpc: node.grpcAddress };
+const honest = await startHonestAppends(node.base, Number(values.appends));
+
+function startAttack(name: string): ChildProcess {
+  const script = fileURLToPath(new URL('./attack-process.ts', import.meta.url));
+  const args = [script, name, JSON.stringify(target), String(connections)];
+  return spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
+async function endAttack(attack: ChildProcess): Promise<void> {
+  if (attack.exitCode !== null || attack.signalCode !== null) throw new Error('the attack ended by itself');
+  const gone = once(attack, 'exit');
+  attack.kill('SIGTERM');
+  const late = setTimeout(() => attack.kill('SIGKILL'), 5_000);
+  await gone;
+  clearTimeout(late);
+}
+
+let [passed, failed] = [0, 0];
+console.log('attack | peak RSS MiB | health max ms | appends p50, p99 ms | failures | RSS afterwards MiB | missed');
+await delay(5_000);
+const calm = Math.max(watched.take().rssMib, watched.rssMib());
+honest.take();
+for (const [at, name] of names.entries()) {
+  const attack = startAttack(name);
+  await delay(eachMs);
+  await endAttack(attack);
+  const peaks = watched.take();
+  const appends = honest.take();
+  const restS = Number(values['rest-s'] ?? (at === names.length - 1 ? 60 : 5));
+  await delay(restS * 1_000);
+  const left = watched.rssMib();
+  const missed = [
+    watched.hasEnded() ? `the node ended: ${node.said().slice(-2_000)}` : '',
+    peaks.rssMib > Number(values['rss-mib']) ? 'memory' : '',
+    peaks.healthMs > healthMaxMs || peaks.healthFailures > 0 ? 'health' : '',
+    appends.p99Ms > Number(values['p99-ms']) || appends.count === 0 ? 'appends' : '',
+    appends.failures.length > 0 ? `failures, such as ${appends.failures[0]}` : '',
+    restS >= 60 && left > calm + leftMaxMib ? `memory afterwards (before: ${calm})` : '',
+  ].filter((text) => text !== '');
+  const figures = [peaks.rssMib, peaks.healthMs, `${appends.p50Ms}, ${appends.p99Ms}`, appends.failures.length, left];
+  console.log([name, ...figures, missed.join('; ') || 'none'].join(' | '));
+  if (missed.length === 0) passed += 1;
+  else failed += 1;
+  if (watched.hasEnded()) break;
+  honest.take();
+  watched.take();
+}
+await honest.stop();
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,89 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
+
+/** A node in production mode with default settings, and what is seen of it from outside. */
+export interface WatchedNode extends AsyncDisposable {
+  readonly node: NodeProcess;
+  /** The most since the last call of this. */
+  take(): Peaks;
+  rssMib(): number;
+  hasEnded(): boolean;
+}
+
+export interface Peaks {
+  readonly rssMib: number;
+  /** The longest that `/v1/health` took. */
+  readonly healthMs: number;
+  /** Looks at `/v1/health` that were not answered with 200 within 10 s. */
+  readonly healthFailures: number;
+}
+
+const lookEveryMs = 200;
+const healthMaxMs = 10_000;
+
+/** `heapMib`: V8's limit of the old generation; null: its default. */
+export async function startWatchedNode(heapMib: number | null): Promise<WatchedNode> {
+  const dir = mkdtempSync(join(tmpdir(), 'ledger-soak-'));
+  const secretFile = (name: string, text: string): string => {
+    writeFileSync(join(dir, name), text, { mode: 0o600 });
+    return join(dir, name);
+  };
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const node = await startNodeProcess({
+    DATA_DIR: join(dir, 'data'),
+    SVC_MODE: 'production',
+    TLS_TERMINATED: '1',
+    OPS_HOST: '127.0.0.1',
+    AUTHORITY_KEY_FILE: secretFile('authority.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+    SECRETS_KEY_FILE: secretFile('secrets.key', randomBytes(32).toString('base64')),
+    ...(heapMib === null ? {} : { NODE_OPTIONS: `--max-old-space-size=${heapMib}` }),
+  });
+  let ended = false;
+  void node.ended.then(() => {
+    ended = true;
+  });
+  const rssMib = (): number => {
+    if (ended) return 0;
+    const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${node.child.pid}/status`, 'utf8')) ?? [];
+    return Math.round(Number(kib) / 1_024);
+  };
+  let peaks = { rssMib: 0, healthMs: 0, healthFailures: 0 };
+  const stopping = new AbortController();
+  const looking = (async () => {
+    while (!stopping.signal.aborted && !ended) {
+      const begun = performance.now();
+      const isWell = await fetch(`${node.base}/v1/health`, { signal: AbortSignal.timeout(healthMaxMs) })
+        .then(async (response) => {
+          await response.text();
+          return response.status === 200;
+        })
+        .catch(() => false);
+      peaks = {
+        rssMib: Math.max(peaks.rssMib, rssMib()),
+        healthMs: Math.max(peaks.healthMs, Math.round(performance.now() - begun)),
+        healthFailures: peaks.healthFailures + (isWell || ended ? 0 : 1),
+      };
+      await delay(lookEveryMs);
+    }
+  })();
+  return {
+    node,
+    rssMib,
+    hasEnded: () => ended,
+    take() {
+      const taken = peaks;
+      peaks = { rssMib: 0, healthMs: 0, healthFailures: 0 };
+      return taken;
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await looking;
+      await node.kill();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
