@@ -91,4 +91,16 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     default: 'a quarter of the memory or of the heap limit, whichever is smaller; at most 256',
     meaning: 'What requests, answers, reads and streams may hold in memory together. Beyond it calls are `overloaded`.',
   },
+  {
+    name: 'GRPC_CONNECTION_REQUEST_MIB',
+    default: '8',
+    meaning:
+      'What messages of one connection of the gRPC port that have begun and not ended may hold together. Beyond it calls are `overloaded`.',
+  },
+  {
+    name: 'GRPC_CONNECTION_ANSWER_MIB',
+    default: '32',
+    meaning:
+      'What answers that the client of one connection of the gRPC port has not taken may hold together. Beyond it reads are `overloaded`, and other calls end with their connection.',
+  },
 ]);

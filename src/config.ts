@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
+import type { GrpcBounds } from './rpc/grpc/connections.ts';
 import { isHost } from './runtime/addresses.ts';
 import { defaultMemoryBudgetBytes } from './runtime/memory-budget.ts';
 import { openSecretFiles } from './secret-files.ts';
@@ -46,6 +47,8 @@ export interface Config {
   readonly webhookClosedPorts: readonly number[];
   /** What callers' requests, answers, reads and streams may hold in memory together, in bytes. */
   readonly memoryBudgetBytes: number;
+  /** What one connection of the gRPC port may hold, in bytes. */
+  readonly grpcBounds: GrpcBounds;
   readonly rateLimits: {
     /** By address, on calls without a credential that create something. */
     readonly create: BucketSize;
@@ -89,6 +92,10 @@ export function readConfig(env: Environment): Config {
     logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),
     webhookClosedPorts: Object.freeze(list(env, 'WEBHOOK_CLOSED_PORTS').map(checkedPort)),
     memoryBudgetBytes: memoryBudgetBytes(env),
+    grpcBounds: Object.freeze({
+      connectionRequestBytes: mebibytes(env, 'GRPC_CONNECTION_REQUEST_MIB', 8, GRPC_CONNECTION_REQUEST_MIB_MIN),
+      connectionAnswerBytes: mebibytes(env, 'GRPC_CONNECTION_ANSWER_MIB', 32, GRPC_CONNECTION_ANSWER_MIB_MIN),
+    }),
     rateLimits: Object.freeze({
       create: bucket(env, 'RATE_LIMIT_CREATE_PER_MINUTE', limited ? 600 : 0, 60, 'RATE_LIMIT_CREATE_BURST', 300),
       call: bucket(env, 'RATE_LIMIT_CALL_PER_SECOND', limited ? 200 : 0, 1, 'RATE_LIMIT_CALL_BURST', 500),
@@ -191,6 +198,17 @@ function memoryBudgetBytes(env: Environment): number {
   if (mebibytes < MEMORY_BUDGET_MIB_MIN)
     throw new ConfigError(`Set MEMORY_BUDGET_MIB to at least ${MEMORY_BUDGET_MIB_MIN}: two large calls need as much.`);
   return mebibytes * 1024 * 1024;
+}
+
+/** Less than the largest message, or the largest answer, would refuse it whoever sends it. */
+const GRPC_CONNECTION_REQUEST_MIB_MIN = 2;
+const GRPC_CONNECTION_ANSWER_MIB_MIN = 8;
+const GRPC_CONNECTION_MIB_MAX = 1_024;
+
+function mebibytes(env: Environment, name: string, otherwise: number, min: number): number {
+  const value = wholeNumber(env, name, otherwise, GRPC_CONNECTION_MIB_MAX);
+  if (value < min) throw new ConfigError(`Set ${name} to at least ${min}: the largest call needs as much.`);
+  return value * 1024 * 1024;
 }
 
 const RATE_MAX = 1_000_000_000;

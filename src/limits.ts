@@ -73,11 +73,31 @@ export const limits = Object.freeze({
   /** A connection without any call is closed; channels open a new one by themselves. */
   grpcIdleMs: 30 * 60_000,
 
+  /** From a call's headers to the end of its message, or from the start of a stream's message to its end. */
+  grpcMessageTimeoutMs: 30_000,
+  /** A message that has not ended by then, or is larger, is read on only when its caller is known and has a call left in its rate. */
+  grpcUnadmittedMs: 150,
+  grpcUnadmittedBytes: 64 * 1024,
+  /** Messages to methods of health and reflection, which hold names. */
+  grpcStandardMessageMaxBytes: 16 * 1024,
+  /** An answer of which nothing is taken for so long ends with its connection. */
+  grpcAnswerTimeoutMs: 30_000,
+  /** How long a caller may take to end its request after it was answered; then its stream is reset. */
+  grpcAnsweredLingerMs: 1_000,
+  /** A connection ends when so many of its calls were refused because it held too much. */
+  grpcRefusalsMax: 100,
+  /** Larger answers are handed to HTTP/2 in pieces of this size, so that it is seen whether they are taken. */
+  grpcAnswerPieceBytes: 64 * 1024,
+  /** How often calls are looked over for the times above. */
+  grpcSweepMs: 100,
+
   /** How often a stream's credential is checked again: a revoked key is refused everywhere within a second (decisions.md, section 4). */
   streamCredentialCheckMs: 500,
   /** Requests of a stream that were read and not yet taken by the handler; then the connection is not read on. */
   streamReadAheadMax: 64,
-  /** Answers of a stream that HTTP/2 has not taken yet, beside the 16 that grpc-js holds; then the handler waits. */
+  /** The same in bytes: beyond it the next request is not read. */
+  streamReadAheadBytes: 256 * 1024,
+  /** Answers of a stream that HTTP/2 has not taken yet; then the handler waits. */
   streamSendAheadBytes: 64 * 1024,
   /** How long a stream whose credential ended may take to hand out the outcomes of what it had taken. */
   streamLastOutcomesMs: 5_000,

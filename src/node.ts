@@ -267,7 +267,11 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const grpc: GrpcDoor = await open(
     'GRPC_PORT',
     config.grpcPort,
-    openGrpcDoor({ endpoints, pipeline, answers, clientAddress, newId, tls, now }, config.host, config.grpcPort),
+    openGrpcDoor(
+      { endpoints, pipeline, answers, clientAddress, newId, tls, bounds: config.grpcBounds, memory, now },
+      config.host,
+      config.grpcPort,
+    ),
   );
   const httpParts = {
     endpoints,

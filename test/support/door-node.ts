@@ -76,6 +76,8 @@ export interface DoorNodeOptions {
   /** Of 256 MiB if not given. */
   readonly memory?: MemoryBudget;
   readonly records?: RecordStore;
+  /** The node's memory budget, in bytes; that of a large machine if not given. */
+  readonly memoryBytes?: number;
   /** 32 bytes; nodes of one store share it. */
   readonly secretsKey?: Buffer;
   /** Milliseconds since 1970; the real time if not given. */
@@ -102,6 +104,7 @@ export interface DoorNode extends AsyncDisposable {
   readonly records: RecordStore;
   readonly pipeline: Pipeline;
   readonly metrics: Metrics;
+  readonly memory: MemoryBudget;
   readonly accesses: AccessRecord[];
   /** What was logged, a line each. */
   readonly lines: string[];
@@ -138,7 +141,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const newId = () => uuidV7(now(), randomBytes(10));
   const cors = corsFor(options.corsOrigins ?? []);
   const { pages = () => {} } = options;
-  const { memory = new MemoryBudget(256 * 1024 * 1024) } = options;
+  const memory = options.memory ?? new MemoryBudget(options.memoryBytes ?? 256 * 1024 * 1024);
   const tlsOnly = tls !== null;
   const httpParts = {
     endpoints,
@@ -154,7 +157,9 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
     pages,
   };
   const http = await openHttpDoor(httpParts, '127.0.0.1', 0);
-  const grpc = await openGrpcDoor({ endpoints, pipeline, answers, clientAddress, newId, tls, now }, '127.0.0.1', 0);
+  const bounds = { connectionRequestBytes: 8 * 1024 * 1024, connectionAnswerBytes: 32 * 1024 * 1024 };
+  const grpcParts = { endpoints, pipeline, answers, clientAddress, newId, tls, bounds, memory, now };
+  const grpc = await openGrpcDoor(grpcParts, '127.0.0.1', 0);
   return {
     http,
     grpc,
@@ -164,6 +169,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
     records,
     pipeline,
     metrics,
+    memory,
     accesses,
     lines,
     async [Symbol.asyncDispose]() {

@@ -77,10 +77,11 @@ test('calls that come and go at random get their own answers and no other’s', 
 });
 
 test('a port that is taken is told with its code, as every listener tells it', async () => {
-  const { pipeline, grpc } = node;
+  const { pipeline, grpc, memory } = node;
   const answers = { noCall: () => {} };
   const given = { endpoints: new Map(), pipeline, answers, clientAddress: () => '', newId: () => '' };
-  const parts = { ...given, tls: null, now: Date.now };
+  const bounds = { connectionRequestBytes: 1, connectionAnswerBytes: 1 };
+  const parts = { ...given, tls: null, bounds, memory, now: Date.now };
   await expect(openGrpcDoor(parts, '127.0.0.1', grpc.port)).rejects.toMatchObject({
     message: expect.stringContaining(`Cannot listen on 127.0.0.1 port ${grpc.port}`),
     cause: { code: 'EADDRINUSE' },

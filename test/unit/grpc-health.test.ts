@@ -9,9 +9,11 @@ import {
 } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { Slots } from '../../src/domain/slots.ts';
-import { Outbox } from '../../src/rpc/grpc/frames.ts';
+import { Connections } from '../../src/rpc/grpc/connections.ts';
+import { Outbox, type ThreadCall } from '../../src/rpc/grpc/frames.ts';
 import { Health } from '../../src/rpc/grpc/health.ts';
 import { AnsweringServer } from '../../src/rpc/grpc/thread-refusals.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 
 /** A watch of the health of `service`, and what its caller is told. */
 class Watching extends EventEmitter {
@@ -23,8 +25,16 @@ class Watching extends EventEmitter {
     this.request = { service };
   }
 
-  write({ status }: { readonly status: string }): void {
+  /** Calls back once its caller has taken what was written. */
+  readonly untaken: (() => void)[] = [];
+
+  write({ status }: { readonly status: string }, taken: () => void): void {
     this.told.push(status);
+    this.untaken.push(taken);
+  }
+
+  take(): void {
+    this.untaken.shift()?.();
   }
 }
 
@@ -43,6 +53,7 @@ test('who watches a service hears of its changes, and nothing is kept of one tha
   const health = new Health(['svc.v1.MasterService']);
   const one = watched(health, 'svc.v1.MasterService');
   const none = watched(health, 'x'.repeat(1_000_000));
+  one.take();
   health.setServing(false);
   expect(one.told).toEqual(['SERVING', 'NOT_SERVING']);
   expect(none.told).toEqual(['SERVICE_UNKNOWN']);
@@ -50,10 +61,23 @@ test('who watches a service hears of its changes, and nothing is kept of one tha
   expect([one, none].map((watching) => watching.listenerCount('cancelled'))).toEqual([1, 0]);
 });
 
+test('one who takes nothing is told the last state only, once it takes what was written before', () => {
+  const health = new Health([]);
+  const watching = watched(health, '');
+  for (let change = 0; change < 101; change += 1) health.setServing(change % 2 === 1);
+  expect(watching.told).toEqual(['SERVING']);
+  watching.take();
+  expect(watching.told).toEqual(['SERVING', 'NOT_SERVING']);
+  watching.take();
+  expect(watching.told).toHaveLength(2);
+});
+
 test('a handler of a standard method hears that its caller’s deadline has passed', async () => {
   const asIs = (bytes: Buffer): Buffer => bytes;
   const path = '/grpc.test/Watch';
-  const server = new AnsweringServer(new Slots(), new Outbox(() => {}), {});
+  const connections = new Connections({ connectionRequestBytes: 1, connectionAnswerBytes: 1 }, new MemoryBudget(1_000));
+  const parts = { calls: new Slots<ThreadCall>(), outbox: new Outbox(() => {}), connections, methods: new Map() };
+  const server = new AnsweringServer(parts, {});
   const called = Promise.withResolvers<ServerWritableStream<Buffer, Buffer>>();
   server.register(path, called.resolve, asIs, asIs, 'serverStream');
   const port = await new Promise<number>((resolve, reject) => {

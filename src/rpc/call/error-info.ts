@@ -3,28 +3,41 @@ import { anyPack } from '@bufbuild/protobuf/wkt';
 import type { LedgerError } from '../../domain/errors.ts';
 import { type ErrorInfo, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
+import { boundError, trailerBounds } from './error-bounds.ts';
 import { statusOf } from './status.ts';
 
-/**
- * The error as google.rpc.ErrorInfo: `reason` is the code, `domain` is `svc`, `metadata` has `request_id` and, where there
- * are details, `details` as JSON text.
- */
-export function errorInfo(error: LedgerError, requestId: string): ErrorInfo {
-  const details = JSON.stringify(error.details);
-  const metadata: Record<string, string> = { request_id: requestId };
-  if (details !== '{}') metadata.details = details;
-  return create(ErrorInfoSchema, { reason: error.code, domain: 'svc', metadata });
+/** An error as it leaves in headers or trailers, or may: by gRPC, gRPC-Web and Connect. */
+export interface RpcError {
+  readonly message: string;
+  /**
+   * `reason` is the code, `domain` is `svc`, `metadata` has `request_id` and, where there are details, `details` as JSON
+   * text. `cut` names the details that were too long for it, and `message`, separated by commas.
+   */
+  readonly info: ErrorInfo;
 }
+
+export function rpcError(error: LedgerError, requestId: string): RpcError {
+  const { message, details, cut } = boundError(error.message, error.details, trailerBounds);
+  const json = JSON.stringify(details);
+  const metadata: Record<string, string> = { request_id: requestId };
+  if (json !== '{}') metadata.details = json;
+  if (cut.length > 0) metadata.cut = cut.join(',').slice(0, cutMaxChars);
+  return { message, info: create(ErrorInfoSchema, { reason: error.code, domain: 'svc', metadata }) };
+}
+
+/** Names of details are the service's own and few. */
+const cutMaxChars = 128;
 
 /**
  * A serialized google.rpc.Status that holds it: the value of the gRPC trailer `grpc-status-details-bin`. `code`: the call's status, where it is
  * not the one of the error's code.
  */
-export function statusDetails(error: LedgerError, requestId: string, code = statusOf(error.code).grpc): Buffer {
-  const status: MessageInitShape<typeof StatusSchema> = {
-    code,
-    message: error.message,
-    details: [anyPack(ErrorInfoSchema, errorInfo(error, requestId))],
-  };
-  return Buffer.from(toBinary(StatusSchema, create(StatusSchema, status)));
+export function statusDetails(
+  error: LedgerError,
+  requestId: string,
+  code = statusOf(error.code).grpc,
+): { readonly message: string; readonly bytes: Buffer } {
+  const { message, info } = rpcError(error, requestId);
+  const status: MessageInitShape<typeof StatusSchema> = { code, message, details: [anyPack(ErrorInfoSchema, info)] };
+  return { message, bytes: Buffer.from(toBinary(StatusSchema, create(StatusSchema, status))) };
 }

@@ -8,7 +8,7 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
 import type { EntityRequest } from '../../service/credentials/credentials.ts';
 import type { ClientAddress } from '../call/client-address.ts';
-import { errorInfo } from '../call/error-info.ts';
+import { rpcError } from '../call/error-info.ts';
 import type { Decoded, RestEquivalent, StreamExchange, UnaryExchange } from '../call/exchange.ts';
 import { readJsonFields, readMessage } from '../call/json-fields.ts';
 import { binaryTexts, jsonMembers, messageOfTexts } from '../call/readable-request.ts';
@@ -112,10 +112,11 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
   fail(call: RunningCall, error: LedgerError): void {
     const metadata = new Headers({ 'x-request-id': call.requestId });
     for (const [name, value] of call.headers) metadata.set(name, value);
-    const detail = { desc: ErrorInfoSchema, value: errorInfo(error, call.requestId) };
+    const { message, info } = rpcError(error, call.requestId);
+    const detail = { desc: ErrorInfoSchema, value: info };
     // The numbers of Connect's codes are those of gRPC.
     const code: Code = statusOf(error.code).grpc;
-    this.#answers.end(new ConnectError(error.message, code, metadata, [detail]));
+    this.#answers.end(new ConnectError(message, code, metadata, [detail]));
   }
 
   #setHeaders(call: RunningCall): void {

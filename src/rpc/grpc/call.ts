@@ -1,13 +1,17 @@
 import { bidden, type Inbox, type Outbox } from './frames.ts';
 
+const nothing = Buffer.alloc(0);
+
 /** A call as the thread of a gRPC door told of it, and the way to answer it. */
 export class GrpcCall {
   /** Milliseconds since 1970; Infinity: the caller did not say. */
   readonly deadline: number;
   /** Where it comes from, as grpc-js says it: `address:port`. */
   readonly peer: string;
-  /** The one request message; empty where requests come one by one. */
-  readonly request: Buffer;
+  /** The one request message; empty where requests come one by one, and before it has come. */
+  request: Buffer = nothing;
+  /** Its request has begun and not ended. */
+  isArriving: boolean;
   /** Names and values. */
   readonly #headers: readonly string[];
   readonly #number: number;
@@ -17,11 +21,12 @@ export class GrpcCall {
   #isOver = false;
 
   /** `frame` behind the number of the method. `ended` is called with the call's last frame. */
-  constructor(number: number, frame: Inbox, outbox: Outbox, ended: (number: number) => void) {
+  constructor(number: number, isArriving: boolean, frame: Inbox, outbox: Outbox, ended: (number: number) => void) {
+    this.isArriving = isArriving;
     this.deadline = frame.f64();
     this.#headers = frame.head();
     this.peer = this.#headers[0] ?? '';
-    this.request = Buffer.from(frame.bytes());
+    if (!isArriving) this.request = Buffer.from(frame.bytes());
     this.#number = number;
     this.#outbox = outbox;
     this.#ended = ended;
@@ -56,9 +61,20 @@ export class GrpcCall {
     this.#last(bidden.end);
   }
 
-  /** Lets so many more requests come. */
-  grant(count: number): void {
-    this.#frame(bidden.grant)?.u32(count);
+  /** Lets so many more requests come, now that so many bytes of them were taken. */
+  grant(count: number, takenBytes: number): void {
+    this.#frame(bidden.grant)?.u32(count).u32(takenBytes);
+  }
+
+  /** The caller is let in: the rest of its request may come. */
+  admit(): void {
+    this.#frame(bidden.admitted);
+  }
+
+  /** The request of a call that was arriving. */
+  arrived(request: Buffer): void {
+    this.request = request;
+    this.isArriving = false;
   }
 
   /** Requests that come from now on are dropped. */

@@ -1,10 +1,12 @@
 import { Worker } from 'node:worker_threads';
+import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { TlsKeys } from '../http/server.ts';
 import type { ListeningDoor } from '../listening.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { GrpcCall } from './call.ts';
+import type { GrpcBounds } from './connections.ts';
 import { descriptorFiles } from './descriptor-files.ts';
 import { GrpcBidiExchange, GrpcStreamExchange, GrpcUnaryExchange } from './exchange.ts';
 import { Inbox, Outbox, told } from './frames.ts';
@@ -16,6 +18,8 @@ export interface GrpcDoorParts extends RefusedCallParts {
   readonly pipeline: Pipeline;
   readonly clientAddress: ClientAddress;
   readonly tls: TlsKeys | null;
+  readonly bounds: GrpcBounds;
+  readonly memory: MemoryBudget;
   now(): number;
 }
 
@@ -41,7 +45,7 @@ const resourceLimits = { maxYoungGenerationSizeMb: 48 };
 export async function openGrpcDoor(parts: GrpcDoorParts, host: string, port: number): Promise<GrpcDoor> {
   const endpoints = [...parts.endpoints.values()];
   const workerData: GrpcThreadData = {
-    ...{ host, port, tls: parts.tls },
+    ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared },
     services: servicesOf(endpoints),
     files: descriptorFiles(endpoints),
   };
@@ -130,19 +134,19 @@ class Thread {
     while (!frames.isEmpty) {
       const kind = frames.u8();
       const number = frames.u32();
-      if (kind === told.begun) this.#begin(number, frames);
+      if (kind === told.begun || kind === told.arriving) this.#begin(number, kind === told.arriving, frames);
       else if (kind === told.refused) answerRefused(this.#parts, number, frames, this.#outbox);
       else if (kind === told.noted) noteAnswered(this.#parts, frames);
       else this.#goOn(this.#exchanges[number], kind, frames);
     }
   }
 
-  #begin(number: number, frames: Inbox): void {
+  #begin(number: number, isArriving: boolean, frames: Inbox): void {
     const endpoint = this.#endpoints[frames.u32()];
     if (endpoint === undefined) throw new Error('the thread tells of a method that there is not');
-    const { pipeline, clientAddress, now } = this.#parts;
-    const call = new GrpcCall(number, frames, this.#outbox, this.#ended);
-    const given = [call, endpoint, clientAddress, now] as const;
+    const { pipeline } = this.#parts;
+    const call = new GrpcCall(number, isArriving, frames, this.#outbox, this.#ended);
+    const given = [call, endpoint, this.#parts] as const;
     switch (endpoint.method.methodKind) {
       case 'unary':
         void pipeline.unary(endpoint, this.#keep(number, new GrpcUnaryExchange(...given)));
@@ -161,6 +165,7 @@ class Thread {
   }
 
   #ended = (number: number): void => {
+    this.#exchanges[number]?.release();
     this.#exchanges[number] = undefined;
   };
 
@@ -170,6 +175,7 @@ class Thread {
       case told.request: {
         const bytes = frames.bytes();
         if (exchange instanceof GrpcBidiExchange) exchange.requests.take(bytes);
+        else exchange?.arrived(Buffer.from(bytes));
         return;
       }
       case told.requestsEnd:
@@ -181,8 +187,10 @@ class Thread {
         return;
       }
       case told.cut: {
+        const status = frames.u8();
         const error = cutOf(frames);
         if (exchange instanceof GrpcBidiExchange) this.#parts.pipeline.running.endStream(exchange, error);
+        else exchange?.cut(error, status);
         return;
       }
       case told.gone:
@@ -200,10 +208,10 @@ function servicesOf(endpoints: readonly Endpoint[]): GrpcService[] {
   const byService = Map.groupBy(endpoints.entries(), ([, { method }]) => method.parent.typeName);
   return [...byService].map(([name, methods]) => ({
     name,
-    methods: methods.map(([number, { method, rpcPath }]): GrpcMethod => {
+    methods: methods.map(([number, { method, rpcPath, changesState }]): GrpcMethod => {
       const kind = method.methodKind;
       if (kind === 'client_streaming') throw new TypeError(`${rpcPath}: no door serves ${kind}`);
-      return { name: method.name, path: rpcPath, kind, number };
+      return { name: method.name, path: rpcPath, kind, changesState, number };
     }),
   }));
 }

@@ -1,7 +1,8 @@
 import type { Message } from '@bufbuild/protobuf';
-import type { LedgerError } from '../../domain/errors.ts';
+import { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import { limits } from '../../limits.ts';
+import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 import type { EntityRequest } from '../../service/credentials/credentials.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import { statusDetails } from '../call/error-info.ts';
@@ -24,6 +25,12 @@ import { encodeAnswer } from './binary-encode.ts';
 import type { GrpcCall } from './call.ts';
 import { RequestQueue } from './request-queue.ts';
 
+export interface GrpcExchangeParts {
+  readonly clientAddress: ClientAddress;
+  readonly memory: MemoryBudget;
+  now(): number;
+}
+
 /** What gRPC calls of all kinds have in common. Messages are bytes here: they are read when the pipeline asks for them. */
 abstract class GrpcExchange implements Exchange {
   readonly door = 'grpc';
@@ -31,14 +38,19 @@ abstract class GrpcExchange implements Exchange {
   call: RunningCall | null = null;
   protected readonly endpoint: Endpoint;
   protected readonly grpc: GrpcCall;
-  readonly #clientAddress: ClientAddress;
-  readonly #now: () => number;
+  protected readonly parts: GrpcExchangeParts;
+  /** Of its request, in the node's budget. */
+  #heldBytes = 0;
+  /** Of one who waits for the rest of the request. */
+  #arrival: PromiseWithResolvers<void> | null = null;
+  /** Why the rest of the request does not come. */
+  #cut: LedgerError | null = null;
+  #cutStatus: number | null = null;
 
-  constructor(grpc: GrpcCall, endpoint: Endpoint, clientAddress: ClientAddress, now: () => number) {
+  constructor(grpc: GrpcCall, endpoint: Endpoint, parts: GrpcExchangeParts) {
     this.grpc = grpc;
     this.endpoint = endpoint;
-    this.#clientAddress = clientAddress;
-    this.#now = now;
+    this.parts = parts;
   }
 
   /** The caller has gone. */
@@ -56,17 +68,56 @@ abstract class GrpcExchange implements Exchange {
   address(): string {
     const { peer } = this.grpc;
     const remote = peer.slice(0, peer.lastIndexOf(':'));
-    return this.#clientAddress(remote === '' ? undefined : remote, this.header('x-forwarded-for'));
+    return this.parts.clientAddress(remote === '' ? undefined : remote, this.header('x-forwarded-for'));
   }
 
   get timeoutMs(): number {
     const { deadline } = this.grpc;
-    return deadline === Number.POSITIVE_INFINITY ? deadline : deadline - this.#now();
+    return deadline === Number.POSITIVE_INFINITY ? deadline : deadline - this.parts.now();
   }
 
   receive(): Promise<void> | undefined {
-    if (this.grpc.request.length > limits.requestBodyMaxBytes) throw tooLarge();
+    if (this.#cut !== null) throw this.#cut;
+    if (this.grpc.isArriving) return this.#arrive();
+    this.#hold();
     return undefined;
+  }
+
+  async #arrive(): Promise<void> {
+    if (this.call?.aborted) throw notInTime();
+    this.grpc.admit();
+    this.#arrival = Promise.withResolvers();
+    if (this.call !== null) this.call.onAbort = () => this.cut(notInTime());
+    await this.#arrival.promise;
+    if (this.call !== null) this.call.onAbort = null;
+    this.#hold();
+  }
+
+  /** The rest of the request has come. */
+  arrived(request: Buffer): void {
+    this.grpc.arrived(request);
+    this.#arrival?.resolve();
+  }
+
+  /** The rest of the request does not come. `status`: that of gRPC, where it is not the one of the error's code. */
+  cut(error: LedgerError, status: number | null = null): void {
+    this.#cut = error;
+    this.#cutStatus = status;
+    this.#arrival?.reject(error);
+  }
+
+  /** Throws `payload_too_large` and `overloaded`. */
+  #hold(): void {
+    const { length } = this.grpc.request;
+    if (length > limits.requestBodyMaxBytes) throw tooLarge();
+    this.parts.memory.hold('request', length);
+    this.#heldBytes = length;
+  }
+
+  /** The call was answered: its request is held no more. */
+  release(): void {
+    this.parts.memory.release('request', this.#heldBytes);
+    this.#heldBytes = 0;
   }
 
   /** The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received. */
@@ -88,9 +139,9 @@ abstract class GrpcExchange implements Exchange {
 
   /** With ErrorInfo in the trailers. */
   fail(call: RunningCall, error: LedgerError): void {
-    // grpc-js percent-encodes the message, which throws on lone surrogates.
-    const message = error.message.toWellFormed();
-    this.grpc.fail(statusOf(error.code).grpc, this.#head(call), message, statusDetails(error, call.requestId));
+    const status = (error === this.#cut ? this.#cutStatus : null) ?? statusOf(error.code).grpc;
+    const { message, bytes } = statusDetails(error, call.requestId, status);
+    this.grpc.fail(status, this.#head(call), message, bytes);
   }
 
   protected answerHead(call: RunningCall): string[] {
@@ -178,16 +229,25 @@ export class GrpcStreamExchange extends GrpcExchange implements StreamExchange {
 export class GrpcBidiExchange extends GrpcStreamExchange implements BidiExchange {
   readonly requests: RequestQueue;
 
-  constructor(grpc: GrpcCall, endpoint: Endpoint, clientAddress: ClientAddress, now: () => number) {
-    super(grpc, endpoint, clientAddress, now);
-    this.requests = new RequestQueue(grpc, (bytes) => {
+  constructor(grpc: GrpcCall, endpoint: Endpoint, parts: GrpcExchangeParts) {
+    super(grpc, endpoint, parts);
+    this.requests = new RequestQueue(grpc, parts.memory, (bytes) => {
       if (bytes.length > limits.requestBodyMaxBytes) throw tooLarge();
       return readMessage(endpoint, bytes);
     });
+  }
+
+  override release(): void {
+    super.release();
+    this.requests.release();
   }
 
   override gone(): void {
     super.gone();
     this.requests.end();
   }
+}
+
+function notInTime(): LedgerError {
+  return new LedgerError('unavailable', 'The request did not arrive in time: nothing was written.');
 }

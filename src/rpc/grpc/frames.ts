@@ -7,23 +7,31 @@
 export const told = {
   /** method u32, deadline f64 (milliseconds since 1970), head (the caller's address, names and values of headers), request bytes. */
   begun: 1,
-  /** bytes: one more request of a stream. */
+  /** bytes: one more request of a stream, or the one of a call that was arriving. */
   request: 2,
   /** No more requests come. */
   requestsEnd: 3,
   /** The caller has gone, or its connection has. */
   gone: 4,
-  /** bytes u32: so much of a stream's answers was taken by HTTP/2, or is soon (grpc-js holds up to 16 more). */
+  /** bytes u32: so much of a stream's answers was taken by HTTP/2. */
   sent: 5,
   /**
-   * status u8 (of gRPC), ms f64, head (route, code, message, request id or ''): a call that grpc-js refused before the service had it. Gets a `fail`,
+   * status u8 (of gRPC), ms f64, head (route, code, message, request id or '', bound or ''): a call that grpc-js refused before the service had it. Gets a `fail`,
    * after which its number is free.
    */
   refused: 6,
-  /** head (code, message): the requests of a stream can be read no further. */
+  /**
+   * status u8 (of gRPC), head (code, message, bound or ''): the request of a call that is arriving, or those of a stream, can be
+   * read no further.
+   */
   cut: 7,
   /** ms f64, head (route, code or '', request id or ''): a call that was answered without the service. Its number means nothing. */
   noted: 8,
+  /**
+   * As `begun`, but without the bytes: a call whose one request has not come to its end. A `request` follows with its
+   * bytes, or a `cut`, or a `gone`.
+   */
+  arriving: 9,
 } as const;
 
 /** What the thread is told to do. Each call gets one `answer`, `end` or `fail`, after which its number is free. */
@@ -37,10 +45,12 @@ export const bidden = {
   /** bytes: one answer of a stream. */
   send: 4,
   end: 5,
-  /** count u32: so many more requests may be handed over. */
+  /** count u32, bytes u32: so many more requests may be handed over, now that so many bytes of them were taken. */
   grant: 6,
   /** Requests from now on are dropped. */
   drop: 7,
+  /** The caller of a call that is arriving was let in. */
+  admitted: 8,
 } as const;
 
 const startBytes = 4 * 1024;
@@ -163,4 +173,10 @@ export class Inbox {
     }
     return texts;
   }
+}
+
+/** A call of grpc-js that the main thread answers. */
+export interface ThreadCall {
+  /** Does what a frame says; true: that was the last. */
+  obey(kind: number, frame: Inbox): boolean;
 }

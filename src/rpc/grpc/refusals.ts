@@ -1,5 +1,3 @@
-import { subscribe } from 'node:diagnostics_channel';
-import type { IncomingHttpHeaders } from 'node:http2';
 import {
   status as grpcStatus,
   type Metadata,
@@ -8,12 +6,12 @@ import {
   type ServerInterceptor,
 } from '@grpc/grpc-js';
 import type { ErrorCode } from '../../domain/errors.ts';
+import type { RefusedStatusObject } from './call-stream.ts';
 
 /**
  * What grpc-js refuses before a handler has the call, or takes the call away for, so that it gets ErrorInfo and a line in the log as all other
  * answers do. grpc-js has no place for that: it sends such a status by the method `sendStatus` of the call that it hands to interceptors, so this
- * one stands in its way there; and what it does not even make a call of is led elsewhere by the headers of its HTTP/2 stream. Nothing
- * of this is done for each message.
+ * one stands in its way there; and what it does not even make a call of is led elsewhere (call-streams.ts).
  */
 
 export type Status = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
@@ -22,7 +20,10 @@ export interface RefusedStatus {
   /** Of gRPC. */
   readonly status: number;
   readonly code: ErrorCode;
+  /** '': the service has its own for the code. */
   readonly message: string;
+  /** The setting that the bound comes from; '' where it is none. */
+  readonly bound: string;
   /** The path of the method. */
   readonly route: string;
   readonly ms: number;
@@ -63,7 +64,7 @@ export function refusalInterceptor(parts: RefusalParts): ServerInterceptor {
       }
       // Bytes that go on coming are refused again and again.
       if (!isFirst) return;
-      const refused = { status: status.code, code: codeOf(status), message: status.details, route: path, ms };
+      const refused = { status: status.code, ...saidOf(status), route: path, ms };
       parts.refuse(call, refused, (answer) => sendStatus.call(call, answer));
     };
     // Nothing of it is changed but that, so it can stand for itself: a wrapper would cost something for each message.
@@ -75,18 +76,34 @@ function hasDetails({ metadata }: Status): boolean {
   return metadata !== null && metadata !== undefined && metadata.get(DETAILS).length > 0;
 }
 
-/** grpc-js has no other word for what was wrong than its sentence. */
-const sentences: readonly [RegExp, ErrorCode][] = [
-  [/^Received message (larger than|that decompresses to)/, 'payload_too_large'],
-  [/^Received message compressed with unsupported encoding/, 'unsupported_media_type'],
-  [/^(Failed to decompress|Invalid grpc-timeout|Received (a second|no) request message)/, 'invalid_argument'],
+type Said = Pick<RefusedStatus, 'code' | 'message' | 'bound'>;
+
+/** grpc-js has no other word for what was wrong than its sentence, which may repeat what was sent. */
+const sentences: readonly [RegExp, ErrorCode, string?][] = [
+  [/^Received message (larger than|that decompresses to)/, 'payload_too_large', ''],
+  [
+    /^Received message compressed with unsupported encoding/,
+    'unsupported_media_type',
+    'The header grpc-encoding must be gzip, deflate or identity.',
+  ],
+  [
+    /^Invalid grpc-timeout/,
+    'invalid_argument',
+    'The header grpc-timeout must be 1 to 8 digits and a unit, which is one of H, M, S, m, u and n.',
+  ],
+  [/^(Failed to decompress|Received (a second|no) request message)/, 'invalid_argument'],
 ];
 
-function codeOf({ code, details }: Status): ErrorCode {
+function saidOf(status: Status | RefusedStatusObject): Said {
+  const { code, details } = status;
+  if ('reason' in status) return { code: status.reason, message: details, bound: status.bound };
   const known = sentences.find(([sentence]) => sentence.test(details));
-  if (known !== undefined) return known[1];
-  return code === grpcStatus.NOT_FOUND ? 'not_found' : 'internal';
+  if (known !== undefined) return { code: known[1], message: known[2] ?? details, bound: '' };
+  const reason = code === grpcStatus.NOT_FOUND ? 'not_found' : 'internal';
+  return { code: reason, message: details.slice(0, shownMaxChars), bound: '' };
 }
+
+const shownMaxChars = 256;
 
 /** The headers of a call that no handler has, since no other than this listens to it from here on. undefined where it has ended. */
 export function headersOf(call: ServerInterceptingCallInterface): Metadata | undefined {
@@ -100,26 +117,4 @@ export function headersOf(call: ServerInterceptingCallInterface): Metadata | und
     onCancel() {},
   });
   return headers;
-}
-
-/** Node's own channel. It tells of a stream before its server does, and of the very headers that the server is given. */
-const streamCreated = 'http2.server.stream.created';
-
-/**
- * Leads what is for no method to the method `unknownPath`. `onOtherMedia` is called, with the path of a method or null and the request id
- * that was sent, for what is not gRPC by its media type: grpc-js answers it with a bare 415, as the protocol has it. Once a thread.
- */
-export function leadUnknownMethods(
-  paths: ReadonlySet<string>,
-  unknownPath: string,
-  onOtherMedia: (path: string | null, requestId: string) => void,
-): void {
-  subscribe(streamCreated, (message) => {
-    const { headers } = message as { readonly headers: IncomingHttpHeaders };
-    const path = headers[':path'] ?? '';
-    const isKnown = paths.has(path);
-    if (headers['content-type']?.startsWith('application/grpc') !== true) {
-      onOtherMedia(isKnown ? path : null, String(headers['x-request-id'] ?? ''));
-    } else if (!isKnown) headers[':path'] = unknownPath;
-  });
 }

@@ -16,12 +16,11 @@ export interface RefusedCallParts {
 export function answerRefused(parts: RefusedCallParts, number: number, frame: Inbox, outbox: Outbox): void {
   const status = frame.u8();
   const ms = frame.f64();
-  const [route = '', code = '', message = '', sentId] = frame.head();
-  const error = refusalOf(code, message);
+  const [route = '', code = '', message = '', sentId, bound = ''] = frame.head();
+  const error = refusalOf(code, message, bound);
   const requestId = noteRefused(parts, route, error.code, ms, sentId);
-  const text = Buffer.from(error.message.toWellFormed());
-  const details = statusDetails(error, requestId, status);
-  outbox.frame(bidden.fail, number).u8(status).head(['x-request-id', requestId]).bytes(text).bytes(details);
+  const { message: text, bytes } = statusDetails(error, requestId, status);
+  outbox.frame(bidden.fail, number).u8(status).head(['x-request-id', requestId]).bytes(Buffer.from(text)).bytes(bytes);
 }
 
 /** Notes what was answered without the service. */
@@ -33,8 +32,8 @@ export function noteAnswered(parts: RefusedCallParts, frame: Inbox): void {
 
 /** Why the requests of a stream can be read no further. */
 export function cutOf(frame: Inbox): LedgerError {
-  const [code = '', message = ''] = frame.head();
-  return refusalOf(code, message);
+  const [code = '', message = '', bound = ''] = frame.head();
+  return refusalOf(code, message, bound);
 }
 
 function noteRefused(
@@ -50,6 +49,7 @@ function noteRefused(
   return requestId;
 }
 
-function refusalOf(code: string, message: string): LedgerError {
-  return code === 'payload_too_large' ? tooLarge() : new LedgerError(errorCodeOf(code), message);
+function refusalOf(code: string, message: string, bound: string): LedgerError {
+  if (code === 'payload_too_large' && message === '') return tooLarge();
+  return new LedgerError(errorCodeOf(code), message, bound === '' ? {} : { bound });
 }

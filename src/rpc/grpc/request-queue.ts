@@ -1,37 +1,48 @@
 import type { Message } from '@bufbuild/protobuf';
 import { limits } from '../../limits.ts';
+import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 
 /** Where the requests of a stream come from. */
 export interface RequestSource {
-  /** So many more may come. */
-  grant(count: number): void;
+  /** So many more may come, now that so many bytes were taken. */
+  grant(count: number, takenBytes: number): void;
   /** None is wanted any more. */
   drop(): void;
 }
 
+/** A request that waits, and the bytes that it came in. */
+interface Read {
+  readonly message: Message;
+  bytes: number;
+}
+
 /**
- * The requests of a stream, for a handler that takes them one by one. At most streamReadAheadMax of them are read ahead;
- * then the connection is not read on until the handler has taken half of them. Only one `next` may wait at a time.
+ * The requests of a stream, for a handler that takes them one by one. At most streamReadAheadMax of them, or
+ * streamReadAheadBytes, are read ahead; then the stream is not read on until the handler has taken half. Only one `next`
+ * may wait at a time.
  */
 export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Message> {
   readonly #source: RequestSource;
   readonly #read: (bytes: Buffer) => Message;
-  #queue: Message[] = [];
+  readonly #memory: MemoryBudget;
+  #queue: Read[] = [];
   #next = 0;
   /** Taken by the handler since more were asked for. */
   #taken = 0;
+  #takenBytes = 0;
   #ended = false;
   #error: unknown = null;
   #waiting: { resolve(result: IteratorResult<Message>): void; reject(error: unknown): void } | null = null;
 
-  constructor(source: RequestSource, read: (bytes: Buffer) => Message) {
+  constructor(source: RequestSource, memory: MemoryBudget, read: (bytes: Buffer) => Message) {
     this.#source = source;
+    this.#memory = memory;
     this.#read = read;
   }
 
   [Symbol.asyncIterator](): this {
     // Nothing is read before a handler asks: the credential comes first.
-    if (!this.#ended) this.#source.grant(limits.streamReadAheadMax);
+    if (!this.#ended) this.#source.grant(limits.streamReadAheadMax, 0);
     return this;
   }
 
@@ -41,18 +52,19 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     let message: Message;
     try {
       message = this.#read(bytes);
+      if (this.#waiting === null) this.#memory.hold('request', bytes.length);
     } catch (error) {
       this.#error = error;
       this.stop();
       return;
     }
     if (this.#waiting === null) {
-      this.#queue.push(message);
+      this.#queue.push({ message, bytes: bytes.length });
       return;
     }
     const { resolve } = this.#waiting;
     this.#waiting = null;
-    this.#isTaken();
+    this.#isTaken(bytes.length);
     resolve({ done: false, value: message });
   }
 
@@ -61,8 +73,9 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     if (value !== undefined) {
       this.#next += 1;
       if (this.#next >= limits.streamReadAheadMax / 2) this.#forgetTaken();
-      this.#isTaken();
-      return Promise.resolve({ done: false, value });
+      this.#memory.release('request', value.bytes);
+      this.#isTaken(value.bytes);
+      return Promise.resolve({ done: false, value: value.message });
     }
     if (this.#queue.length > 0) this.#forgetTaken();
     if (this.#ended) return this.#finish();
@@ -76,11 +89,14 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     this.#next = 0;
   }
 
-  #isTaken(): void {
+  #isTaken(bytes: number): void {
     this.#taken += 1;
-    if (this.#ended || this.#taken < limits.streamReadAheadMax / 2) return;
-    this.#source.grant(this.#taken);
+    this.#takenBytes += bytes;
+    const isHalf = this.#taken >= limits.streamReadAheadMax / 2 || this.#takenBytes >= limits.streamReadAheadBytes / 2;
+    if (this.#ended || !isHalf) return;
+    this.#source.grant(this.#taken, this.#takenBytes);
     this.#taken = 0;
+    this.#takenBytes = 0;
   }
 
   /** Throws what went wrong once, then is at its end. */
@@ -91,10 +107,19 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
   }
 
   return(): Promise<IteratorResult<Message>> {
+    this.release();
     this.#queue = [];
     this.#next = 0;
     this.stop();
     return Promise.resolve({ done: true, value: undefined });
+  }
+
+  /** What waits is not counted any more: the call was answered. A handler that is still at it may take it. */
+  release(): void {
+    for (const read of this.#queue.slice(this.#next)) {
+      this.#memory.release('request', read.bytes);
+      read.bytes = 0;
+    }
   }
 
   /** The caller has sent its last. */

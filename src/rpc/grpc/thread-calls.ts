@@ -1,22 +1,17 @@
+import type { IncomingHttpHeaders } from 'node:http2';
 import {
   Metadata,
   type ServerDuplexStream,
-  type ServerInterceptingCallInterface,
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
 } from '@grpc/grpc-js';
-import { bidden, type Inbox, type Outbox, told } from './frames.ts';
+import type { CallStream } from './call-stream.ts';
+import { bidden, type Inbox, type Outbox, type ThreadCall, told } from './frames.ts';
 import type { Status } from './refusals.ts';
 
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
-
-/** A call of grpc-js that the main thread answers. */
-export interface ThreadCall {
-  /** Does what a frame says; true: that was the last. */
-  obey(kind: number, frame: Inbox): boolean;
-}
 
 /** The header that is looked for where grpc-js refuses a call, which may be one that has begun. */
 export const requestIdHeader = 'x-request-id';
@@ -35,6 +30,26 @@ export function headOf(call: UnaryCall | StreamCall): string[] {
   return head;
 }
 
+/** Names that grpc-js keeps for itself. */
+const ownHeaders: ReadonlySet<string> = new Set([
+  'grpc-timeout',
+  'grpc-encoding',
+  'grpc-accept-encoding',
+  'accept-encoding',
+  'te',
+  'content-type',
+]);
+
+/** The same of a call that has no handler yet. */
+export function headOfStream(peer: string, headers: IncomingHttpHeaders): string[] {
+  const head = [peer];
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value !== 'string' || name.startsWith(':') || name.endsWith('-bin') || ownHeaders.has(name)) continue;
+    head.push(name, value);
+  }
+  return head;
+}
+
 /** One header; '' where there is none. */
 export function headerOf(headers: Metadata | undefined, name: string): string {
   const value = headers?.get(name)[0];
@@ -42,6 +57,8 @@ export function headerOf(headers: Metadata | undefined, name: string): string {
 }
 
 export class ThreadUnaryCall implements ThreadCall {
+  /** That the main thread knows it by. */
+  number = 0;
   readonly #call: UnaryCall;
   readonly #callback: sendUnaryData<Buffer>;
 
@@ -75,29 +92,55 @@ export class ThreadRefusedCall implements ThreadCall {
   }
 }
 
+/** A call with one request that the main thread was told of before the request has come. */
+export class ThreadArrivingCall implements ThreadCall {
+  /** That the main thread knows it by. */
+  number = 0;
+  readonly #stream: CallStream;
+  /** Once the request is there. */
+  #own: ThreadCall | null = null;
+
+  constructor(stream: CallStream) {
+    this.#stream = stream;
+  }
+
+  get isArriving(): boolean {
+    return this.#own === null;
+  }
+
+  /** Its handler has begun. */
+  begin(own: ThreadCall): void {
+    this.#own = own;
+  }
+
+  obey(kind: number, frame: Inbox): boolean {
+    if (kind === bidden.admitted) {
+      this.#stream.admitted();
+      return false;
+    }
+    if (this.#own !== null) return this.#own.obey(kind, frame);
+    this.#stream.call?.sendStatus(errorOf(frame));
+    return true;
+  }
+}
+
 /** Answers of a stream, and its requests if they come one by one. */
 export class ThreadStreamCall implements ThreadCall {
   readonly #stream: StreamCall;
   readonly #outbox: Outbox;
+  readonly #own: CallStream;
   /** That the main thread knows it by. */
   number = 0;
-  /** Requests that may still be handed over. */
-  #granted = 0;
   #isRead = false;
   #requestsEnded = false;
   #isOver = false;
-  /** Of answers that grpc-js holds. */
-  #heldBytes = 0;
-  /** Of answers that grpc-js let pass, which the main thread was not told of yet. */
+  /** Of answers that were taken, which the main thread was not told of yet. */
   #sentBytes = 0;
 
-  constructor(stream: StreamCall, outbox: Outbox) {
+  constructor(stream: StreamCall, own: CallStream, outbox: Outbox) {
     this.#stream = stream;
+    this.#own = own;
     this.#outbox = outbox;
-    stream.on('drain', () => {
-      this.#sent(this.#heldBytes);
-      this.#heldBytes = 0;
-    });
     if ('read' in stream) stream.on('end', this.#onEnd).on('close', this.#onEnd);
   }
 
@@ -110,12 +153,13 @@ export class ThreadStreamCall implements ThreadCall {
       case bidden.send: {
         const bytes = Buffer.from(frame.bytes());
         if (stream.destroyed) return false;
-        if (stream.write(bytes)) this.#sent(bytes.length);
-        else this.#heldBytes += bytes.length;
+        stream.write(bytes, (error: Error | null | undefined) => {
+          if (!error) this.#sent(bytes.length);
+        });
         return false;
       }
       case bidden.grant:
-        this.#grant(frame.u32());
+        this.#grant(frame.u32(), frame.u32());
         return false;
       case bidden.drop:
         this.#drop();
@@ -149,20 +193,19 @@ export class ThreadStreamCall implements ThreadCall {
     this.#sentBytes = 0;
   }
 
-  #grant(count: number): void {
+  #grant(count: number, takenBytes: number): void {
     const stream = this.#stream;
     if (!('read' in stream)) return;
-    this.#granted += count;
-    if (this.#isRead) stream.resume();
-    else stream.on('data', this.#onRequest);
+    if (!this.#isRead) stream.on('data', this.#onRequest);
     this.#isRead = true;
+    this.#own.gate.allow(count, takenBytes);
   }
 
   #onRequest = (bytes: Buffer): void => {
+    this.#own.handedOn(bytes.length);
     if (this.#isOver) return;
+    this.#own.gate.read(bytes.length);
     this.#outbox.frame(told.request, this.number).bytes(bytes);
-    this.#granted -= 1;
-    if (this.#granted === 0 && 'pause' in this.#stream) this.#stream.pause();
   };
 
   #onEnd = (): void => {
@@ -174,24 +217,9 @@ export class ThreadStreamCall implements ThreadCall {
     const stream = this.#stream;
     if (!('read' in stream)) return;
     this.#requestsEnded = true;
-    stream.off('data', this.#onRequest).resume();
+    stream.off('data', this.#onRequest).on('data', (bytes: Buffer) => this.#own.handedOn(bytes.length));
+    this.#own.gate.open();
   }
-}
-
-const linked = Symbol('the call of this thread');
-
-interface Linked {
-  [linked]?: ThreadCall;
-}
-
-/** Has what is made of a call be found by grpc-js's own: both have one place for what would be measured of the call. */
-export function linkCall(call: UnaryCall | StreamCall, own: ThreadCall): void {
-  (call.getMetricsRecorder() as Linked)[linked] = own;
-}
-
-/** What was made of a call for its handler; undefined where no handler has begun. */
-export function callOf(call: ServerInterceptingCallInterface): ThreadCall | undefined {
-  return (call.getMetricsRecorder() as Linked)[linked];
 }
 
 function metadataOf(frame: Inbox): Metadata {

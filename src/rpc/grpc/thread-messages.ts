@@ -1,4 +1,6 @@
+import type { SharedMemoryBudget } from '../../runtime/memory-budget.ts';
 import type { TlsKeys } from '../http/server.ts';
+import type { GrpcBounds } from './connections.ts';
 
 /** What a thread that speaks gRPC is started with. */
 export interface GrpcThreadData {
@@ -8,6 +10,8 @@ export interface GrpcThreadData {
   readonly services: readonly GrpcService[];
   /** Serialized google.protobuf.FileDescriptorProto of the services and all that they import, for reflection. */
   readonly files: readonly Uint8Array[];
+  readonly bounds: GrpcBounds;
+  readonly memory: SharedMemoryBudget;
 }
 
 export interface GrpcService {
@@ -20,6 +24,7 @@ export interface GrpcMethod {
   /** `/package.Service/Method` */
   readonly path: string;
   readonly kind: 'unary' | 'server_streaming' | 'bidi_streaming';
+  readonly changesState: boolean;
   /** What the thread calls it by. */
   readonly number: number;
 }

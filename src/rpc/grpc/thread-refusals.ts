@@ -1,32 +1,55 @@
 import { status as grpcStatus, Server, type ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import type { Slots } from '../../domain/slots.ts';
-import { type Outbox, told } from './frames.ts';
-import { headersOf, isStandard, leadUnknownMethods, type RefusalParts, refusalInterceptor } from './refusals.ts';
+import type { CallStream } from './call-stream.ts';
+import { callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
+import type { Connections } from './connections.ts';
+import { type Outbox, type ThreadCall, told } from './frames.ts';
+import { isStandard, type RefusalParts, refusalInterceptor } from './refusals.ts';
 import {
-  callOf,
   headerOf,
+  headOfStream,
   requestIdHeader,
   type StreamCall,
-  type ThreadCall,
+  ThreadArrivingCall,
   ThreadRefusedCall,
   ThreadStreamCall,
 } from './thread-calls.ts';
+import type { GrpcMethod } from './thread-messages.ts';
 
 /** Where calls for no method are led: the path of no method, since it has no service. */
 const unknownPath = '/unknown';
 
-/** A server of grpc-js that answers calls for no method like other refusals. One a thread. */
+export interface AnsweringServerParts {
+  readonly calls: Slots<ThreadCall>;
+  readonly outbox: Outbox;
+  readonly connections: Connections;
+  /** By path: the methods that the main thread serves. */
+  readonly methods: ReadonlyMap<string, GrpcMethod>;
+}
+
+/** A server of grpc-js that bounds what calls hold, and answers what is refused like the service does. One a thread. */
 export class AnsweringServer extends Server {
   readonly #paths = new Set<string>();
 
-  constructor(calls: Slots<ThreadCall>, outbox: Outbox, options: ConstructorParameters<typeof Server>[0]) {
-    super({ ...options, interceptors: [refusalInterceptor(refusalsFor(calls, outbox))] });
-    super.register(unknownPath, unknownMethod(calls, outbox), asIs, asIs, 'bidi');
-    leadUnknownMethods(this.#paths, unknownPath, (path, requestId) => {
-      outbox
-        .frame(told.noted, 0)
-        .f64(0)
-        .head([path ?? 'none', 'unsupported_media_type', requestId]);
+  constructor(parts: AnsweringServerParts, options: ConstructorParameters<typeof Server>[0]) {
+    super({ ...options, interceptors: [countingInterceptor, refusalInterceptor(refusalsFor(parts))] });
+    const { calls, outbox, connections, methods } = parts;
+    super.register(unknownPath, unknownMethod(parts), asIs, asIs, 'bidi');
+    watchCallStreams({
+      connections,
+      methods,
+      isStandard: (path) => this.#paths.has(path),
+      unknownPath,
+      onOtherMedia(path, requestId) {
+        outbox
+          .frame(told.noted, 0)
+          .f64(0)
+          .head([path ?? 'none', 'unsupported_media_type', requestId]);
+      },
+      admit: (stream) => tellArriving(parts, stream),
+      closed({ own }) {
+        if (own instanceof ThreadArrivingCall && calls.get(own.number) === own) outbox.frame(told.gone, own.number);
+      },
     });
   }
 
@@ -43,24 +66,40 @@ function asIs(bytes: Buffer): Buffer {
   return bytes;
 }
 
-function unknownMethod(calls: Slots<ThreadCall>, outbox: Outbox) {
+function tellArriving({ calls, outbox }: AnsweringServerParts, stream: CallStream): void {
+  const { call, method, headers } = stream;
+  if (call === null || method === null || headers === null) return;
+  const arriving = new ThreadArrivingCall(stream);
+  arriving.number = calls.add(arriving);
+  stream.own = arriving;
+  outbox
+    .frame(told.arriving, arriving.number)
+    .u32(method.number)
+    .f64(Number(call.getDeadline()))
+    .head(headOfStream(call.getPeer(), headers));
+}
+
+function unknownMethod({ calls, outbox }: AnsweringServerParts) {
   return (call: StreamCall): void => {
-    const own = new ThreadStreamCall(call, outbox);
+    const own = new ThreadStreamCall(call, callStreamOf(call), outbox);
     own.number = calls.add(own);
     const head = ['none', 'route_not_found', 'There is no such method here.', headerOf(call.metadata, requestIdHeader)];
     outbox.frame(told.refused, own.number).u8(grpcStatus.UNIMPLEMENTED).f64(0).head(head);
   };
 }
 
-/** Tells the main thread, which answers with ErrorInfo and logs, of what grpc-js refuses. */
-function refusalsFor(calls: Slots<ThreadCall>, outbox: Outbox): RefusalParts {
-  const sentId = (call: ServerInterceptingCallInterface): string => headerOf(headersOf(call), requestIdHeader);
+/** Tells the main thread, which answers with ErrorInfo and logs, of what is refused in this one. */
+function refusalsFor({ calls, outbox }: AnsweringServerParts): RefusalParts {
+  const sentId = (call: ServerInterceptingCallInterface): string =>
+    String(callStreamOf(call).headers?.[requestIdHeader] ?? '');
   return {
-    refuse(call, { status, code, message, route, ms }, send) {
-      const own = callOf(call);
-      if (own instanceof ThreadStreamCall && own.hasRequests && calls.get(own.number) === own) {
-        // What came before is answered first, and by the main thread, which has it.
-        outbox.frame(told.cut, own.number).head([code, message]);
+    refuse(call, { status, code, message, bound, route, ms }, send) {
+      const stream = callStreamOf(call);
+      const { own } = stream;
+      stream.refused();
+      if (own !== null && isReading(own) && calls.get(own.number) === own) {
+        // The main thread has the call: what came before is answered first.
+        outbox.frame(told.cut, own.number).u8(status).head([code, message, bound]);
         return;
       }
       const number = calls.add(new ThreadRefusedCall(send));
@@ -68,15 +107,20 @@ function refusalsFor(calls: Slots<ThreadCall>, outbox: Outbox): RefusalParts {
         .frame(told.refused, number)
         .u8(status)
         .f64(ms)
-        .head([route, code, message, sentId(call)]);
+        .head([route, code, message, sentId(call), bound]);
     },
     note(call, route, code, ms) {
       if (code === null) outbox.frame(told.noted, 0).f64(ms).head([route, '', '']);
-      else if (callOf(call) === undefined)
+      else if (callStreamOf(call).own === null)
         outbox
           .frame(told.noted, 0)
           .f64(ms)
           .head([route, code, isStandard(route) ? '' : sentId(call)]);
     },
   };
+}
+
+/** Whether the main thread waits for more of its requests. */
+function isReading(own: ThreadCall): own is ThreadArrivingCall | ThreadStreamCall {
+  return own instanceof ThreadArrivingCall ? own.isArriving : own instanceof ThreadStreamCall && own.hasRequests;
 }

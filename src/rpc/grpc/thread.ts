@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
-import { createServer, type Socket } from 'node:net';
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   type handleBidiStreamingCall,
@@ -7,22 +8,27 @@ import {
   type handleUnaryCall,
   type MethodDefinition,
   ServerCredentials,
+  type ServerDuplexStream,
+  type ServerWritableStream,
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { ReflectionService } from '@grpc/reflection';
 import { Slots } from '../../domain/slots.ts';
 import { limits } from '../../limits.ts';
+import { MemoryBudget } from '../../runtime/memory-budget.ts';
 import type { TlsKeys } from '../http/server.ts';
 import { addressOf, listenOn } from '../listening.ts';
+import type { CallStream } from './call-stream.ts';
+import { callStreamOf } from './call-streams.ts';
 import { releaseClosedStreams } from './closed-streams.ts';
-import { Inbox, Outbox, told } from './frames.ts';
+import { Connections } from './connections.ts';
+import { Inbox, Outbox, type ThreadCall, told } from './frames.ts';
 import { Health } from './health.ts';
+import { addReflection } from './reflection.ts';
 import {
   headOf,
-  linkCall,
   type StreamCall,
-  type ThreadCall,
+  ThreadArrivingCall,
   ThreadStreamCall,
   ThreadUnaryCall,
   type UnaryCall,
@@ -33,36 +39,47 @@ import { AnsweringServer } from './thread-refusals.ts';
 /** What the thread of a gRPC door runs: HTTP/2, TLS and gRPC. What calls ask for is done by the main thread (door.ts). */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC door');
-const { host, port, tls, services, files } = workerData as GrpcThreadData;
+const { host, port, tls, services, files, bounds, memory } = workerData as GrpcThreadData;
 
 const outbox = new Outbox((frames) => main.postMessage(frames, [frames.buffer]));
 const calls = new Slots<ThreadCall>();
-const nothing = new Uint8Array(0);
+const nothing = Buffer.alloc(0);
 
-const server = new AnsweringServer(calls, outbox, {
-  'grpc.max_receive_message_length': limits.grpcReceiveMaxBytes,
-  'grpc.max_send_message_length': limits.grpcSendMaxBytes,
-  'grpc.max_concurrent_streams': limits.grpcStreamsMax,
-  'grpc-node.max_session_memory': limits.grpcSessionMemoryMb,
-  'grpc.keepalive_time_ms': limits.grpcKeepaliveMs,
-  'grpc.keepalive_timeout_ms': limits.grpcKeepaliveTimeoutMs,
-  'grpc.max_connection_idle_ms': limits.grpcIdleMs,
-  'grpc.enable_channelz': 0,
-});
+const connections = new Connections(bounds, MemoryBudget.of(memory));
+const methods = new Map(services.flatMap((service) => service.methods.map((method) => [method.path, method] as const)));
+const server = new AnsweringServer(
+  { calls, outbox, connections, methods },
+  {
+    'grpc.max_receive_message_length': limits.grpcReceiveMaxBytes,
+    'grpc.max_send_message_length': limits.grpcSendMaxBytes,
+    'grpc.max_concurrent_streams': limits.grpcStreamsMax,
+    'grpc-node.max_session_memory': limits.grpcSessionMemoryMb,
+    'grpc.keepalive_time_ms': limits.grpcKeepaliveMs,
+    'grpc.keepalive_timeout_ms': limits.grpcKeepaliveTimeoutMs,
+    'grpc.max_connection_idle_ms': limits.grpcIdleMs,
+    'grpc.enable_channelz': 0,
+  },
+);
 for (const service of services) server.addService(definitionOf(service), implementationOf(service));
 const health = new Health(services.map(({ name }) => name));
 health.addTo(server);
-reflection().addToServer(server);
+addReflection(
+  server,
+  services.map(({ name }) => name),
+  files,
+);
 releaseClosedStreams();
 
-// The sockets are ours, so that their number is bounded and stopping is too.
-const injector = server.createConnectionInjector(credentialsOf(tls));
+// The sockets are ours, so that their number, their handshakes and stopping are bounded. TLS has ended before grpc-js has them.
+const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
 const sockets = new Set<Socket>();
-const net = createServer({ noDelay: true, pauseOnConnect: false }, (socket) => {
-  sockets.add(socket);
-  socket.on('close', () => sockets.delete(socket));
+const net = listenerOf(tls, (socket) => {
   socket.on('error', () => socket.destroy());
   injector.injectConnection(socket);
+});
+net.on('connection', (socket: Socket) => {
+  sockets.add(socket);
+  socket.on('close', () => sockets.delete(socket));
 });
 net.maxConnections = limits.connectionsMax;
 
@@ -117,11 +134,11 @@ async function close(graceMs: number): Promise<void> {
   tell({ news: 'closed' });
 }
 
-function credentialsOf(keys: TlsKeys | null): ServerCredentials {
-  if (keys === null) return ServerCredentials.createInsecure();
-  return ServerCredentials.createSsl(null, [
-    { cert_chain: Buffer.from(keys.cert), private_key: Buffer.from(keys.key) },
-  ]);
+function listenerOf(keys: TlsKeys | null, take: (socket: Socket) => void): NetServer {
+  if (keys === null) return createServer({ noDelay: true }, take);
+  const { cert, key } = keys;
+  const handshakeTimeout = limits.tlsHandshakeTimeoutMs;
+  return createTlsServer({ cert, key, ALPNProtocols: ['h2'], handshakeTimeout, noDelay: true }, take);
 }
 
 /** Messages stay bytes here: they are read by the main thread, after it knows the caller. */
@@ -153,33 +170,40 @@ function handlerOf(
   | handleServerStreamingCall<Buffer, Buffer>
   | handleBidiStreamingCall<Buffer, Buffer> {
   if (method.kind === 'unary')
-    return (call, callback) => {
-      const head = headOf(call);
-      const own = new ThreadUnaryCall(call, callback);
-      const number = calls.add(own);
-      linkCall(call, own);
-      watch(call, number, own);
-      outbox.frame(told.begun, number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(call.request);
-    };
-  return (call: StreamCall) => {
-    const head = headOf(call);
-    const own = new ThreadStreamCall(call, outbox);
-    own.number = calls.add(own);
-    linkCall(call, own);
-    watch(call, own.number, own);
-    const request = 'request' in call ? call.request : nothing;
-    outbox.frame(told.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
-  };
+    return (call, callback) => begin(method, call, call.request, () => new ThreadUnaryCall(call, callback));
+  if (method.kind === 'server_streaming')
+    return (call: ServerWritableStream<Buffer, Buffer>) =>
+      begin(method, call, call.request, (stream) => new ThreadStreamCall(call, stream, outbox));
+  return (call: ServerDuplexStream<Buffer, Buffer>) =>
+    begin(method, call, nothing, (stream) => new ThreadStreamCall(call, stream, outbox));
+}
+
+/** Tells the main thread of a call, or, where it knows of it already, that its request is there. */
+function begin<T extends ThreadUnaryCall | ThreadStreamCall>(
+  method: GrpcMethod,
+  call: UnaryCall | StreamCall,
+  request: Buffer,
+  make: (stream: CallStream) => T,
+): void {
+  const stream = callStreamOf(call);
+  if (stream.isOver) return;
+  const own = make(stream);
+  const head = headOf(call);
+  const arriving = stream.own;
+  if (method.kind !== 'bidi_streaming') stream.received();
+  if (arriving instanceof ThreadArrivingCall) {
+    arriving.begin(own);
+    own.number = arriving.number;
+    watch(call, own.number, arriving);
+    outbox.frame(told.request, own.number).bytes(request);
+    return;
+  }
+  own.number = calls.add(own);
+  stream.own = own;
+  watch(call, own.number, own);
+  outbox.frame(told.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
 }
 
 function deadlineOf(call: UnaryCall | StreamCall): number {
   return Number(call.getDeadline());
-}
-
-function reflection(): ReflectionService {
-  type PackageDefinition = ConstructorParameters<typeof ReflectionService>[0];
-  const fileDescriptorProtos = files.map((file) => Buffer.from(file));
-  // Of a package that proto-loader would have made, the service looks at these bytes alone.
-  const loaded = { api: { fileDescriptorProtos } } as unknown as PackageDefinition;
-  return new ReflectionService(loaded, { services: services.map((service) => service.name) });
 }

@@ -1,7 +1,19 @@
 import type { LedgerError } from '../../domain/errors.ts';
+import { bodyBounds, boundError } from '../call/error-bounds.ts';
 
-/** The one error body of HTTP (decisions.md, section 2). `details` is left out where there are none. */
+/**
+ * The one error body of HTTP (decisions.md, section 2). `details` is left out where there are none; `cut` names details, and `message`, that
+ * were too long.
+ */
 export function errorEnvelope(error: LedgerError, requestId: string): string {
-  const details = Object.keys(error.details).length === 0 ? undefined : error.details;
-  return JSON.stringify({ error: { code: error.code, message: error.message, request_id: requestId, details } });
+  const { message, details, cut } = boundError(error.message, error.details, bodyBounds);
+  return JSON.stringify({
+    error: {
+      code: error.code,
+      message,
+      request_id: requestId,
+      details: Object.keys(details).length === 0 ? undefined : details,
+      cut: cut.length === 0 ? undefined : cut,
+    },
+  });
 }

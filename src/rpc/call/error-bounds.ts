@@ -1,0 +1,68 @@
+import type { ErrorDetails } from '../../domain/errors.ts';
+
+/** What leaves of an error. `cut`: what had to be shortened or left out, by name. */
+export interface BoundedError {
+  readonly message: string;
+  readonly details: ErrorDetails;
+  readonly cut: readonly string[];
+}
+
+/** Bounds of an error, in bytes of UTF-8: of its message, and of its details as JSON. */
+export interface ErrorBounds {
+  readonly messageMaxBytes: number;
+  readonly detailsMaxBytes: number;
+}
+
+/**
+ * Headers and trailers: with ids and names around it at most 4 KiB. Many clients and proxies refuse 8 KiB, some with
+ * their whole connection.
+ */
+export const trailerBounds: ErrorBounds = { messageMaxBytes: 512, detailsMaxBytes: 3 * 1024 };
+/** Bodies: as long as a request may be, since what it sent may come back in its details. */
+export const bodyBounds: ErrorBounds = { messageMaxBytes: 4 * 1024, detailsMaxBytes: 1024 * 1024 };
+
+/**
+ * Cuts an error to its bounds. Short details stay whole; of a text that is too long its beginning stays, and anything else that is too long
+ * is left out.
+ */
+export function boundError(message: string, details: ErrorDetails, bounds: ErrorBounds): BoundedError {
+  const shown = cutText(message.toWellFormed(), bounds.messageMaxBytes, Buffer.byteLength);
+  const cut = shown === message ? [] : ['message'];
+  if (jsonBytes(details) <= bounds.detailsMaxBytes) return { message: shown, details, cut };
+  const kept = new Map<string, unknown>();
+  let left = bounds.detailsMaxBytes;
+  const byLength = Object.entries(details).sort(([, one], [, other]) => jsonBytes(one) - jsonBytes(other));
+  for (const [name, value] of byLength) {
+    const room = left - jsonBytes(name) - 2;
+    const shortened = shorten(value, room);
+    if (shortened !== undefined) {
+      kept.set(name, shortened);
+      left = room - jsonBytes(shortened);
+    }
+    if (shortened !== value) cut.push(name);
+  }
+  const names = Object.keys(details).filter((name) => kept.has(name));
+  return { message: shown, details: Object.fromEntries(names.map((name) => [name, kept.get(name)])), cut };
+}
+
+/** undefined: it has no place. */
+function shorten(value: unknown, room: number): unknown {
+  if (jsonBytes(value) <= room) return value;
+  return typeof value === 'string' && room > 64 ? cutText(value.toWellFormed(), room, jsonBytes) : undefined;
+}
+
+function cutText(text: string, maxBytes: number, bytesOf: (text: string) => number): string {
+  if (bytesOf(text) <= maxBytes) return text;
+  let length = Math.min(text.length, maxBytes);
+  let shown = '';
+  do {
+    shown = `${text.slice(0, length).replace(/[\ud800-\udbff]$/, '')}…`;
+    length = Math.floor(length * 0.9);
+  } while (bytesOf(shown) > maxBytes);
+  return shown;
+}
+
+/** 0 for what JSON leaves out. */
+function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value) ?? '');
+}

@@ -1,0 +1,128 @@
+import { constants, type Http2Session } from 'node:http2';
+import { Slots } from '../../domain/slots.ts';
+import { limits } from '../../limits.ts';
+import type { MemoryBudget } from '../../runtime/memory-budget.ts';
+
+/** What one connection of the gRPC port may hold, in bytes. */
+export interface GrpcBounds {
+  /** Of requests that have begun and not ended. */
+  readonly connectionRequestBytes: number;
+  /** Of answers that its client has not taken. */
+  readonly connectionAnswerBytes: number;
+}
+
+/** Of the node's budget, what unfinished requests may hold together, and what untaken answers may. */
+const share = 1 / 4;
+
+/** One HTTP/2 connection, and what the node holds for it. */
+export class Connection {
+  readonly session: Http2Session;
+  readonly slot: number;
+  requestBytes = 0;
+  /** Of requests that wait unread in Node's buffers while their streams are paused. Looked up at each sweep. */
+  pausedBytes = 0;
+  answerBytes = 0;
+  /** How many of its calls were refused because it held too much. */
+  refusals = 0;
+
+  constructor(session: Http2Session, connections: Slots<Connection>) {
+    this.session = session;
+    this.slot = connections.add(this);
+  }
+
+  /** Ends it and all its calls at once. */
+  end(): void {
+    if (this.session.destroyed) return;
+    this.session.destroy(new Error('the connection holds too much'), constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+}
+
+/** A key that sessions are asked for their connection by. */
+const connectionOf = Symbol('connection');
+
+/**
+ * The connections of the gRPC port and what they hold together. Bounds are checked with each byte. The node's budget is
+ * told the sums at each sweep: counters that all threads share cost more than most calls hold.
+ */
+export class Connections {
+  readonly bounds: GrpcBounds;
+  /** Of the last sweep, monotonic. */
+  nowMs = performance.now();
+  readonly #all = new Slots<Connection>();
+  readonly #memory: MemoryBudget;
+  readonly #shareBytes: number;
+  readonly #heldBytes = { request: 0, answer: 0, stream: 0 };
+  readonly #toldBytes = { request: 0, answer: 0, stream: 0 };
+  #pausedBytes = 0;
+
+  constructor(bounds: GrpcBounds, memory: MemoryBudget) {
+    this.bounds = bounds;
+    this.#memory = memory;
+    this.#shareBytes = memory.maxBytes * share;
+  }
+
+  of(session: Http2Session & { [connectionOf]?: Connection }): Connection {
+    let connection = session[connectionOf];
+    if (connection === undefined) {
+      const added = new Connection(session, this.#all);
+      session.on('close', () => this.#all.remove(added.slot));
+      session[connectionOf] = added;
+      connection = added;
+    }
+    return connection;
+  }
+
+  /** Counts bytes of requests; negative ones are held no more. */
+  request(connection: Connection, bytes: number): void {
+    connection.requestBytes += bytes;
+    this.#heldBytes.request += bytes;
+    if (bytes > 0 && this.#heldBytes.request + this.#pausedBytes > this.#shareBytes) this.#endLargestRequests();
+  }
+
+  /** The same for bytes in Node's buffers. */
+  paused(connection: Connection, bytes: number): void {
+    connection.pausedBytes += bytes;
+    this.#pausedBytes += bytes;
+    if (bytes > 0 && this.#heldBytes.request + this.#pausedBytes > this.#shareBytes) this.#endLargestRequests();
+  }
+
+  /** The same for answers. */
+  answer(connection: Connection, kind: 'answer' | 'stream', bytes: number): void {
+    connection.answerBytes += bytes;
+    this.#heldBytes[kind] += bytes;
+    if (bytes > 0 && this.#heldBytes.answer + this.#heldBytes.stream > this.#shareBytes)
+      this.#endLargest((one) => one.answerBytes);
+  }
+
+  /** Notes that a call was refused because its connection holds too much; one that goes on like that is ended. */
+  refused(connection: Connection): void {
+    connection.refusals += 1;
+    if (connection.refusals > limits.grpcRefusalsMax) connection.end();
+  }
+
+  /** Tells the node's budget what is held now. */
+  tell(): void {
+    this.#tell('request', this.#heldBytes.request + this.#pausedBytes);
+    this.#tell('answer', this.#heldBytes.answer);
+    this.#tell('stream', this.#heldBytes.stream);
+  }
+
+  #tell(kind: 'request' | 'answer' | 'stream', bytes: number): void {
+    const told = this.#toldBytes[kind];
+    if (told === bytes) return;
+    this.#memory.add(kind, bytes);
+    this.#memory.release(kind, told);
+    this.#toldBytes[kind] = bytes;
+  }
+
+  #endLargestRequests(): void {
+    this.#endLargest((one) => one.requestBytes + one.pausedBytes);
+  }
+
+  /** Whoever holds most is ended, so that those who hold little are not refused for it. */
+  #endLargest(bytesOf: (connection: Connection) => number): void {
+    let largest: Connection | null = null;
+    for (const one of this.#all) if (largest === null || bytesOf(one) > bytesOf(largest)) largest = one;
+    largest?.end();
+  }
+}

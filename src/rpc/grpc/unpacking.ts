@@ -1,0 +1,28 @@
+import { gunzipSync, inflateSync } from 'node:zlib';
+import { status } from '@grpc/grpc-js';
+
+/** The statuses that grpc-js has for the same; it sends what `unpack` throws. */
+export interface UnpackError {
+  readonly code: number;
+  readonly details: string;
+}
+
+/**
+ * Unpacks a compressed message of at most `maxBytes`. Synchronous: many messages that are unpacked at a time would be
+ * memory that is not counted yet. Throws UnpackError.
+ */
+export function unpack(packed: Uint8Array, encoding: string, maxBytes: number): Buffer {
+  if (encoding !== 'gzip' && encoding !== 'deflate') {
+    const details = 'Received message compressed with unsupported encoding';
+    throw { code: status.UNIMPLEMENTED, details } satisfies UnpackError;
+  }
+  try {
+    return (encoding === 'gzip' ? gunzipSync : inflateSync)(packed, { maxOutputLength: maxBytes });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
+      const details = `Received message that decompresses to a size larger than ${maxBytes}`;
+      throw { code: status.RESOURCE_EXHAUSTED, details } satisfies UnpackError;
+    }
+    throw { code: status.INTERNAL, details: 'Failed to decompress message' } satisfies UnpackError;
+  }
+}

