@@ -91,4 +91,20 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     default: 'a quarter of the memory or of the heap limit, whichever is smaller; at most 256',
     meaning: 'What requests, answers, reads and streams may hold in memory together. Beyond it calls are `overloaded`.',
   },
+  {
+    name: 'READS_AT_ONCE',
+    default: 'one for each 16 MiB of the memory budget; at least 2, at most 16',
+    meaning:
+      'Long reads (lists, event pages, proofs) that run at once. The next ones wait; callers who wait get their turns one after another.',
+  },
+  {
+    name: 'READS_AT_ONCE_PER_CALLER',
+    default: '4',
+    meaning: 'How many of them one actor, or one address without a key, has.',
+  },
+  {
+    name: 'READS_WAITING',
+    default: '1000',
+    meaning: 'Long reads that wait. Beyond it those of the caller with most of them are `overloaded`.',
+  },
 ]);

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
+import type { PlaceBounds } from './runtime/fair-places.ts';
 import { defaultMemoryBudgetBytes } from './runtime/memory-budget.ts';
 import { openSecretFiles } from './secret-files.ts';
 
@@ -43,6 +44,8 @@ export interface Config {
   readonly webhookClosedPorts: readonly number[];
   /** What callers' requests, answers, reads and streams may hold in memory together, in bytes. */
   readonly memoryBudgetBytes: number;
+  /** Long reads that run at once and wait; see FairPlaces. */
+  readonly reads: PlaceBounds;
   readonly rateLimits: {
     /** By address, on calls without a credential that create something. */
     readonly create: BucketSize;
@@ -69,6 +72,7 @@ export function readConfig(env: Environment): Config {
   }
   const limited = mode === 'production';
   const tlsTerminated = flag(env, 'TLS_TERMINATED');
+  const memoryBytes = memoryBudgetBytes(env);
   const config: Config = {
     mode,
     host: text(env, 'HOST') ?? '0.0.0.0',
@@ -84,7 +88,12 @@ export function readConfig(env: Environment): Config {
     trustedProxies: Object.freeze(checkedProxies(list(env, 'TRUSTED_PROXIES'))),
     logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),
     webhookClosedPorts: Object.freeze(list(env, 'WEBHOOK_CLOSED_PORTS').map(checkedPort)),
-    memoryBudgetBytes: memoryBudgetBytes(env),
+    memoryBudgetBytes: memoryBytes,
+    reads: Object.freeze({
+      total: count(env, 'READS_AT_ONCE', defaultReadsAtOnce(memoryBytes)),
+      perCaller: count(env, 'READS_AT_ONCE_PER_CALLER', 4),
+      waiting: count(env, 'READS_WAITING', 1_000),
+    }),
     rateLimits: Object.freeze({
       create: bucket(env, 'RATE_LIMIT_CREATE_PER_MINUTE', limited ? 600 : 0, 60, 'RATE_LIMIT_CREATE_BURST', 300),
       call: bucket(env, 'RATE_LIMIT_CALL_PER_SECOND', limited ? 200 : 0, 1, 'RATE_LIMIT_CALL_BURST', 500),
@@ -179,6 +188,21 @@ function memoryBudgetBytes(env: Environment): number {
   if (mebibytes < MEMORY_BUDGET_MIB_MIN)
     throw new ConfigError(`Set MEMORY_BUDGET_MIB to at least ${MEMORY_BUDGET_MIB_MIN}: two large calls need as much.`);
   return mebibytes * 1024 * 1024;
+}
+
+/** A long read holds some 11 MiB at most, and answers that clients have not taken need room as well. */
+const BYTES_OF_READ = 16 * 1024 * 1024;
+const READS_AT_ONCE_DEFAULT_MAX = 16;
+const COUNT_MAX = 100_000;
+
+function defaultReadsAtOnce(memoryBytes: number): number {
+  return Math.max(2, Math.min(READS_AT_ONCE_DEFAULT_MAX, Math.floor(memoryBytes / BYTES_OF_READ)));
+}
+
+function count(env: Environment, name: string, otherwise: number): number {
+  const number = wholeNumber(env, name, otherwise, COUNT_MAX);
+  if (number < 1) throw new ConfigError(`Set ${name} to a whole number from 1 to ${COUNT_MAX}; it is 0.`);
+  return number;
 }
 
 const RATE_MAX = 1_000_000_000;

@@ -27,6 +27,8 @@ export interface CurrentLoad {
   mailboxDepth(): number;
   verificationQueue(): number;
   readonly memory: Pick<MemoryBudget, 'maxBytes' | 'heldBytes'>;
+  /** Long reads. */
+  readonly reads: { readonly held: number; readonly waiting: number };
 }
 
 const noLoad: CurrentLoad = {
@@ -34,6 +36,7 @@ const noLoad: CurrentLoad = {
   mailboxDepth: () => 0,
   verificationQueue: () => 0,
   memory: new MemoryBudget(0),
+  reads: { held: 0, waiting: 0 },
 };
 
 /** Metrics in a registry of their own, with those of the process (event loop lag, memory, garbage collection). */
@@ -49,6 +52,16 @@ export function createMetrics(load: CurrentLoad = noLoad): Metrics {
     collect() {
       for (const kind of memoryKinds) this.set({ kind }, load.memory.heldBytes(kind));
       this.set({ kind: 'max' }, load.memory.maxBytes);
+    },
+  });
+  new Gauge({
+    name: 'svc_reads',
+    help: 'Long reads now, by state: running (at most READS_AT_ONCE) or waiting (at most READS_WAITING).',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      this.set({ state: 'running' }, load.reads.held);
+      this.set({ state: 'waiting' }, load.reads.waiting);
     },
   });
   return {

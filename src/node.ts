@@ -33,6 +33,7 @@ import { openOpsDoor } from './rpc/ops-door.ts';
 import { createAnswerLog } from './rpc/pipeline/answer-log.ts';
 import { createCallRates } from './rpc/pipeline/call-rates.ts';
 import { createPipeline } from './rpc/pipeline/pipeline.ts';
+import { FairPlaces } from './runtime/fair-places.ts';
 import { MemoryBudget } from './runtime/memory-budget.ts';
 import { skippedWebhookSteps, webhookSteps } from './sandbox/webhook-steps.ts';
 import { type AccessEntry, AccessQueue, accessKeptMs } from './service/audit/access-history.ts';
@@ -125,8 +126,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const credentials = storedCredentials(records, identities, { production, now });
   const endings = new KeyEndings(identities);
   const memory = new MemoryBudget(config.memoryBudgetBytes);
+  const places = new FairPlaces(config.reads, tooManyReads);
   const metrics = createMetrics({
     memory,
+    reads: places,
     runningCalls: () => pipeline.running.size,
     mailboxDepth: () => directory.load().waiting,
     verificationQueue: () => verifying.waiting,
@@ -180,6 +183,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     records,
     access: { log: parts.access, queue: accesses },
     identities,
+    verifyRead: verifying.verifyRead,
     endings,
     directory,
     authority,
@@ -204,7 +208,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const history = (entry: AccessEntry) => accesses.note(entry);
   const answers = createAnswerLog({ log, metrics, history, monotonicMs, now });
   const rates = createCallRates(config.rateLimits);
-  const pipeline = createPipeline({ credentials, records, secrets, rates, answers, random, now, monotonicMs });
+  const walks = { places, memory };
+  const pipeline = createPipeline({ credentials, records, secrets, rates, walks, answers, random, now, monotonicMs });
   const clientAddress = clientAddressBehind(config.trustedProxies);
   let stopping = false;
 
@@ -296,6 +301,14 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       await ops.close(0);
     },
   };
+}
+
+function tooManyReads(): LedgerError {
+  return new LedgerError(
+    'overloaded',
+    'More reads wait than this node can take: retry in a moment, and read less at once.',
+    { bound: 'READS_WAITING' },
+  );
 }
 
 function stoppingNode(): LedgerError {

@@ -1,8 +1,6 @@
-import type { FindPage, FoundRecord, Lookup, RecordStore } from '../store/record-store.ts';
-import { loopShare } from './loop-share.ts';
-
-/** Records of a list that are read, and held, at once: of the largest ones (1 MB) what takes some 20 ms. */
-const readAtOnceMax = 24;
+import type { FindPage, Lookup, RecordStore } from '../store/record-store.ts';
+import { recordTexts } from './record-texts.ts';
+import type { Walk } from './walk.ts';
 
 /** A record as read, with the version that a change of it replaces. */
 export interface Held<T> {
@@ -27,9 +25,11 @@ export interface Collection<T> {
   /** Reads, changes and writes until no other change comes between. `change` may throw to refuse. null: there is no such record. */
   update(id: string, change: (value: T) => T): Promise<T | null>;
   remove(id: string, held: Held<T>): Promise<boolean>;
-  find(name: string, value: string, page: FindPage): Promise<T[]>;
+  /** The first one in the order of the look-up. */
+  first(name: string, value: string): Promise<T | null>;
+  find(walk: Walk, name: string, value: string, page: FindPage): Promise<T[]>;
   /** The same, one by one, for who keeps less of them, or looks for some: no more than a piece of the list is held. */
-  walk(name: string, value: string, page: FindPage): AsyncGenerator<T>;
+  walk(walk: Walk, name: string, value: string, page: FindPage): AsyncGenerator<T>;
 }
 
 /** Values of one type as JSON records. */
@@ -47,27 +47,8 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
     const record = await store.get(rules.kind, id);
     return record === null ? null : { version: record.version, value: JSON.parse(record.value) as T };
   };
-  /** Everything else that is ready has its turn between the pieces, and within one that is large. */
-  async function* walk(name: string, value: string, page: FindPage): AsyncGenerator<T> {
-    let behind: Omit<FindPage, 'limit'> = page;
-    for (let left = page.limit; left > 0; left -= readAtOnceMax) {
-      const limit = Math.min(left, readAtOnceMax);
-      // One record is no long read.
-      const turn = page.limit > 1 ? loopShare.turn() : null;
-      if (turn !== null) await turn;
-      const found = await store.find(rules.kind, { name, value }, { ...behind, limit });
-      loopShare.use(found.length, charsOf(found));
-      for (const record of found) {
-        const another = page.limit > 1 ? loopShare.turn() : null;
-        if (another !== null) await another;
-        loopShare.use(0, record.value.length);
-        yield JSON.parse(record.value) as T;
-      }
-      const last = found.at(-1);
-      if (last === undefined || found.length < limit) return;
-      behind = { ...page, offset: 0, after: last };
-    }
-  }
+  const texts = (walk: Walk, name: string, value: string, page: FindPage) =>
+    recordTexts(walk, store, rules.kind, { name, value }, page);
 
   return {
     get,
@@ -82,15 +63,20 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
       }
     },
     remove: (id, held) => store.remove(rules.kind, id, held.version),
-    find: async (name, value, page) => {
+    first: async (name, value) => {
+      const [first] = await store.find(rules.kind, { name, value }, { limit: 1 });
+      return first === undefined ? null : (JSON.parse(first.value) as T);
+    },
+    find: async (walk, name, value, page) => {
       const found: T[] = [];
-      for await (const one of walk(name, value, page)) found.push(one);
+      for await (const text of texts(walk, name, value, page)) {
+        walk.keep(text.length);
+        found.push(JSON.parse(text) as T);
+      }
       return found;
     },
-    walk,
+    walk: async function* (walk, name, value, page) {
+      for await (const text of texts(walk, name, value, page)) yield JSON.parse(text) as T;
+    },
   };
-}
-
-function charsOf(found: readonly FoundRecord[]): number {
-  return found.reduce((chars, { value }) => chars + value.length, 0);
 }

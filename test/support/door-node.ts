@@ -15,6 +15,8 @@ import type { ListeningDoor } from '../../src/rpc/listening.ts';
 import { createAnswerLog } from '../../src/rpc/pipeline/answer-log.ts';
 import { type CallRateSizes, createCallRates } from '../../src/rpc/pipeline/call-rates.ts';
 import { createPipeline, type Pipeline } from '../../src/rpc/pipeline/pipeline.ts';
+import { FairPlaces, type PlaceBounds } from '../../src/runtime/fair-places.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import type { AccessEntry, AccessHistory } from '../../src/service/audit/access-history.ts';
 import type { AccessRecord } from '../../src/service/audit/access-record.ts';
 import type { Call } from '../../src/service/call.ts';
@@ -77,6 +79,9 @@ export interface DoorNodeOptions {
   readonly secretsKey?: Buffer;
   /** Milliseconds since 1970; the real time if not given. */
   readonly now?: () => number;
+  /** Places of long reads; many if not given. */
+  readonly reads?: PlaceBounds;
+  readonly memory?: MemoryBudget;
   /** Takes the access records in place of `accesses`; null: none are made. */
   readonly history?: AccessHistory | null;
   /** None if not given. */
@@ -101,6 +106,8 @@ export interface DoorNode extends AsyncDisposable {
 }
 
 const off = { perSecond: 0, burst: 0 };
+const manyPlaces = { perCaller: 1_000, total: 1_000, waiting: 1_000 };
+const tooMany = () => new LedgerError('overloaded', 'Too many reads wait.');
 
 export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode> {
   const credentials = fakeCredentials();
@@ -119,6 +126,10 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
     records,
     secrets: createSecretBox(options.secretsKey ?? randomBytes(32), randomBytes),
     rates: createCallRates({ create: off, append: off, call: off, ...options.rates }),
+    walks: {
+      places: new FairPlaces(options.reads ?? manyPlaces, tooMany),
+      memory: options.memory ?? new MemoryBudget(2 ** 30),
+    },
     answers,
     random: randomBytes,
     now,

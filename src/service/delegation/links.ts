@@ -1,8 +1,11 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { delegatesMax, type Grant, holdsAt } from '../../domain/grant.ts';
 import { names } from '../../domain/projection.ts';
-import type { LedgerStore, Line } from '../../store/ledger-store.ts';
-import { linePages } from '../../store/line-pages.ts';
+import type { Line } from '../../store/ledger-store.ts';
+import { linePages, linesOf } from '../../store/line-pages.ts';
+import { charsOf } from '../../store/page-size.ts';
+import { mapAtOnce } from '../at-once.ts';
+import type { WalkedLedgers } from '../walked-stores.ts';
 import type { DelegationObject } from './delegation-object.ts';
 
 /** A link as it stands, or stood at some time. */
@@ -12,10 +15,10 @@ export interface Link {
   readonly endedAt: string | null;
 }
 
-type LinkStore = Pick<LedgerStore, 'lines' | 'cell'>;
-
 /** Links read at once. */
 const linksChunk = 500;
+/** Cells read at once. */
+const looksAtOnceMax = 16;
 /** Links of one object that are looked through for one list: as many as the last page of a list reaches to. */
 export const linksMax = 101_000;
 
@@ -27,8 +30,14 @@ export interface LinkPage {
 }
 
 /** A page of all links that an object ever had, in the order of their granting. */
-export async function everyLink(store: LinkStore, { scope, id }: DelegationObject, page: LinkPage): Promise<Link[]> {
-  return linksOf(store, await store.lines(names.links(scope, id), page));
+export async function everyLink(
+  store: WalkedLedgers,
+  { scope, id }: DelegationObject,
+  page: LinkPage,
+): Promise<Link[]> {
+  const lines = await linesOf(store, names.links(scope, id), page);
+  store.walk.keep(charsOf(lines));
+  return linksOf(store, lines);
 }
 
 /**
@@ -36,7 +45,7 @@ export async function everyLink(store: LinkStore, { scope, id }: DelegationObjec
  * until as many are found as can hold at a time. Throws `invalid_argument` where there are too many links to be sure that none is left out.
  */
 export async function heldLinks(
-  store: LinkStore,
+  store: WalkedLedgers,
   object: DelegationObject,
   at: string,
   page: LinkPage,
@@ -56,7 +65,7 @@ export async function heldLinks(
 
 /** The first `countMax` links that `wanted` asks for; `isWhole` says that they were found, or that there are no more. */
 async function readLinks(
-  store: LinkStore,
+  store: WalkedLedgers,
   { scope, id }: DelegationObject,
   descending: boolean,
   countMax: number,
@@ -64,24 +73,26 @@ async function readLinks(
 ): Promise<{ readonly found: Link[]; readonly isWhole: boolean }> {
   const found: Link[] = [];
   let examined = 0;
-  for await (const lines of linePages(store, names.links(scope, id), linksChunk, descending)) {
-    found.push(...(await linksOf(store, lines)).filter(wanted));
+  for await (const { lines, isLast } of linePages(store, names.links(scope, id), linksChunk, descending)) {
+    for (const [at, link] of (await linksOf(store, lines)).entries()) {
+      if (!wanted(link)) continue;
+      store.walk.keep(lines[at]?.value.length ?? 0);
+      found.push(link);
+    }
     if (found.length >= countMax) return { found: found.slice(0, countMax), isWhole: true };
-    if (lines.length < linksChunk) return { found, isWhole: true };
-    examined += linksChunk;
+    if (isLast) return { found, isWhole: true };
+    examined += lines.length;
     if (examined >= linksMax) break;
   }
   return { found, isWhole: false };
 }
 
-function linksOf(store: LinkStore, lines: readonly Line[]): Promise<Link[]> {
-  return Promise.all(
-    lines.map(async ({ value }) => {
-      const grant = JSON.parse(value) as Grant;
-      const ended = await store.cell(names.linkEnded(grant.linkId));
-      return { grant, endedAt: ended === null ? null : (JSON.parse(ended.value) as string) };
-    }),
-  );
+function linksOf(store: WalkedLedgers, lines: readonly Line[]): Promise<Link[]> {
+  return mapAtOnce(lines, looksAtOnceMax, async ({ value }) => {
+    const grant = JSON.parse(value) as Grant;
+    const ended = await store.cell(names.linkEnded(grant.linkId));
+    return { grant, endedAt: ended === null ? null : (JSON.parse(ended.value) as string) };
+  });
 }
 
 /** Whether a link held at a time (ISO): granted, not ended, not run out. */

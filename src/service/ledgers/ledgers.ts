@@ -22,6 +22,7 @@ import { checkEventQuery } from '../reading/event-query.ts';
 import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
+import { walkedLedgers } from '../walked-stores.ts';
 import { refuseOtherWorld } from '../worlds.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
@@ -100,8 +101,12 @@ export function ledgerService(
       const ledgers: { id: string; ledgerType: string; status: string }[] = [];
       const seen = new Set<string>();
       let examined = 0;
-      for await (const lines of linePages(store, names.ledgersOf(actorId), listChunk, descending)) {
+      const walked = walkedLedgers(call.walk, store);
+      for await (const { lines, isLast } of linePages(walked, names.ledgersOf(actorId), listChunk, descending)) {
         for (const line of lines) {
+          const turn = call.walk.turn();
+          if (turn !== null) await turn;
+          call.walk.use(1, line.value.length);
           const entry = JSON.parse(line.value) as LedgerLine;
           if (seen.has(entry.ledgerId) || (filter.role !== undefined && entry.role !== filter.role)) continue;
           const ledger = await reading.ledgerFacts(entry.ledgerId);
@@ -113,7 +118,7 @@ export function ledgerService(
           ledgers.push({ id: entry.ledgerId, ledgerType: ledger.type, status });
         }
         examined += lines.length;
-        if (ledgers.length >= offset + limit || lines.length < listChunk) break;
+        if (ledgers.length >= offset + limit || isLast) break;
         if (examined >= examinedMax) throw tooFarInto('ledgers', examinedMax);
       }
       const page = ledgers.slice(offset, offset + limit);
@@ -121,7 +126,11 @@ export function ledgerService(
     },
 
     getLedger: async (request: GetLedgerRequest, call: Call) => {
-      const { facts: ledger } = await reading.seen(checkUuid('ledger_id', request.ledgerId), callerOf(call).actorId);
+      const { facts: ledger } = await reading.seen(
+        call.walk,
+        checkUuid('ledger_id', request.ledgerId),
+        callerOf(call).actorId,
+      );
       const isRoot = ledger.type === 'FACILITY_ROOT';
       return {
         id: ledger.ledgerId,
@@ -143,12 +152,12 @@ export function ledgerService(
     listLedgerEvents: async (request: ListLedgerEventsRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const query = checkEventQuery(request);
-      const { masters } = await reading.seen(ledgerId, callerOf(call).actorId);
+      const { masters } = await reading.seen(call.walk, ledgerId, callerOf(call).actorId);
       const source: EventSource =
         masters === null
           ? { ledgerId, scopes: null, kind: 'ledger' }
           : { ledgerId, scopes: [names.ownEvents(ledgerId), ...masters.map(names.masterEvents)], kind: 'segment' };
-      const page = await readEventPage(store, seals, source, query);
+      const page = await readEventPage(walkedLedgers(call.walk, store), seals, source, query);
       return {
         ledgerId,
         count: page.events.length,
@@ -160,6 +169,7 @@ export function ledgerService(
 
     closeLedger: async (request: CloseLedgerRequest, call: Call) => {
       const { facts: ledger } = await reading.readable(
+        call.walk,
         checkUuid('ledger_id', request.ledgerId),
         callerOf(call).actorId,
       );

@@ -13,7 +13,9 @@ import type {
   ListMasterEventsRequest,
   ListMastersRequest,
 } from '../../gen/svc/v1/masters_pb.ts';
-import type { LedgerStore } from '../../store/ledger-store.ts';
+import type { LedgerStore, Line } from '../../store/ledger-store.ts';
+import { linesOf } from '../../store/line-pages.ts';
+import { mapAtOnce } from '../at-once.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
@@ -27,9 +29,15 @@ import { checkEventQuery } from '../reading/event-query.ts';
 import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
+import { walkedLedgers } from '../walked-stores.ts';
 import type { Appending } from '../writing/appending.ts';
 import { commandMarks } from '../writing/command-marks.ts';
 import type { Replays } from '../writing/replays.ts';
+
+/** Masters of a list that are read at once. */
+const mastersAtOnceMax = 16;
+/** Cells that are read for one of them. */
+const masterLooks = 3;
 
 /** Traceledger masters and their events (spec, Endpoints). */
 export function masterService(
@@ -51,7 +59,7 @@ export function masterService(
         call,
         async () => ledgerId,
         async () => {
-          await namedIn('ledger_id', reading.readable(ledgerId, caller.actorId));
+          await namedIn('ledger_id', reading.readable(call.walk, ledgerId, caller.actorId));
           const eventType = 'TRACELEDGER_MASTER_CREATED';
           const forms = masterCreatedSignedForms(ledgerId, businessRef, scope);
           const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
@@ -92,19 +100,20 @@ export function masterService(
         offset: checkOffset('offset', request.offset),
         descending: checkOrder(request.order),
       };
-      const seen = await reading.seen(ledgerId, caller.actorId);
+      const seen = await reading.seen(call.walk, ledgerId, caller.actorId);
       const list = seen.masters === null ? names.mastersOf(ledgerId) : null;
       const masterIds =
         list === null
           ? pageOf(seen.masters ?? [], page)
-          : (await store.lines(list, page)).map((line) => (JSON.parse(line.value) as MasterLine).masterId);
-      const masters = await Promise.all(
-        masterIds.map(async (masterId) => {
-          const master = await reading.masterFacts(masterId);
-          if (master === null) throw new Error(`master ${masterId} is listed but not there`);
-          return { uuid: masterId, scope: master.scope, status: await reading.masterStatus(master) };
-        }),
-      );
+          : (await linesOf(walkedLedgers(call.walk, store), list, page)).map(masterOf);
+      const masters = await mapAtOnce(masterIds, mastersAtOnceMax, async (masterId) => {
+        const turn = call.walk.turn();
+        if (turn !== null) await turn;
+        call.walk.use(masterLooks, 0);
+        const master = await reading.masterFacts(masterId);
+        if (master === null) throw new Error(`master ${masterId} is listed but not there`);
+        return { uuid: masterId, scope: master.scope, status: await reading.masterStatus(master) };
+      });
       return { ledgerId, count: masters.length, masters };
     },
 
@@ -133,7 +142,7 @@ export function masterService(
       const query = checkEventQuery(request);
       const { ledger } = await reading.readableMaster(masterId, callerOf(call).actorId);
       const source = { ledgerId: ledger.ledgerId, scopes: [names.masterEvents(masterId)], kind: 'master' } as const;
-      const page = await readEventPage(store, seals, source, query);
+      const page = await readEventPage(walkedLedgers(call.walk, store), seals, source, query);
       return {
         masterUuid: masterId,
         ledgerId: ledger.ledgerId,
@@ -173,6 +182,10 @@ export function masterService(
       return { traceledgerMasterUuid: masterId, ledgerId: outcome.event.ledgerId, status: 'CLOSED' };
     },
   };
+}
+
+function masterOf({ value }: Line): string {
+  return (JSON.parse(value) as MasterLine).masterId;
 }
 
 /** A page of ids; UUIDv7 sort by the time of their making. */

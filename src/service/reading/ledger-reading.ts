@@ -7,7 +7,9 @@ import { demand, grantStanding, type Standing, strongerStanding } from '../../do
 import { type GrantCell, type LedgerLine, type MasterLine, names } from '../../domain/projection.ts';
 import { isoTime } from '../../domain/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { linePages } from '../../store/line-pages.ts';
+import { type LinesOfLists, linePages } from '../../store/line-pages.ts';
+import type { Walk } from '../walk.ts';
+import { walkedLedgers } from '../walked-stores.ts';
 
 /** Facts of ledgers and masters never change, so they are kept; half a KB each. */
 const factsCachedMax = 50_000;
@@ -30,6 +32,8 @@ export interface SeenMaster {
   readonly ledger: LedgerFacts;
   readonly standing: Standing;
 }
+
+type LinkStore = LinesOfLists & Pick<LedgerStore, 'cell'>;
 
 /**
  * What ledgers and masters are and who may see them, read from the projections beside the log: any node can answer it.
@@ -70,8 +74,8 @@ export class LedgerReading {
   }
 
   /** The ledger, for someone who reads all of it. Throws `not_found`, or `access_expired`. `type` narrows to one type. */
-  async readable(ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
-    const seen = await this.seen(ledgerId, actorId, type);
+  async readable(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
+    const seen = await this.seen(walk, ledgerId, actorId, type);
     if (seen.masters === null) return seen;
     throw new LedgerError(
       'permission_denied',
@@ -82,12 +86,12 @@ export class LedgerReading {
   /**
    * The ledger, for someone who reads at least some of its masters. Throws `not_found`, or `access_expired`.
    */
-  async seen(ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
+  async seen(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null || (type !== undefined && facts.type !== type)) throw notFound('ledger');
     const standing = await this.standing(facts, actorId);
     if (isReading(standing)) return { facts, standing, masters: null };
-    const links = await this.#masterLinks(ledgerId, actorId);
+    const links = await this.#masterLinks(walkedLedgers(walk, this.#store), ledgerId, actorId);
     demand(links.masters.length > 0 ? 'read' : strongerStanding(standing, links.standing), 'read', 'ledger');
     return { facts, standing: links.standing, masters: links.masters };
   }
@@ -97,15 +101,20 @@ export class LedgerReading {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null) return false;
     if (isReading(await this.standing(facts, actorId))) return true;
-    for await (const { standing } of this.#mastersGranted(ledgerId, actorId)) if (isReading(standing)) return true;
+    for await (const { standing } of this.#mastersGranted(this.#store, ledgerId, actorId))
+      if (isReading(standing)) return true;
     return false;
   }
 
   /** The masters of a ledger that an actor reads by grants of their own, in the order of their creation. */
-  async #masterLinks(ledgerId: string, actorId: string): Promise<{ masters: readonly string[]; standing: Standing }> {
+  async #masterLinks(
+    store: LinkStore,
+    ledgerId: string,
+    actorId: string,
+  ): Promise<{ masters: readonly string[]; standing: Standing }> {
     const masters: string[] = [];
     let standing: Standing = 'none';
-    for await (const granted of this.#mastersGranted(ledgerId, actorId)) {
+    for await (const granted of this.#mastersGranted(store, ledgerId, actorId)) {
       standing = strongerStanding(standing, granted.standing);
       if (isReading(granted.standing)) masters.push(granted.masterId);
     }
@@ -113,11 +122,12 @@ export class LedgerReading {
   }
 
   async *#mastersGranted(
+    store: LinkStore,
     ledgerId: string,
     actorId: string,
   ): AsyncIterable<{ readonly masterId: string; readonly standing: Standing }> {
-    for await (const masterId of mastersEverGranted(this.#store, ledgerId, actorId, masterLinksChunk))
-      yield { masterId, standing: await this.#byGrant('master', masterId, actorId) };
+    for await (const masterId of mastersEverGranted(store, ledgerId, actorId, masterLinksChunk))
+      yield { masterId, standing: await this.#byGrant('master', masterId, actorId, store) };
   }
 
   /** The master, for someone who reads its events; at once for a party, of what is in memory. Throws `not_found`, or `access_expired`. */
@@ -161,8 +171,13 @@ export class LedgerReading {
     return isReading(await this.#byGrant(line.scope, line.objectId, actorId));
   }
 
-  async #byGrant(scope: GrantScope, objectId: string, actorId: string): Promise<Standing> {
-    const cell = await this.#store.cell(names.grant(scope, objectId, actorId));
+  async #byGrant(
+    scope: GrantScope,
+    objectId: string,
+    actorId: string,
+    store: Pick<LinkStore, 'cell'> = this.#store,
+  ): Promise<Standing> {
+    const cell = await store.cell(names.grant(scope, objectId, actorId));
     if (cell === null) return 'none';
     const { grant } = JSON.parse(cell.value) as GrantCell;
     return grantStanding(scope, grant, isoTime(this.#now()));
@@ -185,16 +200,16 @@ export class LedgerReading {
  * everything else that is ready has its turn before the next of them.
  */
 export async function* mastersEverGranted(
-  store: Pick<LedgerStore, 'lines'>,
+  store: LinesOfLists,
   ledgerId: string,
   actorId: string,
   atOnce: number,
 ): AsyncIterable<string> {
   let count = 0;
-  for await (const lines of linePages(store, names.masterLinksOf(ledgerId, actorId), atOnce, true)) {
+  for await (const { lines, isLast } of linePages(store, names.masterLinksOf(ledgerId, actorId), atOnce, true)) {
     for (const { value } of lines) yield (JSON.parse(value) as MasterLine).masterId;
-    count += atOnce;
-    if (lines.length < atOnce || count >= masterLinksMax) return;
+    count += lines.length;
+    if (isLast || count >= masterLinksMax) return;
     await new Promise((resolve) => void setImmediate(resolve));
   }
 }

@@ -1,5 +1,7 @@
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import { laterStep } from '../later-step.ts';
+import { recordTexts } from '../record-texts.ts';
+import type { Walk } from '../walk.ts';
 
 /** A webhook subscription as it is kept. Times are ISO. */
 export interface SubscriptionRecord {
@@ -42,7 +44,7 @@ export interface Subscriptions {
    * `by`, which is how a call that failed is finished: thrown as `outcome_unknown` it may have ended, and other nodes may not know of it.
    */
   end(id: string, at: string, by: 'owner' | 'receiver'): Promise<boolean>;
-  ofActor(actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
+  ofActor(walk: Walk, actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
   /** Subscriptions in force, in the order of their making, behind `after`. */
   inForce(limit: number, after: SubscriptionRecord | null): Promise<SubscriptionRecord[]>;
   /** The one in force that was made last, by its date; null: there is none. */
@@ -117,7 +119,14 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
       }
     },
     changes: async () => (await store.get(changesKind, changesId))?.value ?? '0',
-    ofActor: (actorId, page) => find('actor', actorId, page),
+    ofActor: async (walk, actorId, page) => {
+      const found: SubscriptionRecord[] = [];
+      for await (const text of recordTexts(walk, store, kind, { name: 'actor', value: actorId }, page)) {
+        walk.keep(text.length);
+        found.push(parse(text));
+      }
+      return found;
+    },
     inForce: (limit, after) =>
       find('in_force', 'all', { limit, ...(after === null ? {} : { after: { order: orderOf(after), id: after.id } }) }),
     newestInForce: async () => (await find('in_force', 'all', { limit: 1, descending: true }))[0] ?? null,

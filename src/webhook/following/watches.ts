@@ -128,10 +128,10 @@ export class Watches {
     if (actor === undefined) return;
     // An actor that was taken out, and maybe in again, meanwhile is none of this list's business any more.
     const isListed = () => this.#actors.get(actorId) === actor;
-    for await (const lines of linePages(this.#ledgers, names.ledgersOf(actorId), linesAtOnce)) {
+    for await (const { lines, isLast } of linePages(this.#ledgers, names.ledgersOf(actorId), linesAtOnce)) {
       if (!isListed()) return;
       for (const line of lines) this.#note(actorId, (JSON.parse(line.value) as LedgerLine).ledgerId);
-      if (lines.length < linesAtOnce) {
+      if (isLast) {
         this.#unlisted.delete(actorId);
         // A doubt that came up while the list was read stays.
         if (this.#doubted.get(actorId) === doubt) this.#trust(actorId);
