@@ -77,7 +77,7 @@ export interface Page {
   readonly limit: number;
   readonly offset?: number;
   readonly descending?: boolean;
-  /** The page ends behind the line with which its values have at least so many characters. Such a page may be followed by another. */
+  /** The page ends at the line with which its values have so many characters, or soon behind it. Such a page may be followed by another. */
   readonly charsMax?: number;
 }
 
@@ -86,7 +86,7 @@ export interface ScopePage {
   readonly from?: number;
   readonly limit: number;
   readonly descending?: boolean;
-  /** The page ends behind the entry with which its rows have at least so many characters. Such a page may be followed by another. */
+  /** The page ends at the entry with which its rows have so many characters, or soon behind it. Such a page may be followed by another. */
   readonly charsMax?: number;
 }
 
@@ -143,8 +143,8 @@ export interface LedgerStore {
 
   /**
    * Entries from seq `from` on, in order, at most `limit`. A hole in the log is a hole in the answer, and there is no other, whatever is
-   * written meanwhile. With `charsMax` the answer ends behind the entry with which its rows have at least so many characters: one that
-   * has fewer, and fewer entries than `limit`, reaches the end of the log.
+   * written meanwhile. With `charsMax` the answer ends at the entry with which its rows have so many characters, or soon behind it: one
+   * that has fewer characters, and fewer entries than `limit`, reaches the end of the log.
    */
   read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]>;
 
