@@ -13,6 +13,7 @@ import { uuidV7 } from '../src/domain/uuid.ts';
 import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../src/domain/webhook-signature.ts';
 import { createLog } from '../src/log.ts';
 import { createSecretBox } from '../src/service/secret-box.ts';
+import { unboundedWalk } from '../src/service/walk.ts';
 import { deliveriesIn } from '../src/service/webhooks/deliveries.ts';
 import type { DeliveryRecord } from '../src/service/webhooks/delivery-record.ts';
 import {
@@ -100,7 +101,7 @@ export async function openWebhookNode() {
     statuses: async (id: string): Promise<Record<DeliveryRecord['status'], number>> => {
       const counts = { PENDING: 0, DELIVERED: 0, FAILED: 0 };
       for (let offset = 0; ; offset += pageRecords) {
-        const page = await deliveries.ofSubscription(id, { limit: pageRecords, offset });
+        const page = await deliveries.ofSubscription(unboundedWalk(), id, { limit: pageRecords, offset });
         for (const { status } of page) counts[status] += 1;
         if (page.length < pageRecords) return counts;
       }

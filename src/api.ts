@@ -46,6 +46,7 @@ import { LedgerReading } from './service/reading/ledger-reading.ts';
 import { SealCheck } from './service/reading/seal-check.ts';
 import type { SecretBox } from './service/secret-box.ts';
 import type { Authority } from './service/signatures/authority.ts';
+import type { VerifySignature } from './service/signatures/signature-verifier.ts';
 import type { TargetPolicy } from './service/webhooks/webhook-target.ts';
 import type { WebhookWork } from './service/webhooks/webhook-work.ts';
 import { webhookService } from './service/webhooks/webhooks.ts';
@@ -62,6 +63,8 @@ export interface ApiParts {
   readonly records: RecordStore;
   readonly access: { readonly log: AccessLog; readonly queue: AccessQueue };
   readonly identities: Identities;
+  /** Verifies the signatures of events that are read, behind those of calls. */
+  readonly verifyRead: VerifySignature;
   readonly endings: KeyEndings;
   readonly directory: Directory;
   readonly authority: Authority;
@@ -84,7 +87,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const replays = new Replays(ledgers);
   const opening = new LedgerOpening(directory, reading);
   const close = ledgerClosing(identities, directory, replays);
-  const seals = new SealCheck(authority, identities);
+  const seals = new SealCheck(authority, identities, parts.verifyRead);
   const appending = new Appending(identities, reading, directory, replays);
   const delegations = new Delegations(records, identities, reading, directory, replays);
   return [

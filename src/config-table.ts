@@ -103,4 +103,20 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     meaning:
       'What answers that the client of one connection of the gRPC port has not taken may hold together. Beyond it reads are `overloaded`, and other calls end with their connection.',
   },
+  {
+    name: 'READS_AT_ONCE',
+    default: 'one for each 16 MiB of the memory budget; at least 2, at most 16',
+    meaning:
+      'Long reads (lists, event pages, proofs) that run at once. The next ones wait; callers who wait get their turns one after another.',
+  },
+  {
+    name: 'READS_AT_ONCE_PER_CALLER',
+    default: '4',
+    meaning: 'How many of them one actor, or one address without a key, has.',
+  },
+  {
+    name: 'READS_WAITING',
+    default: '1000',
+    meaning: 'Long reads that wait. Beyond it those of the caller with most of them are `overloaded`.',
+  },
 ]);

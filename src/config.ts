@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
 import type { GrpcBounds } from './rpc/grpc/connections.ts';
 import { isHost } from './runtime/addresses.ts';
+import type { PlaceBounds } from './runtime/fair-places.ts';
 import { defaultMemoryBudgetBytes } from './runtime/memory-budget.ts';
 import { openSecretFiles } from './secret-files.ts';
 
@@ -49,6 +50,8 @@ export interface Config {
   readonly memoryBudgetBytes: number;
   /** What one connection of the gRPC port may hold, in bytes. */
   readonly grpcBounds: GrpcBounds;
+  /** Long reads that run at once and wait; see FairPlaces. */
+  readonly reads: PlaceBounds;
   readonly rateLimits: {
     /** By address, on calls without a credential that create something. */
     readonly create: BucketSize;
@@ -75,6 +78,7 @@ export function readConfig(env: Environment): Config {
   }
   const limited = mode === 'production';
   const tlsTerminated = flag(env, 'TLS_TERMINATED');
+  const memoryBytes = memoryBudgetBytes(env);
   const config: Config = {
     mode,
     host: host(env, 'HOST', '0.0.0.0'),
@@ -91,10 +95,15 @@ export function readConfig(env: Environment): Config {
     trustedProxies: Object.freeze(checkedProxies(list(env, 'TRUSTED_PROXIES'))),
     logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),
     webhookClosedPorts: Object.freeze(list(env, 'WEBHOOK_CLOSED_PORTS').map(checkedPort)),
-    memoryBudgetBytes: memoryBudgetBytes(env),
+    memoryBudgetBytes: memoryBytes,
     grpcBounds: Object.freeze({
       connectionRequestBytes: mebibytes(env, 'GRPC_CONNECTION_REQUEST_MIB', 8, GRPC_CONNECTION_REQUEST_MIB_MIN),
       connectionAnswerBytes: mebibytes(env, 'GRPC_CONNECTION_ANSWER_MIB', 32, GRPC_CONNECTION_ANSWER_MIB_MIN),
+    }),
+    reads: Object.freeze({
+      total: count(env, 'READS_AT_ONCE', defaultReadsAtOnce(memoryBytes)),
+      perCaller: count(env, 'READS_AT_ONCE_PER_CALLER', 4),
+      waiting: count(env, 'READS_WAITING', 1_000),
     }),
     rateLimits: Object.freeze({
       create: bucket(env, 'RATE_LIMIT_CREATE_PER_MINUTE', limited ? 600 : 0, 60, 'RATE_LIMIT_CREATE_BURST', 300),
@@ -209,6 +218,21 @@ function mebibytes(env: Environment, name: string, otherwise: number, min: numbe
   const value = wholeNumber(env, name, otherwise, GRPC_CONNECTION_MIB_MAX);
   if (value < min) throw new ConfigError(`Set ${name} to at least ${min}: the largest call needs as much.`);
   return value * 1024 * 1024;
+}
+
+/** A long read holds some 11 MiB at most, and answers that clients have not taken need room as well. */
+const BYTES_OF_READ = 16 * 1024 * 1024;
+const READS_AT_ONCE_DEFAULT_MAX = 16;
+const COUNT_MAX = 100_000;
+
+function defaultReadsAtOnce(memoryBytes: number): number {
+  return Math.max(2, Math.min(READS_AT_ONCE_DEFAULT_MAX, Math.floor(memoryBytes / BYTES_OF_READ)));
+}
+
+function count(env: Environment, name: string, otherwise: number): number {
+  const number = wholeNumber(env, name, otherwise, COUNT_MAX);
+  if (number < 1) throw new ConfigError(`Set ${name} to a whole number from 1 to ${COUNT_MAX}; it is 0.`);
+  return number;
 }
 
 const RATE_MAX = 1_000_000_000;

@@ -110,6 +110,14 @@ export const limits = Object.freeze({
   /** Callers whose rate is remembered; the ones not seen for longest are forgotten, which lets them start with a full bucket. */
   rateLimitKeysMax: 100_000,
 
+  /**
+   * A read counts as one more call for each of so many events, lines or records examined, signatures verified, characters read. One reader
+   * that takes the largest pages one after another stays within the default rate.
+   */
+  readEventsPerCall: 500,
+  readSignaturesPerCall: 50,
+  readCharsPerCall: 1024 * 1024,
+
   /** How long a stopping node finishes what runs (cluster.md: exit 0 within 20 s). */
   stopGraceMs: 10_000,
 } as const);

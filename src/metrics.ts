@@ -29,6 +29,8 @@ export interface CurrentLoad {
   isStoreWritable(): boolean;
   logLinesDropped(): number;
   readonly memory: Pick<MemoryBudget, 'maxBytes' | 'heldBytes'>;
+  /** Long reads. */
+  readonly reads: { readonly held: number; readonly waiting: number };
 }
 
 const noLoad: CurrentLoad = {
@@ -38,6 +40,7 @@ const noLoad: CurrentLoad = {
   isStoreWritable: () => true,
   logLinesDropped: () => 0,
   memory: new MemoryBudget(0),
+  reads: { held: 0, waiting: 0 },
 };
 
 /** Metrics in a registry of their own, with those of the process (event loop lag, memory, garbage collection). */
@@ -70,6 +73,16 @@ export function createMetrics(load: CurrentLoad = noLoad): Metrics {
     collect() {
       this.reset();
       this.inc(load.logLinesDropped());
+    },
+  });
+  new Gauge({
+    name: 'svc_reads',
+    help: 'Long reads now, by state: running (at most READS_AT_ONCE) or waiting (at most READS_WAITING).',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      this.set({ state: 'running' }, load.reads.held);
+      this.set({ state: 'waiting' }, load.reads.waiting);
     },
   });
   return {

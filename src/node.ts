@@ -34,6 +34,7 @@ import { openOpsDoor } from './rpc/ops-door.ts';
 import { createAnswerLog } from './rpc/pipeline/answer-log.ts';
 import { createCallRates } from './rpc/pipeline/call-rates.ts';
 import { createPipeline } from './rpc/pipeline/pipeline.ts';
+import { FairPlaces } from './runtime/fair-places.ts';
 import { MemoryBudget } from './runtime/memory-budget.ts';
 import { refusedSnapshots } from './runtime/refused-snapshots.ts';
 import { watchUnreadable } from './runtime/unreadable-records.ts';
@@ -136,8 +137,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const credentials = storedCredentials(records, identities, { production, now });
   const endings = new KeyEndings(identities);
   const memory = parts.memory ?? new MemoryBudget(config.memoryBudgetBytes);
+  const places = new FairPlaces(config.reads, tooManyReads);
   const metrics = createMetrics({
     memory,
+    reads: places,
     runningCalls: () => pipeline.running.size,
     mailboxDepth: () => directory.load().waiting,
     verificationQueue: () => verifying.waiting,
@@ -195,6 +198,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     records,
     access: { log: parts.access, queue: accesses },
     identities,
+    verifyRead: verifying.verifyRead,
     endings,
     directory,
     authority,
@@ -219,11 +223,13 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const history = (entry: AccessEntry) => accesses.note(entry);
   const answers = createAnswerLog({ log, metrics, history, monotonicMs, now });
   const rates = createCallRates(config.rateLimits);
+  const walks = { places, memory };
   const pipeline = createPipeline({
     credentials,
     records,
     secrets,
     rates,
+    walks,
     answers,
     random,
     now,
@@ -334,6 +340,14 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       await ops.close(0);
     },
   };
+}
+
+function tooManyReads(): LedgerError {
+  return new LedgerError(
+    'overloaded',
+    'More reads wait than this node can take: retry in a moment, and read less at once.',
+    { bound: 'READS_WAITING' },
+  );
 }
 
 function stoppingNode(): LedgerError {

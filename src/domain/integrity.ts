@@ -48,10 +48,16 @@ export function masterEnd({ contentHash }: LedgerEvent, { seq }: MasterLink): Ma
  */
 export function checkChain(events: readonly LedgerEvent[], range: Range): IntegrityIssue[] {
   const issues: IntegrityIssue[] = [];
+  events.forEach(chainCheck(range, issues));
+  return issues;
+}
+
+/** The same for events that come one by one; what is wrong goes into `issues`. */
+export function chainCheck(range: Range, issues: IntegrityIssue[]): (event: LedgerEvent) => void {
   let previous: LedgerEvent | null = range.before ?? null;
   const masters = new Map<string, MasterEnd>();
   if (previous?.master) masters.set(previous.master.id, masterEnd(previous, previous.master));
-  for (const event of events) {
+  return (event) => {
     checkHash(event, issues);
     checkAttribution(event, issues);
     checkLedgerLink(previous, event, range, issues);
@@ -61,8 +67,7 @@ export function checkChain(events: readonly LedgerEvent[], range: Range): Integr
       masters.set(event.master.id, masterEnd(event, event.master));
     }
     previous = event;
-  }
-  return issues;
+  };
 }
 
 /** Whether an event's own hashes are those of its own content. */

@@ -43,7 +43,7 @@ async function findExtraLines(
   expected: FingerprintSet,
 ): Promise<void> {
   const isShared = list.startsWith(names.ledgersOf(''));
-  for await (const lines of linePages(ledgers, list, listPageLines))
+  for await (const { lines } of linePages(ledgers, list, listPageLines))
     for (const { order, value } of lines) {
       if (expected.has(lineText({ list, order, value }))) continue;
       if (isShared ? !order.split('|').includes(ledgerId) : isNewer(order, headSeq)) continue;

@@ -1,5 +1,6 @@
 import type { ActorType, CommandMark } from '../domain/event.ts';
 import type { JsonNode } from '../domain/json.ts';
+import type { Walk } from './walk.ts';
 
 /** Sandbox and production are separate worlds (decisions.md, section 4). */
 export type World = 'sandbox' | 'production';
@@ -45,6 +46,8 @@ export interface Call {
   randomBytes(length: number): Buffer;
   /** Ends when the caller has gone or its deadline has passed. */
   readonly signal: AbortSignal;
+  /** All reading of this call that may be long goes through it. */
+  readonly walk: Walk;
   /** When the answer must be given: milliseconds since 1970. */
   readonly deadline: number;
   /** Says that the answer is the first one again (`Idempotent-Replayed: true`). */

@@ -1,9 +1,7 @@
 import type { FindPage, FoundRecord, Lookup, RecordStore, StoredRecord } from '../store/record-store.ts';
-import { decodeOrPassOver, decodeStored, parseMembers } from '../store/unreadable-record.ts';
-import { loopShare } from './loop-share.ts';
-
-/** Records of a list that are read, and held, at once: of the largest ones (1 MB) what takes some 20 ms. */
-const readAtOnceMax = 24;
+import { decodeStored, parseMembers } from '../store/unreadable-record.ts';
+import type { Walk } from './walk.ts';
+import { walkRecords } from './walk-records.ts';
 
 /** A record as read, with the version that a change of it replaces. */
 export interface Held<T> {
@@ -29,9 +27,11 @@ export interface Collection<T> {
   /** Reads, changes and writes until no other change comes between. `change` may throw to refuse. null: there is no such record. */
   update(id: string, change: (value: T) => T): Promise<T | null>;
   remove(id: string, held: Held<T>): Promise<boolean>;
-  find(name: string, value: string, page: FindPage): Promise<T[]>;
+  /** The first one in the order of the look-up. */
+  first(name: string, value: string): Promise<T | null>;
+  find(walk: Walk, name: string, value: string, page: FindPage): Promise<T[]>;
   /** The same, one by one, for who keeps less of them, or looks for some: no more than a piece of the list is held. */
-  walk(name: string, value: string, page: FindPage): AsyncGenerator<T>;
+  walk(walk: Walk, name: string, value: string, page: FindPage): AsyncGenerator<T>;
 }
 
 /** Values of one type as JSON records. */
@@ -56,30 +56,8 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
     if (record === null) return null;
     return { version: record.version, value: decodeStored(record, (text) => decode(record, text)) };
   };
-  /** Everything else that is ready has its turn between the pieces, and within one that is large. */
-  async function* walk(name: string, value: string, page: FindPage): AsyncGenerator<T> {
-    let behind: Omit<FindPage, 'limit'> = page;
-    for (let left = page.limit; left > 0; ) {
-      const limit = Math.min(left, readAtOnceMax);
-      // One record is no long read.
-      const turn = page.limit > 1 ? loopShare.turn() : null;
-      if (turn !== null) await turn;
-      const found = await store.find(rules.kind, { name, value }, { ...behind, limit });
-      loopShare.use(found.length, charsOf(found));
-      for (const record of found) {
-        const another = page.limit > 1 ? loopShare.turn() : null;
-        if (another !== null) await another;
-        loopShare.use(0, record.value.length);
-        const value = decodeOrPassOver(record, (text) => decode(record, text));
-        if (value === undefined) continue;
-        left -= 1;
-        yield value;
-      }
-      const last = found.at(-1);
-      if (last === undefined || found.length < limit) return;
-      behind = { ...page, offset: 0, after: last };
-    }
-  }
+  const walked = (walk: Walk, name: string, value: string, page: FindPage) =>
+    walkRecords(walk, store, rules.kind, { name, value }, page, (record: FoundRecord) => decode(record, record.value));
 
   return {
     get,
@@ -94,15 +72,20 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
       }
     },
     remove: (id, held) => store.remove(rules.kind, id, held.version),
-    find: async (name, value, page) => {
+    first: async (name, value) => {
+      const [first] = await store.find(rules.kind, { name, value }, { limit: 1 });
+      return first === undefined ? null : decodeStored(first, (text) => decode(first, text));
+    },
+    find: async (walk, name, value, page) => {
       const found: T[] = [];
-      for await (const one of walk(name, value, page)) found.push(one);
+      for await (const one of walked(walk, name, value, page)) {
+        walk.keep(one.record.value.length);
+        found.push(one.value);
+      }
       return found;
     },
-    walk,
+    walk: async function* (walk, name, value, page) {
+      for await (const one of walked(walk, name, value, page)) yield one.value;
+    },
   };
-}
-
-function charsOf(found: readonly FoundRecord[]): number {
-  return found.reduce((chars, { value }) => chars + value.length, 0);
 }

@@ -15,11 +15,3 @@ export function tooFarInto(what: string, examinedMax: number): LedgerError {
     { field: 'offset', limit: examinedMax },
   );
 }
-
-/** For a list of which the reading stops since nobody waits for it any more. */
-export function endedReading(what: string): LedgerError {
-  return new LedgerError(
-    'unavailable',
-    `The call ended before its ${what} were read: retry; a long list can be read from its other end (order).`,
-  );
-}

@@ -41,7 +41,8 @@ export interface AccessLog {
    * that are not in the order of their ids, or whose ids are no UUIDv7.
    */
   append(events: readonly AccessEvent[]): Promise<void>;
-  list(actorId: string, page: AccessPage): Promise<AccessEvent[]>;
+  /** Stops reading, and throws the signal's reason, once the signal ends. */
+  list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]>;
   /**
    * Forgets events from before that time (milliseconds since 1970), never later ones. Some may be kept on, for a sixth of the
    * time that is kept at most. Answers how many stretches were dropped, of the store's own measure; 0: there was nothing to do.

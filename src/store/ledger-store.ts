@@ -77,6 +77,8 @@ export interface Page {
   readonly limit: number;
   readonly offset?: number;
   readonly descending?: boolean;
+  /** The page ends at the line with which its values have so many characters, or soon behind it. Such a page may be followed by another. */
+  readonly charsMax?: number;
 }
 
 export interface ScopePage {
@@ -84,6 +86,8 @@ export interface ScopePage {
   readonly from?: number;
   readonly limit: number;
   readonly descending?: boolean;
+  /** The page ends at the entry with which its rows have so many characters, or soon behind it. Such a page may be followed by another. */
+  readonly charsMax?: number;
 }
 
 export interface ScopeEntries {
@@ -139,9 +143,10 @@ export interface LedgerStore {
 
   /**
    * Entries from seq `from` on, in order, at most `limit`. A hole in the log is a hole in the answer, and there is no other, whatever is
-   * written meanwhile.
+   * written meanwhile. With `charsMax` the answer ends at the entry with which its rows have so many characters, or soon behind it: one
+   * that has fewer characters, and fewer entries than `limit`, reaches the end of the log.
    */
-  read(ledgerId: string, from: number, limit: number): Promise<StoredEntry[]>;
+  read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]>;
 
   /**
    * Entries of a ledger that stand under a scope, in the order of reading. What is listed but gone from the log is told

@@ -1,21 +1,42 @@
-import type { LedgerStore, Line } from './ledger-store.ts';
+import type { LedgerStore, Line, Page } from './ledger-store.ts';
+import { charsOf, pageCharsMax } from './page-size.ts';
+
+export interface LinesOfLists {
+  lines(list: string, page: Page & { readonly charsMax: number }): ReturnType<LedgerStore['lines']>;
+}
 
 /**
- * A list in pages of `atOnce` lines, each read when it is asked for, behind the last line of the one before. The last page is the one
- * that is not full.
+ * A list in pages of at most `atOnce` lines, each read when it is asked for, behind the last line of the one before. `isLast` says that no
+ * more lines follow.
  */
 export async function* linePages(
-  store: Pick<LedgerStore, 'lines'>,
+  store: LinesOfLists,
   list: string,
   atOnce: number,
   descending = false,
-): AsyncGenerator<readonly Line[], void> {
-  let from: string | undefined;
+  start: Pick<Page, 'from' | 'offset'> = {},
+): AsyncGenerator<{ readonly lines: readonly Line[]; readonly isLast: boolean }, void> {
+  let place = start;
   for (;;) {
-    const page = { limit: atOnce, descending, ...(from === undefined ? {} : { from, offset: 1 }) };
-    const lines = await store.lines(list, page);
-    yield lines;
-    if (lines.length < atOnce) return;
-    from = lines.at(-1)?.order;
+    const lines = await store.lines(list, { limit: atOnce, descending, charsMax: pageCharsMax, ...place });
+    const isLast = lines.length < atOnce && charsOf(lines) < pageCharsMax;
+    yield { lines, isLast };
+    const last = lines.at(-1);
+    if (isLast || last === undefined) return;
+    place = { from: last.order, offset: 1 };
   }
+}
+
+/** Part of a list that is taken as a whole. */
+export async function linesOf(
+  store: LinesOfLists,
+  list: string,
+  { limit, descending, ...start }: Omit<Page, 'charsMax'>,
+): Promise<readonly Line[]> {
+  const found: Line[] = [];
+  for await (const { lines } of linePages(store, list, limit, descending, start)) {
+    found.push(...lines);
+    if (found.length >= limit) break;
+  }
+  return found.slice(0, limit);
 }

@@ -41,6 +41,8 @@ export interface FindPage {
   readonly descending?: boolean;
   /** Start strictly behind this (order, id), in the direction of reading. */
   readonly after?: { readonly order: string; readonly id: string };
+  /** The page ends at the record with which its values have so many characters, or soon behind it. Such a page may be followed by another. */
+  readonly charsMax?: number;
 }
 
 export interface Swept {

@@ -30,6 +30,45 @@ export function readContract(stores: () => OpenStores, factory: StoreFactory, cl
     expect(await seqs(0, 0)).toEqual([]);
   });
 
+  test('a page that is bounded in characters ends soon behind them, and pages from there on have the rest', async () => {
+    const claim = await store().claim(newLedgerId());
+    const row = (seq: number) => `${seq} ${'x'.repeat(seq % 3 === 0 ? 900 : 10)}`;
+    const projections = (seq: number): readonly Projection[] => [
+      { kind: 'scope', scope: 's' },
+      { kind: 'line', list: `list of ${claim.ledgerId}`, order: String(seq).padStart(4, '0'), value: row(seq) },
+    ];
+    const entries = entriesFor(claim, 200, { row, projections });
+    await store().append(claim, entries);
+    const { ledgerId } = claim;
+    const charsMax = 1_000;
+    const all = entries.map(({ seq }) => ({ seq, row: row(seq) }));
+    type Entry = (typeof all)[number];
+    /** A walk along pages, each of which begins behind the last one; where a page is too short in both ways it ends. */
+    const walk = async (read: (from: number) => Promise<readonly Entry[]>, first: number, step: number) => {
+      const found: Entry[] = [];
+      for (let from = first; ; from = (found.at(-1)?.seq ?? 0) + step) {
+        const page = await read(from);
+        expect(page.length).toBeLessThanOrEqual(130);
+        found.push(...page);
+        if (page.reduce((chars, entry) => chars + entry.row.length, 0) < charsMax) return found;
+      }
+    };
+    const limit = 500;
+    expect(await walk((from) => store().read(ledgerId, from, limit, charsMax), 0, 1)).toEqual(all);
+    const scope = (descending: boolean) => async (from: number) =>
+      (await store().readScope(ledgerId, 's', { from, limit, descending, charsMax })).entries;
+    expect(await walk(scope(false), 0, 1)).toEqual(all);
+    expect(await walk(scope(true), 199, -1)).toEqual(all.toReversed());
+    const lines = (descending: boolean) => async (from: number) => {
+      const page = { from: String(from).padStart(4, '0'), limit, descending, charsMax };
+      const found = await store().lines(`list of ${ledgerId}`, page);
+      return found.map(({ order, value }) => ({ seq: Number(order), row: value }));
+    };
+    expect(await walk(lines(false), 0, 1)).toEqual(all);
+    expect(await walk(lines(true), 199, -1)).toEqual(all.toReversed());
+    expect((await store().read(ledgerId, 0, 1, 1)).length).toBe(1);
+  });
+
   test('rows come back byte for byte, whatever they hold', async () => {
     const claim = await store().claim(newLedgerId());
     const rows = [...oddTexts.filter((text) => text !== ''), '\0', 'line\nline', '\uFEFFbom', 'é'.repeat(200_000)];

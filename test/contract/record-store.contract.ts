@@ -129,6 +129,23 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
     expect(await found(newKind(), list)).toEqual([]);
   });
 
+  test('a page that is bounded in characters ends soon behind them, and pages from there on have the rest', async () => {
+    const kind = newKind();
+    const ids = Array.from({ length: 60 }, (_, at) => String(at).padStart(3, '0'));
+    const lookup = look('n', 'v');
+    for (const id of ids) await store().put(write({ kind, id, value: `"${'x'.repeat(400)}"`, lookups: [lookup] }));
+    const all: string[] = [];
+    for (let after: FindPage['after']; ; ) {
+      const page = { limit: 100, charsMax: 1_000, ...(after === undefined ? {} : { after }) };
+      const part = await store().find(kind, lookup, page);
+      expect(part.length).toBeLessThanOrEqual(20);
+      all.push(...part.map(({ id }) => id));
+      after = part.at(-1);
+      if (part.reduce((chars, { value }) => chars + value.length, 0) < 1_000) break;
+    }
+    expect(all).toEqual(ids);
+  });
+
   test('look-ups of any name and value are told apart', async () => {
     const kind = newKind();
     const texts = ['', 'a', 'A', 'a|b', '"', 'ü', '\0', '\u{1F600}', 'x'.repeat(5000), `${'x'.repeat(5000)}y`];

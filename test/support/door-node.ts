@@ -15,6 +15,7 @@ import type { ListeningDoor } from '../../src/rpc/listening.ts';
 import { createAnswerLog } from '../../src/rpc/pipeline/answer-log.ts';
 import { type CallRateSizes, createCallRates } from '../../src/rpc/pipeline/call-rates.ts';
 import { createPipeline, type Pipeline } from '../../src/rpc/pipeline/pipeline.ts';
+import { FairPlaces, type PlaceBounds } from '../../src/runtime/fair-places.ts';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import type { AccessEntry, AccessHistory } from '../../src/service/audit/access-history.ts';
 import type { AccessRecord } from '../../src/service/audit/access-record.ts';
@@ -86,6 +87,8 @@ export interface DoorNodeOptions {
   readonly isClockRight?: () => boolean;
   /** Milliseconds of a clock that never goes back; performance.now if not given. */
   readonly monotonicMs?: () => number;
+  /** Places of long reads; many if not given. */
+  readonly reads?: PlaceBounds;
   /** Takes the access records in place of `accesses`; null: none are made. */
   readonly history?: AccessHistory | null;
   /** None if not given. */
@@ -111,8 +114,11 @@ export interface DoorNode extends AsyncDisposable {
 }
 
 const off = { perSecond: 0, burst: 0 };
+const manyPlaces = { perCaller: 1_000, total: 1_000, waiting: 1_000 };
+const tooMany = () => new LedgerError('overloaded', 'Too many reads wait.');
 
 export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode> {
+  const memory = options.memory ?? new MemoryBudget(options.memoryBytes ?? 256 * 1024 * 1024);
   const credentials = fakeCredentials();
   const records = options.records ?? new MemoryRecordStore();
   const metrics = createMetrics();
@@ -129,6 +135,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
     records,
     secrets: createSecretBox(options.secretsKey ?? randomBytes(32), randomBytes),
     rates: createCallRates({ create: off, append: off, call: off, ...options.rates }),
+    walks: { places: new FairPlaces(options.reads ?? manyPlaces, tooMany), memory },
     answers,
     random: randomBytes,
     now,
@@ -141,7 +148,6 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const newId = () => uuidV7(now(), randomBytes(10));
   const cors = corsFor(options.corsOrigins ?? []);
   const { pages = () => {} } = options;
-  const memory = options.memory ?? new MemoryBudget(options.memoryBytes ?? 256 * 1024 * 1024);
   const tlsOnly = tls !== null;
   const httpParts = {
     endpoints,

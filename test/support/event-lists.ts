@@ -1,5 +1,7 @@
 import { type EventPage, type EventSource, readEventPage } from '../../src/service/reading/event-page.ts';
 import { checkEventQuery, type EventQueryFields } from '../../src/service/reading/event-query.ts';
+import { unboundedWalk } from '../../src/service/walk.ts';
+import { walkedLedgers } from '../../src/service/walked-stores.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
 import { chainEntries } from './chain-entries.ts';
@@ -14,8 +16,13 @@ export async function storeOf(chain: Chain): Promise<LedgerStore> {
 }
 
 /** A page of an event list, without the door; seals are taken as they are. */
-export function pageOf(store: LedgerStore, source: EventSource, fields: EventQueryFields): Promise<EventPage> {
-  return readEventPage(store, { check: async () => [] }, source, checkEventQuery(fields));
+export function pageOf(
+  store: LedgerStore,
+  source: EventSource,
+  fields: EventQueryFields,
+  walk = unboundedWalk(),
+): Promise<EventPage> {
+  return readEventPage(walkedLedgers(walk, store), { check: async () => [] }, source, checkEventQuery(fields));
 }
 
 /** The seqs of a list from a first page on, by its cursors, and of how many pages. */

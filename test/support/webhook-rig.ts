@@ -7,6 +7,7 @@ import { createLog } from '../../src/log.ts';
 import type { Call } from '../../src/service/call.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
 import { createSecretBox } from '../../src/service/secret-box.ts';
+import { unboundedWalk } from '../../src/service/walk.ts';
 import { webhookService } from '../../src/service/webhooks/webhooks.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
@@ -157,6 +158,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     newId: () => uuidV7(clock.now(), randomBytes(10)),
     randomBytes,
     signal: new AbortController().signal,
+    walk: unboundedWalk(),
     deadline: Number.MAX_SAFE_INTEGER,
     markReplayed: () => {},
     markVerified: () => {},

@@ -11,6 +11,7 @@ import { createAnswerLog } from '../../src/rpc/pipeline/answer-log.ts';
 import type { AccessEntry } from '../../src/service/audit/access-history.ts';
 import { type AccessRecord, accessPathMaxChars } from '../../src/service/audit/access-record.ts';
 import type { Call, Caller } from '../../src/service/call.ts';
+import { unboundedWalk } from '../../src/service/walk.ts';
 import { heldBytes } from '../support/held-bytes.ts';
 
 const ledgerId = '0199dddd-0000-7000-8000-000000000001';
@@ -75,7 +76,7 @@ async function answered(
     now: () => 1000,
   });
   const entropy = { newId: () => 'id', randomBytes: (length: number) => Buffer.alloc(length) };
-  const call = new RunningCall(endpoint, 'rest', 'request', 0, 10_000, 0, entropy);
+  const call = new RunningCall(endpoint, 'rest', 'request', 0, 10_000, 0, entropy, () => unboundedWalk());
   call.caller = over.caller === undefined ? caller : over.caller;
   call.answered = over.inPlace === true;
   call.isRecorded = over.recorded ?? true;

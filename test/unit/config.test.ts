@@ -42,6 +42,15 @@ describe('configuration', () => {
     });
   });
 
+  it('as many long reads run at once as the memory budget has room for', () => {
+    const reads = (MEMORY_BUDGET_MIB: string) => readConfig({ MEMORY_BUDGET_MIB }).reads;
+    expect(reads('1024')).toEqual({ total: 16, perCaller: 4, waiting: 1_000 });
+    expect([reads('64').total, reads('32').total]).toEqual([4, 2]);
+    const set = { READS_AT_ONCE: '7', READS_AT_ONCE_PER_CALLER: '3', READS_WAITING: '50' };
+    expect(readConfig(set).reads).toEqual({ total: 7, perCaller: 3, waiting: 50 });
+    expect(refusal({ READS_WAITING: '0' })).toBe('Set READS_WAITING to a whole number from 1 to 100000; it is 0.');
+  });
+
   it('production mode lists all that is missing in one sentence', () => {
     const message = refusal({ SVC_MODE: 'production' });
     for (const name of ['AUTHORITY_KEY_FILE', 'SECRETS_KEY_FILE', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_TERMINATED=1'])

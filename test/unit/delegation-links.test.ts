@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { delegatesMax, type Grant } from '../../src/domain/grant.ts';
 import { isoTime } from '../../src/domain/time.ts';
 import { everyLink, heldLinks, linksMax } from '../../src/service/delegation/links.ts';
-import type { Cell, Page } from '../../src/store/ledger-store.ts';
+import { unboundedWalk } from '../../src/service/walk.ts';
+import { walkedLedgers } from '../../src/service/walked-stores.ts';
+import type { Cell, LedgerStore, Page } from '../../src/store/ledger-store.ts';
 
 const object = { scope: 'ledger', id: 'a ledger', ledgerId: 'a ledger' } as const;
 const startMs = Date.parse('2026-11-21T02:00:00.000Z');
@@ -34,7 +36,7 @@ function storeOf(count: number, holds: (index: number) => boolean) {
       return holds(index) ? null : { version: 0, value: JSON.stringify(isoTime(startMs + index + 1)) };
     },
   };
-  return { store, read };
+  return { store: walkedLedgers(unboundedWalk(), store as Partial<LedgerStore> as LedgerStore), read };
 }
 
 const idsOf = (links: readonly { readonly grant: Grant }[]) => links.map(({ grant }) => Number(grant.linkId));

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Call } from '../../src/service/call.ts';
 import { examinedMax, ledgerService } from '../../src/service/ledgers/ledgers.ts';
+import { unboundedWalk } from '../../src/service/walk.ts';
 import type { LedgerStore, Page } from '../../src/store/ledger-store.ts';
 
 /** The list of an actor that is a party of so many ledgers, named by their numbers; `read` counts the lines read or passed over. */
@@ -25,7 +26,10 @@ function listOf(count: number, read = { lines: 0 }) {
   const parts = [store, {}, {}, reading, {}, {}, {}] as unknown as Parameters<typeof ledgerService>;
   const { listLedgers } = ledgerService(...parts);
   return async (query: object) => {
-    const { ledgers } = await listLedgers(query as Parameters<typeof listLedgers>[0], { caller } as unknown as Call);
+    const { ledgers } = await listLedgers(
+      query as Parameters<typeof listLedgers>[0],
+      { caller, walk: unboundedWalk() } as unknown as Call,
+    );
     return ledgers.map(({ id }) => Number(id));
   };
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { names } from '../../src/domain/projection.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
+import { unboundedWalk } from '../../src/service/walk.ts';
 import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
 import { storeWith } from '../support/world.ts';
 
@@ -61,7 +62,7 @@ test('others have their turns while the masters that a delegate has lost are loo
     expect([await sees, looks()]).toEqual([held !== null, masterIds.length]);
   }
   const { reading, looks } = delegateOf(null);
-  const seen = reading.seen(ledgerId, delegateId).catch((error: unknown) => error);
+  const seen = reading.seen(unboundedWalk(), ledgerId, delegateId).catch((error: unknown) => error);
   expect(await mostAtOnce(looks, seen)).toBeLessThanOrEqual(200);
   expect(await seen).toMatchObject({ code: 'not_found' });
 });
@@ -77,6 +78,6 @@ test('of more masters than are looked through, a delegate sees the newest', asyn
   for (const held of more.slice(-2)) {
     const { reading } = delegateOf(held, more);
     expect(await reading.seesSome(ledgerId, delegateId)).toBe(true);
-    expect(await reading.seen(ledgerId, delegateId)).toMatchObject({ masters: [held] });
+    expect(await reading.seen(unboundedWalk(), ledgerId, delegateId)).toMatchObject({ masters: [held] });
   }
 });

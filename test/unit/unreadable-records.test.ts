@@ -4,6 +4,7 @@ import { names } from '../../src/domain/projection.ts';
 import { createLog } from '../../src/log.ts';
 import { watchUnreadable } from '../../src/runtime/unreadable-records.ts';
 import { collection } from '../../src/service/collection.ts';
+import { unboundedWalk } from '../../src/service/walk.ts';
 import { subscriptionsIn } from '../../src/service/webhooks/subscription-record.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import type { Lookup, RecordStore } from '../../src/store/record-store.ts';
@@ -140,7 +141,8 @@ describe('a list of records', () => {
     const damaged = [all[0], all[23], all[24], all[59]].map(String);
     for (const id of damaged) await damage(records, 'thing', id, value, rules.lookups({ name: id }));
     const left = all.filter((name) => !damaged.includes(name));
-    const named = async (limit: number) => (await things.find('all', 'all', { limit })).map(({ name }) => name);
+    const named = async (limit: number) =>
+      (await things.find(unboundedWalk(), 'all', 'all', { limit })).map(({ name }) => name);
     expect(await named(100)).toEqual(left);
     expect(await named(30)).toEqual(left.slice(0, 30));
     await expect(things.get(damaged[0] ?? '')).rejects.toMatchObject({ code: 'internal', details: { kind: 'thing' } });

@@ -82,6 +82,30 @@ describe('VerifyingThreads', () => {
     expect(asked.filter((one) => one.status === 'fulfilled' && one.value).length).toBe(10_000);
   });
 
+  test('signatures of calls go before those of reads, however many reads wait', async () => {
+    const { verify, verifyRead } = open(1);
+    const digest = digestOf('event');
+    const signature = sign(null, digest, pair(0).privateKey);
+    const order: string[] = [];
+    const read = () => verifyRead(digest, signature, pair(0).publicKey).then(() => void order.push('read'));
+    const reads = Array.from({ length: 2_000 }, read);
+    await reads[0];
+    order.length = 0;
+    const called = await verify(digest, signature, pair(0).publicKey);
+    expect(called).toBe(true);
+    // Those that the thread has already: two messages of 16, and what it answered meanwhile.
+    expect(order.length).toBeLessThan(80);
+    await Promise.all(reads);
+  });
+
+  test('reads that wait for their signatures are refused when the threads close', async () => {
+    const closed = open(1);
+    const digest = digestOf('event');
+    const signature = sign(null, digest, pair(0).privateKey);
+    const asked = closed.verifyRead(digest, signature, pair(0).publicKey);
+    await Promise.all([closed[Symbol.asyncDispose](), expect(asked).rejects.toMatchObject({ code: 'unavailable' })]);
+  });
+
   test('a key of another kind is a mistake of the caller', async () => {
     const { verify } = open(1);
     const { publicKey } = generateKeyPairSync('x25519');

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { seededEntropy } from '../../src/rpc/call/entropy.ts';
+import { unboundedWalk } from '../../src/service/walk.ts';
 import { subscriptionsIn } from '../../src/service/webhooks/subscription-record.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { append, buyer, delegate, grant, ledgerId, revoke, supplier } from '../support/commands.ts';
@@ -50,7 +51,9 @@ describe('a creation that is run again after it made the subscription and failed
     const again = await create();
     expect(again).toMatchObject({ url: hookUrl, active: true, secret: expect.stringMatching(/^whsec_/) });
     expect(await create()).toEqual(again);
-    expect((await subscriptionsIn(store).ofActor(supplier, { limit: 9 })).map(({ id }) => id)).toEqual([again.id]);
+    expect((await subscriptionsIn(store).ofActor(unboundedWalk(), supplier, { limit: 9 })).map(({ id }) => id)).toEqual(
+      [again.id],
+    );
     await expect(world.subscribe(supplier)).rejects.toMatchObject({ details: { limit: 1_000 } });
     await world.run(append());
     await world.quiet();

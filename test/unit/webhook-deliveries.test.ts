@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../src/domain/time.ts';
+import { unboundedWalk, type Walk } from '../../src/service/walk.ts';
 import { type Deliveries, deliveriesIn } from '../../src/service/webhooks/deliveries.ts';
 import { blockKind } from '../../src/service/webhooks/delivery-block.ts';
 import { type DeliveryRecord, deliveryIdOf } from '../../src/service/webhooks/delivery-record.ts';
@@ -65,7 +66,9 @@ describe('recording a range', () => {
     const { deliveries, writes } = rig();
     expect(await deliveries.record(range(0, 149))).toBe(150);
     expect(writes).toHaveLength(3);
-    expect(await deliveries.ofSubscription(subscriptionId, { limit: 1_000 })).toEqual(range(0, 149).deliveries);
+    expect(await deliveries.ofSubscription(unboundedWalk(), subscriptionId, { limit: 1_000 })).toEqual(
+      range(0, 149).deliveries,
+    );
     expect(await deliveries.record(range(150, 155, { everyMs: 25 * minuteMs }))).toBe(6);
     expect(writes).toHaveLength(5);
   });
@@ -82,7 +85,7 @@ describe('recording a range', () => {
       expect(await deliveries.record(range(10, 20))).toBe(11);
       const added = await deliveries.record(again);
       expect(added).toBe(Math.max(0, again.deliveries.length - 21));
-      const found = seqs(await deliveries.ofSubscription(subscriptionId, { limit: 1_000 }));
+      const found = seqs(await deliveries.ofSubscription(unboundedWalk(), subscriptionId, { limit: 1_000 }));
       expect(new Set(found).size).toBe(found.length);
       expect(found).toHaveLength(16 + added);
     }
@@ -92,7 +95,7 @@ describe('recording a range', () => {
     const { deliveries, other } = rig();
     const counts = await Promise.all([deliveries.record(range(0, 100)), other.record(range(0, 60))]);
     expect(counts[0] + counts[1]).toBe(101);
-    expect(seqs(await deliveries.ofSubscription(subscriptionId, { limit: 1_000 }))).toEqual(upTo(101));
+    expect(seqs(await deliveries.ofSubscription(unboundedWalk(), subscriptionId, { limit: 1_000 }))).toEqual(upTo(101));
   });
 });
 
@@ -129,7 +132,7 @@ describe('recording attempts', () => {
       other.replace(three, waits(three, minuteMs), startMs),
     ]);
     expect(both.filter((taken) => taken)).toHaveLength(1);
-    const found = await deliveries.ofSubscription(subscriptionId, { limit: 2 });
+    const found = await deliveries.ofSubscription(unboundedWalk(), subscriptionId, { limit: 2 });
     expect(found.map(({ status }) => status)).toEqual(['DELIVERED', 'DELIVERED']);
   });
 
@@ -216,7 +219,7 @@ describe('reading', () => {
       await deliveries.record(range(at * 20, at * 20 + 16, { ledgerId, createdMs: 10_000 + at * 150 }));
       await deliveries.create(asked(at));
     }
-    const all = await deliveries.ofSubscription(subscriptionId, { limit: 1_000 });
+    const all = await deliveries.ofSubscription(unboundedWalk(), subscriptionId, { limit: 1_000 });
     expect(all).toHaveLength(12 * 18);
     const times = all.map(({ createdAt }) => createdAt);
     expect(times).toEqual(times.toSorted());
@@ -230,7 +233,7 @@ describe('reading', () => {
         [20, 216],
         [1_000, 0],
       ] as const) {
-        expect(await deliveries.ofSubscription(subscriptionId, { limit, offset, descending })).toEqual(
+        expect(await deliveries.ofSubscription(unboundedWalk(), subscriptionId, { limit, offset, descending })).toEqual(
           list.slice(offset, offset + limit),
         );
       }
@@ -242,10 +245,10 @@ describe('reading', () => {
     await deliveries.record(range(0, 300));
     await deliveries.record(range(0, 300, { ledgerId: ledgerB, everyMs: 7_000 }));
     for (const of of [delivery(0), delivery(150), delivery(300), delivery(299, { ledgerId: ledgerB, everyMs: 7_000 })])
-      expect(await deliveries.get(subscriptionId, of.id)).toEqual(of);
-    expect(await deliveries.get(subscriptionId, delivery(301).id)).toBeNull();
-    expect(await deliveries.get(ledgerA, delivery(0).id)).toBeNull();
-    expect(await deliveries.get(subscriptionId, 'c7f0e7a2-0000-4000-8000-000000000000')).toBeNull();
+      expect(await deliveries.get(unboundedWalk(), subscriptionId, of.id)).toEqual(of);
+    expect(await deliveries.get(unboundedWalk(), subscriptionId, delivery(301).id)).toBeNull();
+    expect(await deliveries.get(unboundedWalk(), ledgerA, delivery(0).id)).toBeNull();
+    expect(await deliveries.get(unboundedWalk(), subscriptionId, 'c7f0e7a2-0000-4000-8000-000000000000')).toBeNull();
   });
 
   describe('of many records', () => {
@@ -285,8 +288,11 @@ describe('reading', () => {
     }
 
     test.each([
-      ['a list from far on', (of: Deliveries) => of.ofSubscription(subscriptionId, { limit: 1, offset: many - 1 })],
-      ['an id that is not there', (of: Deliveries) => of.get(subscriptionId, unknown)],
+      [
+        'a list from far on',
+        (of: Deliveries) => of.ofSubscription(unboundedWalk(), subscriptionId, { limit: 1, offset: many - 1 }),
+      ],
+      ['an id that is not there', (of: Deliveries) => of.get(unboundedWalk(), subscriptionId, unknown)],
     ])('%s takes few pages, and gives everything else a turn between two of them', async (_what, read) => {
       using rig = await manyBlocks();
       const found = await read(rig.deliveries);
@@ -297,13 +303,13 @@ describe('reading', () => {
     });
 
     test.each([
-      ['a list', (of: Deliveries, signal: AbortSignal) => of.ofSubscription(subscriptionId, { limit: 1_000 }, signal)],
-      ['a look for an id', (of: Deliveries, signal: AbortSignal) => of.get(subscriptionId, unknown, signal)],
+      ['a list', (of: Deliveries, walk: Walk) => of.ofSubscription(walk, subscriptionId, { limit: 1_000 })],
+      ['a look for an id', (of: Deliveries, walk: Walk) => of.get(walk, subscriptionId, unknown)],
     ])('%s ends with its call', async (_what, read) => {
       using rig = await manyBlocks();
       const call = new AbortController();
       rig.beforeFind(() => call.abort());
-      await expect(read(rig.deliveries, call.signal)).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(read(rig.deliveries, unboundedWalk(call.signal))).rejects.toMatchObject({ code: 'unavailable' });
       expect(rig.turns).toHaveLength(1);
     });
   });

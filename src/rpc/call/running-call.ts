@@ -3,9 +3,13 @@ import type { LedgerError } from '../../domain/errors.ts';
 import type { CommandMark } from '../../domain/event.ts';
 import type { JsonNode } from '../../domain/json.ts';
 import type { Call, Caller, CallSignature } from '../../service/call.ts';
+import type { Walk } from '../../service/walk.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { Door } from './door.ts';
 import type { Entropy } from './entropy.ts';
+
+/** Makes the walk of a call. */
+export type OpenWalk = (call: RunningCall) => Walk;
 
 /** A call while it runs: what its handler sees of it, and what the pipeline notes for the answer, the log and the metrics. */
 export class RunningCall implements Call {
@@ -25,6 +29,8 @@ export class RunningCall implements Call {
   replayed = false;
   /** What a stream ends with that takes no more requests. */
   ending: LedgerError | null = null;
+  /** Its walk, once something was read through it. */
+  openedWalk: Walk | null = null;
   /** The answer was given, by the handler or in its place. */
   answered = false;
   /** A signature of its caller's was verified. */
@@ -40,6 +46,7 @@ export class RunningCall implements Call {
   answerHeaders: [name: string, value: string][] = [];
   ledgers: Set<string> | null = null;
   #entropy: Entropy;
+  readonly #openWalk: OpenWalk;
   #abort: AbortController | null = null;
   #ended: string | null = null;
   /** Called at the end of the signal by one who waits for something that may never come; costs less than the signal. */
@@ -53,6 +60,7 @@ export class RunningCall implements Call {
     deadline: number,
     startedMs: number,
     entropy: Entropy,
+    openWalk: OpenWalk,
   ) {
     this.endpoint = endpoint;
     this.door = door;
@@ -61,6 +69,7 @@ export class RunningCall implements Call {
     this.deadline = deadline;
     this.startedMs = startedMs;
     this.#entropy = entropy;
+    this.#openWalk = openWalk;
   }
 
   /** Ids, bytes and the time come from the call's first run from here on. */
@@ -84,6 +93,12 @@ export class RunningCall implements Call {
       if (this.#ended !== null) this.#abort.abort(new Error(this.#ended));
     }
     return this.#abort.signal;
+  }
+
+  /** Most calls read nothing that is long, and never have one. */
+  get walk(): Walk {
+    this.openedWalk ??= this.#openWalk(this);
+    return this.openedWalk;
   }
 
   /** The caller has gone, or the deadline has passed: ends the signal. */

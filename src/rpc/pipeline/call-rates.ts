@@ -2,6 +2,8 @@ import { isIPv6 } from 'node:net';
 import type { BucketSize } from '../../config.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
+import type { Caller } from '../../service/call.ts';
+import type { WalkCost } from '../../service/walk.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { createRateLimiter, type RateLimited, type RateLimiter } from './rate-limit.ts';
 
@@ -12,6 +14,8 @@ export interface CallRates {
    * recorded in their caller's access history at the rate that is allowed for calls: a flood of them must not fill the store.
    */
   admit(call: RunningCall, address: () => string, nowMs: number): void;
+  /** Takes what a read has cost beyond one call; the bucket may go below zero, and the next calls wait until it is filled again. */
+  charge(call: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void;
 }
 
 export interface CallRateSizes {
@@ -32,8 +36,7 @@ export function createCallRates(sizes: CallRateSizes): CallRates {
       const { caller, endpoint } = call;
       let limited: RateLimited | null = null;
       if (caller !== null) {
-        // Bare identity headers prove nothing, so the address keeps others from using up the entity's rate.
-        const key = caller.apiKeyId ?? `${caller.actorId} ${addressKey(address())}`;
+        const key = bucketOf(caller, address);
         const { admitted, recorded } = endpoint.isAppend ? appends : calls;
         limited = admitted.take(key, nowMs);
         if (limited !== null) call.isRecorded = recorded.take(key, nowMs) === null;
@@ -42,7 +45,29 @@ export function createCallRates(sizes: CallRateSizes): CallRates {
       }
       if (limited !== null) throw rateLimited(call, limited);
     },
+    charge({ caller, endpoint }, address, cost, nowMs) {
+      const tokens = callsOf(cost);
+      if (caller === null || endpoint.isAppend || tokens === 0) return;
+      calls.admitted.charge(bucketOf(caller, address), tokens, nowMs);
+    },
   };
+}
+
+/** Bare identity headers prove nothing, so the address keeps others from using up the entity's rate. */
+function bucketOf(caller: Caller, address: () => string): string {
+  return caller.apiKeyId ?? `${caller.actorId} ${addressKey(address())}`;
+}
+
+/** Whom a long read counts for: an actor whatever keys it has, an address where nobody has proved who calls. */
+export function walkerOf(caller: Caller | null, address: string): string {
+  if (caller === null) return addressKey(address);
+  return caller.apiKeyId === null ? `${caller.actorId} ${addressKey(address)}` : caller.actorId;
+}
+
+/** The calls that a read counts as, beyond the one that it is. */
+export function callsOf({ examined, chars, verified }: WalkCost): number {
+  const { readEventsPerCall, readSignaturesPerCall, readCharsPerCall } = limits;
+  return Math.floor(examined / readEventsPerCall + verified / readSignaturesPerCall + chars / readCharsPerCall);
 }
 
 /** An IPv6 caller commands a whole /64, so that counts as one address. */

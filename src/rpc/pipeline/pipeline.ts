@@ -2,6 +2,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
 import type { Credentials, EntityRequest } from '../../service/credentials/credentials.ts';
 import type { SecretBox } from '../../service/secret-box.ts';
+import { Walk, type WalkParts } from '../../service/walk.ts';
 import { checkIdempotencyKey, commandId } from '../../service/writing/command-mark.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { freshEntropy, pooledRandom, type Random } from '../call/entropy.ts';
@@ -11,7 +12,7 @@ import { RunningCall } from '../call/running-call.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { BidiStreamHandler, ServerStreamHandler, UnaryHandler } from '../endpoints/handlers.ts';
 import type { AnswerLog } from './answer-log.ts';
-import type { CallRates } from './call-rates.ts';
+import { type CallRates, walkerOf } from './call-rates.ts';
 import { type CallRegister, createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
 import { checkEntityRequest, useEntityRequest } from './entity-request.ts';
@@ -25,6 +26,8 @@ export interface PipelineParts {
   readonly records: RecordStore;
   readonly secrets: SecretBox;
   readonly rates: CallRates;
+  /** What the long reads of a node share. */
+  readonly walks: WalkParts;
   readonly answers: AnswerLog;
   readonly random: Random;
   /** Milliseconds since 1970. */
@@ -67,9 +70,29 @@ export function createPipeline(given: PipelineParts): Pipeline {
     const entropy = freshEntropy(parts.random, now);
     const requestId = requestIdOf(exchange.header('x-request-id'), entropy.newId);
     const deadline = now + Math.min(exchange.timeoutMs, timeoutMs);
-    const call = new RunningCall(endpoint, exchange.door, requestId, now, deadline, parts.monotonicMs(), entropy);
+    const openWalk = (walking: RunningCall): Walk =>
+      new Walk(parts.walks, walkerOf(walking.caller, exchange.address()), walking.signal);
+    const call = new RunningCall(
+      endpoint,
+      exchange.door,
+      requestId,
+      now,
+      deadline,
+      parts.monotonicMs(),
+      entropy,
+      openWalk,
+    );
     running.add(call, exchange);
     return call;
+  };
+
+  const end = (call: RunningCall, exchange: Exchange): void => {
+    const walk = call.openedWalk;
+    if (walk !== null) {
+      walk.end();
+      parts.rates.charge(call, () => exchange.address(), walk.cost, parts.monotonicMs());
+    }
+    running.remove(exchange);
   };
 
   const fail = async (call: RunningCall, exchange: Exchange, thrown: unknown): Promise<void> => {
@@ -96,6 +119,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
           key === undefined && signed === null
             ? await handler(decoded.message, call)
             : await runOnceOnly(parts, call, exchange, decoded, key, signed, handler);
+        if (call.openedWalk !== null) await call.openedWalk.beforeAnswer();
         exchange.encode?.(answer);
         const noted = parts.answers.succeeded(call, exchange);
         if (noted !== undefined) await noted;
@@ -105,7 +129,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
       } catch (thrown) {
         await fail(call, exchange, thrown);
       } finally {
-        running.remove(exchange);
+        end(call, exchange);
       }
     },
 
@@ -119,7 +143,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
       } catch (thrown) {
         await fail(call, exchange, thrown);
       } finally {
-        running.remove(exchange);
+        end(call, exchange);
       }
     },
 
@@ -139,7 +163,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
         await fail(call, exchange, thrown);
       } finally {
         exchange.requests.stop();
-        running.remove(exchange);
+        end(call, exchange);
       }
     },
   };

@@ -5,6 +5,8 @@
 export interface RateLimiter {
   /** Takes one token of the key's bucket; `nowMs` is any clock that does not go back. null: taken. */
   take(key: string, nowMs: number): RateLimited | null;
+  /** Takes tokens for what is done already: the bucket may hold less than none afterwards. */
+  charge(key: string, tokens: number, nowMs: number): void;
 }
 
 /** What a caller hears who has no token left. */
@@ -30,7 +32,7 @@ interface Bucket {
   filledMs: number;
 }
 
-const unlimited: RateLimiter = { take: () => null };
+const unlimited: RateLimiter = { take: () => null, charge: () => {} };
 
 /** A limiter of its own buckets. `keysMax` bounds how many are kept. */
 export function createRateLimiter(limit: RateLimit, keysMax: number): RateLimiter {
@@ -39,26 +41,35 @@ export function createRateLimiter(limit: RateLimit, keysMax: number): RateLimite
   const buckets = new Map<string, Bucket>();
   const rateLimitPolicy = `"${name}";q=${burst};w=${Math.max(1, Math.ceil(burst / perSecond))}`;
 
+  /** The key's bucket as it is now. */
+  const filled = (key: string, nowMs: number): Bucket => {
+    let bucket = buckets.get(key);
+    if (bucket === undefined) {
+      bucket = { tokens: burst, filledMs: nowMs };
+      if (buckets.size >= keysMax) forgetOldest(buckets);
+    } else {
+      const elapsedMs = Math.max(0, nowMs - bucket.filledMs);
+      bucket.tokens = Math.min(burst, bucket.tokens + (elapsedMs * perSecond) / 1000);
+      bucket.filledMs = nowMs;
+      // Put behind all others: the order of the map is the order of last use.
+      buckets.delete(key);
+    }
+    buckets.set(key, bucket);
+    return bucket;
+  };
+
   return {
     take(key, nowMs) {
-      let bucket = buckets.get(key);
-      if (bucket === undefined) {
-        bucket = { tokens: burst, filledMs: nowMs };
-        if (buckets.size >= keysMax) forgetOldest(buckets);
-      } else {
-        const elapsedMs = Math.max(0, nowMs - bucket.filledMs);
-        bucket.tokens = Math.min(burst, bucket.tokens + (elapsedMs * perSecond) / 1000);
-        bucket.filledMs = nowMs;
-        // Put behind all others: the order of the map is the order of last use.
-        buckets.delete(key);
-      }
-      buckets.set(key, bucket);
+      const bucket = filled(key, nowMs);
       if (bucket.tokens >= 1) {
         bucket.tokens -= 1;
         return null;
       }
       const retryAfterS = Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond));
       return { retryAfterS, rateLimit: `"${name}";r=0;t=${retryAfterS}`, rateLimitPolicy };
+    },
+    charge(key, tokens, nowMs) {
+      filled(key, nowMs).tokens -= tokens;
     },
   };
 }

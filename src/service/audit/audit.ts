@@ -6,6 +6,7 @@ import { accessTime } from '../../store/access-order.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import { checkOrder } from '../list-page.ts';
+import { walkedAccesses } from '../walked-stores.ts';
 import { accessKeptMs } from './access-history.ts';
 
 /** Everyone's own access history (spec: GET /audit/access; decisions.md, section 5). `flush` writes what is still on its way. */
@@ -21,7 +22,7 @@ export function auditService(log: AccessLog, flush: () => Promise<void>, now: ()
         descending: request.order === undefined || checkOrder(request.order),
       };
       await flush();
-      const events = await log.list(actorId, page);
+      const events = await walkedAccesses(call.walk, log, actorId, page);
       return { count: events.length, accessEvents: events.map(accessMessage) };
     },
   };

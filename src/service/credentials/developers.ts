@@ -16,7 +16,7 @@ import type { ActorRecord } from '../identity/actor-record.ts';
 import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
 import { laterStep } from '../later-step.ts';
-import { endedReading } from '../list-page.ts';
+import type { Walk } from '../walk.ts';
 import { type ApiKeyRecord, apiKeyCollection, apiKeysPerActorMax } from './api-key-record.ts';
 import { mintApiKey } from './api-keys.ts';
 import type { KeyCache } from './entity-credentials.ts';
@@ -26,10 +26,9 @@ export function developerService(records: RecordStore, identities: Identities, c
   const keys = apiKeyCollection(records);
 
   /** All of them, in order of creation, behind however many revoked ones. */
-  const activeKeys = async (actorId: string, signal: AbortSignal): Promise<ApiKeyRecord[]> => {
+  const activeKeys = async (actorId: string, walk: Walk): Promise<ApiKeyRecord[]> => {
     const active: ApiKeyRecord[] = [];
-    for await (const key of keys.walk('actor', actorId, { limit: Number.POSITIVE_INFINITY })) {
-      if (signal.aborted) throw endedReading('API keys');
+    for await (const key of keys.walk(walk, 'actor', actorId, { limit: Number.POSITIVE_INFINITY })) {
       if (key.revokedAt === null) active.push(key);
     }
     return active;
@@ -71,7 +70,7 @@ export function developerService(records: RecordStore, identities: Identities, c
       const caller = callerOf(call);
       const actor = await identities.load(caller.actorId);
       if (actor === null) throw notFound('actor');
-      const held = await activeKeys(caller.actorId, call.signal);
+      const held = await activeKeys(caller.actorId, call.walk);
       return {
         actorId: actor.actorId,
         svcId: actorUri(actor.actorId),
@@ -91,15 +90,15 @@ export function developerService(records: RecordStore, identities: Identities, c
     createApiKey: async (request: CreateApiKeyRequest, call: Call) => {
       const caller = callerOf(call);
       const name = checkName('name', request.name);
-      const [own] = await keys.find('actor', caller.actorId, { limit: 1 });
-      if (own === undefined) throw notFound('API key');
+      const own = await keys.first('actor', caller.actorId);
+      if (own === null) throw notFound('API key');
       const { secret, record } = mintApiKey(call, {
         actorId: caller.actorId,
         environment: own.environment,
         region: own.region === 'in' || own.region === 'eu' ? own.region : null,
         name,
       });
-      const held = await activeKeys(caller.actorId, call.signal);
+      const held = await activeKeys(caller.actorId, call.walk);
       // Run again after a crash, the call finds the key that it made.
       if (held.length >= apiKeysPerActorMax && !held.some(({ keyId }) => keyId === record.keyId))
         throw new LedgerError(
@@ -114,8 +113,8 @@ export function developerService(records: RecordStore, identities: Identities, c
     revokeApiKey: async (request: RevokeApiKeyRequest, call: Call) => {
       const caller = callerOf(call);
       const keyId = checkUuid('key_id', request.keyId);
-      const [found] = await keys.find('key_id', keyId, { limit: 1 });
-      if (found === undefined || found.actorId !== caller.actorId || found.revokedAt !== null) {
+      const found = await keys.first('key_id', keyId);
+      if (found === null || found.actorId !== caller.actorId || found.revokedAt !== null) {
         throw notFound('API key', 'key_id');
       }
       await keys.update(found.hash, (key) => ({ ...key, revokedAt: key.revokedAt ?? isoTime(call.now) }));

@@ -3,6 +3,7 @@ import type { GrantScope } from '../../domain/grant.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { organizationCollection } from '../parties/organization-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
+import type { Walk } from '../walk.ts';
 
 /** What a delegation is about: an organization, a ledger or a master, and the ledger whose events say so. */
 export interface DelegationObject {
@@ -15,7 +16,7 @@ export interface DelegationObjects {
   /** The ledger whose events say so, whoever asks; null where there is no such object. */
   ledgerOf(scope: GrantScope, id: string): Promise<string | null>;
   /** The object, for someone who reads all events of that scope. Throws `not_found`, `permission_denied` or `access_expired`. */
-  readable(scope: GrantScope, id: string, actorId: string): Promise<DelegationObject>;
+  readable(walk: Walk, scope: GrantScope, id: string, actorId: string): Promise<DelegationObject>;
 }
 
 /** Finds what delegations are about (decisions.md, section 5). */
@@ -28,10 +29,10 @@ export function delegationObjects(records: RecordStore, reading: LedgerReading):
       return (await organizations.get(id))?.value.frlLedgerId ?? null;
     },
 
-    readable: async (scope, id, actorId) => {
+    readable: async (walk, scope, id, actorId) => {
       switch (scope) {
         case 'ledger':
-          await reading.readable(id, actorId);
+          await reading.readable(walk, id, actorId);
           return { scope, id, ledgerId: id };
         case 'master': {
           const { ledger } = await reading.readableMaster(id, actorId);

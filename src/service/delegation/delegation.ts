@@ -19,7 +19,6 @@ import type {
 } from '../../gen/svc/v1/delegation_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
 import { checkOrder } from '../list-page.ts';
 import { namedIn } from '../named-field.ts';
 import { eventMessage } from '../reading/event-message.ts';
@@ -27,6 +26,7 @@ import { readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
 import { integrityMessage } from '../reading/integrity-message.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
+import { walkedLedgers } from '../walked-stores.ts';
 import { type Delegations, endedLink, type GrantFields, madeGrant } from './delegations.ts';
 import { everyLink, heldAt, heldLinks, type Link } from './links.ts';
 
@@ -49,11 +49,12 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       offset: checkOffset('offset', request.offset),
       descending: checkOrder(request.order),
     };
-    const object = await delegations.readable(scope, id, callerOf(call).actorId);
+    const object = await delegations.readable(call, scope, id);
     const at = isoTime(now());
+    const ledgers = walkedLedgers(call.walk, store);
     const links = await (request.includeRevoked === true
-      ? everyLink(store, object, page)
-      : heldLinks(store, object, at, page));
+      ? everyLink(ledgers, object, page)
+      : heldLinks(ledgers, object, at, page));
     return { count: links.length, members: links.map((link) => linkMessage(link, heldAt(link, at))) };
   };
   // Of what the body names in `field`.
@@ -97,8 +98,8 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       const limit = request.limit === undefined ? delegatesMax : checkLimit('limit', request.limit);
       const offset = checkOffset('offset', request.offset);
       const descending = checkOrder(request.order);
-      const object = await delegations.readable(scope, id, callerOf(call).actorId);
-      const links = await heldLinks(store, object, at, { limit, offset, descending });
+      const object = await delegations.readable(call, scope, id);
+      const links = await heldLinks(walkedLedgers(call.walk, store), object, at, { limit, offset, descending });
       return {
         scope: name,
         scopeId: id,
@@ -112,9 +113,9 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
     getDelegationProof: async (request: GetDelegationProofRequest, call: Call) => {
       const { scope, name, id } = oneScope(request);
       const query = checkEventQuery(request);
-      const { ledgerId } = await delegations.readable(scope, id, callerOf(call).actorId);
+      const { ledgerId } = await delegations.readable(call, scope, id);
       const source = { ledgerId, scopes: [names.delegationEvents(scope, id)], kind: 'segment' } as const;
-      const page = await readEventPage(store, seals, source, query);
+      const page = await readEventPage(walkedLedgers(call.walk, store), seals, source, query);
       return {
         scope: name,
         scopeId: id,

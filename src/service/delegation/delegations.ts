@@ -60,8 +60,8 @@ export class Delegations {
   }
 
   /** The object, for someone who reads all events of that scope. Throws `not_found`, `permission_denied` or `access_expired`. */
-  readable(scope: GrantScope, id: string, actorId: string): Promise<DelegationObject> {
-    return this.#objects.readable(scope, id, actorId);
+  readable(call: Call, scope: GrantScope, id: string): Promise<DelegationObject> {
+    return this.#objects.readable(call.walk, scope, id, callerOf(call).actorId);
   }
 
   /** A grant by role and permissions, signed by who has keys. */
@@ -179,7 +179,7 @@ export class Delegations {
     const caller = callerOf(call);
     const ledgerOf = () => this.#objects.ledgerOf(scope, objectId);
     const outcome = await this.#replays.orElse(call, ledgerOf, async () => {
-      const object = await this.#objects.readable(scope, objectId, caller.actorId);
+      const object = await this.#objects.readable(call.walk, scope, objectId, caller.actorId);
       const command = await make(object);
       return this.#directory.submit({
         ...command,

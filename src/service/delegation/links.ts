@@ -1,10 +1,13 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { delegatesMax, type Grant, holdsAt } from '../../domain/grant.ts';
 import { names } from '../../domain/projection.ts';
-import type { LedgerStore, Line } from '../../store/ledger-store.ts';
-import { linePages } from '../../store/line-pages.ts';
+import type { Line } from '../../store/ledger-store.ts';
+import { linePages, linesOf } from '../../store/line-pages.ts';
+import { charsOf } from '../../store/page-size.ts';
 import { decodeOrPassOver, storedCell, storedLine } from '../../store/unreadable-record.ts';
+import { mapAtOnce } from '../at-once.ts';
 import { parseGrant, parseTime } from '../reading/stored-lines.ts';
+import type { WalkedLedgers } from '../walked-stores.ts';
 import type { DelegationObject } from './delegation-object.ts';
 
 /** A link as it stands, or stood at some time. */
@@ -14,10 +17,10 @@ export interface Link {
   readonly endedAt: string | null;
 }
 
-type LinkStore = Pick<LedgerStore, 'lines' | 'cell'>;
-
 /** Links read at once. */
 const linksChunk = 500;
+/** Cells read at once. */
+const looksAtOnceMax = 16;
 /** Links of one object that are looked through for one list: as many as the last page of a list reaches to. */
 export const linksMax = 101_000;
 
@@ -29,9 +32,15 @@ export interface LinkPage {
 }
 
 /** A page of all links that an object ever had, in the order of their granting. */
-export async function everyLink(store: LinkStore, { scope, id }: DelegationObject, page: LinkPage): Promise<Link[]> {
+export async function everyLink(
+  store: WalkedLedgers,
+  { scope, id }: DelegationObject,
+  page: LinkPage,
+): Promise<Link[]> {
   const list = names.links(scope, id);
-  return linksOf(store, list, await store.lines(list, page));
+  const lines = await linesOf(store, list, page);
+  store.walk.keep(charsOf(lines));
+  return (await linksOf(store, list, lines)).filter((link) => link !== null);
 }
 
 /**
@@ -39,7 +48,7 @@ export async function everyLink(store: LinkStore, { scope, id }: DelegationObjec
  * until as many are found as can hold at a time. Throws `invalid_argument` where there are too many links to be sure that none is left out.
  */
 export async function heldLinks(
-  store: LinkStore,
+  store: WalkedLedgers,
   object: DelegationObject,
   at: string,
   page: LinkPage,
@@ -59,7 +68,7 @@ export async function heldLinks(
 
 /** The first `countMax` links that `wanted` asks for; `isWhole` says that they were found, or that there are no more. */
 async function readLinks(
-  store: LinkStore,
+  store: WalkedLedgers,
   { scope, id }: DelegationObject,
   descending: boolean,
   countMax: number,
@@ -68,29 +77,30 @@ async function readLinks(
   const found: Link[] = [];
   let examined = 0;
   const list = names.links(scope, id);
-  for await (const lines of linePages(store, list, linksChunk, descending)) {
-    found.push(...(await linksOf(store, list, lines)).filter(wanted));
+  for await (const { lines, isLast } of linePages(store, list, linksChunk, descending)) {
+    for (const [at, link] of (await linksOf(store, list, lines)).entries()) {
+      if (link === null || !wanted(link)) continue;
+      store.walk.keep(lines[at]?.value.length ?? 0);
+      found.push(link);
+    }
     if (found.length >= countMax) return { found: found.slice(0, countMax), isWhole: true };
-    if (lines.length < linksChunk) return { found, isWhole: true };
-    examined += linksChunk;
+    if (isLast) return { found, isWhole: true };
+    examined += lines.length;
     if (examined >= linksMax) break;
   }
   return { found, isWhole: false };
 }
 
-/** Without those that cannot be read; one whose end cannot be read has ended when it was granted. */
-async function linksOf(store: LinkStore, list: string, lines: readonly Line[]): Promise<Link[]> {
-  const links = await Promise.all(
-    lines.map(async ({ value }): Promise<Link[]> => {
-      const grant = decodeOrPassOver(storedLine(list, value), parseGrant);
-      if (grant === undefined) return [];
-      const key = names.linkEnded(grant.linkId);
-      const ended = await store.cell(key);
-      if (ended === null) return [{ grant, endedAt: null }];
-      return [{ grant, endedAt: decodeOrPassOver(storedCell(key, ended.value), parseTime) ?? grant.grantedAt }];
-    }),
-  );
-  return links.flat();
+/** In the order of the lines; null for one that cannot be read. One whose end cannot be read has ended when it was granted. */
+function linksOf(store: WalkedLedgers, list: string, lines: readonly Line[]): Promise<(Link | null)[]> {
+  return mapAtOnce(lines, looksAtOnceMax, async ({ value }): Promise<Link | null> => {
+    const grant = decodeOrPassOver(storedLine(list, value), parseGrant);
+    if (grant === undefined) return null;
+    const key = names.linkEnded(grant.linkId);
+    const ended = await store.cell(key);
+    if (ended === null) return { grant, endedAt: null };
+    return { grant, endedAt: decodeOrPassOver(storedCell(key, ended.value), parseTime) ?? grant.grantedAt };
+  });
 }
 
 /** Whether a link held at a time (ISO): granted, not ended, not run out. */

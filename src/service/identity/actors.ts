@@ -121,7 +121,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       const offset = checkOffset('offset', request.offset);
       const descending = checkOrder(request.order);
       const worlds = caller.world === null ? ['none'] : [caller.world, 'none'];
-      const lists = worlds.map((world) => (page: FindPage) => identities.list(world, page));
+      const lists = worlds.map((world) => (page: FindPage) => identities.list(call.walk, world, page));
       const place = ({ createdAt, actorId }: ActorRecord) => ({ order: createdAt, id: actorId });
       const actors = await mergedPage(lists, place, { limit, offset, descending });
       return {

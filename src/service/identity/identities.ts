@@ -6,6 +6,7 @@ import { RecentMap } from '../../domain/recent-map.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import type { Collection } from '../collection.ts';
 import { type VerifySignature, verifySignature } from '../signatures/signature-verifier.ts';
+import type { Walk } from '../walk.ts';
 import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
 
 /** How old a cached identity may be. Ledgers rely on it when they check keys (decisions.md, section 4). */
@@ -94,8 +95,8 @@ export class Identities implements SigningKeys {
     return changed;
   }
 
-  async list(world: string, page: FindPage): Promise<ActorRecord[]> {
-    return this.#actors.find('world', world, page);
+  async list(walk: Walk, world: string, page: FindPage): Promise<ActorRecord[]> {
+    return this.#actors.find(walk, 'world', world, page);
   }
 
   fresh(actorId: string): ActorKeys | undefined {
@@ -109,8 +110,13 @@ export class Identities implements SigningKeys {
   }
 
   /** Whether the signature (64 bytes) of a digest verifies under the key. */
-  verify(key: SigningKeyRecord, digest: Uint8Array, signature: Uint8Array): Promise<boolean> {
-    return this.#verify(digest, signature, this.#keyObject(key));
+  verify(
+    key: SigningKeyRecord,
+    digest: Uint8Array,
+    signature: Uint8Array,
+    verify: VerifySignature = this.#verify,
+  ): Promise<boolean> {
+    return verify(digest, signature, this.#keyObject(key));
   }
 
   /** The key made ready for verifying; parsed once. */

@@ -8,6 +8,7 @@ import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
 import type { LedgerNaming } from '../audit/ledger-naming.ts';
 import type { Call, Caller, CallSignature } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
+import type { Walk } from '../walk.ts';
 import type { Appending, PreparedAppend } from '../writing/appending.ts';
 import { appendedMessage } from './masters.ts';
 import { OpenEvents } from './open-events.ts';
@@ -55,6 +56,9 @@ class StreamedCall implements Call {
 
   get signal(): AbortSignal {
     return this.#stream.signal;
+  }
+  get walk(): Walk {
+    return this.#stream.walk;
   }
   newId(): string {
     return this.#stream.newId();

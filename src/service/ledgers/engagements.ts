@@ -74,12 +74,12 @@ export function engagementService(
 
     getEngagement: async (request: GetEngagementRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
-      return message((await reading.readable(ledgerId, callerOf(call).actorId, 'ENGAGEMENT')).facts);
+      return message((await reading.readable(call.walk, ledgerId, callerOf(call).actorId, 'ENGAGEMENT')).facts);
     },
 
     closeEngagement: async (request: CloseEngagementRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
-      const { facts: ledger } = await reading.readable(ledgerId, callerOf(call).actorId, 'ENGAGEMENT');
+      const { facts: ledger } = await reading.readable(call.walk, ledgerId, callerOf(call).actorId, 'ENGAGEMENT');
       return close(call, ledger, 'optional');
     },
   };

@@ -24,6 +24,7 @@ import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { parseLedgerLine } from '../reading/stored-lines.ts';
+import { walkedLedgers } from '../walked-stores.ts';
 import { refuseOtherWorld } from '../worlds.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
@@ -103,8 +104,11 @@ export function ledgerService(
       const seen = new Set<string>();
       let examined = 0;
       const list = names.ledgersOf(actorId);
-      for await (const lines of linePages(store, list, listChunk, descending)) {
+      for await (const { lines, isLast } of linePages(walkedLedgers(call.walk, store), list, listChunk, descending)) {
         for (const line of lines) {
+          const turn = call.walk.turn();
+          if (turn !== null) await turn;
+          call.walk.use(1, line.value.length);
           const entry = decodeOrPassOver(storedLine(list, line.value), parseLedgerLine);
           if (entry === undefined) continue;
           if (seen.has(entry.ledgerId) || (filter.role !== undefined && entry.role !== filter.role)) continue;
@@ -117,7 +121,7 @@ export function ledgerService(
           ledgers.push({ id: entry.ledgerId, ledgerType: ledger.type, status });
         }
         examined += lines.length;
-        if (ledgers.length >= offset + limit || lines.length < listChunk) break;
+        if (ledgers.length >= offset + limit || isLast) break;
         if (examined >= examinedMax) throw tooFarInto('ledgers', examinedMax);
       }
       const page = ledgers.slice(offset, offset + limit);
@@ -125,7 +129,11 @@ export function ledgerService(
     },
 
     getLedger: async (request: GetLedgerRequest, call: Call) => {
-      const { facts: ledger } = await reading.seen(checkUuid('ledger_id', request.ledgerId), callerOf(call).actorId);
+      const { facts: ledger } = await reading.seen(
+        call.walk,
+        checkUuid('ledger_id', request.ledgerId),
+        callerOf(call).actorId,
+      );
       const isRoot = ledger.type === 'FACILITY_ROOT';
       return {
         id: ledger.ledgerId,
@@ -147,12 +155,12 @@ export function ledgerService(
     listLedgerEvents: async (request: ListLedgerEventsRequest, call: Call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const query = checkEventQuery(request);
-      const { masters } = await reading.seen(ledgerId, callerOf(call).actorId);
+      const { masters } = await reading.seen(call.walk, ledgerId, callerOf(call).actorId);
       const source: EventSource =
         masters === null
           ? { ledgerId, scopes: null, kind: 'ledger' }
           : { ledgerId, scopes: [names.ownEvents(ledgerId), ...masters.map(names.masterEvents)], kind: 'segment' };
-      const page = await readEventPage(store, seals, source, query);
+      const page = await readEventPage(walkedLedgers(call.walk, store), seals, source, query);
       return {
         ledgerId,
         count: page.events.length,
@@ -164,6 +172,7 @@ export function ledgerService(
 
     closeLedger: async (request: CloseLedgerRequest, call: Call) => {
       const { facts: ledger } = await reading.readable(
+        call.walk,
         checkUuid('ledger_id', request.ledgerId),
         callerOf(call).actorId,
       );

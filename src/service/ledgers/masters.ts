@@ -14,7 +14,9 @@ import type {
   ListMastersRequest,
 } from '../../gen/svc/v1/masters_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
+import { linesOf } from '../../store/line-pages.ts';
 import { decodeOrPassOver, passOverDamaged, storedLine, tellUnreadable } from '../../store/unreadable-record.ts';
+import { mapAtOnce } from '../at-once.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
@@ -29,9 +31,15 @@ import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { parseMasterLine } from '../reading/stored-lines.ts';
+import { walkedLedgers } from '../walked-stores.ts';
 import type { Appending } from '../writing/appending.ts';
 import { commandMarks } from '../writing/command-marks.ts';
 import type { Replays } from '../writing/replays.ts';
+
+/** Masters of a list that are read at once. */
+const mastersAtOnceMax = 16;
+/** Cells that are read for one of them. */
+const masterLooks = 3;
 
 /** Traceledger masters and their events (spec, Endpoints). */
 export function masterService(
@@ -53,7 +61,7 @@ export function masterService(
         call,
         async () => ledgerId,
         async () => {
-          await namedIn('ledger_id', reading.readable(ledgerId, caller.actorId));
+          await namedIn('ledger_id', reading.readable(call.walk, ledgerId, caller.actorId));
           const eventType = 'TRACELEDGER_MASTER_CREATED';
           const forms = masterCreatedSignedForms(ledgerId, businessRef, scope);
           const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
@@ -94,28 +102,26 @@ export function masterService(
         offset: checkOffset('offset', request.offset),
         descending: checkOrder(request.order),
       };
-      const seen = await reading.seen(ledgerId, caller.actorId);
+      const seen = await reading.seen(call.walk, ledgerId, caller.actorId);
       const list = seen.masters === null ? names.mastersOf(ledgerId) : null;
       const masterIds =
         list === null
           ? pageOf(seen.masters ?? [], page)
-          : (await store.lines(list, page)).flatMap(
+          : (await linesOf(walkedLedgers(call.walk, store), list, page)).flatMap(
               ({ value }) => decodeOrPassOver(storedLine(list, value), parseMasterLine)?.masterId ?? [],
             );
-      const found = await Promise.all(
-        masterIds.map(async (masterId) => {
-          const master = await passOverDamaged(reading.masterFacts(masterId));
-          if (master === null) {
-            tellUnreadable({
-              kind: 'cell',
-              id: names.master(masterId),
-              error: new Error('it is listed but not there'),
-            });
-            return [];
-          }
-          return [{ uuid: masterId, scope: master.scope, status: await reading.masterStatus(master) }];
-        }),
-      );
+      const found = await mapAtOnce(masterIds, mastersAtOnceMax, async (masterId) => {
+        const turn = call.walk.turn();
+        if (turn !== null) await turn;
+        call.walk.use(masterLooks, 0);
+        const master = await passOverDamaged(reading.masterFacts(masterId));
+        if (master === null) {
+          const error = new Error('it is listed but not there');
+          tellUnreadable({ kind: 'cell', id: names.master(masterId), error });
+          return [];
+        }
+        return [{ uuid: masterId, scope: master.scope, status: await reading.masterStatus(master) }];
+      });
       const masters = found.flat();
       return { ledgerId, count: masters.length, masters };
     },
@@ -145,7 +151,7 @@ export function masterService(
       const query = checkEventQuery(request);
       const { ledger } = await reading.readableMaster(masterId, callerOf(call).actorId);
       const source = { ledgerId: ledger.ledgerId, scopes: [names.masterEvents(masterId)], kind: 'master' } as const;
-      const page = await readEventPage(store, seals, source, query);
+      const page = await readEventPage(walkedLedgers(call.walk, store), seals, source, query);
       return {
         masterUuid: masterId,
         ledgerId: ledger.ledgerId,

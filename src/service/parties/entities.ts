@@ -20,8 +20,9 @@ import type { ActorRecord } from '../identity/actor-record.ts';
 import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
 import { laterStep } from '../later-step.ts';
-import { checkOrder, endedReading, tooFarInto } from '../list-page.ts';
+import { checkOrder, tooFarInto } from '../list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
+import type { Walk } from '../walk.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import {
@@ -87,7 +88,7 @@ export function entityService(
   const rootOf = async (call: Call, actorIdField: string) => {
     const actorId = checkUuid('actor_id', actorIdField);
     const ledgerId = rootLedgerId(actorId);
-    const { facts: root } = await reading.readable(ledgerId, callerOf(call).actorId, 'ENTITY_ROOT');
+    const { facts: root } = await reading.readable(call.walk, ledgerId, callerOf(call).actorId, 'ENTITY_ROOT');
     return root;
   };
 
@@ -144,7 +145,7 @@ export function entityService(
         entity_type: request.entityType,
         trust_level: request.trustLevel,
       };
-      const found = await listed(filters, { limit, offset, descending }, call.signal);
+      const found = await listed(filters, { limit, offset, descending }, call.walk);
       return { count: found.length, entities: found };
     },
 
@@ -201,7 +202,7 @@ export function entityService(
   async function listed(
     filters: Readonly<Record<keyof typeof entityFilters, string | undefined>>,
     page: { readonly limit: number; readonly offset: number; readonly descending: boolean },
-    signal: AbortSignal,
+    walk: Walk,
   ): Promise<EntitySummary[]> {
     const names = Object.keys(entityFilters) as (keyof typeof entityFilters)[];
     const [first, ...others] = names.filter((name) => filters[name] !== undefined);
@@ -214,11 +215,11 @@ export function entityService(
     let examined = 0;
     const found: EntitySummary[] = [];
     for await (const entity of entities.walk(
+      walk,
       first ?? 'all',
       first === undefined ? '' : (filters[first] ?? ''),
       walked,
     )) {
-      if (signal.aborted) throw endedReading('entities');
       if (++examined > examinedMax) throw tooFarInto('entities', examinedMax);
       if (!isAsked(entity) || toSkip-- > 0) continue;
       const { entityId, actorId, entityType, displayName } = entity;

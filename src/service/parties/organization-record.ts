@@ -41,6 +41,5 @@ export async function firstOrganizationOf(
   organizations: Collection<OrganizationRecord>,
   actorId: string,
 ): Promise<OrganizationRecord | null> {
-  const [first] = await organizations.find('actor', actorId, { limit: 1 });
-  return first ?? null;
+  return organizations.first('actor', actorId);
 }

@@ -93,7 +93,7 @@ export function organizationService(records: RecordStore, opening: LedgerOpening
         offset: checkOffset('offset', request.offset),
         descending: checkOrder(request.order),
       };
-      const own = actorId === caller.actorId ? await organizations.find('actor', actorId, page) : [];
+      const own = actorId === caller.actorId ? await organizations.find(call.walk, 'actor', actorId, page) : [];
       return {
         actorId,
         count: own.length,

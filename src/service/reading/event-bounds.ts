@@ -1,7 +1,9 @@
 import { CorruptRow, parseRow } from '../../domain/row.ts';
 import { isoTime, isWritable } from '../../domain/time.ts';
 import { uuidV7Time } from '../../domain/uuid.ts';
-import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
+import type { StoredEntry } from '../../store/ledger-store.ts';
+import { pageCharsMax } from '../../store/page-size.ts';
+import type { WalkedLedgers } from '../walked-stores.ts';
 import type { EventQuery } from './event-query.ts';
 
 /** Seqs of a ledger, both ends inclusive; none where `low` is greater. */
@@ -12,7 +14,7 @@ export interface SeqBounds {
 
 /** The seqs that can answer the query. Times are found by bisection: created_at never goes back within a ledger. */
 export async function seqBounds(
-  store: LedgerStore,
+  store: Pick<WalkedLedgers, 'read'>,
   ledgerId: string,
   headSeq: number,
   query: EventQuery,
@@ -42,7 +44,7 @@ export async function seqBounds(
 
 /** The first seq whose created_at satisfies a condition that holds from some seq on; headSeq + 1 if none does. */
 export async function firstSeqAt(
-  store: LedgerStore,
+  store: Pick<WalkedLedgers, 'read'>,
   ledgerId: string,
   headSeq: number,
   condition: (createdAt: string) => boolean,
@@ -52,7 +54,8 @@ export async function firstSeqAt(
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     // A missing or damaged event reads as the next one that tells its time; both sides stay right.
-    const told = (await store.read(ledgerId, middle, readableWithinEvents)).map(timeOf).find((time) => time !== null);
+    const entries = await store.read(ledgerId, middle, readableWithinEvents, pageCharsMax);
+    const told = entries.map(timeOf).find((time) => time !== null);
     if (told === undefined || condition(told.createdAt)) high = middle;
     else low = told.seq + 1;
   }

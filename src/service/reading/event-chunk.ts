@@ -1,129 +1,167 @@
-import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
+import type { StoredEntry } from '../../store/ledger-store.ts';
+import { charsOf, pageCharsMax } from '../../store/page-size.ts';
+import { mapAtOnce } from '../at-once.ts';
+import type { WalkedLedgers } from '../walked-stores.ts';
 import type { SeqBounds } from './event-bounds.ts';
+import { type ScopeSeq, ScopeSeqs } from './scope-seqs.ts';
 import type { EventPlace } from './stored-event.ts';
 
 /** Entries read at once, in the direction of reading. */
-interface EventChunk {
+export interface EventChunk {
   readonly entries: readonly StoredEntry[];
   /** Seqs among them that are listed and gone from the log. */
   readonly missing: readonly number[];
-  /** Seq from which on nothing was looked at, in the direction of reading; null: there is no more. */
-  readonly next: number | null;
 }
 
-/** Read at once while it is not known how large they are, at most half a MiB each. */
+/** Read at once while it is not known how large they are. */
 const chunkEventsFirst = 16;
 const chunkEventsMax = 250;
-/** Of rows, read at once and handed on between two turns of the event loop: some 10 ms of the main thread. */
-const turnBytes = 6 * 1024 * 1024;
+/** Seqs of each of several scopes that are read at once. */
+const scopeSeqsAtOnce = 64;
+/** Scopes of which events are read at once, and the characters of each of them. */
+const scopesAtOnceMax = 8;
+const scopeCharsMax = pageCharsMax / scopesAtOnceMax;
 
-/**
- * The entries within bounds, in the direction of reading, no more at once than are `wanted` in all. Everything else that is ready has its
- * turn before the next ones.
- */
+/** Reads the next chunk, of at most `count` entries; null: there is no more. */
+type ReadNext = (count: number) => Promise<EventChunk | null>;
+
+/** The entries within bounds, in the direction of reading, no more at once than are `wanted` in all, and fewer where they are large. */
 export async function* entriesWithin(
-  store: LedgerStore,
+  store: WalkedLedgers,
   place: EventPlace,
   bounds: SeqBounds,
   descending: boolean,
   wanted: number,
-): AsyncGenerator<Portion & Pick<EventChunk, 'missing'>> {
+): AsyncGenerator<EventChunk> {
+  if (bounds.low > bounds.high) return;
   const isWithin = (seq: number): boolean => seq >= bounds.low && seq <= bounds.high;
-  let position: number | null = descending ? bounds.high : bounds.low;
+  const readNext = reading(store, place, bounds, descending);
   let left = wanted;
   let count = chunkEventsFirst;
-  while (position !== null && isWithin(position)) {
-    const chunk = await readChunk(store, place, position, Math.min(count, left), descending, bounds);
+  for (;;) {
+    const chunk = await readNext(Math.min(count, left));
+    if (chunk === null) return;
     const entries = chunk.entries.filter(({ seq }) => isWithin(seq));
-    const portions = portionsOf(entries);
-    for (const [at, portion] of portions.entries()) {
-      if (at > 0) await turn();
-      yield { ...portion, missing: at === 0 ? chunk.missing.filter(isWithin) : [] };
-    }
-    const bytes = portions.reduce((sum, portion) => sum + portion.bytes, 0);
+    yield { entries, missing: chunk.missing.filter(isWithin) };
+    if (entries.length < chunk.entries.length) return;
     // What is gone from the log tells nothing of how large the rest is.
     if (entries.length > 0)
-      count = Math.max(1, Math.min(chunkEventsMax, Math.floor((turnBytes * entries.length) / Math.max(bytes, 1))));
+      count = Math.max(1, Math.min(chunkEventsMax, Math.floor((pageCharsMax * entries.length) / charsOf(entries))));
     // More than was wanted is read where some could not be shown.
     left = left > entries.length ? left - entries.length : chunkEventsFirst;
-    position = entries.length < chunk.entries.length ? null : chunk.next;
-    if (position !== null) await turn();
   }
 }
 
-interface Portion {
-  readonly entries: StoredEntry[];
-  /** Of their rows: counted here alone, which of large ones costs a third of what reading them does. */
-  bytes: number;
+function reading(store: WalkedLedgers, place: EventPlace, bounds: SeqBounds, descending: boolean): ReadNext {
+  const { ledgerId, scopes } = place;
+  if (scopes === null) return descending ? downLedger(store, ledgerId, bounds) : upLedger(store, ledgerId, bounds);
+  const [scope, ...others] = scopes;
+  if (scope === undefined) return async () => null;
+  if (others.length === 0) return alongScope(store, ledgerId, scope, bounds, descending);
+  return alongScopes(store, ledgerId, scopes, bounds, descending);
 }
 
-/** Cut so that each but the last has what a turn takes; at least one. */
-function portionsOf(entries: readonly StoredEntry[]): Portion[] {
-  let portion: Portion = { entries: [], bytes: 0 };
-  const portions = [portion];
-  for (const entry of entries) {
-    if (portion.bytes >= turnBytes) {
-      portion = { entries: [], bytes: 0 };
-      portions.push(portion);
-    }
-    portion.entries.push(entry);
-    portion.bytes += Buffer.byteLength(entry.row);
-  }
-  return portions;
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
-}
-
-/** Up to `count` entries from seq `position` on. */
-async function readChunk(
-  store: LedgerStore,
-  place: EventPlace,
-  position: number,
-  count: number,
-  descending: boolean,
-  bounds: SeqBounds,
-): Promise<EventChunk> {
-  if (place.scopes !== null) return readScopes(store, place.ledgerId, place.scopes, position, count, descending);
-  if (!descending) {
-    const entries = await store.read(place.ledgerId, position, count);
-    const end = entries.length < count ? undefined : entries.at(-1);
-    return { entries, missing: [], next: end === undefined ? null : end.seq + 1 };
-  }
-  const first = Math.max(bounds.low, position - count + 1);
-  const entries = await store.read(place.ledgerId, first, position - first + 1);
-  return {
-    entries: entries.filter((entry) => entry.seq <= position).reverse(),
-    missing: [],
-    next: first === bounds.low ? null : first - 1,
+function upLedger(store: WalkedLedgers, ledgerId: string, bounds: SeqBounds): ReadNext {
+  let next: number | null = bounds.low;
+  return async (count) => {
+    if (next === null || next > bounds.high) return null;
+    const entries = await store.read(ledgerId, next, count, pageCharsMax);
+    const last = entries.at(-1);
+    const isLast = entries.length < count && charsOf(entries) < pageCharsMax;
+    next = isLast || last === undefined ? null : last.seq + 1;
+    return { entries, missing: [] };
   };
 }
 
-/** The same from several scopes at once, in the order of the ledger. */
-async function readScopes(
-  store: LedgerStore,
+function downLedger(store: WalkedLedgers, ledgerId: string, bounds: SeqBounds): ReadNext {
+  let position = bounds.high;
+  return async (count) => {
+    if (position < bounds.low) return null;
+    for (let most = count; ; ) {
+      const first = Math.max(bounds.low, position - most + 1);
+      const entries = await store.read(ledgerId, first, position - first + 1, pageCharsMax);
+      const end = entries.at(-1)?.seq ?? position;
+      // The store reads upwards. Where it ended early, fewer are asked for: those that it left out come first here.
+      if (charsOf(entries) >= pageCharsMax && end < position && most > 1) {
+        most = Math.max(1, Math.min(entries.length, most - 1));
+        continue;
+      }
+      const isWithin = ({ seq }: StoredEntry): boolean => seq <= position;
+      const chunk = { entries: entries.filter(isWithin).reverse(), missing: [] };
+      position = first - 1;
+      return chunk;
+    }
+  };
+}
+
+function alongScope(
+  store: WalkedLedgers,
+  ledgerId: string,
+  scope: string,
+  bounds: SeqBounds,
+  descending: boolean,
+): ReadNext {
+  let next: number | null = descending ? bounds.high : bounds.low;
+  return async (count) => {
+    if (next === null || next < bounds.low || next > bounds.high) return null;
+    const page = { from: next, limit: count, descending, charsMax: pageCharsMax };
+    const { entries, missing } = await store.readScope(ledgerId, scope, page);
+    const seqs = [...entries.map(({ seq }) => seq), ...missing];
+    const isLast = seqs.length < count && charsOf(entries) < pageCharsMax;
+    if (isLast || seqs.length === 0) next = null;
+    else next = descending ? Math.min(...seqs) - 1 : Math.max(...seqs) + 1;
+    return { entries, missing };
+  };
+}
+
+/** From several scopes at once, in the order of the ledger. */
+function alongScopes(
+  store: WalkedLedgers,
   ledgerId: string,
   scopes: readonly string[],
-  position: number,
-  count: number,
+  bounds: SeqBounds,
   descending: boolean,
-): Promise<EventChunk> {
-  const pages = await Promise.all(
-    scopes.map((scope) => store.readScope(ledgerId, scope, { from: position, limit: count, descending })),
-  );
-  const order = (a: number, b: number): number => (descending ? b - a : a - b);
-  const full = pages.filter((page) => page.entries.length + page.missing.length >= count);
-  // Beyond the end of a full page its scope may have more, before what others have.
-  const ends = full.map((page) => [...page.entries.map(({ seq }) => seq), ...page.missing].sort(order).at(-1));
-  const reach = ends.filter((end) => end !== undefined).sort(order)[0] ?? null;
-  const within = (seq: number, end: number | null): boolean => end === null || order(seq, end) <= 0;
-  const found = pages.flatMap((page) => page.entries).filter((entry) => within(entry.seq, reach));
-  const entries = found.sort((a, b) => order(a.seq, b.seq)).slice(0, count);
-  const end = found.length > count ? (entries.at(-1)?.seq ?? reach) : reach;
-  return {
-    entries,
-    missing: pages.flatMap((page) => page.missing).filter((seq) => within(seq, end)),
-    next: end === null ? null : end + (descending ? -1 : 1),
+): ReadNext {
+  const from = descending ? bounds.high : bounds.low;
+  const seqs = new ScopeSeqs(store, ledgerId, scopes, from, descending, scopeSeqsAtOnce);
+  return async (count) => {
+    const taken = await seqs.take(count);
+    if (taken.length === 0) return null;
+    const entries: StoredEntry[] = [];
+    const missing: number[] = [];
+    const read = await readTaken(store, ledgerId, taken, descending);
+    // A scope whose events are large was read in part: from there on all is read again.
+    for (const [at, { seq }] of taken.entries()) {
+      const entry = read.get(seq);
+      if (entry === undefined && at > 0) {
+        seqs.putBack(taken.slice(at));
+        break;
+      }
+      if (entry === null || entry === undefined) missing.push(seq);
+      else entries.push(entry);
+    }
+    return { entries, missing };
   };
+}
+
+/** Entries by seq; null: gone from the log. What lies behind the bound of its scope's characters is left out. */
+async function readTaken(
+  store: WalkedLedgers,
+  ledgerId: string,
+  taken: readonly ScopeSeq[],
+  descending: boolean,
+): Promise<ReadonlyMap<number, StoredEntry | null>> {
+  const read = new Map<number, StoredEntry | null>();
+  let chars = 0;
+  await mapAtOnce([...Map.groupBy(taken, ({ scope }) => scope)], scopesAtOnceMax, async ([scope, own]) => {
+    const [first] = own;
+    // The scope of the next event is among the first that are read.
+    if (first === undefined || chars >= pageCharsMax) return;
+    const page = { from: first.seq, limit: own.length, descending, charsMax: scopeCharsMax };
+    const { entries, missing } = await store.readScope(ledgerId, scope, page);
+    for (const entry of entries) read.set(entry.seq, entry);
+    for (const seq of missing) read.set(seq, null);
+    chars += charsOf(entries);
+  });
+  return read;
 }

@@ -1,6 +1,7 @@
 import type { LedgerEvent } from '../../domain/event.ts';
-import { checkChain, type IntegrityIssue, type Range } from '../../domain/integrity.ts';
-import type { LedgerStore } from '../../store/ledger-store.ts';
+import { chainCheck, type IntegrityIssue, type Range } from '../../domain/integrity.ts';
+import { pageCharsMax } from '../../store/page-size.ts';
+import type { WalkedLedgers } from '../walked-stores.ts';
 import { type SeqBounds, seqBounds } from './event-bounds.ts';
 import { type EventQuery, type EventStart, isFiltered, makeCursor } from './event-query.ts';
 import { boundsAfter } from './event-skip.ts';
@@ -23,7 +24,7 @@ export interface EventPage {
 
 /** Reads a page of events and checks it, from what is stored and on this read alone (decisions.md, sections 3 and 6). */
 export async function readEventPage(
-  store: LedgerStore,
+  store: WalkedLedgers,
   seals: Pick<SealCheck, 'check'>,
   source: EventSource,
   query: EventQuery,
@@ -39,7 +40,7 @@ export async function readEventPage(
   const issues = [...walk.unreadable];
   issues.push(...(await chainIssues(store, source, ascending, unfiltered)));
   issues.push(...edgeIssues(source, ascending, unfiltered, query, bounds, walk.next, head));
-  issues.push(...(await seals.check(ascending, query.verifySignatures)));
+  issues.push(...(await seals.check(store.walk, ascending, query.verifySignatures)));
   const nextCursor = walk.next === null ? null : makeCursor(walk.next, query.descending);
   return { events: showable(walk.events, issues), issues, nextCursor };
 }
@@ -63,26 +64,38 @@ function isJson(text: string): boolean {
 }
 
 async function chainIssues(
-  store: LedgerStore,
+  store: WalkedLedgers,
   source: EventSource,
   ascending: readonly LedgerEvent[],
   unfiltered: boolean,
 ): Promise<IntegrityIssue[]> {
   const first = ascending[0];
   if (first === undefined) return [];
-  if (!unfiltered || source.kind === 'segment') return checkChain(ascending, { kind: 'segment' });
-  const range: Range = { kind: source.kind, before: await eventBefore(store, source, first) };
-  return checkChain(ascending, range);
+  const range: Range =
+    !unfiltered || source.kind === 'segment'
+      ? { kind: 'segment' }
+      : { kind: source.kind, before: await eventBefore(store, source, first) };
+  const issues: IntegrityIssue[] = [];
+  const check = chainCheck(range, issues);
+  for (const event of ascending) {
+    const turn = store.walk.turn();
+    if (turn !== null) await turn;
+    store.walk.use(1, event.payload.length + (event.actorSigPayload?.length ?? 0));
+    check(event);
+  }
+  return issues;
 }
 
 /** The event that stands before the first one of a page, so that its link is checked too. */
-async function eventBefore(store: LedgerStore, source: EventSource, first: LedgerEvent): Promise<LedgerEvent | null> {
+async function eventBefore(store: WalkedLedgers, source: EventSource, first: LedgerEvent): Promise<LedgerEvent | null> {
   if (first.seq === 0) return null;
   const [scope] = source.scopes ?? [];
+  const from = first.seq - 1;
+  const page = { from, limit: 1, descending: true, charsMax: pageCharsMax };
   const entries =
     scope === undefined
-      ? await store.read(source.ledgerId, first.seq - 1, 1)
-      : (await store.readScope(source.ledgerId, scope, { from: first.seq - 1, limit: 1, descending: true })).entries;
+      ? await store.read(source.ledgerId, from, 1, pageCharsMax)
+      : (await store.readScope(source.ledgerId, scope, page)).entries;
   const entry = entries[0];
   if (entry === undefined || entry.seq >= first.seq) return null;
   return readEvent(entry, source, []);

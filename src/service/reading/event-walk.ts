@@ -1,6 +1,6 @@
 import type { LedgerEvent } from '../../domain/event.ts';
 import type { IntegrityIssue } from '../../domain/integrity.ts';
-import type { LedgerStore } from '../../store/ledger-store.ts';
+import type { WalkedLedgers } from '../walked-stores.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import { entriesWithin } from './event-chunk.ts';
 import { eventJsonBytes } from './event-message.ts';
@@ -13,8 +13,8 @@ const pageBytesMax = 2 * 1024 * 1024;
 const pageFrameBytes = 512;
 /** A filtered page ends after this many events examined. */
 const examinedMax = 10_000;
-/** And after this many bytes of rows: some 0.1 s of the main thread, where ten thousand of the largest events would be several seconds. */
-const examinedBytesMax = 64 * 1024 * 1024;
+/** And after this many characters of rows: ten thousand of the largest events would be several seconds of the main thread. */
+const examinedCharsMax = 64 * 1024 * 1024;
 
 export interface EventWalk {
   readonly events: LedgerEvent[];
@@ -25,7 +25,7 @@ export interface EventWalk {
 
 /** The events within bounds that a query asks for, in its direction, as many as a page takes; what could not be read is told beside them. */
 export async function walkEvents(
-  store: LedgerStore,
+  store: WalkedLedgers,
   source: EventPlace,
   query: EventQuery,
   bounds: SeqBounds,
@@ -37,16 +37,20 @@ export async function walkEvents(
   let skip = isFiltered(query) ? query.offset : 0;
   let bytes = pageFrameBytes;
   let examined = 0;
-  let examinedBytes = 0;
+  let examinedChars = 0;
   const wanted = isFiltered(query) ? Number.POSITIVE_INFINITY : limit + 1;
-  for await (const portion of entriesWithin(store, source, bounds, descending, wanted)) {
-    unreadable.push(...portion.missing.map(missing));
-    for (const entry of portion.entries) {
+  for await (const chunk of entriesWithin(store, source, bounds, descending, wanted)) {
+    unreadable.push(...chunk.missing.map(missing));
+    for (const entry of chunk.entries) {
       // What was examined before lies behind: the next page begins here.
-      if (examined >= examinedMax || examinedBytes >= examinedBytesMax) {
+      if (examined >= examinedMax || examinedChars >= examinedCharsMax) {
         return { events, unreadable, next: { seq: entry.seq, skip } };
       }
+      const turn = store.walk.turn();
+      if (turn !== null) await turn;
+      store.walk.use(1, entry.row.length);
       examined += 1;
+      examinedChars += entry.row.length;
       const event = readEvent(entry, source, unreadable);
       if (event === null || !matches(event, query)) continue;
       if (skip > 0) {
@@ -57,11 +61,11 @@ export async function walkEvents(
       if (events.length === limit || (events.length > 0 && bytes + size > pageBytesMax)) {
         return { events, unreadable, next: { seq: entry.seq, skip: 0 } };
       }
+      store.walk.keep(entry.row.length);
       events.push(event);
       bytes += size;
       if (query.eventId !== null) return { events, unreadable, next: null };
     }
-    examinedBytes += portion.bytes;
   }
   return { events, unreadable, next: null };
 }

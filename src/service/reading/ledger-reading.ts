@@ -8,8 +8,10 @@ import { demand, grantStanding, type Standing, strongerStanding } from '../../do
 import { type LedgerLine, names } from '../../domain/projection.ts';
 import { isoTime } from '../../domain/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { linePages } from '../../store/line-pages.ts';
+import { type LinesOfLists, linePages } from '../../store/line-pages.ts';
 import { decodeOrPassOver, decodeStored, storedCell, storedLine } from '../../store/unreadable-record.ts';
+import type { Walk } from '../walk.ts';
+import { walkedLedgers } from '../walked-stores.ts';
 import { readEvent } from './stored-event.ts';
 import { parseGrantCell, parseLedgerFacts, parseMasterFacts, parseMasterLine } from './stored-lines.ts';
 
@@ -34,6 +36,8 @@ export interface SeenMaster {
   readonly ledger: LedgerFacts;
   readonly standing: Standing;
 }
+
+type LinkStore = LinesOfLists & Pick<LedgerStore, 'cell'>;
 
 /**
  * What ledgers and masters are and who may see them, read from the projections beside the log: any node can answer it.
@@ -88,8 +92,8 @@ export class LedgerReading {
   }
 
   /** The ledger, for someone who reads all of it. Throws `not_found`, or `access_expired`. `type` narrows to one type. */
-  async readable(ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
-    const seen = await this.seen(ledgerId, actorId, type);
+  async readable(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
+    const seen = await this.seen(walk, ledgerId, actorId, type);
     if (seen.masters === null) return seen;
     throw new LedgerError(
       'permission_denied',
@@ -100,12 +104,12 @@ export class LedgerReading {
   /**
    * The ledger, for someone who reads at least some of its masters. Throws `not_found`, or `access_expired`.
    */
-  async seen(ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
+  async seen(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null || (type !== undefined && facts.type !== type)) throw notFound('ledger');
     const standing = await this.standing(facts, actorId);
     if (isReading(standing)) return { facts, standing, masters: null };
-    const links = await this.#masterLinks(ledgerId, actorId);
+    const links = await this.#masterLinks(walkedLedgers(walk, this.#store), ledgerId, actorId);
     demand(links.masters.length > 0 ? 'read' : strongerStanding(standing, links.standing), 'read', 'ledger');
     return { facts, standing: links.standing, masters: links.masters };
   }
@@ -115,15 +119,20 @@ export class LedgerReading {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null) return false;
     if (isReading(await this.standing(facts, actorId))) return true;
-    for await (const { standing } of this.#mastersGranted(ledgerId, actorId)) if (isReading(standing)) return true;
+    for await (const { standing } of this.#mastersGranted(this.#store, ledgerId, actorId))
+      if (isReading(standing)) return true;
     return false;
   }
 
   /** The masters of a ledger that an actor reads by grants of their own, in the order of their creation. */
-  async #masterLinks(ledgerId: string, actorId: string): Promise<{ masters: readonly string[]; standing: Standing }> {
+  async #masterLinks(
+    store: LinkStore,
+    ledgerId: string,
+    actorId: string,
+  ): Promise<{ masters: readonly string[]; standing: Standing }> {
     const masters: string[] = [];
     let standing: Standing = 'none';
-    for await (const granted of this.#mastersGranted(ledgerId, actorId)) {
+    for await (const granted of this.#mastersGranted(store, ledgerId, actorId)) {
       standing = strongerStanding(standing, granted.standing);
       if (isReading(granted.standing)) masters.push(granted.masterId);
     }
@@ -131,11 +140,12 @@ export class LedgerReading {
   }
 
   async *#mastersGranted(
+    store: LinkStore,
     ledgerId: string,
     actorId: string,
   ): AsyncIterable<{ readonly masterId: string; readonly standing: Standing }> {
-    for await (const masterId of mastersEverGranted(this.#store, ledgerId, actorId, masterLinksChunk))
-      yield { masterId, standing: await this.#byGrant('master', masterId, actorId) };
+    for await (const masterId of mastersEverGranted(store, ledgerId, actorId, masterLinksChunk))
+      yield { masterId, standing: await this.#byGrant('master', masterId, actorId, store) };
   }
 
   /** The master, for someone who reads its events; at once for a party, of what is in memory. Throws `not_found`, or `access_expired`. */
@@ -179,9 +189,14 @@ export class LedgerReading {
     return isReading(await this.#byGrant(line.scope, line.objectId, actorId));
   }
 
-  async #byGrant(scope: GrantScope, objectId: string, actorId: string): Promise<Standing> {
+  async #byGrant(
+    scope: GrantScope,
+    objectId: string,
+    actorId: string,
+    store: Pick<LinkStore, 'cell'> = this.#store,
+  ): Promise<Standing> {
     const key = names.grant(scope, objectId, actorId);
-    const cell = await this.#store.cell(key);
+    const cell = await store.cell(key);
     if (cell === null) return 'none';
     // A damaged grant gives no access.
     const held = decodeOrPassOver(storedCell(key, cell.value), parseGrantCell);
@@ -208,20 +223,20 @@ function keep<T>(cache: Map<string, T>, id: string, facts: T): T {
  * everything else that is ready has its turn before the next of them.
  */
 export async function* mastersEverGranted(
-  store: Pick<LedgerStore, 'lines'>,
+  store: LinesOfLists,
   ledgerId: string,
   actorId: string,
   atOnce: number,
 ): AsyncIterable<string> {
   let count = 0;
   const list = names.masterLinksOf(ledgerId, actorId);
-  for await (const lines of linePages(store, list, atOnce, true)) {
+  for await (const { lines, isLast } of linePages(store, list, atOnce, true)) {
     for (const { value } of lines) {
       const line = decodeOrPassOver(storedLine(list, value), parseMasterLine);
       if (line !== undefined) yield line.masterId;
     }
-    count += atOnce;
-    if (lines.length < atOnce || count >= masterLinksMax) return;
+    count += lines.length;
+    if (isLast || count >= masterLinksMax) return;
     await new Promise((resolve) => void setImmediate(resolve));
   }
 }

@@ -2,31 +2,43 @@ import { sigDigest } from '../../domain/digest.ts';
 import type { LedgerEvent } from '../../domain/event.ts';
 import type { IntegrityIssue } from '../../domain/integrity.ts';
 import { checkSignatureForm, parseKid } from '../../domain/signature.ts';
+import { mapAtOnce } from '../at-once.ts';
 import type { Identities } from '../identity/identities.ts';
 import type { Authority } from '../signatures/authority.ts';
+import type { VerifySignature } from '../signatures/signature-verifier.ts';
+import type { Walk } from '../walk.ts';
+
+/** Signatures of one walk that are verified at once: as many as keep the verifying threads busy. */
+const checksAtOnceMax = 64;
 
 /** Checks authority seals, and on demand actor signatures, of stored events. */
 export class SealCheck {
   readonly #authority: Authority;
   readonly #identities: Identities;
+  readonly #verify: VerifySignature;
 
-  constructor(authority: Authority, identities: Identities) {
+  /** `verify` stands back behind the signatures of calls. */
+  constructor(authority: Authority, identities: Identities, verify: VerifySignature) {
     this.#authority = authority;
     this.#identities = identities;
+    this.#verify = verify;
   }
 
-  async check(events: readonly LedgerEvent[], signatures: boolean): Promise<IntegrityIssue[]> {
-    const checks: Promise<IntegrityIssue | null>[] = [];
-    for (const event of events) {
-      if (event.actorSig === null) checks.push(this.#seal(event));
-      else if (signatures) checks.push(this.#signature(event));
-    }
-    const issues = await Promise.all(checks);
+  async check(walk: Walk, events: readonly LedgerEvent[], signatures: boolean): Promise<IntegrityIssue[]> {
+    const checked = events.filter((event) => event.actorSig === null || signatures);
+    const issues = await mapAtOnce(checked, checksAtOnceMax, async (event) => {
+      const turn = walk.turn();
+      if (turn !== null) await turn;
+      if (event.actorSig === null) return this.#seal(event);
+      walk.use(1, event.payload.length);
+      walk.verify(1);
+      return this.#signature(event);
+    });
     return issues.filter((issue) => issue !== null);
   }
 
   async #seal(event: LedgerEvent): Promise<IntegrityIssue | null> {
-    if (await this.#authority.verifySeal(event)) return null;
+    if (await this.#authority.verifySeal(event, this.#verify)) return null;
     return {
       eventId: event.id,
       type: 'invalid_authority_sig',
@@ -51,7 +63,7 @@ export class SealCheck {
       return wrong('the signature is not 64 bytes in base64');
     }
     const digest = sigDigest(event.eventType, event.ledgerId, event.actorSigPayload ?? event.payload);
-    const valid = await this.#identities.verify(key, digest, signature);
+    const valid = await this.#identities.verify(key, digest, signature, this.#verify);
     return valid ? null : wrong('the signature does not verify over the signed payload');
   }
 }

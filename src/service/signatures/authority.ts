@@ -8,7 +8,7 @@ import { fingerprint, keyObject } from '../../domain/public-key.ts';
 import type { AuthoritySigner } from '../../domain/seal.ts';
 import { authorityKid, checkSignatureForm, signDigest } from '../../domain/signature.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { verifySignature } from './signature-verifier.ts';
+import { type VerifySignature, verifySignature } from './signature-verifier.ts';
 
 /** One key of the service's authority. Times are ISO. */
 export interface AuthorityKeyRecord {
@@ -194,7 +194,7 @@ export class Authority implements AuthoritySigner {
   }
 
   /** Whether the event's seal is one of this authority's over the event's hash. */
-  async verifySeal(event: LedgerEvent): Promise<boolean> {
+  async verifySeal(event: LedgerEvent, verify: VerifySignature = verifySignature): Promise<boolean> {
     const key = event.authorityKeyId === null ? undefined : this.#publicKeys.get(event.authorityKeyId);
     if (key === undefined || event.authoritySig === null) return false;
     let signature: Uint8Array;
@@ -203,7 +203,7 @@ export class Authority implements AuthoritySigner {
     } catch {
       return false;
     }
-    return verifySignature(authorityDigest(event.hash), signature, key);
+    return verify(authorityDigest(event.hash), signature, key);
   }
 }
 

@@ -19,8 +19,10 @@ const threadCount = Math.max(1, Math.min(availableParallelism() - 1, threadsMax)
 const batchItemsMax = 16;
 /** Messages that a thread has, 8 ms of work: a turn of a busy event loop takes as long, and the thread should not wait for the main thread meanwhile. */
 const batchesOpenMax = 8;
-/** About a second of work for one thread; beyond it callers are refused. */
+/** About a second of work for one thread; beyond it callers are refused. Signatures of reads are counted apart. */
 const waitingMax = 10_000;
+/** Messages of reads' signatures that a thread has: one is verified, and the next is there when it ends. A call's signature waits behind these. */
+const readBatchesOpenMax = 2;
 /** Keys that the threads remember, some 1 KiB each; then all are forgotten and sent anew. */
 const keysMax = 10_000;
 /** Threads hold next to nothing but keys. */
@@ -58,7 +60,9 @@ interface Thread {
 export class VerifyingThreads {
   readonly #script: URL;
   readonly #threads: Thread[] = [];
-  #waiting: Waiting[] = [];
+  readonly #waiting: Waiting[] = [];
+  /** Of reads; handed out where nothing else waits. */
+  readonly #waitingReads: Waiting[] = [];
   #scheduled = false;
   #closed = false;
 
@@ -70,21 +74,28 @@ export class VerifyingThreads {
 
   /** Signatures that no thread has taken yet. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting.length + this.#waitingReads.length;
   }
 
   /** See VerifySignature. TypeError for another kind of key, and for a digest or signature of a wrong length. */
   readonly verify = (digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> =>
-    new Promise((resolve, reject) => {
+    this.#ask(this.#waiting, digest, signature, key);
+
+  /** The same for stored events that are read: these wait for the signatures of calls, and never hold one up for more than some milliseconds. */
+  readonly verifyRead = (digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> =>
+    this.#ask(this.#waitingReads, digest, signature, key);
+
+  #ask(waiting: Waiting[], digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> {
+    return new Promise((resolve, reject) => {
       if (digest.length !== digestBytes || signature.length !== signatureBytes) {
         throw new TypeError(`a digest has ${digestBytes} bytes and a signature ${signatureBytes}`);
       }
       if (key.asymmetricKeyType !== 'ed25519') throw new TypeError('an Ed25519 key is needed');
       if (this.#closed) throw new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
-      if (this.#waiting.length >= waitingMax) {
+      if (waiting.length >= waitingMax) {
         throw new LedgerError('overloaded', 'More signatures wait than can be verified; nothing was written, retry.');
       }
-      this.#waiting.push({ digest, signature, key, resolve, reject });
+      waiting.push({ digest, signature, key, resolve, reject });
       if (this.#scheduled) return;
       this.#scheduled = true;
       setImmediate(() => {
@@ -92,21 +103,27 @@ export class VerifyingThreads {
         this.#send();
       });
     });
+  }
 
   /** Hands out what waits, to the thread that has least, in even parts. */
   #send(): void {
-    while (this.#waiting.length > 0) {
-      const thread = this.#idlest();
+    this.#handOut(this.#waiting, batchesOpenMax);
+    if (this.#waiting.length === 0) this.#handOut(this.#waitingReads, readBatchesOpenMax);
+  }
+
+  #handOut(waiting: Waiting[], openMax: number): void {
+    while (waiting.length > 0) {
+      const thread = this.#idlest(openMax);
       if (thread === null) return;
-      const share = Math.ceil(this.#waiting.length / this.#threads.length);
-      this.#give(thread, this.#waiting.splice(0, Math.min(share, batchItemsMax)));
+      const share = Math.ceil(waiting.length / this.#threads.length);
+      this.#give(thread, waiting.splice(0, Math.min(share, batchItemsMax)));
     }
   }
 
-  #idlest(): Thread | null {
+  #idlest(openMax: number): Thread | null {
     let idlest: Thread | null = null;
     for (const thread of this.#threads) {
-      if (thread.open.length < (idlest?.open.length ?? batchesOpenMax)) idlest = thread;
+      if (thread.open.length < (idlest?.open.length ?? openMax)) idlest = thread;
     }
     return idlest;
   }
@@ -162,7 +179,7 @@ export class VerifyingThreads {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     const stopping = new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
-    for (const { reject } of this.#waiting.splice(0)) reject(stopping);
+    for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingReads.splice(0)]) reject(stopping);
     await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
   }
 }

@@ -1,8 +1,10 @@
 import { names } from '../../domain/projection.ts';
-import type { LedgerStore } from '../../store/ledger-store.ts';
+import { linesOf } from '../../store/line-pages.ts';
+import { pageCharsMax } from '../../store/page-size.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import { firstSeqAt, timeOf } from '../reading/event-bounds.ts';
 import { parseLedgerLine } from '../reading/stored-lines.ts';
+import type { WalkedLedgers } from '../walked-stores.ts';
 import type { SeqsByLedger } from './answered-seqs.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
@@ -17,7 +19,7 @@ const linesMax = 500;
  * ledger that is not told, the subscription may get what was answered just before it.
  */
 export async function answeredBefore(
-  ledgers: LedgerStore,
+  ledgers: WalkedLedgers,
   work: WebhookWork,
   actorId: string,
   ledgerId: string | null,
@@ -27,9 +29,9 @@ export async function answeredBefore(
   return seq === null ? {} : { [ledgerId]: seq };
 }
 
-async function ofOwner(ledgers: LedgerStore, work: WebhookWork, actorId: string): Promise<SeqsByLedger> {
+async function ofOwner(ledgers: WalkedLedgers, work: WebhookWork, actorId: string): Promise<SeqsByLedger> {
   const list = names.ledgersOf(actorId);
-  const lines = await ledgers.lines(list, { limit: linesMax, descending: true });
+  const lines = await linesOf(ledgers, list, { limit: linesMax, descending: true });
   const ids = lines.flatMap(({ value }) => decodeOrPassOver(storedLine(list, value), parseLedgerLine)?.ledgerId ?? []);
   if (lines.length === linesMax) ids.push(...work.writtenLately(linesMax));
   const answered: Record<string, number> = {};
@@ -41,10 +43,10 @@ async function ofOwner(ledgers: LedgerStore, work: WebhookWork, actorId: string)
 }
 
 /** Of a ledger that another node writes, nobody here knows whether its newest commit is answered. All before it is over. */
-async function lastBeforeNewestCommit(ledgers: LedgerStore, ledgerId: string): Promise<number | null> {
+async function lastBeforeNewestCommit(ledgers: WalkedLedgers, ledgerId: string): Promise<number | null> {
   const head = await ledgers.head(ledgerId);
   if (head === null) return null;
-  const [newest] = (await ledgers.read(ledgerId, head.seq, 1)).map(timeOf);
+  const [newest] = (await ledgers.read(ledgerId, head.seq, 1, pageCharsMax)).map(timeOf);
   if (newest === undefined || newest === null) return null;
   return (await firstSeqAt(ledgers, ledgerId, head.seq, (createdAt) => createdAt >= newest.createdAt)) - 1;
 }

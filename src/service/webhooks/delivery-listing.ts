@@ -1,8 +1,9 @@
 import { isoTime, isWritable } from '../../domain/time.ts';
 import { uuidV7Time } from '../../domain/uuid.ts';
-import type { FindPage, FoundRecord, RecordStore } from '../../store/record-store.ts';
+import { charsOf, pageCharsMax } from '../../store/page-size.ts';
+import type { FindPage, FoundRecord } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
-import { endedReading } from '../list-page.ts';
+import type { WalkedRecords } from '../walked-stores.ts';
 import { blockKind, blockLengthOf, blockSpanMs, parseBlock } from './delivery-block.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { ownKind, parseOwn } from './own-deliveries.ts';
@@ -15,31 +16,29 @@ const recordsAtOnceMax = 64;
 interface Listed {
   readonly order: string;
   readonly length: number;
+  readonly chars: number;
   /** In the order of the ledger. */
   deliveries(): readonly DeliveryRecord[];
 }
 
-/**
- * A subscription's deliveries by the time when they were recorded. What lies before `offset` is counted, not parsed. Throws `unavailable`
- * where the signal ends before they are found.
- */
+/** A subscription's deliveries by the time when they were recorded. What lies before `offset` is counted, not parsed. */
 export async function listDeliveries(
-  store: RecordStore,
+  store: WalkedRecords,
   subscriptionId: string,
   { limit, offset = 0, descending = false }: Omit<FindPage, 'after'>,
-  signal?: AbortSignal,
 ): Promise<DeliveryRecord[]> {
   const found: DeliveryRecord[] = [];
   let skip = offset;
   for await (const listed of merged(
-    recordsOf(store, blockKind, subscriptionId, descending, signal),
-    recordsOf(store, ownKind, subscriptionId, descending, signal),
+    recordsOf(store, blockKind, subscriptionId, descending),
+    recordsOf(store, ownKind, subscriptionId, descending),
     descending,
   )) {
     if (skip >= listed.length) {
       skip -= listed.length;
       continue;
     }
+    store.walk.keep(listed.chars);
     const deliveries = listed.deliveries();
     found.push(...(descending ? deliveries.toReversed() : deliveries).slice(skip, skip + limit - found.length));
     skip = 0;
@@ -48,15 +47,11 @@ export async function listDeliveries(
   return found;
 }
 
-/**
- * A delivery that the log has made, by its id; null if the subscription has none of this id. Throws `unavailable` where the signal ends before
- * it is found.
- */
+/** A delivery that the log has made, by its id; null if the subscription has none of this id. */
 export async function blockDelivery(
-  store: RecordStore,
+  store: WalkedRecords,
   subscriptionId: string,
   id: string,
-  signal?: AbortSignal,
 ): Promise<DeliveryRecord | null> {
   const timeMs = uuidV7Time(id);
   if (timeMs === null || !isWritable(timeMs + blockSpanMs)) return null;
@@ -64,7 +59,7 @@ export async function blockDelivery(
   const latest = isoTime(timeMs + blockSpanMs);
   const after = { order: isoTime(Math.max(0, timeMs - 1)), id };
   const lookup = { name: 'last_event', value: subscriptionId };
-  for await (const record of walk(store, blockKind, lookup, { after }, signal)) {
+  for await (const record of walk(store, blockKind, lookup, { after })) {
     if (record.order > latest) return null;
     if (!record.value.includes(id)) continue;
     const block = decodeOrPassOver(record, () => parseBlock(record));
@@ -75,43 +70,41 @@ export async function blockDelivery(
 }
 
 async function* recordsOf(
-  store: RecordStore,
+  store: WalkedRecords,
   kind: string,
   subscriptionId: string,
   descending: boolean,
-  signal: AbortSignal | undefined,
 ): AsyncGenerator<Listed> {
   const lookup = { name: 'subscription', value: subscriptionId };
-  for await (const record of walk(store, kind, lookup, { descending }, signal)) yield listedOf(kind, record);
+  for await (const record of walk(store, kind, lookup, { descending })) yield listedOf(kind, record);
 }
 
 /** All that a look-up finds, page by page; everything else that is ready has its turn before the next page. */
 async function* walk(
-  store: RecordStore,
+  store: WalkedRecords,
   kind: string,
   lookup: { readonly name: string; readonly value: string },
   from: Pick<FindPage, 'after' | 'descending'>,
-  signal: AbortSignal | undefined,
 ): AsyncGenerator<FoundRecord> {
   let behind = from;
   for (let limit = recordsAtFirst; ; limit = Math.min(recordsAtOnceMax, 2 * limit)) {
-    const found = await store.find(kind, lookup, { ...behind, limit });
+    const found = await store.find(kind, lookup, { ...behind, limit, charsMax: pageCharsMax });
     yield* found;
     const last = found.at(-1);
-    if (last === undefined || found.length < limit) return;
+    if (last === undefined || (found.length < limit && charsOf(found) < pageCharsMax)) return;
     behind = { ...from, after: last };
     await new Promise((resolve) => void setImmediate(resolve));
-    if (signal?.aborted === true) throw endedReading('deliveries');
   }
 }
 
 function listedOf(kind: string, record: FoundRecord): Listed {
-  const { order } = record;
+  const { order, value } = record;
+  const chars = value.length;
   if (kind === blockKind) {
     const block = () => decodeOrPassOver(record, () => parseBlock(record));
-    return { order, length: blockLengthOf(order), deliveries: () => block()?.deliveries ?? [] };
+    return { order, chars, length: blockLengthOf(order), deliveries: () => block()?.deliveries ?? [] };
   }
-  return { order, length: 1, deliveries: () => decodeOrPassOver(record, () => [parseOwn(record)]) ?? [] };
+  return { order, chars, length: 1, deliveries: () => decodeOrPassOver(record, () => [parseOwn(record)]) ?? [] };
 }
 
 async function* merged(

@@ -1,6 +1,8 @@
 import type { FindPage, RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { type Decoded, decodeStored, findReadable, parseMembers } from '../../store/unreadable-record.ts';
 import { laterStep } from '../later-step.ts';
+import type { Walk } from '../walk.ts';
+import { walkRecords } from '../walk-records.ts';
 
 /** A webhook subscription as it is kept. Times are ISO. */
 export interface SubscriptionRecord {
@@ -44,7 +46,7 @@ export interface Subscriptions {
    * `by`, which is how a call that failed is finished: thrown as `outcome_unknown` it may have ended, and other nodes may not know of it.
    */
   end(id: string, at: string, by: 'owner' | 'receiver'): Promise<boolean>;
-  ofActor(actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
+  ofActor(walk: Walk, actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
   /** Subscriptions in force, in the order of their making, behind `after`. Less than `limit` are the last ones. */
   inForce(limit: number, after: SubscriptionRecord | null): Promise<SubscriptionRecord[]>;
   /** The one in force that was made last, by its date; null: there is none. */
@@ -121,7 +123,14 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
       }
     },
     changes: async () => (await store.get(changesKind, changesId))?.value ?? '0',
-    ofActor: (actorId, page) => find('actor', actorId, page),
+    ofActor: async (walk, actorId, page) => {
+      const found: SubscriptionRecord[] = [];
+      for await (const one of walkRecords(walk, store, kind, { name: 'actor', value: actorId }, page, parse)) {
+        walk.keep(one.record.value.length);
+        found.push(one.value);
+      }
+      return found;
+    },
     inForce: (limit, after) =>
       find('in_force', 'all', { limit, ...(after === null ? {} : { after: { order: orderOf(after), id: after.id } }) }),
     newestInForce: async () => (await find('in_force', 'all', { limit: 1, descending: true }))[0] ?? null,

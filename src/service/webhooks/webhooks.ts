@@ -19,6 +19,7 @@ import { checkOrder } from '../list-page.ts';
 import { namedIn } from '../named-field.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SecretBox } from '../secret-box.ts';
+import { walkedLedgers } from '../walked-stores.ts';
 import { answeredBefore } from './answered-before.ts';
 import { answeredSeqsIn } from './answered-seqs.ts';
 import { deliveriesIn } from './deliveries.ts';
@@ -71,7 +72,7 @@ export function webhookService(
     const url = checkTarget('url', request.url, policy);
     const eventTypes = checkEventTypes(request.eventTypes);
     const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
-    if (ledgerId !== null) await namedIn('ledger_id', reading.seen(ledgerId, actorId));
+    if (ledgerId !== null) await namedIn('ledger_id', reading.seen(call.walk, ledgerId, actorId));
     if (await subscriptions.hasInForce(actorId, subscriptionsMax)) {
       throw new LedgerError(
         'invalid_argument',
@@ -79,7 +80,7 @@ export function webhookService(
         { limit: subscriptionsMax },
       );
     }
-    const answered = await answeredBefore(ledgers, work, actorId, ledgerId);
+    const answered = await answeredBefore(walkedLedgers(call.walk, ledgers), work, actorId, ledgerId);
     // Before the subscription is there for any node to find.
     if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
     const sealedSecret = secrets.seal(Buffer.from(secret), secretContext(id));
@@ -87,14 +88,14 @@ export function webhookService(
     return { id, actorId, ...target, createdAt: isoTime(call.now), sealedSecret, endedAt: null, endedBy: null };
   };
 
-  const queue = async (delivery: DeliveryRecord) => {
+  const queue = async (call: Call, delivery: DeliveryRecord) => {
     try {
       await deliveries.create(delivery);
     } finally {
       // Also where that failed: it may have been recorded all the same, and a node that stands alone looks for nothing by itself.
       work.queued(delivery.subscriptionId);
     }
-    const stands = await laterStep(deliveries.get(delivery.subscriptionId, delivery.id));
+    const stands = await laterStep(deliveries.get(call.walk, delivery.subscriptionId, delivery.id));
     return { delivery: deliveryMessage(stands ?? delivery, null) };
   };
 
@@ -110,7 +111,7 @@ export function webhookService(
     },
 
     listWebhooks: async (request: ListWebhooksRequest, call: Call) => {
-      const found = await subscriptions.ofActor(callerOf(call).actorId, {
+      const found = await subscriptions.ofActor(call.walk, callerOf(call).actorId, {
         limit: checkLimit('limit', request.limit),
         offset: checkOffset('offset', request.offset),
         descending: checkOrder(request.order),
@@ -141,7 +142,7 @@ export function webhookService(
         descending: checkOrder(request.order),
       };
       const subscription = await owned(call, 'id', request.id);
-      const found = await deliveries.ofSubscription(subscription.id, page, call.signal);
+      const found = await deliveries.ofSubscription(call.walk, subscription.id, page);
       return {
         subscriptionId: subscription.id,
         count: found.length,
@@ -152,7 +153,7 @@ export function webhookService(
     testWebhook: async (request: TestWebhookRequest, call: Call) => {
       const subscription = await inForce(call, request.id);
       const eventId = call.newId();
-      return queue({
+      return queue(call, {
         ...asked(call, subscription.id),
         eventId,
         eventType: 'PING',
@@ -164,11 +165,11 @@ export function webhookService(
     redeliverWebhook: async (request: RedeliverWebhookRequest, call: Call) => {
       const deliveryId = checkUuid('delivery_id', request.deliveryId);
       const subscription = await inForce(call, request.id);
-      const first = await deliveries.get(subscription.id, deliveryId, call.signal);
+      const first = await deliveries.get(call.walk, subscription.id, deliveryId);
       if (first?.subscriptionId !== subscription.id) throw notFound('delivery', 'delivery_id');
       const { eventId, eventType, place, eventCreatedAt } = first;
       if (place !== null) call.named(place.ledgerId);
-      return queue({ ...asked(call, subscription.id), eventId, eventType, place, eventCreatedAt });
+      return queue(call, { ...asked(call, subscription.id), eventId, eventType, place, eventCreatedAt });
     },
   };
 }

@@ -60,7 +60,7 @@ export class CassandraAccessLog implements AccessLog {
     await this.#session.write(blocks.flatMap(blockStatements));
   }
 
-  async list(actorId: string, page: AccessPage): Promise<AccessEvent[]> {
+  async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
     const { ledgerId, since, limit, descending } = page;
     if (limit <= 0) return [];
     const from = Math.max(accessHour(Math.max(0, since)), await this.#keptFrom());
@@ -68,6 +68,7 @@ export class CassandraAccessLog implements AccessLog {
     const found: AccessEvent[] = [];
     let skip = page.offset;
     for await (const hour of this.#hours(actorId, from, descending)) {
+      signal?.throwIfAborted();
       const partition = [keyText(actorId), hour, ledger];
       // The first hour alone may hold what is too old; elsewhere what is skipped need not be read.
       if (skip > 0 && hour > from) {

@@ -166,8 +166,8 @@ export class CassandraLedgerStore implements LedgerStore {
     return (await findLogEnd(this.#session, ledgerId, this.#bucketEvents, from)).head;
   }
 
-  read(ledgerId: string, from: number, limit: number): Promise<StoredEntry[]> {
-    return readLog(this.#session, ledgerId, this.#bucketEvents, from, limit);
+  read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]> {
+    return readLog(this.#session, ledgerId, this.#bucketEvents, from, limit, charsMax);
   }
 
   readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {

@@ -1,6 +1,10 @@
 import type { Line, Page } from '../ledger-store.ts';
+import { charsOf } from '../page-size.ts';
 import { keyText, readFrom } from './keys.ts';
 import { type CqlSession, textOf } from './session.ts';
+
+/** Lines of one statement where the characters of a page are bounded: their size is known only once they are read. */
+const linesAtOnce = 128;
 
 const UP = 'FROM line WHERE list = ? LIMIT ?';
 const UP_FROM = 'FROM line WHERE list = ? AND line_order >= ? LIMIT ?';
@@ -26,5 +30,16 @@ export async function readLines(session: CqlSession, list: string, page: Page): 
     if (first === undefined) return [];
     from = first.order;
   }
-  return read('line_order, value', from, limit);
+  if (page.charsMax === undefined) return read('line_order, value', from, limit);
+  const lines: Line[] = [];
+  for (let chars = 0; lines.length < limit && chars < page.charsMax; ) {
+    // From the second part on the first line is the last one of the part before.
+    const again = lines.length > 0 ? 1 : 0;
+    const most = Math.min(linesAtOnce, limit - lines.length) + again;
+    const part = (await read('line_order, value', lines.at(-1)?.order ?? from, most)).slice(again);
+    lines.push(...part);
+    chars += charsOf(part);
+    if (part.length + again < most) break;
+  }
+  return lines;
 }

@@ -1,4 +1,5 @@
 import type { StoredEntry } from '../ledger-store.ts';
+import { charsOf } from '../page-size.ts';
 import { keyText } from './keys.ts';
 import { bucketMax, bucketOfNext, lookAt, seqsOfBucket } from './log-end.ts';
 import { preparedAtStart } from './prepared-at-start.ts';
@@ -13,6 +14,8 @@ const AT = preparedAtStart(
 /** Seqs asked for by one statement, and statements at once: events of a scope may be far apart. */
 const seqsMax = 64;
 const readsAtOnceMax = 16;
+/** Rows of one statement where the characters of a page are bounded: their size is known only once they are read. */
+const rowsAtOnce = 64;
 
 /**
  * Entries from seq `from` on, in order, at most `limit`, over as many buckets as it takes. Whatever is written meanwhile, none is left
@@ -20,6 +23,38 @@ const readsAtOnceMax = 16;
  * is none.
  */
 export async function readLog(
+  session: CqlSession,
+  ledgerId: string,
+  bucketEvents: number,
+  from: number,
+  limit: number,
+  charsMax?: number,
+): Promise<StoredEntry[]> {
+  return charsMax === undefined
+    ? readEntries(session, ledgerId, bucketEvents, from, limit)
+    : readInParts(limit, charsMax, (last, most) =>
+        readEntries(session, ledgerId, bucketEvents, last === undefined ? from : last.seq + 1, most),
+      );
+}
+
+/** Reads a few at a time, behind the last one, until there are enough of them, or enough characters, or no more. */
+async function readInParts(
+  limit: number,
+  charsMax: number,
+  read: (last: StoredEntry | undefined, limit: number) => Promise<StoredEntry[]>,
+): Promise<StoredEntry[]> {
+  const entries: StoredEntry[] = [];
+  for (let chars = 0; entries.length < limit && chars < charsMax; ) {
+    const most = Math.min(rowsAtOnce, limit - entries.length);
+    const part = await read(entries.at(-1), most);
+    entries.push(...part);
+    chars += charsOf(part);
+    if (part.length < most) break;
+  }
+  return entries;
+}
+
+async function readEntries(
   session: CqlSession,
   ledgerId: string,
   bucketEvents: number,

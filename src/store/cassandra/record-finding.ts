@@ -34,7 +34,7 @@ export async function findRecords(
   session: CqlSession,
   kind: string,
   lookup: { readonly name: string; readonly value: string },
-  { limit, offset = 0, descending = false, after }: FindPage,
+  { limit, offset = 0, descending = false, after, charsMax = Number.POSITIVE_INFINITY }: FindPage,
 ): Promise<FoundRecord[]> {
   const read = async (behind: Behind | undefined, max: number): Promise<IndexRow[]> => {
     const rows = await session.read(indexStatement(kind, lookup, descending, behind, max));
@@ -50,13 +50,17 @@ export async function findRecords(
     // The other rows of a record that is skipped are skipped with it.
     behind = { order: last.order, id: last.id };
   }
-  while (found.length < limit) {
+  let chars = 0;
+  while (found.length < limit && chars < charsMax) {
     const max = limit - found.length + spareRows;
     const rows = await read(behind, max);
-    const checked = await inParts(rows, (row) => checkedRecord(session, kind, lookup, row));
-    for (const record of checked) {
-      const isNew = record !== null && found.every(({ id }) => id !== record.id);
-      if (isNew && found.length < limit) found.push(record);
+    for (let at = 0; at < rows.length && chars < charsMax; at += recordsAtOnceMax) {
+      const part = rows.slice(at, at + recordsAtOnceMax);
+      for (const record of await Promise.all(part.map((row) => checkedRecord(session, kind, lookup, row)))) {
+        if (record === null || found.length >= limit || found.some(({ id }) => id === record.id)) continue;
+        found.push(record);
+        chars += record.value.length;
+      }
     }
     if (rows.length < max) break;
     behind = rows.at(-1);
@@ -102,11 +106,4 @@ function indexRow(row: Row): IndexRow {
     id: textOf(row, 'id') ?? '',
     token: textOf(row, 'put_token') ?? '',
   };
-}
-
-async function inParts<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (let at = 0; at < items.length; at += recordsAtOnceMax)
-    results.push(...(await Promise.all(items.slice(at, at + recordsAtOnceMax).map(work))));
-  return results;
 }

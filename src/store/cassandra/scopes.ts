@@ -1,4 +1,5 @@
-import type { ScopeEntries, ScopePage } from '../ledger-store.ts';
+import type { ScopeEntries, ScopePage, StoredEntry } from '../ledger-store.ts';
+import { charsOf } from '../page-size.ts';
 import { keyText } from './keys.ts';
 import { readPlaces } from './log-reading.ts';
 import { preparedAtStart } from './prepared-at-start.ts';
@@ -11,6 +12,8 @@ const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? A
 const LAST_BUCKET = 2 ** 31 - 1;
 /** Buckets looked into at once; a scope may have one event in each. */
 const bucketsAtOnce = 16;
+/** Events read at once where the characters of a page are bounded: their size is known only once they are read. */
+const placesAtOnce = 64;
 
 interface Place {
   readonly seq: number;
@@ -29,9 +32,18 @@ export async function readScopePage(
   page: ScopePage,
 ): Promise<ScopeEntries> {
   const places = await listedPlaces(session, ledgerId, scope, bucketEvents, page);
-  const entries = await readPlaces(session, ledgerId, places);
+  const { charsMax } = page;
+  const atOnce = charsMax === undefined ? places.length : placesAtOnce;
+  const entries: StoredEntry[] = [];
+  let read = 0;
+  for (let chars = 0; read < places.length && chars < (charsMax ?? Number.POSITIVE_INFINITY); read += atOnce) {
+    const part = await readPlaces(session, ledgerId, places.slice(read, read + atOnce));
+    entries.push(...part);
+    chars += charsOf(part);
+  }
   const found = new Set(entries.map(({ seq }) => seq));
-  return { entries, missing: places.map(({ seq }) => seq).filter((seq) => !found.has(seq)) };
+  const seqs = places.slice(0, read).map(({ seq }) => seq);
+  return { entries, missing: seqs.filter((seq) => !found.has(seq)) };
 }
 
 /** Just the seqs. */

@@ -51,12 +51,12 @@ export class LmdbAccessLog implements AccessLog {
     );
   }
 
-  async list(actorId: string, page: AccessPage): Promise<AccessEvent[]> {
+  async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
     const found: AccessEvent[] = [];
     let skip = page.offset;
     const windows = this.#windows.windows();
     for (const { table } of page.descending ? windows.reverse() : windows) {
-      for await (const { key, whole } of this.#blocksIn(table, actorId, page)) {
+      for await (const { key, whole } of this.#blocksIn(table, actorId, page, signal)) {
         if (found.length === page.limit) return found;
         const count = countOfBlockKey(key);
         if (whole && skip >= count) {
@@ -84,6 +84,7 @@ export class LmdbAccessLog implements AccessLog {
     table: BytesTable,
     actorId: string,
     { ledgerId, since, descending }: AccessPage,
+    signal: AbortSignal | undefined,
   ): AsyncGenerator<{ readonly key: Uint8Array; readonly whole: boolean }> {
     const prefix = prefixOf(actorId, ledgerId);
     this.#commits.checkReadable();
@@ -103,6 +104,7 @@ export class LmdbAccessLog implements AccessLog {
       if (keys.length < KEYS_AT_ONCE) return;
       from = keys.at(-1);
       await new Promise((resolve) => setImmediate(resolve));
+      signal?.throwIfAborted();
       this.#commits.checkReadable();
     }
   }

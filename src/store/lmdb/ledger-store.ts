@@ -120,9 +120,9 @@ export class LmdbLedgerStore implements LedgerStore {
     return this.#freshHead(ledgerKey(ledgerId)).head;
   }
 
-  async read(ledgerId: string, from: number, limit: number): Promise<StoredEntry[]> {
+  async read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]> {
     const prefix = ledgerKey(ledgerId);
-    const found = entriesIn(this.#tables.events, { prefix, from: seqKey(prefix, from), limit });
+    const found = entriesIn(this.#tables.events, { prefix, from: seqKey(prefix, from), limit }, charsMax);
     return found.map(({ key, value }) => ({ seq: seqOfKey(key), row: value }));
   }
 
@@ -130,10 +130,13 @@ export class LmdbLedgerStore implements LedgerStore {
     const ledger = ledgerKey(ledgerId);
     const entries: StoredEntry[] = [];
     const missing: number[] = [];
+    let charsLeft = page.charsMax ?? Number.POSITIVE_INFINITY;
     for (const seq of await this.scopeSeqs(ledgerId, scope, page)) {
+      if (charsLeft <= 0) break;
       const row = this.#tables.events.get(seqKey(ledger, seq));
       if (row === undefined) missing.push(seq);
       else entries.push({ seq, row });
+      charsLeft -= row?.length ?? 0;
     }
     return { entries, missing };
   }
@@ -164,7 +167,7 @@ export class LmdbLedgerStore implements LedgerStore {
   async lines(list: string, page: Page): Promise<Line[]> {
     const prefix = listPrefix(list);
     const from = page.from === undefined ? undefined : orderKey(prefix, page.from);
-    const found = entriesIn(this.#tables.lines, { ...page, prefix, from });
+    const found = entriesIn(this.#tables.lines, { ...page, prefix, from }, page.charsMax);
     return found.map(({ key, value }) => ({ order: orderIdOfKey(key, prefix.length).order, value }));
   }
 

@@ -18,9 +18,20 @@ export function keysIn(table: BytesTable | TextTable, range: KeyRange): Uint8Arr
   return Array.from(table.getKeys(bounds(range)));
 }
 
-/** The same with the values. */
-export function entriesIn(table: TextTable, range: KeyRange): { readonly key: Uint8Array; readonly value: string }[] {
-  return Array.from(table.getRange(bounds(range)));
+/** The same with the values; it ends behind the one with which they have at least `charsMax` characters. */
+export function entriesIn(
+  table: TextTable,
+  range: KeyRange,
+  charsMax = Number.POSITIVE_INFINITY,
+): { readonly key: Uint8Array; readonly value: string }[] {
+  const found: { readonly key: Uint8Array; readonly value: string }[] = [];
+  let chars = 0;
+  for (const entry of table.getRange(bounds(range))) {
+    found.push(entry);
+    chars += entry.value.length;
+    if (chars >= charsMax) break;
+  }
+  return found;
 }
 
 function bounds(range: KeyRange) {

@@ -84,11 +84,15 @@ export class LmdbRecordStore implements RecordStore {
     const prefix = lookupPrefix(kind, lookup.name, lookup.value);
     const from = page.after === undefined ? undefined : orderIdKey(prefix, page.after.order, page.after.id);
     const found: FoundRecord[] = [];
+    let charsLeft = page.charsMax ?? Number.POSITIVE_INFINITY;
     for (const key of keysIn(this.#tables.lookups, { ...page, prefix, from, behindFrom: true })) {
       const { order, id } = orderIdOfKey(key, prefix.length);
       const record = recordKey(kind, id);
       const stored = record === null ? null : shown(this.#storedOrPassOver(kind, id, record));
-      if (stored !== null) found.push({ ...stored, order });
+      if (stored === null) continue;
+      found.push({ ...stored, order });
+      charsLeft -= stored.value.length;
+      if (charsLeft <= 0) break;
     }
     return found;
   }

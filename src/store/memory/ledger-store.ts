@@ -16,10 +16,11 @@ import {
   type Snapshot,
   type StoredEntry,
 } from '../ledger-store.ts';
+import { charsOf } from '../page-size.ts';
 import { compareText } from '../store-text.ts';
 import { applyEntries, checkProjections } from './append.ts';
 import { emptyLedgerData, type KeptCommand, ledgerIn, type MemoryLedgerData } from './ledger-data.ts';
-import { partOf } from './pages.ts';
+import { cutBehind, partOf } from './pages.ts';
 
 /**
  * Ledgers in memory, for tests: stricter than any real store. It copies and freezes, forgets commands on the
@@ -72,7 +73,7 @@ export class MemoryLedgerStore implements LedgerStore {
     return this.#data.ledgers.get(ledgerId)?.head ?? null;
   }
 
-  async read(ledgerId: string, from: number, limit: number): Promise<StoredEntry[]> {
+  async read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]> {
     await later();
     const ledger = this.#data.ledgers.get(ledgerId);
     const found: StoredEntry[] = [];
@@ -80,7 +81,7 @@ export class MemoryLedgerStore implements LedgerStore {
       const entry = ledger?.entries.get(seq);
       if (entry !== undefined) found.push(entry);
     }
-    return found;
+    return cutBehind(found, charsMax);
   }
 
   async readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
@@ -92,6 +93,7 @@ export class MemoryLedgerStore implements LedgerStore {
       const entry = ledger?.entries.get(seq);
       if (entry === undefined) missing.push(seq);
       else entries.push(entry);
+      if (charsOf(entries) >= (page.charsMax ?? Number.POSITIVE_INFINITY)) break;
     }
     return { entries, missing };
   }
@@ -129,7 +131,7 @@ export class MemoryLedgerStore implements LedgerStore {
     lines.sort((a, b) => compareText(a.order, b.order));
     const { from } = page;
     const startsAt = ({ order }: Line) => from === undefined || sign(page.descending) * compareText(order, from) >= 0;
-    return partOf(lines, { ...page, startsAt });
+    return cutBehind(partOf(lines, { ...page, startsAt }), page.charsMax);
   }
 
   async snapshot(owner: string): Promise<Snapshot | null> {

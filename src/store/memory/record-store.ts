@@ -10,7 +10,7 @@ import type {
 } from '../record-store.ts';
 import { checkRecordWrite } from '../record-write.ts';
 import { compareText } from '../store-text.ts';
-import { partOf } from './pages.ts';
+import { cutBehind, partOf } from './pages.ts';
 
 interface KeptRecord {
   readonly shown: StoredRecord;
@@ -76,7 +76,7 @@ export class MemoryRecordStore implements RecordStore {
     const { after, descending = false } = page;
     const startsAt = (record: FoundRecord) =>
       after === undefined || (descending ? -compareFound(record, after) : compareFound(record, after)) > 0;
-    return partOf(found, { ...page, startsAt });
+    return cutBehind(partOf(found, { ...page, startsAt }), page.charsMax);
   }
 
   async sweep(now: number, limit: number): Promise<Swept> {

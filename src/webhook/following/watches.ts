@@ -131,13 +131,13 @@ export class Watches {
     // An actor that was taken out, and maybe in again, meanwhile is none of this list's business any more.
     const isListed = () => this.#actors.get(actorId) === actor;
     const list = names.ledgersOf(actorId);
-    for await (const lines of linePages(this.#ledgers, list, linesAtOnce)) {
+    for await (const { lines, isLast } of linePages(this.#ledgers, list, linesAtOnce)) {
       if (!isListed()) return;
       for (const { value } of lines) {
         const line = decodeOrPassOver(storedLine(list, value), parseLedgerLine);
         if (line !== undefined) this.#note(actorId, line.ledgerId);
       }
-      if (lines.length < linesAtOnce) {
+      if (isLast) {
         this.#unlisted.delete(actorId);
         // A doubt that came up while the list was read stays.
         if (this.#doubted.get(actorId) === doubt) this.#trust(actorId);

@@ -1,0 +1,97 @@
+import { mapAtOnce } from '../at-once.ts';
+import type { WalkedLedgers } from '../walked-stores.ts';
+
+/** A seq that stands under a scope. */
+export interface ScopeSeq {
+  readonly seq: number;
+  readonly scope: string;
+}
+
+/** A scope on its way through its seqs: each is read once. */
+interface ScopeLane {
+  readonly scope: string;
+  /** Read and not yet handed on, in the direction of reading. */
+  seqs: readonly number[];
+  /** Where to read on; null: there is no more. */
+  from: number | null;
+}
+
+const scopesAtOnceMax = 16;
+
+/** The seqs that stand under several scopes, in the order of the ledger. No event is read. */
+export class ScopeSeqs {
+  readonly #store: Pick<WalkedLedgers, 'scopeSeqs'>;
+  readonly #ledgerId: string;
+  readonly #lanes: readonly ScopeLane[];
+  readonly #descending: boolean;
+  readonly #atOnce: number;
+  /** Merged and not yet handed on. */
+  #next: ScopeSeq[] = [];
+
+  /** `from`: the seq to start at, in the direction of reading. `atOnce`: seqs of one scope that are read at once. */
+  constructor(
+    store: Pick<WalkedLedgers, 'scopeSeqs'>,
+    ledgerId: string,
+    scopes: readonly string[],
+    from: number,
+    descending: boolean,
+    atOnce: number,
+  ) {
+    this.#store = store;
+    this.#ledgerId = ledgerId;
+    this.#lanes = scopes.map((scope) => ({ scope, seqs: [], from }));
+    this.#descending = descending;
+    this.#atOnce = atOnce;
+  }
+
+  /** The next ones, at most so many; none: there are no more. */
+  async take(count: number): Promise<readonly ScopeSeq[]> {
+    if (this.#next.length === 0) await this.#merge();
+    return this.#next.splice(0, count);
+  }
+
+  /** Leaves out the next ones. */
+  async skip(count: number): Promise<void> {
+    for (let left = count; left > 0; ) {
+      const skipped = (await this.take(left)).length;
+      if (skipped === 0) return;
+      left -= skipped;
+    }
+  }
+
+  /** Puts back what was taken last and not used. */
+  putBack(rest: readonly ScopeSeq[]): void {
+    this.#next = [...rest, ...this.#next];
+  }
+
+  async #merge(): Promise<void> {
+    const order = (a: number, b: number): number => (this.#descending ? b - a : a - b);
+    for (;;) {
+      const empty = this.#lanes.filter((lane) => lane.seqs.length === 0 && lane.from !== null);
+      await mapAtOnce(empty, scopesAtOnceMax, (lane) => this.#read(lane));
+      // What lies beyond the end of what was read of a scope may come after more of that scope.
+      let reach: number | null = null;
+      for (const { from, seqs } of this.#lanes) {
+        const end = from === null ? undefined : seqs.at(-1);
+        if (end !== undefined && (reach === null || order(end, reach) < 0)) reach = end;
+      }
+      for (const lane of this.#lanes) {
+        const beyond = reach === null ? -1 : lane.seqs.findIndex((seq) => order(seq, reach) > 0);
+        const cut = beyond === -1 ? lane.seqs.length : beyond;
+        for (const seq of lane.seqs.slice(0, cut)) this.#next.push({ seq, scope: lane.scope });
+        lane.seqs = lane.seqs.slice(cut);
+      }
+      if (this.#next.length > 0 || reach === null) break;
+    }
+    this.#next.sort((a, b) => order(a.seq, b.seq));
+  }
+
+  async #read(lane: ScopeLane): Promise<void> {
+    const { scope, from } = lane;
+    if (from === null) return;
+    const page = { from, limit: this.#atOnce, descending: this.#descending };
+    lane.seqs = await this.#store.scopeSeqs(this.#ledgerId, scope, page);
+    const last = lane.seqs.length < this.#atOnce ? undefined : lane.seqs.at(-1);
+    lane.from = last === undefined ? null : last + (this.#descending ? -1 : 1);
+  }
+}

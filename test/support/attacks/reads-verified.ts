@@ -1,0 +1,12 @@
+import { ownLedger, type ReadStatuses, type ReadTarget, readOn } from './read-target.ts';
+
+/** Reads that have a thousand signatures verified each. */
+export async function run(
+  target: ReadTarget,
+  signal: AbortSignal,
+  connections: number,
+  statuses: ReadStatuses = new Map(),
+): Promise<void> {
+  const ledger = await ownLedger(target, signal, { events: 1_000, payloadBytes: 100, signed: true });
+  return readOn(target, ledger, 'verify=signatures', signal, connections, statuses);
+}
