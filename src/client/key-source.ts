@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { checkPublicKey, keyObject } from '../domain/public-key.ts';
+import { verifyingKey } from '../domain/public-key.ts';
 import { actorUri } from '../domain/svc-uri.ts';
 import type { AuthorityKey, GetAuthorityResponse, ResolveActorResponse } from '../gen/svc/v1/resolver_pb.ts';
 import { LedgerTrustError } from './error.ts';
@@ -68,11 +68,7 @@ export function createKeyReader(): (publicKey: string) => KeyObject | null {
   return (publicKey) => {
     let key = read.get(publicKey);
     if (key === undefined) {
-      try {
-        key = keyObject(checkPublicKey(publicKey));
-      } catch {
-        key = null;
-      }
+      key = verifyingKey(publicKey);
       read.set(publicKey, key);
     }
     return key;

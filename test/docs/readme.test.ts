@@ -88,7 +88,8 @@ test('the walk from nothing to a first signed, verified event does what the READ
   expect(out).toContain('"status":"recorded"');
   expect(out).toMatch(/^true$/m);
   // A development node publishes no key of its authority, so that two seals stay unchecked; nothing else does.
-  const first = 'INCOMPLETE  4 events, 2 signatures, chain whole; not verified: seals, for lack of the keys of the authority';
+  const first =
+    'INCOMPLETE  4 events, 2 signatures, chain whole; not verified: seals, for lack of the keys of the authority';
   expect(out).toContain(first);
   expect(out).toMatch(
     /^INCOMPLETE[\s\S]*from the resolver at[\s\S]*2 of the events: no key of the authority[\s\S]*^exit code 2$/m,
