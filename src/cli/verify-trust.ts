@@ -40,8 +40,8 @@ export interface Trust extends AsyncDisposable {
 }
 
 /**
- * Keys from the resolver if one is named, else from the files named, else from the file under test. The last vouch for nobody, unless the
- * user says so.
+ * Keys from the resolver if one is named, else from the files named, else from the file under test. The last vouch for
+ * nobody, unless the user says so.
  */
 export async function trustOf(
   terminal: Terminal,

@@ -5,8 +5,9 @@ import { LedgerError } from './errors.ts';
 import { sha256Hex } from './hash.ts';
 
 /**
- * Ed25519 public keys. Every key is checked before it verifies anything, wherever it comes from: an enrolment, a store, a resolver, a trust
- * anchor, a file. Under a key of small order any signature may verify, and under one of mixed order verifiers disagree.
+ * Ed25519 public keys. Every key is checked before it verifies anything, wherever it comes from: an enrolment, a store,
+ * a resolver, a trust anchor, a file. Under a key of small order any signature may verify, and under one of mixed order
+ * verifiers disagree.
  */
 
 await sodium.ready;

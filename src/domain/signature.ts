@@ -22,9 +22,9 @@ export function checkSignatureForm(base64: string): Uint8Array {
 }
 
 /**
- * Whether R, the first half of a signature, is the identity point. Such a signature is invalid by a rule of this service, and every check
- * asks for it first: libraries differ (docs/verifying.md, "Ed25519"), and whoever makes one gives the private key away. Under a key that
- * verifyingKey lets pass, no other R of small order fulfils the equation.
+ * Whether R, the first half of a signature, is the identity point. Such a signature is invalid by a rule of this
+ * service, and every check asks for it first: libraries differ (docs/verifying.md, "Ed25519"), and whoever makes one
+ * gives the private key away. Under a key that verifyingKey lets pass, no other R of small order fulfils the equation.
  */
 export function hasIdentityR(signature: Uint8Array): boolean {
   if (signature[0] !== 1) return false;
@@ -33,8 +33,8 @@ export function hasIdentityR(signature: Uint8Array): boolean {
 }
 
 /**
- * Whether the signature of the 32-byte digest is that of the key: R is not the identity point, and RFC 8032, section 5.1.7, without
- * cofactor. Takes about 70 µs of the thread. `key` must be one of verifyingKey.
+ * Whether the signature of the 32-byte digest is that of the key: R is not the identity point, and RFC 8032, section
+ * 5.1.7, without cofactor. Takes about 70 µs of the thread. `key` must be one of verifyingKey.
  */
 export function verifyDigest(digest: Uint8Array, signature: Uint8Array, key: KeyObject): boolean {
   return !hasIdentityR(signature) && verify(null, digest, key, signature);

@@ -7,8 +7,8 @@ export const groupOrder = 2n ** 252n + 27742317777372353535851937790883648493n;
 export const identityPoint = Buffer.from([1, ...new Uint8Array(31)]);
 
 /**
- * What only the owner of a seed can make: the signature of a nonce of 0, whose R is the identity point. It fulfils the equation of RFC 8032,
- * and gives the private key away.
+ * What only the owner of a seed can make: the signature of a nonce of 0, whose R is the identity point. It fulfils the
+ * equation of RFC 8032, and gives the private key away.
  */
 export function signatureOfNonceZero(seed: Uint8Array, publicKey: Uint8Array, message: Uint8Array): Buffer {
   const scalar = createHash('sha512').update(seed).digest().subarray(0, 32);

@@ -8,7 +8,10 @@ import { checkingKey, signatureCheck } from '../../src/service/signatures/signat
 import { verifySignature } from '../../src/service/signatures/signature-verifier.ts';
 import { signatureOfNonceZero } from '../support/nonce-zero.ts';
 
-/** Libraries that accept whatever they are asked, where a test says so: what is still refused is refused by a rule of this service. */
+/**
+ * Libraries that accept whatever they are asked, where a test says so: what is still refused is refused by a rule of
+ * this service.
+ */
 const asked = vi.hoisted(() => ({ yes: false, calls: 0 }));
 vi.mock('node:crypto', async (original) => {
   const crypto = await original<typeof import('node:crypto')>();

@@ -22,10 +22,11 @@ export function checkingKey(x: string): CheckingKey {
 export type SignatureCheck = (digest: Uint8Array, signature: Uint8Array, key: CheckingKey) => boolean;
 
 /**
- * Checks with libsodium, which takes half the time of OpenSSL, where its binary runs on this platform, else with OpenSSL. For keys of
- * prime order, and such keys alone come here, both decide the same equation without cofactor and compare the same bytes. They differ in one
- * case, an R that is the identity point: libsodium refuses it, and OpenSSL in some versions only. A rule of our own refuses it before either
- * is asked, so that the answer is the same on every platform.
+ * Checks with libsodium, which takes half the time of OpenSSL, where its binary runs on this platform, else with
+ * OpenSSL. For keys of prime order, and such keys alone come here, both decide the same equation without cofactor and
+ * compare the same bytes. They differ in one case, an R that is the identity point: libsodium refuses it, and OpenSSL
+ * in some versions only. A rule of our own refuses it before either is asked, so that the answer is the same on every
+ * platform.
  */
 export async function signatureCheck(): Promise<SignatureCheck> {
   const quick = await quickCheck();
