@@ -33,6 +33,7 @@ const apart = [
   'test/unit/host-watch.test.ts',
   'test/unit/log-lines.test.ts',
   'test/unit/rpc-rest-encode.test.ts',
+  'test/unit/signature-rules.test.ts',
 ];
 const unit = ['test/unit/**/*.test.ts'];
 const api = ['test/api/**/*.test.ts'];

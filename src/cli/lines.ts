@@ -17,9 +17,9 @@ export interface Line {
 }
 
 /**
- * The lines of a file, `name` in errors, as its bytes come. A line feed alone ends one: JSON may hold every other character that ends lines
- * elsewhere (U+2028, U+2029, U+0085) as it is. `blank` says what becomes of lines of white space: passed over, they are counted and most of
- * them are not handed out, since a file may hold millions.
+ * The lines of a file, `name` in errors, as its bytes come. A line feed alone ends one: JSON may hold every other
+ * character that ends lines elsewhere (U+2028, U+2029, U+0085) as it is. `blank` says what becomes of lines of white
+ * space: passed over, they are counted and most of them are not handed out, since a file may hold millions.
  */
 export async function* linesOf(
   pieces: AsyncIterable<Buffer> | Iterable<Buffer>,

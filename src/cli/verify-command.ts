@@ -1,30 +1,17 @@
 import { type Command, Option } from 'commander';
 import type { Event } from '../client/event.ts';
-import {
-  type AuthorityKeys,
-  authorityKeysOf,
-  type KeySource,
-  keysFromDocuments,
-  keysFromResolver,
-} from '../client/key-source.ts';
 import type { Verification } from '../client/verification.ts';
-import { CLOCK_BEHIND_MAX_MS, type TrustedKeys, type VerifyOptions, verifyEvents } from '../client/verifying.ts';
+import { CLOCK_BEHIND_MAX_MS, type VerifyOptions, verifyEvents } from '../client/verifying.ts';
 import { sha256HexForm } from '../domain/hash.ts';
 import { isoTime } from '../domain/time.ts';
 import { exitCodes } from './exit-codes.ts';
-import { isSameFile } from './file-content.ts';
 import { progressBar } from './progress-bar.ts';
-import { baseUrlOf, openService } from './service.ts';
 import { CliError, type Terminal, usageError } from './terminal.ts';
-import { readActorDocuments, readAuthorityDocument, readVerifyInput, type VerifyInput } from './verify-input.ts';
+import { readVerifyInput, type VerifyInput } from './verify-input.ts';
 import { reportJson, reportText } from './verify-report.ts';
+import { checkTrustOptions, type TrustOptions, trustOf } from './verify-trust.ts';
 
-interface VerifyCommandOptions {
-  readonly keys?: readonly string[];
-  readonly authority?: string;
-  readonly resolver?: string;
-  readonly trustFileKeys?: boolean;
-  readonly ca?: string;
+interface VerifyCommandOptions extends TrustOptions {
   readonly kind?: VerifyOptions['kind'];
   readonly head?: readonly string[];
   readonly json?: boolean;
@@ -78,12 +65,7 @@ Exit codes:
 
 /** Verifies and reports. CliError where what was given is wrong, anything else where it broke off. */
 async function verify(terminal: Terminal, file: string, options: VerifyCommandOptions): Promise<void> {
-  if (options.resolver !== undefined && (options.keys !== undefined || options.authority !== undefined)) {
-    throw usageError('Give either --resolver or --keys and --authority.');
-  }
-  if (options.resolver !== undefined && options.trustFileKeys === true) {
-    throw usageError('Give either --resolver or --trust-file-keys: with a resolver no key of the file is used.');
-  }
+  checkTrustOptions(options);
   const odd = options.head?.find((hash) => !sha256HexForm.test(hash));
   if (odd !== undefined) {
     throw usageError(
@@ -107,7 +89,7 @@ async function verify(terminal: Terminal, file: string, options: VerifyCommandOp
   const advised = options.kind === undefined ? withAdvice(found, input) : found;
   const result = input.goesOn ? goingOn(advised) : advised;
   terminal.exitWith(verdictCodes[result.verdict]);
-  await terminal.print(options.json ? reportJson(result, trust.keysFrom) : reportText(result, trust.keysFrom));
+  await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
 }
 
 /** Shows how far the work is through the events. */
@@ -128,71 +110,6 @@ async function shown<T>(
   } finally {
     bar.stop();
   }
-}
-
-interface Trust extends AsyncDisposable {
-  readonly keys: KeySource;
-  readonly authorityKeys: AuthorityKeys | null;
-  readonly trustedKeys: TrustedKeys;
-  /** Where the keys come from, in words. */
-  readonly keysFrom: string;
-}
-
-/**
- * Keys from the resolver if one is named, else from the files named, else from the file under test. The last vouch for nobody, unless the
- * user says so.
- */
-async function trustOf(
-  terminal: Terminal,
-  file: string,
-  input: VerifyInput,
-  options: VerifyCommandOptions,
-): Promise<Trust> {
-  if (options.resolver !== undefined) {
-    const client = await openService(terminal, { baseUrl: baseUrlOf('--resolver', options.resolver), ca: options.ca });
-    try {
-      const authorityKeys = authorityKeysOf(await client.getAuthority());
-      return {
-        keys: keysFromResolver(client),
-        authorityKeys,
-        trustedKeys: 'all',
-        keysFrom: `from the resolver at ${options.resolver}`,
-        [Symbol.asyncDispose]: () => client.close(),
-      };
-    } catch (error) {
-      await client.close();
-      throw error;
-    }
-  }
-  const named = options.keys === undefined ? null : await readActorDocuments(terminal, options.keys);
-  const anchor =
-    options.authority === undefined ? input.authority : await readAuthorityDocument(terminal, options.authority);
-  const trusts = options.trustFileKeys === true;
-  const actors = trusts || (await isOtherFile(file, options.keys));
-  const authority =
-    trusts || (await isOtherFile(file, options.authority === undefined ? undefined : [options.authority]));
-  return {
-    keys: keysFromDocuments(named ?? input.actors),
-    authorityKeys: anchor === null ? null : authorityKeysOf(anchor),
-    trustedKeys: actors ? (authority ? 'all' : 'actors') : authority ? 'authority' : 'none',
-    keysFrom: keysFrom(input, options),
-    [Symbol.asyncDispose]: async () => {},
-  };
-}
-
-/** Whether keys are from files, and none of these is the file under test. */
-async function isOtherFile(file: string, named: readonly string[] | undefined): Promise<boolean> {
-  if (named === undefined) return false;
-  const same = await Promise.all(named.map((path) => isSameFile(path, file)));
-  return !same.includes(true);
-}
-
-function keysFrom(input: VerifyInput, { keys, authority }: VerifyCommandOptions): string {
-  const named = keys ?? (authority === undefined ? [] : [authority]);
-  const isInFile =
-    (keys === undefined && input.actors.length > 0) || (authority === undefined && input.authority !== null);
-  if (named.length === 0) return isInFile ? 'from the file itself' : 'none given';
-  return `from ${named.join(', ')}${isInFile ? ' and from the file itself' : ''}`;
 }
 
 /** What the events are and how many of them must be there: as the user says, who may be stricter than the file and more lenient. */

@@ -6,26 +6,33 @@ const ISSUES_SHOWN_MAX = 20;
 
 /** What a reason leaves open, as it stands behind "not verified:" in the first line. */
 const notVerified: { readonly [type in IncompleteType]: string } = {
-  actor_keys_untrusted: 'whose keys these are',
-  authority_keys_untrusted: 'whose keys these are',
+  actor_keys_untrusted: 'whose keys these are (give --resolver URL)',
+  authority_keys_untrusted: 'whose keys these are (give --resolver URL)',
   actor_keys_unknown: 'signatures, for lack of their keys',
   authority_keys_unknown: 'seals, for lack of the keys of the authority',
   start_unknown: 'what stands before the first event',
   middle_unknown: 'what is missing in between',
   end_unknown: 'what follows',
-  content_unchecked: 'some hashes, whose event before is not there',
-  hash_unchecked: 'some hashes, whose event before is not there',
+  content_unchecked: 'the content of some events',
+  hash_unchecked: 'the tie of some events to the ledger',
 };
 
-/** The result in words, for people; `keysFrom` says where the keys come from. */
-export function reportText(result: Verification, keysFrom: string): string {
+/** Where the keys came from. */
+export interface KeyOrigin {
+  /** In words. */
+  readonly text: string;
+  readonly isResolver: boolean;
+}
+
+/** The result in words, for people. */
+export function reportText(result: Verification, origin: KeyOrigin): string {
   const { checked, head } = result;
   const lines = [
     `${result.verdict.toUpperCase()}  ${headline(result)}`,
     `  events      ${checked.events}${subject(result)}`,
     `  hashes      ${checked.contentHashes} contents and ${checked.chainHashes} chain hashes of ${checked.events} events recomputed`,
     `  signatures  ${checked.actorSignatures} of actors and ${checked.authoritySeals} seals of the authority verified`,
-    `  keys        ${keysFrom}`,
+    `  keys        ${origin.text}`,
   ];
   if (head !== null) lines.push(`  head        seq ${head.seq}, hash ${head.hash}`);
   for (const issue of result.issues.slice(0, ISSUES_SHOWN_MAX)) {
@@ -36,14 +43,26 @@ export function reportText(result: Verification, keysFrom: string): string {
   for (const reason of result.incomplete) {
     lines.push(`  ? ${reason.type}  ${places(reason)}${reason.detail}`);
   }
-  if (hasUntrustedKeys(result)) {
-    lines.push(
+  if (result.verdict === 'incomplete') lines.push(...adviceOnKeys(result, origin));
+  return `${lines.map(shownText).join('\n')}\n`;
+}
+
+/** What to do about keys that are missing or that nobody vouches for. */
+function adviceOnKeys({ incomplete }: Verification, { isResolver }: KeyOrigin): string[] {
+  const has = (...types: IncompleteType[]) => incomplete.some(({ type }) => types.includes(type));
+  if (has('actor_keys_untrusted', 'authority_keys_untrusted'))
+    return [
       '  ! The keys come from the file itself: who makes up a file can make up its keys. To know whose they are, verify',
       '    with --resolver URL (the service), or with --keys FILE and --authority FILE that you got on another way.',
       '    If you made the file yourself, add --trust-file-keys.',
-    );
-  }
-  return `${lines.map(shownText).join('\n')}\n`;
+    ];
+  if (isResolver && has('authority_keys_unknown'))
+    return [
+      '  ! This service publishes no key of its authority, as in development mode: its seals cannot be verified.',
+    ];
+  if (has('actor_keys_unknown', 'authority_keys_unknown'))
+    return ['  ! Keys are missing: give --resolver URL (the service), or --keys FILE and --authority FILE.'];
+  return [];
 }
 
 /** What the events are of, where there are any or the file says it. */
@@ -58,10 +77,6 @@ function places({ type, count }: IncompleteReason): string {
   return count === 0 ? '' : `${count} of the events: `;
 }
 
-function hasUntrustedKeys({ incomplete }: Verification): boolean {
-  return incomplete.some(({ type }) => type.endsWith('_keys_untrusted'));
-}
-
 /** First what was verified, then what was not. */
 function headline(result: Verification): string {
   if (result.verdict === 'invalid') {
@@ -72,8 +87,7 @@ function headline(result: Verification): string {
   if (result.verdict === 'valid') return `everything was recomputed and verified: ${verified}`;
   const isOpen = new Set(result.incomplete.map(({ type }) => notVerified[type]));
   const open = Object.values(notVerified).filter((what) => isOpen.delete(what));
-  const advice = hasUntrustedKeys(result) ? ' (give --resolver URL)' : '';
-  return `${verified}; not verified: ${open.join('; ')}${advice}`;
+  return `${verified}; not verified: ${open.join('; ')}`;
 }
 
 function verifiedParts({ checked, incomplete }: Verification): string[] {
@@ -93,7 +107,7 @@ function counted(count: number, what: string): string {
 }
 
 /** The result as JSON with the names of the API. */
-export function reportJson(result: Verification, keysFrom: string): string {
+export function reportJson(result: Verification, origin: KeyOrigin): string {
   const { checked } = result;
   const shown = {
     verdict: result.verdict,
@@ -115,7 +129,7 @@ export function reportJson(result: Verification, keysFrom: string): string {
       count,
     })),
     head: result.head,
-    keys_from: keysFrom,
+    keys_from: origin.text,
   };
   return `${shownJson(JSON.stringify(shown, null, 2))}\n`;
 }

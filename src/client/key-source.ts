@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { checkPublicKey, keyObject } from '../domain/public-key.ts';
+import { verifyingKey } from '../domain/public-key.ts';
 import { actorUri } from '../domain/svc-uri.ts';
 import type { AuthorityKey, GetAuthorityResponse, ResolveActorResponse } from '../gen/svc/v1/resolver_pb.ts';
 import { LedgerTrustError } from './error.ts';
@@ -11,15 +11,17 @@ export type ActorDocumentKey = ActorDocument['keys'][number];
 
 /** Where the public keys of actors come from. Whoever trusts it need not trust the service that the events are from. */
 export interface KeySource {
-  /** The keys come from a resolver that the caller named, and not from the file or the answer that the events come from. */
+  /**
+   * The keys come from a resolver that the caller named, and not from the file or the answer that the events come from.
+   */
   readonly isResolver?: boolean;
   /** null: there is no document at hand, so nothing can be said of the actor's signatures. */
   document(actorId: string): Promise<ActorDocument | null> | ActorDocument | null;
 }
 
 /**
- * Keys from resolver documents that were saved. Documents out of the file that is verified vouch for nobody; if these were got on another
- * way, say so with `trustedKeys`.
+ * Keys from resolver documents that were saved. Documents out of the file that is verified vouch for nobody; if these
+ * were got on another way, say so with `trustedKeys`.
  */
 export function keysFromDocuments(documents: Iterable<ActorDocument>): KeySource {
   const byActor = new Map([...documents].map((document) => [document.actorId, document]));
@@ -68,11 +70,7 @@ export function createKeyReader(): (publicKey: string) => KeyObject | null {
   return (publicKey) => {
     let key = read.get(publicKey);
     if (key === undefined) {
-      try {
-        key = keyObject(checkPublicKey(publicKey));
-      } catch {
-        key = null;
-      }
+      key = verifyingKey(publicKey);
       read.set(publicKey, key);
     }
     return key;

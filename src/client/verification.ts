@@ -5,7 +5,10 @@ import { parseRfc3339 } from '../domain/time.ts';
 import { isUuid } from '../domain/uuid.ts';
 import type { Event } from './event.ts';
 
-/** What a verification finds: the service's own types, a form that no event has, and what the service cannot have decided. */
+/**
+ * What a verification finds: the service's own types, a form that no event has, and what the service cannot have
+ * decided.
+ */
 export type VerificationIssueType = IssueType | 'malformed_event' | DecisionIssueType;
 
 export interface VerificationIssue {
@@ -16,15 +19,16 @@ export interface VerificationIssue {
 
 /**
  * What could not be checked with what is at hand:
- * `start_unknown`: what stands before the first event is not known, so nothing ties it to the start of its ledger or master; or there
- * is no event at all.
+ * `start_unknown`: what stands before the first event is not known, so nothing ties it to the start of its ledger or
+ * master; or there is no event at all.
  * `middle_unknown`: events are missing between those at hand, left out by a filter or a partial access, or by somebody.
  * `end_unknown`: more events follow what is at hand.
- * `content_unchecked`: the event before in the same master is not there, so the event's content hash cannot be recomputed.
+ * `content_unchecked`: the event before in the same master is not there, so the event's content hash cannot be
+ * recomputed.
  * `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
  * `actor_keys_unknown`, `authority_keys_unknown`: a signature or seal was found and no key to check it with.
- * `actor_keys_untrusted`, `authority_keys_untrusted`: a signature or seal verified, under a key that came with the events. The maker of
- * the events can have made that key too (`trustedKeys`).
+ * `actor_keys_untrusted`, `authority_keys_untrusted`: a signature or seal verified, under a key that came with the
+ * events. The maker of the events can have made that key too (`trustedKeys`).
  */
 export type IncompleteType =
   | 'start_unknown'

@@ -20,8 +20,9 @@ export interface VerifyOptions {
   /** From the trust anchor; null or left out where it publishes none: seals then stay unchecked. */
   readonly authorityKeys?: AuthorityKeys | null;
   /**
-   * Which of these keys were got from elsewhere than the events: from a resolver, or from files got on another way. The others vouch for
-   * nobody: what they verify leaves the verdict `incomplete`. If left out, the actors' keys of keysFromResolver, else none.
+   * Which of these keys were got from elsewhere than the events: from a resolver, or from files got on another way. The
+   * others vouch for nobody: what they verify leaves the verdict `incomplete`. If left out, the actors' keys of
+   * keysFromResolver, else none.
    */
   readonly trustedKeys?: TrustedKeys;
   /**
@@ -50,9 +51,10 @@ export type TrustedKeys = 'all' | 'actors' | 'authority' | 'none';
 export const CLOCK_BEHIND_MAX_MS = 3_600_000;
 
 /**
- * Verifies events without trusting whoever handed them out (spec, Authentication 8; decisions.md, section 6): contents are
- * rebuilt from the fields shown, hashes and chains recomputed, signatures and seals checked, and each event decided again from those
- * before it: that its actor had the right to write it, that nothing was closed, that its time can be. Takes lists of any length.
+ * Verifies events without trusting whoever handed them out (spec, Authentication 8; decisions.md, section 6): contents
+ * are rebuilt from the fields shown, hashes and chains recomputed, signatures and seals checked, and each event decided
+ * again from those before it: that its actor had the right to write it, that nothing was closed, that its time can be.
+ * Takes lists of any length.
  */
 export async function verifyEvents(
   events: Iterable<Event> | AsyncIterable<Event>,

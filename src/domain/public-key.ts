@@ -5,8 +5,9 @@ import { LedgerError } from './errors.ts';
 import { sha256Hex } from './hash.ts';
 
 /**
- * Ed25519 public keys. A key is looked at hard once, when it is enrolled, so that plain verification (RFC 8032) is safe ever
- * after: under a key of small order any signature may verify, and under one of mixed order verifiers disagree.
+ * Ed25519 public keys. Every key is checked before it verifies anything, wherever it comes from: an enrolment, a store,
+ * a resolver, a trust anchor, a file. Under a key of small order any signature may verify, and under one of mixed order
+ * verifiers disagree.
  */
 
 await sodium.ready;
@@ -28,7 +29,17 @@ export function checkPublicKey(base64: string): Uint8Array {
   return key;
 }
 
-/** The key as Node verifies with it. The bytes are those that checkPublicKey let pass. */
+/** A key (base64) to verify with; null for one that checkPublicKey refuses: nothing verifies under it. */
+export function verifyingKey(base64: string): KeyObject | null {
+  try {
+    return keyObject(checkPublicKey(base64));
+  } catch (error) {
+    if (error instanceof LedgerError) return null;
+    throw error;
+  }
+}
+
+/** The key as Node verifies with it. The bytes are those that checkPublicKey let pass: see verifyingKey. */
 export function keyObject(publicKey: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.concat([SPKI_PREFIX, publicKey]), format: 'der', type: 'spki' });
 }

@@ -15,9 +15,9 @@ const scopes: readonly GrantScope[] = ['organization', 'ledger', 'master'];
 const grantAdditions: ReadonlySet<string> = new Set(['link_id', 'granted_at', 'replaces_link_id']);
 
 /**
- * The command that an event records, so that it can be decided again; in words, what keeps the event from recording one.
- * Signatures are taken over as they stand: they are verified elsewhere. ORDER_OPENED and ORGANIZATION_REGISTERED come
- * from the command of their GENESIS.
+ * The command that an event records, so that it can be decided again; in words, what keeps the event from recording
+ * one. Signatures are taken over as they stand: they are verified elsewhere. ORDER_OPENED and ORGANIZATION_REGISTERED
+ * come from the command of their GENESIS.
  */
 export function recordedCommand(event: LedgerEvent, payload: Members): Command | string {
   const { eventType } = event;

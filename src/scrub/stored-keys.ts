@@ -1,7 +1,7 @@
 import type { ActorDocument, AuthorityKeys, KeySource } from '../client/key-source.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { sha256 } from '../domain/hash.ts';
-import { checkPublicKey, keyObject } from '../domain/public-key.ts';
+import { verifyingKey } from '../domain/public-key.ts';
 import { checkSignatureForm, verifyDigest } from '../domain/signature.ts';
 import { actorCollection } from '../service/identity/actor-record.ts';
 import { keyStatus } from '../service/identity/signing-keys.ts';
@@ -70,8 +70,9 @@ function wrongStart(
   const wrong = `the start of ${kid} is not signed by ${before.kid}`;
   try {
     const digest = sha256(canonicalJson({ kid, public_key: publicKey, valid_from: validFrom }));
-    const signer = keyObject(checkPublicKey(before.publicKey));
-    return startSig !== null && verifyDigest(digest, checkSignatureForm(startSig), signer) ? null : wrong;
+    const signer = verifyingKey(before.publicKey);
+    if (signer === null || startSig === null) return wrong;
+    return verifyDigest(digest, checkSignatureForm(startSig), signer) ? null : wrong;
   } catch {
     return wrong;
   }

@@ -333,7 +333,7 @@ describe('ledger-trust export and verify', () => {
       const args = ['export', ...subject, '--url', address.baseUrl];
       const { code, out, err } = await run(args, '', { LEDGER_TRUST_API_KEY: apiKey });
       expect({ code, err }).toEqual({ code: 0, err: '' });
-      const verified = await run(['verify', '-', '--json'], out);
+      const verified = await run(['verify', '-', '--json', '--resolver', address.baseUrl], out);
       const { issues, incomplete, checked, ledger_id, master_id } = JSON.parse(verified.out);
       expect([ledger_id, master_id]).toEqual([ledger.id, subject[1] ?? null]);
       expect(JSON.parse(out.split('\n', 1)[0] ?? '').master_id ?? null).toBe(master_id);

@@ -8,8 +8,8 @@ import { newKeyPair } from './parties.ts';
 import { chain } from './vector-chain.ts';
 
 /**
- * The ledger of the vectors as a forger with no key of anybody makes it: an amount, every hash, every signature and every key is its own.
- * Nothing in the file contradicts anything else in it.
+ * The ledger of the vectors as a forger with no key of anybody makes it: an amount, every hash, every signature and
+ * every key is its own. Nothing in the file contradicts anything else in it.
  */
 export function forgedLedger() {
   const supplier = newKeyPair();

@@ -26,6 +26,8 @@ const badSignatures = [
   Buffer.alloc(64, 0xff).toString('base64url'),
   `${sixtyFour} ${sixtyFour}`,
   `${sixtyFour}, ${sixtyFour}`,
+  // Its R is the identity point.
+  Buffer.from([1, ...new Uint8Array(63)]).toString('base64'),
   // Well formed, and of nothing.
   sixtyFour,
 ];

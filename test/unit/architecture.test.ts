@@ -123,6 +123,26 @@ describe('who imports whom', () => {
     expect(wrong.map(({ path }) => path)).toEqual([]);
   });
 
+  test('signatures are verified in three files, each of which refuses an R that is the identity point', () => {
+    const library = /import \{[^}]*\bverify\b[^}]*\} from 'node:crypto'|crypto_sign_verify_detached|createVerify\(/;
+    const verifying = files.filter(({ text }) => library.test(text));
+    expect(verifying.map(({ path }) => path).sort()).toEqual([
+      'src/domain/signature.ts',
+      'src/service/signatures/signature-check.ts',
+      'src/service/signatures/signature-verifier.ts',
+    ]);
+    for (const { path, text } of verifying)
+      expect([path, text.includes('hasIdentityR(signature)')]).toEqual([path, true]);
+  });
+
+  test('every public key that something verifies under is read by verifyingKey', () => {
+    const raw = files.filter(
+      ({ path, text }) =>
+        /\bkeyObject\b[^}]*\} from '[^']*public-key/.test(text) && path !== 'src/domain/public-key.ts',
+    );
+    expect(raw.map(({ path }) => path)).toEqual([]);
+  });
+
   test('what follows the ledgers and what sends meet in delivery records alone', () => {
     const sends = ['sending', 'targets', 'posting'].map((name) => `src/webhook/${name}/`);
     const follows = 'src/webhook/following/';

@@ -30,7 +30,10 @@ const later = (ms: number) => isoTime(startMs + ms);
 const typesOf = (events: readonly LedgerEvent[], latest?: string) =>
   checkDecisions(events, { latest }).map(({ seq, type }): [number, DecisionIssueType] => [seq, type]);
 
-/** A chain that goes on as one whose state a forger changed: commands are decided in `state`, and the log says nothing of it. */
+/**
+ * A chain that goes on as one whose state a forger changed: commands are decided in `state`, and the log says nothing
+ * of it.
+ */
 class ForgedChain extends Chain {
   /** Runs the command as if the ledger, and the master if one is given, were in another state. */
   runIn(

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../actors/signing-keys.ts';
 import { notFound } from '../../domain/errors.ts';
-import { keyObject } from '../../domain/public-key.ts';
+import { verifyingKey } from '../../domain/public-key.ts';
 import { RecentMap } from '../../domain/recent-map.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import type { Collection } from '../collection.ts';
@@ -32,7 +32,7 @@ export class Identities implements SigningKeys {
   readonly #verify: VerifySignature;
   readonly #cache = new RecentMap<string, Cached>(cachedMax);
   readonly #refreshing = new Map<string, { readonly begunAt: number; readonly read: Promise<ActorRecord | null> }>();
-  readonly #keyObjects = new Map<string, KeyObject>();
+  readonly #keyObjects = new Map<string, KeyObject | null>();
   #orders = 0;
 
   constructor(store: RecordStore, now: () => number, verify: VerifySignature = verifySignature) {
@@ -116,14 +116,15 @@ export class Identities implements SigningKeys {
     signature: Uint8Array,
     verify: VerifySignature = this.#verify,
   ): Promise<boolean> {
-    return verify(digest, signature, this.#keyObject(key));
+    const ready = this.#keyObject(key);
+    return ready === null ? Promise.resolve(false) : verify(digest, signature, ready);
   }
 
-  /** The key made ready for verifying; parsed once. */
-  #keyObject(key: SigningKeyRecord): KeyObject {
+  /** The key made ready for verifying, read once; null for one that was never enrolled as it stands. */
+  #keyObject(key: SigningKeyRecord): KeyObject | null {
     const known = this.#keyObjects.get(key.kid);
     if (known !== undefined) return known;
-    const made = keyObject(Buffer.from(key.publicKey, 'base64'));
+    const made = verifyingKey(key.publicKey);
     if (this.#keyObjects.size >= cachedMax) this.#keyObjects.clear();
     this.#keyObjects.set(key.kid, made);
     return made;

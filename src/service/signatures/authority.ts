@@ -4,7 +4,7 @@ import { authorityDigest } from '../../domain/content.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerEvent } from '../../domain/event.ts';
 import { sha256 } from '../../domain/hash.ts';
-import { fingerprint, keyObject } from '../../domain/public-key.ts';
+import { fingerprint, verifyingKey } from '../../domain/public-key.ts';
 import type { AuthoritySigner } from '../../domain/seal.ts';
 import { authorityKid, checkSignatureForm, signDigest } from '../../domain/signature.ts';
 import type { RecordStore } from '../../store/record-store.ts';
@@ -150,7 +150,7 @@ export class Authority implements AuthoritySigner {
   readonly keyId: string;
   readonly #privateKey: KeyObject;
   #keys: readonly AuthorityKeyRecord[] = [];
-  #publicKeys: ReadonlyMap<string, KeyObject> = new Map();
+  #publicKeys: ReadonlyMap<string, KeyObject | null> = new Map();
   #standing: 'in use' | 'rotating' | 'ended' = 'in use';
   /** ISO; null: without end. '' is before all time. */
   #trustedUntil: string | null = null;
@@ -190,13 +190,13 @@ export class Authority implements AuthoritySigner {
 
   #take(keys: readonly AuthorityKeyRecord[]): void {
     this.#keys = keys;
-    this.#publicKeys = new Map(keys.map((key) => [key.kid, keyObject(Buffer.from(key.publicKey, 'base64'))]));
+    this.#publicKeys = new Map(keys.map((key) => [key.kid, verifyingKey(key.publicKey)]));
   }
 
   /** Whether the event's seal is one of this authority's over the event's hash. */
   async verifySeal(event: LedgerEvent, verify: VerifySignature = verifySignature): Promise<boolean> {
-    const key = event.authorityKeyId === null ? undefined : this.#publicKeys.get(event.authorityKeyId);
-    if (key === undefined || event.authoritySig === null) return false;
+    const key = event.authorityKeyId === null ? null : (this.#publicKeys.get(event.authorityKeyId) ?? null);
+    if (key === null || event.authoritySig === null) return false;
     let signature: Uint8Array;
     try {
       signature = checkSignatureForm(event.authoritySig);

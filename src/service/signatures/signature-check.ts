@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { verifyDigest } from '../../domain/signature.ts';
+import { hasIdentityR, verifyDigest } from '../../domain/signature.ts';
 
 /** Whether `signature` is that of `digest` under `key`, the 32 bytes of an Ed25519 public key. */
 type QuickCheck = (signature: Buffer, digest: Buffer, key: Buffer) => boolean;
@@ -22,14 +22,18 @@ export function checkingKey(x: string): CheckingKey {
 export type SignatureCheck = (digest: Uint8Array, signature: Uint8Array, key: CheckingKey) => boolean;
 
 /**
- * Checks with libsodium, which takes half the time of OpenSSL, where its binary runs on this platform. What libsodium accepts OpenSSL
- * accepts too: both decide the same equation without a cofactor and compare the same bytes, and libsodium refuses some encodings more.
- * So a yes is final and a no is asked of OpenSSL: the answer is always that of verifyDigest, on every platform.
+ * Checks with libsodium, which takes half the time of OpenSSL, where its binary runs on this platform, else with
+ * OpenSSL. For keys of prime order, and such keys alone come here, both decide the same equation without cofactor and
+ * compare the same bytes. They differ in one case, an R that is the identity point: libsodium refuses it, and OpenSSL
+ * in some versions only. A rule of our own refuses it before either is asked, so that the answer is the same on every
+ * platform.
  */
 export async function signatureCheck(): Promise<SignatureCheck> {
   const quick = await quickCheck();
-  return (digest, signature, key) =>
-    quick?.(bufferOf(signature), bufferOf(digest), key.bytes) === true || verifyDigest(digest, signature, key.object);
+  return (digest, signature, key) => {
+    if (quick === null) return verifyDigest(digest, signature, key.object);
+    return !hasIdentityR(signature) && quick(bufferOf(signature), bufferOf(digest), key.bytes);
+  };
 }
 
 async function quickCheck(): Promise<QuickCheck | null> {
