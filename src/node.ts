@@ -206,6 +206,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const rates = createCallRates(config.rateLimits);
   const pipeline = createPipeline({ credentials, records, secrets, rates, answers, random, now, monotonicMs });
   const clientAddress = clientAddressBehind(config.trustedProxies);
+  let isServing = false;
   let stopping = false;
 
   const doors = new Doors();
@@ -226,6 +227,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
         metrics,
         readiness: async () => {
           if (stopping) return { ready: false, reason: 'stopping' };
+          if (!isServing) return { ready: false, reason: 'starting: not all ports are open yet' };
           const reason = untrusted(authority);
           if (reason !== null) return { ready: false, reason };
           return membership?.readiness() ?? { ready: true };
@@ -273,6 +275,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const accessSweep = setInterval(() => {
     parts.access.sweep(now() - accessKeptMs).catch((error) => log.warn({ err: error }, 'sweeping failed'));
   }, accessSweepEveryMs).unref();
+  // Last: whoever hears that this node is ready may call it at once, on any port.
+  isServing = true;
 
   return {
     http,

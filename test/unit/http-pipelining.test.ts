@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -116,6 +117,20 @@ test('a connection that sends 1,500 small requests ahead ends, and its node hold
   await expect.poll(() => memory.heldBytes()).toBe(0);
   letGo();
   await expect.poll(() => node.pipeline.running.size).toBe(0);
+});
+
+test('what a connection sends beyond that is not parsed', async () => {
+  holdHealth();
+  let parsed = 0;
+  const count = () => {
+    parsed += 1;
+  };
+  subscribe('http.server.request.start', count);
+  const socket = open();
+  socket.write('GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_500));
+  await once(socket, 'close');
+  unsubscribe('http.server.request.start', count);
+  expect(parsed).toBe(limits.httpUnderWayMax + limits.httpWaitingMax + 1);
 });
 
 test('a client that pipelines 2,000 requests of ordinary size is answered in full: it is read as it is served', async () => {
