@@ -212,3 +212,19 @@ test('a CONNECT behind requests is answered after these', async () => {
   await once(socket, 'close');
   expect([...socket.text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)).toEqual(['200', '405']);
 });
+
+test('a client that asks for a CONNECT and resets its connection ends nothing else', async () => {
+  const errors: unknown[] = [];
+  const note = (error: unknown) => void errors.push(error);
+  process.on('uncaughtExceptionMonitor', note);
+  const held = holdHealth();
+  const socket = open();
+  socket.write(`${ask('one')}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`);
+  await expect.poll(() => held.underWay).toBe(1);
+  socket.resetAndDestroy();
+  await delay(50);
+  letGo();
+  await delay(50);
+  process.off('uncaughtExceptionMonitor', note);
+  expect(errors).toEqual([]);
+});

@@ -43,6 +43,8 @@ export class HttpConnection {
     this.socket = socket;
     this.#memory = memory;
     this.#takenAtMs = nowMs;
+    // Node takes its own listener away after a CONNECT; an error without any would end the process.
+    socket.on('error', () => socket.destroy());
     socket.on('resume', () => {
       if (this.#waiting.length > 0) socket.pause();
     });
