@@ -237,6 +237,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     isClockRight,
   });
   const clientAddress = clientAddressBehind(config.trustedProxies);
+  let isServing = false;
   let stopping = false;
 
   const doors = new Doors();
@@ -257,6 +258,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
         metrics,
         readiness: async () => {
           if (stopping) return { ready: false, reason: 'stopping' };
+          if (!isServing) return { ready: false, reason: 'starting: not all ports are open yet' };
           const reason = untrusted(authority);
           if (reason !== null) return { ready: false, reason };
           if (membership === undefined && !parts.isStoreWritable()) return { ready: false, reason: diskFailed };
@@ -313,6 +315,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     if (!isClockRight()) return;
     parts.access.sweep(now() - accessKeptMs).catch((error) => log.warn({ err: error }, 'sweeping failed'));
   }, accessSweepEveryMs).unref();
+  // Last: whoever hears that this node is ready may call it at once, on any port.
+  isServing = true;
 
   return {
     http,

@@ -93,6 +93,14 @@ describe('production mode', () => {
   });
 });
 
+test('behind a proxy that speaks TLS browsers are told that this host speaks nothing else', async () => {
+  await using node = await runNode({ env });
+  for (const path of ['/health', '/openapi.json', '/v1/nothing'])
+    expect((await fetch(node.base + path)).headers.get('strict-transport-security')).toBe('max-age=31536000');
+  await using trial = await runNode({ env: { TLS_TERMINATED: '1' } });
+  expect((await fetch(`${trial.base}/health`)).headers.get('strict-transport-security')).toBeNull();
+});
+
 test('the sandbox run tells the story without the webhook in production mode, and says so', async () => {
   await using node = await runNode({ env });
   expectPassed(await (await fetch(`${node.base}/v1/sandbox/run`)).text(), storyWithoutWebhook);

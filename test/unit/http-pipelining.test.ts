@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -118,6 +119,20 @@ test('a connection that sends 1,500 small requests ahead ends, and its node hold
   await expect.poll(() => node.pipeline.running.size).toBe(0);
 });
 
+test('what a connection sends beyond that is not parsed', async () => {
+  holdHealth();
+  let parsed = 0;
+  const count = () => {
+    parsed += 1;
+  };
+  subscribe('http.server.request.start', count);
+  const socket = open();
+  socket.write('GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_500));
+  await once(socket, 'close');
+  unsubscribe('http.server.request.start', count);
+  expect(parsed).toBe(limits.httpUnderWayMax + limits.httpWaitingMax + 1);
+});
+
 test('a client that pipelines 2,000 requests of ordinary size is answered in full: it is read as it is served', async () => {
   const socket = open();
   const header = `X-Padding: ${'x'.repeat(1_500)}\r\n`;
@@ -196,4 +211,20 @@ test('a CONNECT behind requests is answered after these', async () => {
   letGo();
   await once(socket, 'close');
   expect([...socket.text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)).toEqual(['200', '405']);
+});
+
+test('a client that asks for a CONNECT and resets its connection ends nothing else', async () => {
+  const errors: unknown[] = [];
+  const note = (error: unknown) => void errors.push(error);
+  process.on('uncaughtExceptionMonitor', note);
+  const held = holdHealth();
+  const socket = open();
+  socket.write(`${ask('one')}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`);
+  await expect.poll(() => held.underWay).toBe(1);
+  socket.resetAndDestroy();
+  await delay(50);
+  letGo();
+  await delay(50);
+  process.off('uncaughtExceptionMonitor', note);
+  expect(errors).toEqual([]);
 });

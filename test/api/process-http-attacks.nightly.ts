@@ -1,0 +1,121 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { effectsOf } from '../support/attacks/effects.ts';
+import * as pipelining from '../support/attacks/pipelining.ts';
+import type { AttackTarget } from '../support/attacks/target.ts';
+import * as unreadAnswers from '../support/attacks/unread-answers.ts';
+import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
+import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { temporaryDir } from '../support/running-node.ts';
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
+
+const attackMs = 30_000;
+const calmMs = 60_000;
+const connections = 20;
+
+let dir = '';
+let node: NodeProcess;
+let target: AttackTarget;
+/** What honest callers append to. */
+let order: Order;
+let master: Master;
+
+async function start(env: Readonly<Record<string, string>>): Promise<void> {
+  dir = temporaryDir();
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(dir, name), text, { mode: 0o600 });
+    return join(dir, name);
+  };
+  const authority = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  node = await startNodeProcess({
+    SVC_MODE: 'production',
+    TLS_TERMINATED: '1',
+    AUTHORITY_KEY_FILE: file('authority.pem', authority),
+    SECRETS_KEY_FILE: file('secrets.key', randomBytes(32).toString('base64')),
+    DATA_DIR: join(dir, 'data'),
+    ...env,
+  });
+  order = await newOrder(node.base);
+  master = await newMaster(order);
+  const { hostname: host, port } = new URL(node.base);
+  const grpcPort = Number(node.grpcAddress.split(':')[1]);
+  target = { host, httpPort: Number(port), grpcPort, page: await largePage() };
+  for (let n = 0; n < 200; n += 1) await append(master, order.buyer, 'NOTED', { warm: n });
+}
+
+/** A page of 2 MiB that another actor reads. */
+async function largePage(): Promise<{ path: string; apiKey: string }> {
+  const other = await newOrder(node.base);
+  const big = await newMaster(other);
+  for (let n = 0; n < 40; n += 1) await append(big, other.buyer, 'NOTED', { text: 'x'.repeat(60_000) });
+  return { path: `/v1/ledgers/${other.ledgerId}/events?limit=1000`, apiKey: other.buyer.apiKey };
+}
+
+afterEach(async () => {
+  await node.kill();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const attacks: [string, (signal: AbortSignal) => Promise<void>][] = [
+  ['openapi.json asked for without end, nothing read', (signal) => pipelining.run(anonymous(), signal, connections)],
+  ['event pages asked for without end, nothing read', (signal) => pipelining.run(target, signal, connections)],
+  ['four unread event pages a connection', (signal) => unreadAnswers.run(target, signal, connections)],
+  ['unread files of the documentation', (signal) => unreadAnswers.run(anonymous(), signal, connections)],
+];
+function anonymous(): AttackTarget {
+  const { host, httpPort, grpcPort } = target;
+  return { host, httpPort, grpcPort };
+}
+
+describe('a node in production mode with its own settings', () => {
+  beforeEach(() => start({}));
+
+  test.each(attacks)('%s: memory, /v1/health and honest appends stay within their bounds', async (name, attack) => {
+    const { pid = 0 } = node.child;
+    const effects = await effectsOf({ base: node.base, pid, order, master }, attack, attackMs, calmMs);
+    process.stdout.write(`${name}: ${JSON.stringify(effects)}\n`);
+    expect(effects.failures).toEqual([]);
+    expect(effects.rssMostMib).toBeLessThan(700);
+    expect(effects.healthSlowestMs).toBeLessThan(1_000);
+    expect(effects.appendP99Ms).toBeLessThan(300);
+    expect(effects.rssAfterMib - effects.rssBeforeMib).toBeLessThan(100);
+  });
+
+  test('60 connections with an unread page each have ended after 30 s', async () => {
+    const { page } = target;
+    const begun = performance.now();
+    const times = await Promise.all(
+      Array.from({ length: 60 }, async () => {
+        const socket = connect(target.httpPort, target.host).on('error', () => {});
+        socket.pause();
+        socket.write(
+          `GET ${page?.path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${page?.apiKey}\r\n\r\n`.repeat(4),
+        );
+        // A socket that is never read from hears of its end by a write that fails.
+        const asking = setInterval(() => socket.write('x'), 250);
+        await once(socket, 'close');
+        clearInterval(asking);
+        return performance.now() - begun;
+      }),
+    );
+    process.stdout.write(`ended after ${Math.min(...times)} to ${Math.max(...times)} ms\n`);
+    expect(Math.max(...times)).toBeLessThan(30_500);
+  });
+});
+
+describe('a node with a heap of 256 MiB', () => {
+  beforeEach(() => start({ NODE_OPTIONS: '--max-old-space-size=256' }));
+
+  test.each(attacks)('%s: the process does not end', async (name, attack) => {
+    const { pid = 0 } = node.child;
+    const effects = await effectsOf({ base: node.base, pid, order, master }, attack, attackMs, 5_000);
+    process.stdout.write(`${name}, small heap: ${JSON.stringify(effects)}\n`);
+    expect(node.child.exitCode).toBeNull();
+    expect((await fetch(`${node.base}/v1/health`)).status).toBe(200);
+  });
+});

@@ -1,0 +1,44 @@
+import { rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
+import { openSocket } from '../support/raw-http.ts';
+import { runNode, temporaryDir } from '../support/running-node.ts';
+
+const dataDir = temporaryDir();
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+
+/** A port that was free a moment ago. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = openSocket(port);
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+test('a node says that it is ready once all its ports accept connections, and why not before', async () => {
+  const [http, grpc, ops] = [await freePort(), await freePort(), await freePort()];
+  const env = { PORT: String(http), GRPC_PORT: String(grpc), OPS_PORT: String(ops) };
+  const starting = runNode({ env, dataDir });
+  const reasons = new Set<string>();
+  for (;;) {
+    const answer = await fetch(`http://127.0.0.1:${ops}/health/ready`).catch(() => null);
+    if (answer?.status === 200) break;
+    if (answer !== null) reasons.add(((await answer.json()) as { reason: string }).reason);
+    await new Promise(setImmediate);
+  }
+  expect(await Promise.all([accepts(http), accepts(grpc)])).toEqual([true, true]);
+  expect([...reasons]).toEqual(['starting: not all ports are open yet']);
+  await using node = await starting;
+  expect((await fetch(`${node.base}/health`)).status).toBe(200);
+});

