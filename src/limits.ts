@@ -88,6 +88,10 @@ export const limits = Object.freeze({
   grpcRefusalsMax: 100,
   /** Larger answers are handed to HTTP/2 in pieces of this size, so that it is seen whether they are taken. */
   grpcAnswerPieceBytes: 64 * 1024,
+  /** What a call takes by itself, from its headers until its stream closes: objects of Node, grpc-js and the service. Measured: 21 KiB. */
+  grpcCallBytes: 16 * 1024,
+  /** What grpc-js takes for a message by itself while it waits, however short it is. */
+  grpcMessageBytes: 512,
   /** How often calls are looked over for the times above. */
   grpcSweepMs: 100,
 

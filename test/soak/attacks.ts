@@ -1,4 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { run as grpcFloods } from '../support/attacks/grpc-floods.ts';
+import { run as grpcReflection } from '../support/attacks/grpc-reflection.ts';
+import { run as grpcUnfinished } from '../support/attacks/grpc-unfinished.ts';
+import { run as grpcUntaken } from '../support/attacks/grpc-untaken.ts';
 import { continuationFlood, hugeBody, rapidReset, slowHeaders } from '../support/attacks.ts';
 import type { Attack } from './attack.ts';
 
@@ -30,4 +34,8 @@ export const attacks: Readonly<Record<string, Attack>> = {
   'bodies without end': repeated(({ http }) => hugeBody(http, registerHead, 2 ** 26)),
   'rapid reset': repeated(({ grpc }) => rapidReset(grpc, 2_000)),
   'headers without end': repeated(({ grpc }) => continuationFlood(grpc)),
+  'grpc floods': grpcFloods,
+  'grpc reflection': grpcReflection,
+  'grpc unfinished': grpcUnfinished,
+  'grpc untaken': grpcUntaken,
 };

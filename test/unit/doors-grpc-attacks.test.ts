@@ -32,7 +32,7 @@ let secure: DoorNode;
 let taken = 0;
 /** What appends throw. */
 let thrown: LedgerError | null = null;
-const target = (): GrpcTarget => ({ host: '127.0.0.1', grpcPort: node.grpc.port });
+const target = (): GrpcTarget => ({ grpc: node.grpcAddress });
 
 beforeAll(async () => {
   node = await startDoorNode({
@@ -251,7 +251,7 @@ test('a caller that reads no socket holds little', async () => {
 
 test.each(Object.keys(floods))('a flood of %s ends, over TLS too, and an honest call is answered', async (name) => {
   for (const tls of [false, true]) {
-    const attacked = { ...target(), grpcPort: tls ? secure.grpc.port : node.grpc.port, tls };
+    const attacked = { grpc: (tls ? secure : node).grpcAddress, tls };
     const over = new AbortController();
     const attacker = await attackerOf(attacked, over.signal);
     await floods[name]?.(attacker);

@@ -93,10 +93,10 @@ class Rig {
   }
 }
 
-/** The beginning of a message of 1 MiB. */
+/** The beginning of a message that never ends. */
 function begun(bytes: number): Buffer {
   const buffer = Buffer.alloc(bytes);
-  buffer.writeUInt32BE(mebibyte, 1);
+  buffer.writeUInt32BE(2 ** 32 - 1, 1);
   return buffer;
 }
 
@@ -172,20 +172,55 @@ test('a request that was handed on is held no more, by the thread', () => {
   expect(rig.held()[0]).toBeGreaterThanOrEqual(1_000);
   own.received();
   rig.pass(60_000);
-  expect([rig.held(), rig.refusals]).toEqual([[0, 0, 0], []]);
+  // The call itself is held until its stream closes.
+  expect([rig.held(), rig.refusals]).toEqual([[16 * 1024, 0, 0], []]);
+  http.emit('close');
+  rig.pass(100);
+  expect(rig.held()).toEqual([0, 0, 0]);
 });
 
-test('when all connections together hold more than a quarter of the budget, the one that holds most ends', () => {
+test('when all connections hold more than a quarter of the budget, who holds more than its part is refused', () => {
   const rig = new Rig();
-  const small = new Session();
-  rig.open(small, method('unary')).http.emit('data', begun(1_000));
-  const large = Array.from({ length: 8 }, () => new Session());
+  const sessions = Array.from({ length: 8 }, () => new Session());
+  const fill = (session: Session, bytes: number) => rig.open(session, method('unary')).http.emit('data', begun(bytes));
+  for (const session of sessions) fill(session, 1.9 * mebibyte);
+  fill(sessions[3] as Session, 0.05 * mebibyte);
+  expect(rig.refusals).toEqual([]);
+  // 16 MiB are reached with the fourth: it holds more than an eighth of them.
+  for (const session of sessions) fill(session, 0.05 * mebibyte);
+  fill(sessions[3] as Session, 100);
+  expect(new Set(rig.refusals)).toEqual(new Set(['overloaded']));
+  expect(sessions.some(({ destroyed }) => destroyed)).toBe(false);
+});
+
+test('one who holds little is not refused then: the connection that holds most ends', () => {
+  const rig = new Rig();
+  const [small, ...large] = Array.from({ length: 9 }, () => new Session());
   for (const session of large) {
-    rig.open(session, method('unary')).http.emit('data', begun(mebibyte));
-    rig.open(session, method('unary')).http.emit('data', begun(mebibyte - (session === large[3] ? 0 : 10)));
+    for (let call = 0; call < 2; call += 1)
+      rig.open(session, method('unary')).http.emit('data', begun(0.97 * mebibyte));
   }
-  expect(large.map(({ destroyed }) => destroyed).filter(Boolean)).toHaveLength(1);
-  expect([large[3]?.destroyed, small.destroyed]).toEqual([true, false]);
+  const most = large[3] as Session;
+  rig.open(most, method('unary')).http.emit('data', begun(0.02 * mebibyte));
+  expect(rig.refusals).toEqual([]);
+  for (let call = 0; call < 20; call += 1) rig.open(small as Session, method('unary')).http.emit('data', begun(1_000));
+  expect([rig.refusals, most.destroyed, small?.destroyed]).toEqual([[], true, false]);
+  expect(large.filter(({ destroyed }) => destroyed)).toHaveLength(1);
+});
+
+test('calls count by themselves: too many of one connection are overloaded before anything of them has come', () => {
+  const rig = new Rig();
+  const session = new Session();
+  const open = (on: Session) => {
+    const { own } = rig.open(on, method('bidi_streaming'));
+    if (own.call !== null) own.begin(own.call);
+  };
+  for (let call = 0; call < 1_024; call += 1) open(session);
+  expect(rig.refusals).toEqual([]);
+  open(session);
+  expect([rig.refusals, session.destroyed]).toEqual([['overloaded'], false]);
+  open(new Session());
+  expect([rig.refusals.length, session.destroyed]).toEqual([1, true]);
 });
 
 test('bytes that wait in buffers of Node’s while streams are paused count too', () => {
@@ -194,7 +229,7 @@ test('bytes that wait in buffers of Node’s while streams are paused count too'
   const { http } = rig.open(session, method('bidi_streaming'));
   http.readableLength = 64 * 1024;
   rig.pass(100);
-  expect(rig.held()[0]).toBe(64 * 1024);
+  expect(rig.held()[0]).toBe((64 + 16) * 1024);
   http.readableLength = 17 * mebibyte;
   rig.pass(100);
   expect(session.destroyed).toBe(true);

@@ -39,7 +39,11 @@ export class CallStream {
   readonly #encoding: string;
   readonly #parts: CallStreamParts;
   readonly #framing = new MessageFraming();
+  /** Of the request, beside what the call takes by itself. */
   #requestBytes = 0;
+  #unfinishedBytes = 0;
+  /** False: there are too many calls. */
+  readonly #hasRoom: boolean;
   #pausedBytes = 0;
   #answerBytes = 0;
   /** When the request, or the message of a stream, began. */
@@ -68,11 +72,15 @@ export class CallStream {
     this.#beganMs = parts.connections.nowMs;
     // A stream that is there has a session until it closes.
     this.connection = parts.connections.of(stream.session as NonNullable<typeof stream.session>);
+    this.#hasRoom = parts.connections.request(this.connection, limits.grpcCallBytes);
     this.#encoding = String(headers['grpc-encoding'] ?? 'identity');
     stream.on('close', this.#onClose);
     if (isGrpc(headers)) stream.on('data', this.#onData).pause();
     // grpc-js answers it with 415, and reads none of it.
-    else this.answered();
+    else {
+      this.answered();
+      if (!this.#hasRoom) parts.connections.refused(this.connection);
+    }
   }
 
   /** Whether nothing is to be done for it any more: it was refused or answered, or its caller has gone. */
@@ -93,8 +101,10 @@ export class CallStream {
     if (this.isOver) return;
     const framing = this.#framing;
     if (framing.unfinishedBytes === 0) this.#beganStreamMessage();
+    const ended = framing.messages;
     framing.take(chunk);
-    this.#request(chunk.length);
+    const hasRoom = this.#request(chunk.length + (framing.messages - ended) * limits.grpcMessageBytes);
+    this.#unfinished(this.#hasOneRequest ? this.#requestBytes : framing.unfinishedBytes);
     const { connections } = this.#parts;
     const { bounds } = connections;
     if (framing.hasUnknownFlag) this.refuse(status.INTERNAL, 'invalid_argument', unknownFlag);
@@ -102,10 +112,11 @@ export class CallStream {
       this.refuse(status.INTERNAL, 'invalid_argument', noEncoding);
     else if (this.method === null && framing.unfinishedBytes > limits.grpcStandardMessageMaxBytes)
       this.refuse(status.RESOURCE_EXHAUSTED, 'payload_too_large', standardTooLarge);
-    else if (this.connection.requestBytes > bounds.connectionRequestBytes) {
+    else if (this.connection.unfinishedBytes > bounds.connectionRequestBytes) {
       connections.refused(this.connection);
       this.refuse(status.UNAVAILABLE, 'overloaded', requestsBeyond(bounds.connectionRequestBytes), requestBound);
-    } else if (this.#requestBytes > limits.grpcUnadmittedBytes) this.#askOnce();
+    } else if (!hasRoom) this.#refuseForRoom();
+    else if (this.#requestBytes > limits.grpcUnadmittedBytes) this.#askOnce();
   };
 
   /** The time of each message of a stream counts by itself; that of a single request from its headers. */
@@ -113,9 +124,26 @@ export class CallStream {
     if (!this.#hasOneRequest) this.#beganMs = this.#parts.connections.nowMs;
   }
 
-  #request(bytes: number): void {
+  #request(bytes: number): boolean {
     this.#requestBytes += bytes;
-    this.#parts.connections.request(this.connection, bytes);
+    return this.#parts.connections.request(this.connection, bytes);
+  }
+
+  /** What has begun and not ended, of a single request until it was handed on. */
+  #unfinished(bytes: number): void {
+    this.connection.unfinishedBytes += bytes - this.#unfinishedBytes;
+    this.#unfinishedBytes = bytes;
+  }
+
+  /** grpc-js has made a call of it. */
+  begin(call: ServerInterceptingCallInterface): void {
+    this.call = call;
+    if (!this.#hasRoom) this.#refuseForRoom();
+  }
+
+  #refuseForRoom(): void {
+    this.#parts.connections.refused(this.connection);
+    this.refuse(status.UNAVAILABLE, 'overloaded', tooManyCalls, budgetBound);
   }
 
   /** Unpacks a compressed message, of a single request only when its caller was let in. Throws UnpackError. */
@@ -128,7 +156,9 @@ export class CallStream {
     }
     const max = this.method === null ? limits.grpcStandardMessageMaxBytes : limits.grpcReceiveMaxBytes;
     const message = unpack(packed, encoding, max);
-    if (!this.#isClosed) this.#request(message.length - packed.length);
+    if (this.#isClosed) return message;
+    this.#request(message.length - packed.length);
+    if (this.#hasOneRequest) this.#unfinished(this.#requestBytes);
     return message;
   }
 
@@ -148,11 +178,12 @@ export class CallStream {
   received(): void {
     this.#isReceived = true;
     this.#request(-this.#requestBytes);
+    this.#unfinished(0);
   }
 
   /** A message of a stream was handed on, or dropped. */
   handedOn(messageBytes: number): void {
-    const held = Math.min(messageBytes + frameHeadBytes, this.#requestBytes);
+    const held = Math.min(messageBytes + frameHeadBytes + limits.grpcMessageBytes, this.#requestBytes);
     this.#request(-held);
   }
 
@@ -251,6 +282,8 @@ export class CallStream {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#request(-this.#requestBytes);
+    this.#unfinished(0);
+    this.#parts.connections.request(this.connection, -limits.grpcCallBytes);
     this.#answer(-this.#answerBytes);
     this.#lookAtPaused();
     this.#parts.closed(this);
@@ -272,10 +305,13 @@ export interface Refusal {
   readonly bound: string;
 }
 
+const budgetBound = 'MEMORY_BUDGET_MIB';
 const requestBound = 'GRPC_CONNECTION_REQUEST_MIB';
 const answerBound = 'GRPC_CONNECTION_ANSWER_MIB';
 
 /** Sentences of refusals. */
+const tooManyCalls =
+  'Calls of this connection hold more than its part of what the node has for gRPC; nothing was written: retry in a moment.';
 const unknownFlag = 'Each message must begin with a flag byte of 0 or 1.';
 const noEncoding = 'A compressed message needs the header grpc-encoding, which says how it is compressed.';
 const standardTooLarge = `A message to this method may have ${limits.grpcStandardMessageMaxBytes} bytes.`;

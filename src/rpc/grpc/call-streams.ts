@@ -101,7 +101,6 @@ export const countingInterceptor: ServerInterceptor = ({ requestStream }, call) 
   const own = base.stream[callStreamKey];
   if (own === undefined) throw new Error('grpc-js tells of a stream that Node did not');
   (call.getMetricsRecorder() as Linked)[linked] = own;
-  own.call = call;
   const { startRead } = call;
   base.decompressMessage = (message, encoding) => {
     const contents = message.subarray(frameHeadBytes);
@@ -114,6 +113,12 @@ export const countingInterceptor: ServerInterceptor = ({ requestStream }, call) 
   countStatus(call, own);
   countMessages(call, own);
   // Nothing else of it is changed, so it can stand for itself: a wrapper would cost something for each message.
+  return call as ServerInterceptingCall;
+};
+
+/** Comes last: what is refused here goes through all others. */
+export const beginningInterceptor: ServerInterceptor = (_, call) => {
+  callStreamOf(call).begin(call);
   return call as ServerInterceptingCall;
 };
 

@@ -11,14 +11,17 @@ export interface GrpcBounds {
   readonly connectionAnswerBytes: number;
 }
 
-/** Of the node's budget, what unfinished requests may hold together, and what untaken answers may. */
+/** Of the node's budget, what calls with their unfinished requests may hold together, and what untaken answers may. */
 const share = 1 / 4;
 
 /** One HTTP/2 connection, and what the node holds for it. */
 export class Connection {
   readonly session: Http2Session;
   readonly slot: number;
+  /** Of calls and their unfinished requests. */
   requestBytes = 0;
+  /** Of requests that have begun and not ended. */
+  unfinishedBytes = 0;
   /** Of requests that wait unread in Node's buffers while their streams are paused. Looked up at each sweep. */
   pausedBytes = 0;
   answerBytes = 0;
@@ -72,26 +75,34 @@ export class Connections {
     return connection;
   }
 
-  /** Counts bytes of requests; negative ones are held no more. */
-  request(connection: Connection, bytes: number): void {
+  /**
+   * Counts bytes of requests; negative ones are held no more. False: all connections together hold too much, and this one more than its part
+   * of it, so that its call is to be refused.
+   */
+  request(connection: Connection, bytes: number): boolean {
     connection.requestBytes += bytes;
     this.#heldBytes.request += bytes;
-    if (bytes > 0 && this.#heldBytes.request + this.#pausedBytes > this.#shareBytes) this.#endLargestRequests();
+    if (bytes <= 0 || this.#heldBytes.request + this.#pausedBytes <= this.#shareBytes) return true;
+    const { largest, holding } = this.#holders(requestBytesOf);
+    if (requestBytesOf(connection) > this.#shareBytes / holding) return false;
+    largest?.end();
+    return true;
   }
 
-  /** The same for bytes in Node's buffers. */
+  /** Counts what waits in buffers of Node's. */
   paused(connection: Connection, bytes: number): void {
     connection.pausedBytes += bytes;
     this.#pausedBytes += bytes;
-    if (bytes > 0 && this.#heldBytes.request + this.#pausedBytes > this.#shareBytes) this.#endLargestRequests();
+    if (bytes > 0 && this.#heldBytes.request + this.#pausedBytes > this.#shareBytes)
+      this.#holders(requestBytesOf).largest?.end();
   }
 
-  /** The same for answers. */
+  /** Counts bytes of answers. Too many together end the connection that has left most of them. */
   answer(connection: Connection, kind: 'answer' | 'stream', bytes: number): void {
     connection.answerBytes += bytes;
     this.#heldBytes[kind] += bytes;
     if (bytes > 0 && this.#heldBytes.answer + this.#heldBytes.stream > this.#shareBytes)
-      this.#endLargest((one) => one.answerBytes);
+      this.#holders(({ answerBytes }) => answerBytes).largest?.end();
   }
 
   /** Notes that a call was refused because its connection holds too much; one that goes on like that is ended. */
@@ -115,14 +126,21 @@ export class Connections {
     this.#toldBytes[kind] = bytes;
   }
 
-  #endLargestRequests(): void {
-    this.#endLargest((one) => one.requestBytes + one.pausedBytes);
-  }
-
-  /** Whoever holds most is ended, so that those who hold little are not refused for it. */
-  #endLargest(bytesOf: (connection: Connection) => number): void {
+  /** The connection that holds most, so that those who hold little need not be refused, and how many hold anything. */
+  #holders(bytesOf: (connection: Connection) => number): {
+    readonly largest: Connection | null;
+    readonly holding: number;
+  } {
     let largest: Connection | null = null;
-    for (const one of this.#all) if (largest === null || bytesOf(one) > bytesOf(largest)) largest = one;
-    largest?.end();
+    let holding = 0;
+    for (const one of this.#all) {
+      if (bytesOf(one) > 0) holding += 1;
+      if (largest === null || bytesOf(one) > bytesOf(largest)) largest = one;
+    }
+    return { largest, holding };
   }
+}
+
+function requestBytesOf({ requestBytes, pausedBytes }: Connection): number {
+  return requestBytes + pausedBytes;
 }

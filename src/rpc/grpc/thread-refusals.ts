@@ -1,7 +1,7 @@
 import { status as grpcStatus, Server, type ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import type { Slots } from '../../domain/slots.ts';
 import type { CallStream } from './call-stream.ts';
-import { callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
+import { beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
 import type { Connections } from './connections.ts';
 import { type Outbox, type ThreadCall, told } from './frames.ts';
 import { isStandard, type RefusalParts, refusalInterceptor } from './refusals.ts';
@@ -32,7 +32,8 @@ export class AnsweringServer extends Server {
   readonly #paths = new Set<string>();
 
   constructor(parts: AnsweringServerParts, options: ConstructorParameters<typeof Server>[0]) {
-    super({ ...options, interceptors: [countingInterceptor, refusalInterceptor(refusalsFor(parts))] });
+    const interceptors = [countingInterceptor, refusalInterceptor(refusalsFor(parts)), beginningInterceptor];
+    super({ ...options, interceptors });
     const { calls, outbox, connections, methods } = parts;
     super.register(unknownPath, unknownMethod(parts), asIs, asIs, 'bidi');
     watchCallStreams({

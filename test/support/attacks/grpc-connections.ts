@@ -4,14 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { frame, frameType, preface, settings, windowUpdate } from './http2-frames.ts';
 
-/** The node that is attacked. */
+/** The port that is attacked. */
 export interface GrpcTarget {
-  readonly host: string;
-  readonly grpcPort: number;
+  /** `host:port` */
+  readonly grpc: string;
   /** The port speaks TLS, with a certificate that nobody knows. */
   readonly tls?: boolean;
-  /** For attacks of one who has a key. */
-  readonly apiKey?: string;
 }
 
 /** An attacker's connection. */
@@ -25,11 +23,12 @@ export interface Attacker {
 
 /** A connection of which nobody answers what the node sends, but for SETTINGS; all of it is read unless `isDeaf`. */
 export async function attackerOf(
-  { host, grpcPort, tls }: GrpcTarget,
+  { grpc, tls }: GrpcTarget,
   signal: AbortSignal,
   { windowBytes = 65_535, isDeaf = false } = {},
 ): Promise<Attacker> {
-  const to = { host, port: grpcPort };
+  const [host = '', port = ''] = grpc.split(':');
+  const to = { host, port: Number(port) };
   const socket = tls === true ? connectTls({ ...to, rejectUnauthorized: false, ALPNProtocols: ['h2'] }) : connect(to);
   socket.on('error', () => {});
   const end = (): void => void socket.destroy();

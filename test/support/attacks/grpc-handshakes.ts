@@ -6,10 +6,11 @@ import type { GrpcTarget } from './grpc-connections.ts';
 const hello = Buffer.from([0x16, 3, 1, 16, 0, 1]);
 
 /** TLS handshakes that begin and do not go on, on 50 sockets each. */
-export async function run({ host, grpcPort }: GrpcTarget, signal: AbortSignal, connections: number): Promise<void> {
+export async function run({ grpc }: GrpcTarget, signal: AbortSignal, connections: number): Promise<void> {
+  const [host = '', port = ''] = grpc.split(':');
   const one = async (): Promise<void> => {
     while (!signal.aborted) {
-      const socket = connect(grpcPort, host, () => socket.write(hello)).on('error', () => {});
+      const socket = connect(Number(port), host, () => socket.write(hello)).on('error', () => {});
       const end = (): void => void socket.destroy();
       signal.addEventListener('abort', end, { once: true });
       socket.resume();
