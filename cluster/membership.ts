@@ -20,6 +20,7 @@ import { type MemberBoard, memberPorts, othersServe, type Run } from './placemen
 import { idIsTaken } from './placement/namesakes.ts';
 import { Rebalancing } from './placement/rebalancing.ts';
 import type { PlacementTimings } from './placement/timings.ts';
+import type { UnreadableMembers } from './placement/unreadable-members.ts';
 import type { News } from './redis/redis-news.ts';
 import { WebhookShards } from './webhook-shards.ts';
 
@@ -41,6 +42,7 @@ export interface MembershipParts {
   readonly addressAt: (internalPort: number) => string;
   readonly server: LeaseServer;
   readonly board: MemberBoard;
+  readonly unreadableMembers: Pick<UnreadableMembers, 'count'>;
   readonly news: News;
   readonly security: PeerSecurity;
   readonly peerBounds: PeerBounds;
@@ -84,7 +86,11 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     const held = leases.held.length - leaving;
     return { held, leaving, elsewhere: shardCount - held - leaving };
   };
-  const metrics = createClusterMetrics({ shards, projectionLag: parts.projectionLag });
+  const metrics = createClusterMetrics({
+    shards,
+    projectionLag: parts.projectionLag,
+    unreadableMembers: () => parts.unreadableMembers.count,
+  });
   const silentMs = () => clockCheck.silentMs;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
   const ownTurns = () => directory?.turns ?? noTurns;

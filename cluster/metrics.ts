@@ -10,8 +10,7 @@ export interface ClusterMetrics {
   notOwner(): void;
   /** A stream of another node brought a command that this node cannot read. */
   unreadableCommand(): void;
-  /** Redis holds an announcement of a node that cannot be read. */
-  unreadableMember(): void;
+
   /** Shards that came or left since this node began, by reason. */
   readonly moves: Readonly<Record<MoveReason, number>>;
   register(registry: Registry): void;
@@ -35,6 +34,8 @@ export interface ClusterStanding {
   shards(): Readonly<Record<'held' | 'leaving' | 'elsewhere', number>>;
   /** Events that this node has written and does not know to be projected. */
   projectionLag(): number;
+  /** Announcements of nodes that could not be read when members were listed last. */
+  unreadableMembers(): number;
 }
 
 export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics {
@@ -83,10 +84,13 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
     help: 'Streams of other nodes that brought a command which this node cannot read; it was not carried out here.',
     registers: [],
   });
-  const unreadableMembers = new Counter({
-    name: 'svc_members_unreadable_total',
-    help: 'Announcements of nodes in Redis that were passed over, since they cannot be read or name no host:port.',
+  const unreadableMembers = new Gauge({
+    name: 'svc_members_unreadable',
+    help: 'Announcements of nodes in Redis that are passed over, since they cannot be read or name no host:port.',
     registers: [],
+    collect() {
+      this.set(standing.unreadableMembers());
+    },
   });
   const states = new Gauge({
     name: 'svc_shards',
@@ -126,7 +130,6 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
     peers: { forwarded: (result) => forwarded.inc({ result }) },
     notOwner: () => notOwner.inc(),
     unreadableCommand: () => unreadableCommands.inc(),
-    unreadableMember: () => unreadableMembers.inc(),
     moves: moved,
     register: (registry) => {
       registry.registerMetric(moves);

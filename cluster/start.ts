@@ -11,6 +11,7 @@ import { backendPorts } from './backend-ports.ts';
 import { ClockCheck } from './clock-check.ts';
 import { advertisedAddress, type ClusterConfig } from './config.ts';
 import { clusterMembership } from './membership.ts';
+import { UnreadableMembers } from './placement/unreadable-members.ts';
 import { connectRedis, createRedis } from './redis/client.ts';
 import { redisLeases } from './redis/redis-leases.ts';
 import { redisMembers } from './redis/redis-members.ts';
@@ -41,13 +42,15 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
     if (!Number.isSafeInteger(shardCount) || shardCount < 1)
       throw new ConfigError('The keyspace does not say how many shards it has: run `ledger-trust schema apply`.');
     if (!(await connectRedis(redis))) log.warn({}, 'Redis does not answer; every node writes what it is asked to');
+    const unreadableMembers = new UnreadableMembers((sentence) => log.warn({}, sentence));
     const memory = new MemoryBudget(config.node.memoryBudgetBytes);
     const membership = clusterMembership({
       self: { id: config.nodeId, startedAt: new Date(systemClock.now()).toISOString() },
       shardCount,
       addressAt: (port) => advertisedAddress(config.advertise, port),
       server: redisLeases(redis, config.placement),
-      board: redisMembers(redis, config.placement),
+      board: redisMembers(redis, config.placement, (ids) => unreadableMembers.note(ids)),
+      unreadableMembers,
       news,
       security: config.peers,
       peerBounds: config.peerBounds,

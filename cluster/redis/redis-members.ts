@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import type { Announcement, Member, MemberBoard } from '../placement/members.ts';
+import { readAnnouncement } from '../placement/announcement.ts';
+import type { Member, MemberBoard } from '../placement/members.ts';
 import { announceMember, listMembers, withdrawMember } from './lease-scripts.ts';
 import { runScript } from './script.ts';
 
@@ -8,8 +9,15 @@ export function membersKey(placement: string): string {
   return `members:{${placement}}`;
 }
 
-/** Members in Redis: hashes `members:{placement}` (with the time until which each counts, by the clock of Redis) and `orders:{placement}`. */
-export function redisMembers(redis: Redis, placement: string): MemberBoard {
+/**
+ * Members in Redis: hashes `members:{placement}` (with the time until which each counts, by the clock of Redis) and `orders:{placement}`.
+ * Announcements that cannot be read are passed over; `unreadable` is told their ids each time that members are listed.
+ */
+export function redisMembers(
+  redis: Redis,
+  placement: string,
+  unreadable: (ids: readonly string[]) => void = () => {},
+): MemberBoard {
   const members = membersKey(placement);
   const orders = `orders:{${placement}}`;
   return {
@@ -23,12 +31,15 @@ export function redisMembers(redis: Redis, placement: string): MemberBoard {
     async list() {
       const listed = (await runScript(redis, listMembers, [members, orders], [])).map(String);
       const found: Member[] = [];
+      const passedOver: string[] = [];
       for (let at = 0; at + 2 < listed.length; at += 3) {
-        const announcement = announcementOf(listed[at + 1] ?? '');
+        const id = listed[at] ?? '';
+        const announcement = readAnnouncement(id, listed[at + 1] ?? '');
         const order = listed[at + 2];
-        if (announcement !== null)
-          found.push({ ...announcement, order: order === 'cordoned' || order === 'draining' ? order : null });
+        if (announcement === null) passedOver.push(id);
+        else found.push({ ...announcement, order: order === 'cordoned' || order === 'draining' ? order : null });
       }
+      unreadable(passedOver);
       return found.sort((a, b) => (a.id < b.id ? -1 : 1));
     },
     async order(id, order) {
@@ -36,22 +47,4 @@ export function redisMembers(redis: Redis, placement: string): MemberBoard {
       return (await redis.hset(orders, id, order)) === 0;
     },
   };
-}
-
-/** null for what no version of a node announces. */
-function announcementOf(text: string): Announcement | null {
-  try {
-    const { id, address, ports, startedAt, draining, shardCount } = JSON.parse(text) as Partial<Announcement>;
-    if (typeof id !== 'string' || typeof address !== 'string' || typeof startedAt !== 'string') return null;
-    return {
-      id,
-      address,
-      ...(Array.isArray(ports) ? { ports: ports.map(Number) } : {}),
-      startedAt,
-      draining: draining === true,
-      shardCount: Number(shardCount),
-    };
-  } catch {
-    return null;
-  }
 }

@@ -54,6 +54,7 @@ async function metricOf(store: CassandraLedgerStore): Promise<string> {
   createClusterMetrics({
     shards: () => ({ held: 0, leaving: 0, elsewhere: 0 }),
     projectionLag: () => store.projectionLag(),
+    unreadableMembers: () => 0,
   }).register(registry);
   return registry.getSingleMetricAsString('svc_projection_lag_events');
 }

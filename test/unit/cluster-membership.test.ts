@@ -36,6 +36,7 @@ async function joined(board: { members: readonly Announcement[]; isAway?: boolea
       order: async () => false,
     },
     news: { tell: () => {}, listen: () => {}, close: () => {} },
+    unreadableMembers: { count: 0 },
     memory: new MemoryBudget(32 * 1024 * 1024),
     peerBounds: defaultPeerBounds,
     security: { tls: null, secret: 'a secret of all the nodes' },

@@ -28,7 +28,8 @@ function registryOfAll(): Registry {
   const [clock, log] = [new ManualClock(0), createLog('silent')];
   new RecordSweeping({ records, clock, log, registry, mine: () => true });
   watchClock({ clock, machine: clock, log, registry });
-  const standing = { shards: () => ({ held: 1, leaving: 0, elsewhere: 0 }), projectionLag: () => 0 };
+  const shards = () => ({ held: 1, leaving: 0, elsewhere: 0 });
+  const standing = { shards, projectionLag: () => 0, unreadableMembers: () => 0 };
   createClusterMetrics(standing).register(registry);
   return registry;
 }
