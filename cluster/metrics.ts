@@ -11,8 +11,7 @@ export interface ClusterMetrics {
   notOwner(): void;
   /** A stream of another node brought a command that this node cannot read. */
   unreadableCommand(): void;
-  /** Redis holds an announcement of a node that cannot be read. */
-  unreadableMember(): void;
+
   /** Shards that came or left since this node began, by reason. */
   readonly moves: Readonly<Record<MoveReason, number>>;
   register(registry: Registry): void;
@@ -88,11 +87,6 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
     help: 'Streams of other nodes that brought a command which this node cannot read; it was not carried out here.',
     registers: [],
   });
-  const unreadableMembers = new Counter({
-    name: 'svc_members_unreadable_total',
-    help: 'Announcements of nodes in Redis that were passed over, since they cannot be read or name no host:port.',
-    registers: [],
-  });
   const states = new Gauge({
     name: 'svc_shards',
     help: 'Shards by state: held by this node, being handed over, elsewhere.',
@@ -157,7 +151,6 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
     peers: { forwarded: (result) => forwarded.inc({ result }) },
     notOwner: () => notOwner.inc(),
     unreadableCommand: () => unreadableCommands.inc(),
-    unreadableMember: () => unreadableMembers.inc(),
     moves: moved,
     register: (registry) => {
       registry.registerMetric(moves);
@@ -168,7 +161,6 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
       registry.registerMetric(forwarded);
       registry.registerMetric(notOwner);
       registry.registerMetric(unreadableCommands);
-      registry.registerMetric(unreadableMembers);
       registry.registerMetric(states);
       registry.registerMetric(projectionLag);
       registry.registerMetric(badRedisValues);

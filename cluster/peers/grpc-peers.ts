@@ -7,9 +7,9 @@ import type { NodeId } from '../../src/actors/placement.ts';
 import type { TurnCounts } from '../../src/actors/turn-counts.ts';
 import type { Command } from '../../src/domain/command.ts';
 import type { MemoryBudget } from '../../src/runtime/memory-budget.ts';
+import { nodeTarget } from '../placement/node-address.ts';
 import { CountedTime } from './counted-time.ts';
 import { exchangeMethod, messageReceiveMaxBytes } from './exchange-method.ts';
-import { peerTarget } from './peer-address.ts';
 import { defaultPeerBounds, type PeerBounds, PeerStream } from './peer-stream.ts';
 import { channelCredentials, type PeerSecurity } from './security.ts';
 import { clientWire } from './wire.ts';
@@ -102,7 +102,7 @@ export class GrpcPeers implements Peers {
     const line = this.#lines.get(lineKey(node, address)) ?? this.#open(node, address);
     if (line.stream === null || line.stream.isOver) {
       if (line.rest !== null) return null;
-      const target = peerTarget(address);
+      const target = nodeTarget(address);
       if (target === null) return null;
       line.stream = this.#begin(line, target);
     }

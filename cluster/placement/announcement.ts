@@ -1,0 +1,37 @@
+import type { Announcement } from './members.ts';
+import { isNodeAddress } from './node-address.ts';
+
+const idForm = /^[A-Za-z0-9._-]{1,128}$/;
+const startedAtMaxChars = 64;
+const portsMax = 16;
+
+/**
+ * Reads what stands in Redis under the id of a node; null for what no version of a node announces. Whoever may write to Redis may write
+ * anything there: an address is a host and a port, and nothing else.
+ */
+export function readAnnouncement(underId: string, text: string): Announcement | null {
+  let value: Partial<Announcement>;
+  try {
+    value = JSON.parse(text) as Partial<Announcement>;
+    if (typeof value !== 'object' || value === null) return null;
+  } catch {
+    return null;
+  }
+  const { id, address, ports, startedAt, draining, shardCount, clockAheadMs } = value;
+  if (typeof id !== 'string' || id !== underId || !idForm.test(id)) return null;
+  if (typeof address !== 'string' || !isNodeAddress(address)) return null;
+  if (typeof startedAt !== 'string' || startedAt.length > startedAtMaxChars) return null;
+  return {
+    id,
+    address,
+    ...(Array.isArray(ports) ? { ports: ports.filter(isPort).slice(0, portsMax) } : {}),
+    startedAt,
+    draining: draining === true,
+    shardCount: Number(shardCount),
+    ...(typeof clockAheadMs === 'number' ? { clockAheadMs } : {}),
+  };
+}
+
+function isPort(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= 65_535;
+}
