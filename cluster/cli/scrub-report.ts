@@ -1,6 +1,7 @@
 import { exitCodes } from '../../src/cli/exit-codes.ts';
 import type { Finding } from '../../src/scrub/finding.ts';
 import type { StoreScrub } from '../../src/scrub/scrub-store.ts';
+import { placeIn, remedyOf } from './finding-places.ts';
 
 /** Findings shown to people; `--json` shows all that were kept. */
 const shownMax = 100;
@@ -16,7 +17,7 @@ export function scrubText(scrub: StoreScrub): string {
   const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written } = scrub;
   const lines = [
     `${headline(scrub)}  ${ledgers} ledgers, ${events} events, ${signatures} signatures and seals`,
-    ...findings.slice(0, shownMax).map((finding) => `  ✗ ${finding.type}  ${placeOf(finding)}${finding.detail}`),
+    ...findings.slice(0, shownMax).flatMap(linesOf),
   ];
   const more = findingCount - Math.min(findings.length, shownMax);
   if (more > 0) lines.push(`  ✗ and ${more} more`);
@@ -27,6 +28,14 @@ export function scrubText(scrub: StoreScrub): string {
       `  ? ${outstanding} projections of the newest batches are not there: a node that died may have left them so, and the next command to the ledger writes them; run again with --finish to have them written and to know`,
     );
   return `${lines.join('\n')}\n`;
+}
+
+function linesOf(finding: Finding): string[] {
+  const { table, key } = placeIn(finding);
+  return [
+    `  ✗ ${finding.type}  ${placeOf(finding)}${finding.detail}`,
+    `      in ${table} (${key}): ${remedyOf(finding)}`,
+  ];
 }
 
 function headline({ findings, unchecked, outstanding }: StoreScrub): string {
@@ -48,7 +57,10 @@ export function scrubJson(scrub: StoreScrub): string {
     events,
     signatures,
     finding_count: findingCount,
-    findings: findings.map(({ ledgerId, seq, type, detail }) => ({ ledger_id: ledgerId, seq, type, detail })),
+    findings: findings.map((finding) => {
+      const { ledgerId, seq, type, detail } = finding;
+      return { ledger_id: ledgerId, seq, type, detail, ...placeIn(finding), remedy: remedyOf(finding) };
+    }),
     unchecked,
     projections_outstanding: outstanding,
     projections_written: written,

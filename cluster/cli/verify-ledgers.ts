@@ -3,6 +3,7 @@ import { progressBar } from '../../src/cli/progress-bar.ts';
 import { CliError, inputError, type Terminal, usageError } from '../../src/cli/terminal.ts';
 import { readAuthorityDocument } from '../../src/cli/verify-input.ts';
 import { type AuthorityKeys, authorityKeysOf } from '../../src/client/key-source.ts';
+import type { Finding } from '../../src/scrub/finding.ts';
 import { type ScrubParts, scrubLedger } from '../../src/scrub/scrub-ledger.ts';
 import { type StoreScrub, scrubStore } from '../../src/scrub/scrub-store.ts';
 import { storedAuthority, storedKeys } from '../../src/scrub/stored-keys.ts';
@@ -37,10 +38,11 @@ export async function verifyLedgers(
   await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
   const { session, bucketEvents } = stores;
   const stored = await storedAuthority(stores.records);
+  const damaged: Finding[] = [...stored.findings];
   const parts: LedgerParts = {
     ledgers: stores.ledgers,
     inspection: new CassandraInspection({ session, bucketEvents, now }),
-    keys: storedKeys(stores.records),
+    keys: storedKeys(stores.records, (finding) => void damaged.push(finding)),
     authorityKeys: named ?? stored.keys,
     now,
     finish: options.finish === true ? projectionWriter({ session, bucketEvents, now }) : null,
@@ -48,8 +50,8 @@ export async function verifyLedgers(
   const scrub = ledgerId === null ? await all(terminal, parts) : await one(parts, ledgerId, settings.keyspace);
   return {
     ...scrub,
-    findings: [...stored.findings, ...scrub.findings],
-    findingCount: stored.findings.length + scrub.findingCount,
+    findings: [...damaged, ...scrub.findings],
+    findingCount: damaged.length + scrub.findingCount,
   };
 }
 

@@ -16,6 +16,9 @@ import { sha256HexForm } from './hash.ts';
  */
 const format = 'svc1';
 
+/** How rows of any format begin. */
+const otherFormat = /^svc\d{1,3}\n/;
+
 /** A row that was damaged behind the service's back. */
 export class CorruptRow extends Error {
   constructor() {
@@ -71,7 +74,7 @@ function text(value: string | null): string {
  * CorruptRow for what is no event any more.
  */
 export function parseRow(row: string): LedgerEvent {
-  if (!row.startsWith(`${format}\n`)) throw unreadable();
+  if (!row.startsWith(`${format}\n`)) throw otherFormat.test(row) ? unreadable() : new CorruptRow();
   const content = format.length + 1;
   const payload = row.indexOf('\n', content) + 1;
   const signed = row.indexOf('\n', payload) + 1;

@@ -10,6 +10,8 @@ import { asRead, eventOf } from './scrubbed-event.ts';
 
 /** Events read at once: as many as a bucket of Cassandra has, with those of a batch that runs over its end. */
 const windowEventsMax = 1_088;
+/** Windows in a row without an event, behind which the log is held to end, whatever the store says of its end. */
+const emptyWindowsMax = 64;
 
 export interface EventsUpToParts {
   readonly ledgers: LedgerStore;
@@ -28,6 +30,7 @@ interface Place {
   from: number;
   before: LedgerEvent | null;
   facts: LedgerFacts | null;
+  emptyWindows: number;
 }
 
 /**
@@ -36,7 +39,7 @@ interface Place {
  */
 export async function* eventsUpTo(parts: EventsUpToParts): AsyncIterable<Event> {
   const { inspection, ledgerId, head, found } = parts;
-  const place: Place = { from: 0, before: null, facts: null };
+  const place: Place = { from: 0, before: null, facts: null, emptyWindows: 0 };
   const end = head?.seq ?? -1;
   // Windows end where buckets do, so that the events are found whatever the store says of that.
   for await (const bucket of inspection.fullBuckets(ledgerId, end)) {
@@ -55,7 +58,7 @@ export async function* eventsUpTo(parts: EventsUpToParts): AsyncIterable<Event> 
 /** Goes on through seq `last`. */
 async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number): AsyncIterable<Event> {
   const { ledgers, ledgerId, projections, found, seqs } = parts;
-  while (place.from <= last) {
+  while (place.from <= last && place.emptyWindows < emptyWindowsMax) {
     const { from, before } = place;
     const to = Math.min(from + windowEventsMax, last + 1);
     const events: LedgerEvent[] = [];
@@ -77,6 +80,7 @@ async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number
       const read = asRead(event);
       if (read !== null) yield read;
     }
+    place.emptyWindows = events.length === 0 ? place.emptyWindows + 1 : 0;
     place.before = events.at(-1) ?? before;
     place.from = to;
   }

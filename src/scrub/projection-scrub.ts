@@ -86,7 +86,10 @@ export class ProjectionScrub {
     if (events.length < Math.min(to, headSeq + 1) - from) this.#hasUnknown = true;
     for (const entry of await inspection.scopeEntries(ledgerId, from, to)) {
       if (entry.seq > headSeq || wanted.delete(scopeText(entry))) continue;
-      this.#wrong('projection_extra', entry.seq, `the event stands under ${entry.scope}, where it does not belong`);
+      this.#wrong('projection_extra', entry.seq, `the event stands under ${entry.scope}, where it does not belong`, {
+        kind: 'scope',
+        scope: entry.scope,
+      });
     }
     for (const { scope, seq } of wanted.values())
       this.#lacks(seq, { kind: 'scope', scope }, `the event does not stand under ${scope}, where readers look for it`);
@@ -122,7 +125,8 @@ export class ProjectionScrub {
     const [stored] = await this.#parts.ledgers.lines(line.list, { from: line.order, limit: 1 });
     if (stored === undefined || stored.order !== line.order)
       this.#lacks(seq, line, `a line of ${line.list} is missing`);
-    else if (stored.value !== line.value) this.#wrong('projection_wrong', seq, `a line of ${line.list} is another one`);
+    else if (stored.value !== line.value)
+      this.#wrong('projection_wrong', seq, `a line of ${line.list} is another one`, line);
   }
 
   async #mark(event: LedgerEvent, projection: Extract<Projection, { kind: 'command' }>): Promise<void> {
@@ -133,7 +137,7 @@ export class ProjectionScrub {
     const stored = (await ledgers.findCommands(ledgerId, [mark])).get(mark.id);
     if (stored === undefined) this.#lacks(event.seq, projection, `the mark of command ${mark.id} is missing`);
     else if (stored.seq < event.seq || (stored.seq === event.seq && stored.fingerprint !== mark.fingerprint))
-      this.#wrong('projection_wrong', event.seq, `the mark of command ${mark.id} is another one`);
+      this.#wrong('projection_wrong', event.seq, `the mark of command ${mark.id} is another one`, projection);
   }
 
   /** To be called behind the last event. */
@@ -157,12 +161,16 @@ export class ProjectionScrub {
         stored === null ? `${cell.key} is missing` : `${cell.key} is as of seq ${stored.version}, before this event`,
       );
     else if (stored.version === cell.version && stored.value !== cell.value)
-      this.#wrong('projection_wrong', cell.version, `${cell.key} is not what the event says`);
+      this.#wrong('projection_wrong', cell.version, `${cell.key} is not what the event says`, {
+        kind: 'cell',
+        ...cell,
+      });
     else if (stored.version > cell.version && stored.version <= this.#parts.headSeq)
       this.#wrong(
         'projection_wrong',
         stored.version,
         `${cell.key} says that it is from an event that does not change it`,
+        { kind: 'cell', ...cell },
       );
   }
 
@@ -180,7 +188,7 @@ export class ProjectionScrub {
       return;
     }
     this.#missingCount += 1;
-    this.#wrong('projection_missing', seq, detail);
+    this.#wrong('projection_missing', seq, detail, projection);
   }
 
   async #handOn(): Promise<void> {
@@ -194,8 +202,23 @@ export class ProjectionScrub {
     this.#wrong('projection_extra', seq, `${detail}${why}`);
   }
 
-  #wrong(type: FindingType, seq: number | null, detail: string): void {
-    this.#parts.found({ ledgerId: this.#parts.ledgerId, seq, type, detail });
+  #wrong(type: FindingType, seq: number | null, detail: string, of?: Projection): void {
+    const { ledgerId, found } = this.#parts;
+    found({ ledgerId, seq, type, detail, ...(of === undefined ? {} : placeOf(ledgerId, of)) });
+  }
+}
+
+/** Where a projection stands. */
+function placeOf(ledgerId: string, of: Projection): { readonly table: string; readonly key: string } {
+  switch (of.kind) {
+    case 'scope':
+      return { table: 'scope_bucket', key: `ledger_id=${ledgerId}, scope=${of.scope}` };
+    case 'command':
+      return { table: 'command', key: `ledger_id=${ledgerId}, id=${of.command.id}` };
+    case 'cell':
+      return { table: 'cell', key: `key=${of.key}` };
+    case 'line':
+      return { table: 'line', key: `list=${of.list}, line_order=${of.order}` };
   }
 }
 

@@ -1,18 +1,23 @@
 import type { AuthorityKeys, KeySource } from '../client/key-source.ts';
 import { verifyEvents } from '../client/verifying.ts';
 import { names } from '../domain/projection.ts';
+import { isoTime } from '../domain/time.ts';
 import type { Head, LedgerStore } from '../store/ledger-store.ts';
 import type { ProjectionWriter } from '../store/projection-writer.ts';
 import type { StoreInspection } from '../store/store-inspection.ts';
 import { eventsUpTo } from './events-up-to.ts';
 import type { Expectations } from './expectations.ts';
 import { type Finding, isOfProjections } from './finding.ts';
+import { wrongPending } from './pending-scrub.ts';
 import { ProjectionScrub } from './projection-scrub.ts';
+import { SnapshotScrub } from './snapshot-scrub.ts';
 import { writeMissing } from './write-missing.ts';
 
 /** How often a ledger is looked at whose newest batch lacks projections, and what lies between. */
 const looksMax = 3;
 const lookAgainMs = 1_000;
+/** Clocks of nodes differ by less: an event dated later than this from now was not dated by one of them. */
+const clockSkewMs = 5 * 60_000;
 /** Findings kept of one ledger; the others are counted. */
 const findingsMax = 100;
 
@@ -93,7 +98,8 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
   let isWhole = true;
   const found = (finding: Finding) => {
     if (!isOfProjections(finding)) isWhole = false;
-    const key = JSON.stringify([finding.seq, finding.type, isOfProjections(finding) ? finding.detail : '']);
+    const isByDetail = isOfProjections(finding) || finding.type === 'damaged_row' || finding.type === 'wrong_snapshot';
+    const key = JSON.stringify([finding.seq, finding.type, isByDetail ? finding.detail : '']);
     if (seen.has(key)) return;
     findingCount += 1;
     if (findings.length >= findingsMax) return;
@@ -101,24 +107,35 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
     findings.push(finding);
   };
   // In this order: what was projected by then belongs to events up to the head that is read next.
-  const projectedSeq = await inspection.projectedSeq(ledgerId);
+  const newest = await inspection.newestBatch(ledgerId);
   const head = await ledgers.head(ledgerId);
+  const headSeq = head?.seq ?? -1;
+  for await (const row of inspection.damagedRowsOf(ledgerId)) found({ ...row, ledgerId, type: 'damaged_row' });
   const projections = new ProjectionScrub({
     ...parts,
     ledgerId,
-    headSeq: head?.seq ?? -1,
-    projectedSeq,
+    headSeq,
+    // Where it cannot be read what is still to come, nobody completes it.
+    projectedSeq: newest.pending === null ? headSeq : newest.projectedSeq,
     nowMs: parts.now(),
     found,
     missing: null,
   });
   const seqs = new Map<string, number>();
-  const events = eventsUpTo({ ledgers, inspection, ledgerId, head, projections, found, seqs });
-  const verified = await verifyEvents(events, { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger' });
+  const snapshots = new SnapshotScrub({ ledgers, ledgerId, headSeq, found });
+  const take: ProjectionScrub['take'] = async (whole, ...window) => {
+    await snapshots.take(whole);
+    await projections.take(whole, ...window);
+  };
+  const events = eventsUpTo({ ledgers, inspection, ledgerId, head, projections: { take }, found, seqs });
+  const latest = isoTime(parts.now() + clockSkewMs);
+  const verified = await verifyEvents(events, { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger', latest });
   // Damaged events were left out: what is missing was told already.
   for (const { eventId, type, detail } of verified.issues)
     if (type !== 'missing_event') found({ ledgerId, seq: seqs.get(eventId) ?? null, type, detail });
   await projections.finish();
+  snapshots.finish();
+  for (const finding of await wrongPending(ledgers, ledgerId, head, newest)) found(finding);
   await checkEnd(ledgers, ledgerId, head, found);
   return {
     ledgerId,

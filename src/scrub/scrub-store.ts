@@ -1,9 +1,11 @@
+import { LedgerError } from '../domain/errors.ts';
 import type { StoreInspection, StrayBucket } from '../store/store-inspection.ts';
 import { forEachAtOnce } from './at-once.ts';
 import { cellText, type Expectations, lineText } from './expectations.ts';
 import type { Finding } from './finding.ts';
 import { FingerprintSet } from './fingerprint-set.ts';
-import { type ScrubParts, scrubLedger } from './scrub-ledger.ts';
+import { wrongRecordForm } from './record-forms.ts';
+import { type LedgerScrub, type ScrubParts, scrubLedger } from './scrub-ledger.ts';
 
 /** Signatures are verified in this thread: more at once only keep the store busy while it does. */
 const ledgersAtOnceMax = 8;
@@ -53,7 +55,7 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
   }
   await forEachAtOnce(inspection.ledgerIds(), ledgersAtOnceMax, async ({ found: ledgerId, share }) => {
     const finish = torn.has(ledgerId) ? null : parts.finish;
-    const scrub = await scrubLedger({ ...parts, finish, expectations }, ledgerId);
+    const scrub = await scrubOrFind({ ...parts, finish, expectations }, ledgerId);
     total.ledgers += 1;
     total.events += scrub.events;
     total.signatures += scrub.signatures;
@@ -67,6 +69,10 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
     );
     progress({ what: 'ledgers', share, events: total.events });
   });
+  for (const finding of await damagesOf(inspection)) {
+    total.findingCount += 1;
+    keep(findings, [finding]);
+  }
   const strays = await straysOf(inspection, expectations, (share) =>
     progress({ what: 'projections', share, events: total.events }),
   );
@@ -78,6 +84,41 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
     named.map((detail) => ({ ledgerId: null, seq: null, type: 'projection_extra', detail })),
   );
   return { ...total, findings, unchecked };
+}
+
+/**
+ * Checks a ledger. What makes that end otherwise than by the store being out of reach is itself a finding: no damage of one ledger may keep
+ * the others from being looked at.
+ */
+async function scrubOrFind(parts: ScrubParts, ledgerId: string): Promise<LedgerScrub> {
+  try {
+    return await scrubLedger(parts, ledgerId);
+  } catch (error) {
+    if (error instanceof LedgerError && (error.code === 'unavailable' || error.code === 'overloaded')) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    const finding: Finding = {
+      ledgerId,
+      seq: null,
+      type: 'unchecked_ledger',
+      detail: `the ledger could not be checked to its end: ${why}`,
+    };
+    const nothing = { events: 0, signatures: 0, unchecked: [], outstanding: 0, written: 0 };
+    return { ledgerId, ...nothing, findings: [finding], findingCount: 1 };
+  }
+}
+
+/** Damaged rows that belong to no ledger's log. */
+async function damagesOf(inspection: StoreInspection): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for await (const { found } of inspection.damagedRows())
+    if (findings.length < strayMax) findings.push({ ...found, type: 'damaged_row' });
+  for await (const { found } of inspection.records()) {
+    const detail = wrongRecordForm(found);
+    if (detail === null || findings.length >= strayMax) continue;
+    const key = `kind=${found.kind}, id=${found.id}`;
+    findings.push({ ledgerId: null, seq: null, type: 'damaged_row', detail, table: 'record', key });
+  }
+  return findings;
 }
 
 /** Such a log goes on until it has come to the bucket, and is broken then. */
@@ -117,7 +158,7 @@ async function forgetNewer(parts: LedgerParts, strays: Map<string, string>): Pro
   // Their findings are those of the first time; a signature is not looked at twice.
   const again = { ...parts, finish: null, expectations: seen, keys: { document: () => null }, authorityKeys: null };
   await forEachAtOnce(parts.inspection.ledgerIds(), ledgersAtOnceMax, async ({ found }) => {
-    await scrubLedger(again, found);
+    await scrubOrFind(again, found);
   });
   for (const text of strays.keys()) if (seen.cells.has(text) || seen.lines.has(text)) strays.delete(text);
 }

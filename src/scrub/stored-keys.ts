@@ -7,17 +7,33 @@ import { actorCollection } from '../service/identity/actor-record.ts';
 import { keyStatus } from '../service/identity/signing-keys.ts';
 import { type AuthorityKeyRecord, authorityFingerprint, readAuthorityKeys } from '../service/signatures/authority.ts';
 import type { RecordStore } from '../store/record-store.ts';
+import { UnreadableRecord } from '../store/unreadable-record.ts';
 import type { Finding } from './finding.ts';
 
 /** Actors remembered; some 2 KB each. */
 const actorsMax = 10_000;
 
-/** The keys of actors as they stand in a store, each actor read once as long as it is remembered. */
-export function storedKeys(records: RecordStore): KeySource {
+/**
+ * The keys of actors as they stand in a store, each actor read once as long as it is remembered. Of a damaged actor there are none, and
+ * `found` is told once.
+ */
+export function storedKeys(records: RecordStore, found: (finding: Finding) => void): KeySource {
   const actors = actorCollection(records);
-  const known = new Map<string, Promise<ActorDocument>>();
-  const read = async (actorId: string): Promise<ActorDocument> => {
-    const held = await actors.get(actorId);
+  const known = new Map<string, Promise<ActorDocument | null>>();
+  const damaged = new Set<string>();
+  const read = async (actorId: string): Promise<ActorDocument | null> => {
+    let held: Awaited<ReturnType<typeof actors.get>>;
+    try {
+      held = await actors.get(actorId);
+      if (held !== null && !Array.isArray(held.value.keys)) throw unreadable('actor', 'it has no keys');
+    } catch (error) {
+      if (!(error instanceof UnreadableRecord)) throw error;
+      if (!damaged.has(actorId) && damaged.size < actorsMax) {
+        damaged.add(actorId);
+        found(damagedRecord('actor', actorId, 'the actor cannot be read, so its signatures were not checked'));
+      }
+      return null;
+    }
     const keys = (held?.value.keys ?? []).map((key) => ({
       kid: key.kid,
       algorithm: 'Ed25519',
@@ -44,8 +60,15 @@ export function storedKeys(records: RecordStore): KeySource {
 /** The keys of the authority as they stand in a store, and whether each but the first was begun by the one before it. */
 export async function storedAuthority(
   records: RecordStore,
-): Promise<{ readonly keys: AuthorityKeys; readonly findings: readonly Finding[] }> {
-  const stored = await readAuthorityKeys(records);
+): Promise<{ readonly keys: AuthorityKeys | null; readonly findings: readonly Finding[] }> {
+  let stored: readonly AuthorityKeyRecord[];
+  try {
+    stored = await readAuthorityKeys(records);
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
+    const detail = 'the keys of the authority cannot be read, so seals were not checked: give them by --authority';
+    return { keys: null, findings: [damagedRecord('authority', 'keys', detail)] };
+  }
   const findings = stored.flatMap((key, at): Finding[] => {
     const before = stored[at - 1];
     const wrong = before === undefined ? null : wrongStart(before, key);
@@ -60,6 +83,14 @@ export async function storedAuthority(
     validTo: key.validTo,
   }));
   return { keys, findings };
+}
+
+function damagedRecord(kind: string, id: string, detail: string): Finding {
+  return { ledgerId: null, seq: null, type: 'damaged_row', detail, table: 'record', key: `kind=${kind}, id=${id}` };
+}
+
+function unreadable(kind: string, why: string): UnreadableRecord {
+  return new UnreadableRecord({ kind, id: '', error: new TypeError(why) });
 }
 
 /** In words, what is wrong with the start of a key; null: the key before has signed it. */

@@ -1,4 +1,6 @@
+import type { Projection } from '../domain/projection.ts';
 import type { Head } from './ledger-store.ts';
+import type { StoredRecord } from './record-store.ts';
 
 /** An event that stands under a scope, as a reader of the scope finds it. */
 export interface ScopeEntry {
@@ -43,6 +45,27 @@ export interface FullBucket {
   readonly head: Head | null;
 }
 
+/** A row that is not what the service writes there. */
+export interface DamagedRow {
+  readonly table: string;
+  /** The columns of its key, in words. */
+  readonly key: string;
+  /** null: of no ledger in particular. */
+  readonly ledgerId: string | null;
+  /** null: of no event in particular. */
+  readonly seq: number | null;
+  /** In words, what is wrong with it. */
+  readonly detail: string;
+}
+
+/** The newest batch of a ledger, as the store keeps it until the next one. */
+export interface NewestBatch {
+  /** Every event up to this seq has its projections; -1: none. Those behind may have theirs still to come. */
+  readonly projectedSeq: number;
+  /** What follows from the events behind, as it is kept with them; null: it cannot be read. */
+  readonly pending: readonly Projection[] | null;
+}
+
 /** Something found on a walk through the store, and how much of the walk lies behind: 0 to 1. */
 export interface Walked<T> {
   readonly found: T;
@@ -60,8 +83,12 @@ export interface StoreInspection {
   strayBuckets(): AsyncIterable<StrayBucket>;
   /** Parts of a log that have to be full if it has come to seq `headSeq`, in order; those in which no event stands are left out. */
   fullBuckets(ledgerId: string, headSeq: number): AsyncIterable<FullBucket>;
-  /** Every event up to this seq has its projections; -1: none. Those behind may have theirs still to come. */
-  projectedSeq(ledgerId: string): Promise<number>;
+  newestBatch(ledgerId: string): Promise<NewestBatch>;
+  /** Rows of a ledger's log, and of what leads to it, that no reader can make anything of, or never comes to. */
+  damagedRowsOf(ledgerId: string): AsyncIterable<DamagedRow>;
+  /** The same of everything that belongs to no ledger's log. */
+  damagedRows(): AsyncIterable<Walked<DamagedRow>>;
+  records(): AsyncIterable<Walked<StoredRecord>>;
   /** What stands under the scopes of a ledger for the seqs from `from` to below `to`. In no order. */
   scopeEntries(ledgerId: string, from: number, to: number): Promise<ScopeEntry[]>;
   /** The command marks of a ledger that still count. */

@@ -46,7 +46,7 @@ export function authorityOf(seedHex: string): AuthoritySigner {
 
 const authoritySeed = '4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb';
 export const authority = authorityOf(authoritySeed);
-const authorityPublicKey = createPublicKey(ed25519Key(authoritySeed));
+export const authorityPublicKey = createPublicKey(ed25519Key(authoritySeed));
 
 /** Whether an event carries a seal of `authority` over its hash. */
 export function isSealed(event: LedgerEvent): boolean {

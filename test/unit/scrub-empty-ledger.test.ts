@@ -9,7 +9,10 @@ test('a claim that never came to write leaves nothing to check, and nothing unch
   const nothing = async function* () {};
   const inspection = {
     ledgerIds: nothing,
-    projectedSeq: async () => -1,
+    newestBatch: async () => ({ projectedSeq: -1, pending: [] }),
+    damagedRowsOf: nothing,
+    damagedRows: nothing,
+    records: nothing,
     scopeEntries: async () => [],
     commandMarks: nothing,
     strayBuckets: nothing,

@@ -63,6 +63,7 @@ export async function readAuthority(records: RecordStore): Promise<StoredAuthori
   const record = await records.get(kind, id);
   if (record === null) return { keys: [], rotating: false, version: 'absent' };
   const { keys, rotating = false } = JSON.parse(record.value) as { keys: AuthorityKeyRecord[]; rotating?: boolean };
+  if (!Array.isArray(keys)) throw new TypeError('The stored keys of the authority cannot be read.');
   return { keys, rotating, version: record.version };
 }
 

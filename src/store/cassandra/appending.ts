@@ -1,5 +1,6 @@
 import { checkEntryRun } from '../entry-order.ts';
 import { type Claim, Fenced, type Head, type LedgerEntry, OutcomeUnknown } from '../ledger-store.ts';
+import { decodeStored } from '../unreadable-record.ts';
 import { type BatchProjections, parsePending, projectionsOfBatch } from './batch-projections.ts';
 import { type BatchPlan, batchStatements, isSameHead, readBucketState, rowsOf, scopesOf } from './bucket.ts';
 import type { KnownLedger } from './known-ledgers.ts';
@@ -55,7 +56,7 @@ export async function planBatch(
   const own = known !== null && known.fence === fence && isSameHead(known.head, sealed) ? known : null;
   const planned = (before: Head | null, standing: string | null, pending: string): PlannedBatch => ({
     plan: { ledgerId, fence, standing, before, rows, scopes, last, projections },
-    unprojected: own === null ? parsePending(pending) : null,
+    unprojected: own === null ? decodeStored({ kind: 'pending', id: ledgerId, value: pending }, parsePending) : null,
   });
   if (own !== null && own.bucket === bucket && sealed !== null) return planned(sealed, fence, '');
 

@@ -1,4 +1,5 @@
 import type { CommandMark } from '../../domain/event.ts';
+import type { Projection } from '../../domain/projection.ts';
 import type { EventProjections } from '../projection-writer.ts';
 
 /**
@@ -57,12 +58,32 @@ type PendingForm = readonly [
   lines: BatchProjections['lines'],
 ];
 
-/** What formatPending wrote. */
+/** Reads what formatPending wrote. Throws for anything else. */
 export function parsePending(text: string): BatchProjections | null {
   if (text === '') return null;
   const [bucket, scopes, marks, cells, lines] = JSON.parse(text) as PendingForm;
+  const isText = (value: unknown) => typeof value === 'string';
+  const isSeq = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
+  const isWhole =
+    isSeq(bucket) &&
+    scopes.every(isText) &&
+    marks.every(([seq, id, fingerprint]) => isSeq(seq) && isText(id) && isText(fingerprint)) &&
+    cells.every(([key, seq, value]) => isText(key) && isSeq(seq) && isText(value)) &&
+    lines.every((line) => line.length === 3 && line.every(isText));
+  if (!isWhole) throw new TypeError('These are no projections of a batch.');
   const commands = marks.map(([seq, id, fingerprint, permanent]) => {
     return [seq, { id, fingerprint, permanent: permanent === 1 }] as const;
   });
   return { bucket, scopes, commands, cells, lines };
+}
+
+/** The same as single projections. */
+export function pendingProjections(pending: BatchProjections | null): Projection[] {
+  if (pending === null) return [];
+  return [
+    ...pending.scopes.map((scope): Projection => ({ kind: 'scope', scope })),
+    ...pending.commands.map(([, command]): Projection => ({ kind: 'command', command })),
+    ...pending.cells.map(([key, , value]): Projection => ({ kind: 'cell', key, value })),
+    ...pending.lines.map(([list, order, value]): Projection => ({ kind: 'line', list, order, value })),
+  ];
 }

@@ -1,5 +1,8 @@
+import type { StoredRecord } from '../record-store.ts';
 import type {
+  DamagedRow,
   FullBucket,
+  NewestBatch,
   ScopeEntry,
   StoredCell,
   StoredLine,
@@ -8,7 +11,10 @@ import type {
   StrayBucket,
   Walked,
 } from '../store-inspection.ts';
+import { parsePending, pendingProjections } from './batch-projections.ts';
 import { bucketState, readBucketState } from './bucket.ts';
+import { damagedLogRows } from './damaged-log-rows.ts';
+import { damagedRow, partitionsCql, rowsOfPartition, tableChecks } from './damaged-rows.ts';
 import { commandWindows, keyText, permanentSlots } from './keys.ts';
 import { findLogEnd } from './log-end.ts';
 import { seqsIn } from './scopes.ts';
@@ -28,7 +34,12 @@ const LISTED = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = 
 const PROJECTED = 'SELECT projected_seq, pending FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
 const MARKS = 'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot = ? AND id > ? LIMIT ?';
 
+const RECORDS =
+  'SELECT kind, id, version, value, token(kind, id) AS place FROM record WHERE token(kind, id) > ? LIMIT ?';
+
 const pageRows = 1_000;
+/** Buckets of a log in a row in which no event stands, behind which no other is looked for. */
+const emptyBucketsMax = 64;
 const readsAtOnceMax = 16;
 /** Tokens of Murmur3: the lowest one is nobody's. */
 const lowestToken = -(2n ** 63n);
@@ -72,6 +83,10 @@ export class CassandraInspection implements StoreInspection {
     for await (const { row } of this.#walk(PARTITIONS)) {
       const [ledgerId, bucket] = [idOf(textOf(row, 'ledger_id') ?? ''), numberOf(row, 'bucket') ?? 0];
       if (bucket === 0) continue;
+      if (bucket < 0) {
+        yield { ledgerId, bucket, seq: -1, end: { bucket: 0, seq: -1 } };
+        continue;
+      }
       const [held] = await this.#session.read({ cql: HELD, params: [keyText(ledgerId), bucket] });
       const seq = numberOf(held, 'seq') ?? numberOf(held, 'head_seq');
       if (seq === null) continue;
@@ -83,17 +98,49 @@ export class CassandraInspection implements StoreInspection {
 
   async *fullBuckets(ledgerId: string, headSeq: number): AsyncIterable<FullBucket> {
     // The head lies in the bucket that its seq falls into, or in the one before, which is full then.
-    for (let bucket = 0; bucket < Math.floor(headSeq / this.#bucketEvents); bucket++) {
+    const end = Math.floor(headSeq / this.#bucketEvents);
+    for (let bucket = 0, empty = 0; bucket < end && empty < emptyBucketsMax; bucket++) {
       const [row] = await this.#session.read({ cql: LAST, params: [keyText(ledgerId), bucket] });
       const lastSeq = numberOf(row, 'seq');
+      empty = lastSeq === null ? empty + 1 : 0;
       if (lastSeq !== null) yield { bucket, lastSeq, head: bucketState(row).head };
     }
   }
 
-  async projectedSeq(ledgerId: string): Promise<number> {
+  async newestBatch(ledgerId: string): Promise<NewestBatch> {
     const { bucket } = await findLogEnd(this.#session, ledgerId, this.#bucketEvents, null);
     const [row] = await this.#session.read({ cql: PROJECTED, params: [keyText(ledgerId), bucket] });
-    return numberOf(row, 'projected_seq') ?? -1;
+    const projectedSeq = Math.max(-1, numberOf(row, 'projected_seq') ?? -1);
+    try {
+      return { projectedSeq, pending: pendingProjections(parsePending(textOf(row, 'pending') ?? '')) };
+    } catch {
+      return { projectedSeq, pending: null };
+    }
+  }
+
+  damagedRowsOf(ledgerId: string): AsyncIterable<DamagedRow> {
+    return damagedLogRows(this.#session, this.#bucketEvents, ledgerId);
+  }
+
+  async *damagedRows(): AsyncIterable<Walked<DamagedRow>> {
+    for (const [at, check] of tableChecks.entries())
+      for await (const { row: partition, share } of this.#walk(partitionsCql(check))) {
+        const isSingle = check.clustering.length === 0;
+        const rows = isSingle ? [partition] : rowsOfPartition(this.#session, check, partition, pageRows);
+        for await (const row of rows) {
+          const detail = await check.wrong(this.#session, row);
+          if (detail !== null)
+            yield { found: damagedRow(check, row, detail), share: (at + share) / tableChecks.length };
+        }
+      }
+  }
+
+  async *records(): AsyncIterable<Walked<StoredRecord>> {
+    for await (const { row, share } of this.#walk(RECORDS)) {
+      const [version, value] = [textOf(row, 'version'), textOf(row, 'value')];
+      const [kind, id] = [textOf(row, 'kind') ?? '', textOf(row, 'id') ?? ''];
+      if (version !== null && value !== null) yield { found: { kind: idOf(kind), id, version, value }, share };
+    }
   }
 
   async scopeEntries(ledgerId: string, from: number, to: number): Promise<ScopeEntry[]> {

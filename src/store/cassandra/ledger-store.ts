@@ -16,6 +16,7 @@ import {
   type Snapshot,
   type StoredEntry,
 } from '../ledger-store.ts';
+import { decodeStored } from '../unreadable-record.ts';
 import { type Batch, batchOf, planBatch, writeBatch } from './appending.ts';
 import { type BatchProjections, parsePending } from './batch-projections.ts';
 import { bucketEvents as bucketEventsByDefault, isSameHead, readBucketState } from './bucket.ts';
@@ -95,7 +96,7 @@ export class CassandraLedgerStore implements LedgerStore {
     this.#lag.claimed(claim);
     if (known === null || !isSameHead(known.head, claim.head)) {
       this.#known.delete(ledgerId);
-      const unprojected = parsePending(end.state.pending);
+      const unprojected = decodeStored({ kind: 'pending', id: ledgerId, value: end.state.pending }, parsePending);
       if (unprojected !== null) await this.#project(ledgerId, unprojected, end.bucket > 0);
     }
     const scopes: ReadonlySet<string> = known?.bucket === end.bucket ? known.scopes : new Set<string>();

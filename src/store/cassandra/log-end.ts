@@ -95,7 +95,7 @@ function isSoundState({ head, headSeq, hasRows }: BucketState, bucket: number, b
 }
 
 /** The head of a bucket whose state is damaged, so that readers see its events and are told that something is wrong. */
-async function headOfRows(
+export async function headOfRows(
   session: CqlSession,
   ledgerId: string,
   bucket: number,

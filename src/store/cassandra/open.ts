@@ -87,5 +87,10 @@ async function checkSchema(facts: ClusterFacts, { keyspace }: CassandraSettings)
     throw new StartError(
       `Keyspace ${keyspace} has schema version ${version}, this version of the service needs ${schemaVersion}: run its \`ledger-trust schema apply\`, with the same --shards and --replication; nodes of the version before that run go on.`,
     );
-  return Number(await facts.get('bucket-events'));
+  const bucketEvents = (await facts.get('bucket-events')) ?? '';
+  if (!/^[1-9]\d{0,5}$/.test(bucketEvents))
+    throw new StartError(
+      `The row bucket-events of table fact in keyspace ${keyspace} is damaged (it says "${bucketEvents.slice(0, 20)}"): restore it from a backup; it is 1024 unless the schema was made for tests.`,
+    );
+  return Number(bucketEvents);
 }

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { canonicalJson } from '../../src/domain/canonical.ts';
+import { injectedFields } from '../../src/domain/service-events.ts';
+import { actorCollection } from '../../src/service/identity/actor-record.ts';
+import { readEventPage } from '../../src/service/reading/event-page.ts';
+import { checkEventQuery } from '../../src/service/reading/event-query.ts';
+import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
+import { unboundedWalk } from '../../src/service/walk.ts';
+import { walkedLedgers } from '../../src/service/walked-stores.ts';
+import type { CassandraStores } from '../../src/store/cassandra/open.ts';
+import {
+  environmentOf,
+  leaveKeyspace,
+  makeKeyspace,
+  newKeyspace,
+  openStores,
+  withClient,
+} from '../contract/cassandra-factory.ts';
+import { describeOnCassandra } from '../support/backends/for-tests.ts';
+import { chainEntries } from '../support/chain-entries.ts';
+import { append, buyer, createMaster, grant, openLedger, uuid } from '../support/commands.ts';
+import { runCli } from '../support/scrub-cli.ts';
+import { authority, authorityPublicKey, chainOf } from '../support/world.ts';
+import { type RowScene, rowDamages } from './damage/row-damages.ts';
+
+interface Found {
+  readonly ledger_id: string | null;
+  readonly type: string;
+  readonly detail: string;
+  readonly table: string;
+  readonly key: string;
+  readonly remedy: string;
+}
+
+/** Ids of the n-th scene, which stand in nothing of another one. */
+const idsOf = (n: number) => ({ ledgerId: uuid(0x1000 + n), masterId: uuid(0x2000 + n), actorId: uuid(0x3000 + n) });
+
+await describeOnCassandra('cluster verify of a keyspace with every kind of damaged row', (address) => {
+  const settings = newKeyspace(address);
+  const env = environmentOf(settings);
+  let stores: CassandraStores;
+  let findings: readonly Found[] = [];
+  let code = -1;
+
+  async function makeScene(n: number): Promise<void> {
+    const { ledgerId, masterId, actorId } = idsOf(n);
+    const chain = chainOf(openLedger({ ledgerId }), createMaster({ ledgerId, masterId }));
+    const [facts, master] = [chain.ledger.facts, chain.masters.get(masterId)?.facts];
+    if (facts === null || master === undefined) throw new Error('no master');
+    for (let at = 0; at < 10; at++)
+      chain.run(append({ ledgerId, masterId, payload: canonicalJson({ ...injectedFields(facts, master), at }) }));
+    chain.run(grant({ ledgerId, scope: 'ledger', actorId: buyer }));
+    const { events } = chain;
+    await stores.ledgers.append(await stores.ledgers.claim(ledgerId), chainEntries(events));
+    const actor = {
+      actorId,
+      role: 'x',
+      world: 'sandbox',
+      entity: null,
+      developer: null,
+      createdAt: `at ${n}`,
+      keys: [],
+    } as const;
+    await actorCollection(stores.records).create(actor);
+  }
+
+  beforeAll(async () => {
+    await makeKeyspace(settings);
+    stores = await openStores(settings, Date.now);
+    const publicKey = Buffer.from(authorityPublicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
+    const key = {
+      kid: authority.keyId,
+      publicKey,
+      validFrom: '2020-01-01T00:00:00.000Z',
+      validTo: null,
+      startSig: null,
+    };
+    const value = JSON.stringify({ keys: [key] });
+    await stores.records.put({ kind: 'authority', id: 'keys', replaces: 'absent', value, lookups: [] });
+    await Promise.all(Array.from({ length: rowDamages.length + 1 }, (_, n) => makeScene(n)));
+    const before = await runCli(env, ['cluster', 'verify', '--all', '--json']);
+    expect((JSON.parse(before.out) as { findings: Found[] }).findings).toEqual([]);
+    await withClient(settings, async (client) => {
+      for (const [n, { change }] of rowDamages.entries()) {
+        const scene: RowScene = {
+          ...idsOf(n),
+          other: idsOf(rowDamages.length),
+          run: async (cql, ...params) => (await client.execute(cql, [...params], { prepare: true })).rows,
+        };
+        await change(scene);
+      }
+    });
+    const after = await runCli(env, ['cluster', 'verify', '--all', '--json']);
+    expect(after.err).toBe('');
+    code = after.code;
+    findings = (JSON.parse(after.out) as { findings: Found[] }).findings;
+  }, 120_000);
+  afterAll(async () => {
+    await stores[Symbol.asyncDispose]();
+    await leaveKeyspace(settings);
+  });
+
+  const ofScene = (n: number) => {
+    const ids = Object.values(idsOf(n));
+    return findings.filter(({ ledger_id, detail, key }) =>
+      ids.some((id) => `${ledger_id} ${detail} ${key}`.includes(id)),
+    );
+  };
+
+  test('ends with 1, and says of each finding where it stands and what to do', () => {
+    expect(code).toBe(1);
+    for (const { table, key, remedy, detail } of findings) {
+      expect(table).toMatch(/^[a-z_]+( and [a-z]+|, .+)?$/);
+      expect(key).toMatch(/\S/);
+      expect(remedy).toMatch(/\w+ \w+/);
+      expect(detail).toMatch(/\w+ \w+/);
+    }
+  });
+
+  test('names every one, each in its table, and nothing that is whole', () => {
+    const missed = rowDamages.flatMap(({ name, found, table }, n) => {
+      const own = ofScene(n).map((finding) => `${finding.type} in ${finding.table}: ${finding.detail}`);
+      const isNamed = own.some((text) => found.some((type) => text.startsWith(`${type} in ${table}:`)));
+      return (found.length === 0 ? own.length === 0 : isNamed) ? [] : [{ name, found, own }];
+    });
+    expect(missed).toEqual([]);
+  });
+
+  test('leaves every ledger to be read: damage of its log is told as issues, and never as unavailable', async () => {
+    const wrong: unknown[] = [];
+    for (const [n, { name, reads }] of rowDamages.entries()) {
+      const { ledgerId } = idsOf(n);
+      try {
+        const facts = await new LedgerReading(stores.ledgers, Date.now).ledgerFacts(ledgerId);
+        const source = { ledgerId, scopes: null, kind: 'ledger' } as const;
+        const query = checkEventQuery({} as Parameters<typeof checkEventQuery>[0]);
+        const walked = walkedLedgers(unboundedWalk(), stores.ledgers);
+        const { issues } = await readEventPage(walked, { check: async () => [] }, source, query);
+        const got = facts === null ? 'nothing' : issues.length > 0 ? 'issues' : 'whole';
+        if (got !== reads) wrong.push({ name, reads, got, issues });
+      } catch (error) {
+        wrong.push({ name, reads, error });
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+});
