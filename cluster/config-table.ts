@@ -31,6 +31,27 @@ export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
     default: 'none',
     meaning: '`paxos-v1`, `periodic-commit-log`: unsafe settings of Cassandra that are allowed by name.',
   },
+  {
+    name: 'CASSANDRA_REQUESTS_MAX',
+    default: '4096',
+    meaning: 'Requests to Cassandra that may be under way at once. Beyond it calls are `overloaded`.',
+  },
+  {
+    name: 'CASSANDRA_WRITES_MAX',
+    default: '4096',
+    meaning: 'Writes that may wait for one ledger or record. Beyond it calls are `overloaded`.',
+  },
+  {
+    name: 'PEER_QUEUE_MAX',
+    default: '16384',
+    meaning: 'Commands that may wait for one other node. Beyond it calls are `overloaded`.',
+  },
+  {
+    name: 'PEER_QUEUE_MIB',
+    default: '64',
+    meaning:
+      'What commands that could not be sent to one other node yet may hold in memory. Beyond it calls are `overloaded`.',
+  },
   { name: 'NODE_ID', default: 'host name and a random part', meaning: 'Name of this node, unique while it lives.' },
   {
     name: 'INTERNAL_HOST',

@@ -1,11 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { type Config, ConfigError, type Environment, readConfig } from '../src/config.ts';
+import {
+  boundOf,
+  type Config,
+  ConfigError,
+  countMax,
+  type Environment,
+  mebibyte,
+  mebibytesMax,
+  readConfig,
+} from '../src/config.ts';
 import { isHost, isHostWithPort } from '../src/runtime/addresses.ts';
 import { openSecretFiles } from '../src/secret-files.ts';
 import { type CassandraSettings, cassandraSettings } from '../src/store/cassandra/settings.ts';
 import { defaultPlacement } from './config-table.ts';
+import { type PeerQueue, unsentBytesMax, waitingMax } from './peers/peer-stream.ts';
 import type { PeerSecurity, PeerTls } from './peers/security.ts';
 import { defaultTimings, type PlacementTimings } from './placement/timings.ts';
 import { countsForMaxMs } from './redis/lease-scripts.ts';
@@ -26,6 +36,7 @@ export interface ClusterConfig {
   /** Where its certificates came from; null where nodes prove themselves by the secret alone. */
   readonly peerFiles: { readonly ca: string; readonly cert: string; readonly key: string } | null;
   readonly timings: PlacementTimings;
+  readonly peerQueue: PeerQueue;
   /** How long a starting node waits for its store; 0: it ends at once where the store cannot be used. */
   readonly startWaitMs: number;
   /** How long a stopping node goes on to take calls at least, while it says that it is not ready. */
@@ -68,6 +79,10 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     peers,
     peerFiles: peers.tls === null ? null : peerFiles(env),
     timings: timings(env),
+    peerQueue: Object.freeze({
+      waitingMax: boundOf(env, 'PEER_QUEUE_MAX', waitingMax, countMax),
+      unsentBytesMax: boundOf(env, 'PEER_QUEUE_MIB', unsentBytesMax / mebibyte, mebibytesMax) * mebibyte,
+    }),
     startWaitMs: milliseconds(env, 'START_WAIT_MS', 0, 0),
     stopDelayMs: seconds(env, 'STOP_DELAY_SECONDS', 0, stopDelayMaxSeconds) * 1_000,
   });

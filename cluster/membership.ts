@@ -12,6 +12,7 @@ import { ClockWarning } from './clock-warning.ts';
 import { createClusterMetrics } from './metrics.ts';
 import { GrpcPeers } from './peers/grpc-peers.ts';
 import { peerServer } from './peers/peer-service.ts';
+import type { PeerQueue } from './peers/peer-stream.ts';
 import { type PeerSecurity, serverCredentials } from './peers/security.ts';
 import type { LeaseServer } from './placement/lease-server.ts';
 import { Leases } from './placement/leases.ts';
@@ -43,6 +44,7 @@ export interface MembershipParts {
   readonly board: MemberBoard;
   readonly news: News;
   readonly security: PeerSecurity;
+  readonly peerQueue: PeerQueue;
   readonly timings: PlacementTimings;
   /** A node that leaves keeps its doors open at least so long. */
   readonly stopDelayMs: number;
@@ -92,7 +94,14 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const silentMs = () => clockCheck.silentMs;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
   const ownTurns = () => directory?.turns ?? noTurns;
-  const peers = new GrpcPeers({ security, addressOf, monotonicMs, ownTurns, meter: metrics.peers });
+  const peers = new GrpcPeers({
+    queue: parts.peerQueue,
+    security,
+    addressOf,
+    monotonicMs,
+    ownTurns,
+    meter: metrics.peers,
+  });
   const service: Server = peerServer({
     self: self.id,
     security,

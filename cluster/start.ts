@@ -50,6 +50,7 @@ export async function startClusterNode(config: ClusterConfig, log: Log): Promise
       board: redisMembers(redis, config.placement, badValues.met),
       news,
       security: config.peers,
+      peerQueue: config.peerQueue,
       timings: config.timings,
       stopDelayMs: config.stopDelayMs,
       clock: systemClock,

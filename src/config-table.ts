@@ -91,4 +91,19 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     default: 'a quarter of the memory or of the heap limit, whichever is smaller; at most 256',
     meaning: 'What requests, answers, reads and streams may hold in memory together. Beyond it calls are `overloaded`.',
   },
+  {
+    name: 'LEDGER_QUEUE_MAX',
+    default: '4096',
+    meaning: 'Commands that may wait for one ledger. Beyond it calls are `overloaded`.',
+  },
+  {
+    name: 'LEDGER_QUEUE_MIB',
+    default: '32',
+    meaning: 'What the commands that wait for one ledger may hold in memory. Beyond it calls are `overloaded`.',
+  },
+  {
+    name: 'SIGNATURE_QUEUE_MAX',
+    default: '10000',
+    meaning: 'Signatures that may wait to be verified. Beyond it calls are `overloaded`.',
+  },
 ]);

@@ -1,8 +1,10 @@
 import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
+import { mailboxBytesMax, mailboxLettersMax } from './actors/bounds.ts';
 import { isHost } from './runtime/addresses.ts';
 import { defaultMemoryBudgetBytes } from './runtime/memory-budget.ts';
 import { openSecretFiles } from './secret-files.ts';
+import { defaultWaitingMax } from './service/signatures/verifying-threads.ts';
 
 /** A setting that the service cannot start with. The message is one sentence that names the variable and says what to do. */
 export class ConfigError extends Error {
@@ -44,6 +46,14 @@ export interface Config {
   readonly webhookClosedPorts: readonly number[];
   /** What callers' requests, answers, reads and streams may hold in memory together, in bytes. */
   readonly memoryBudgetBytes: number;
+  /** What may wait; beyond it calls are `overloaded`. */
+  readonly queues: {
+    /** Commands, and their bytes, for one ledger. */
+    readonly ledgerCommandsMax: number;
+    readonly ledgerBytesMax: number;
+    /** Signatures that are to be verified. */
+    readonly signaturesMax: number;
+  };
   readonly rateLimits: {
     /** By address, on calls without a credential that create something. */
     readonly create: BucketSize;
@@ -86,6 +96,11 @@ export function readConfig(env: Environment): Config {
     logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),
     webhookClosedPorts: Object.freeze(list(env, 'WEBHOOK_CLOSED_PORTS').map(checkedPort)),
     memoryBudgetBytes: memoryBudgetBytes(env),
+    queues: Object.freeze({
+      ledgerCommandsMax: boundOf(env, 'LEDGER_QUEUE_MAX', mailboxLettersMax, countMax),
+      ledgerBytesMax: boundOf(env, 'LEDGER_QUEUE_MIB', mailboxBytesMax / mebibyte, mebibytesMax) * mebibyte,
+      signaturesMax: boundOf(env, 'SIGNATURE_QUEUE_MAX', defaultWaitingMax, countMax),
+    }),
     rateLimits: Object.freeze({
       create: bucket(env, 'RATE_LIMIT_CREATE_PER_MINUTE', limited ? 600 : 0, 60, 'RATE_LIMIT_CREATE_BURST', 300),
       call: bucket(env, 'RATE_LIMIT_CALL_PER_SECOND', limited ? 200 : 0, 1, 'RATE_LIMIT_CALL_BURST', 500),
@@ -188,6 +203,18 @@ function memoryBudgetBytes(env: Environment): number {
   if (mebibytes < MEMORY_BUDGET_MIB_MIN)
     throw new ConfigError(`Set MEMORY_BUDGET_MIB to at least ${MEMORY_BUDGET_MIB_MIN}: two large calls need as much.`);
   return mebibytes * 1024 * 1024;
+}
+
+export const mebibyte = 1024 * 1024;
+/** The largest that a bound of a queue may be set to. */
+export const countMax = 1_000_000;
+export const mebibytesMax = 4_096;
+
+/** A bound behind `overloaded`: a whole number from 1 to `max`. */
+export function boundOf(env: Environment, name: string, otherwise: number, max: number): number {
+  const value = wholeNumber(env, name, otherwise, max);
+  if (value >= 1) return value;
+  throw new ConfigError(`Set ${name} to a whole number from 1 to ${max}: with 0 every call would be refused.`);
 }
 
 const RATE_MAX = 1_000_000_000;

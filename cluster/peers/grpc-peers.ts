@@ -7,7 +7,7 @@ import type { TurnCounts } from '../../src/actors/turn-counts.ts';
 import type { Command } from '../../src/domain/command.ts';
 import { CountedTime } from './counted-time.ts';
 import { exchangeMethod, messageReceiveMaxBytes, secretKey } from './exchange-method.ts';
-import { PeerStream } from './peer-stream.ts';
+import { type PeerQueue, PeerStream } from './peer-stream.ts';
 import { channelCredentials, type PeerSecurity } from './security.ts';
 import { commandText } from './wire-command.ts';
 
@@ -35,6 +35,7 @@ export interface GrpcPeersParts {
   readonly monotonicMs: () => number;
   readonly ownTurns: () => TurnCounts;
   readonly meter: PeerMeter;
+  readonly queue?: PeerQueue;
   readonly budgetMs?: number;
   readonly patienceMs?: number;
 }
@@ -125,6 +126,7 @@ export class GrpcPeers implements Peers {
       counted: this.#counted,
       budgetMs: this.#parts.budgetMs ?? budgetMs,
       patienceMs: this.#parts.patienceMs ?? patienceMs,
+      ...(this.#parts.queue === undefined ? {} : { queue: this.#parts.queue }),
       ended: (failed) => {
         if (failed) this.#leaveAlone(line);
       },

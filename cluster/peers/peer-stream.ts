@@ -14,7 +14,7 @@ import { acceptedKey } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
 
 /** Commands that wait for one node; beyond it callers are refused instead of held. */
-const waitingMax = 16_384;
+export const waitingMax = 16_384;
 /** What of them was not sent yet, as text: a peer that reads nothing on must not fill this node's memory with large ones. */
 export const unsentBytesMax = 64 * 1024 * 1024;
 /** How often it is looked whose time is up. */
@@ -32,6 +32,12 @@ interface Waiting {
   readonly bytes: number;
 }
 
+/** What may wait for one node: commands (PEER_QUEUE_MAX), and bytes of those that were not sent yet (PEER_QUEUE_MIB). */
+export interface PeerQueue {
+  readonly waitingMax: number;
+  readonly unsentBytesMax: number;
+}
+
 export type ExchangeCall = ClientDuplexStream<ExchangeRequest, ExchangeResponse>;
 
 export interface PeerStreamParts {
@@ -43,6 +49,8 @@ export interface PeerStreamParts {
   readonly budgetMs: number;
   /** How long an answer is waited for where the peer carries out others meanwhile, or the time does not count: it has much to do, and who took its ledgers from it would only add to that. */
   readonly patienceMs: number;
+  /** What may wait for the node; absent: the default. */
+  readonly queue?: PeerQueue;
   /** Called once, when nothing more can be asked here. `failed`: by a fault, not because the other side ended it in order. */
   readonly ended: (failed: boolean) => void;
 }
@@ -102,8 +110,9 @@ export class PeerStream {
   ask(text: string): Promise<Outcome> {
     if (this.#over) return Promise.reject(new PeerUnreachable(new Error('the stream is over'), false));
     const bytes = Buffer.byteLength(text);
-    if (this.#waiting.size >= waitingMax || this.#unsentBytes + bytes > unsentBytesMax)
-      return Promise.reject(tooMany());
+    const queue = this.#parts.queue ?? { waitingMax, unsentBytesMax };
+    if (this.#waiting.size >= queue.waitingMax) return Promise.reject(tooMany('PEER_QUEUE_MAX'));
+    if (this.#unsentBytes + bytes > queue.unsentBytesMax) return Promise.reject(tooMany('PEER_QUEUE_MIB'));
     return new Promise((resolve, reject) => {
       this.#lastId = (this.#lastId % 0xffff_fffe) + 1;
       const now = this.#parts.monotonicMs();
@@ -183,6 +192,12 @@ export class PeerStream {
   }
 }
 
-function tooMany(): LedgerError {
-  return new LedgerError('overloaded', 'Too many calls wait for another node; nothing was written, retry in a moment.');
+function tooMany(bound: string): LedgerError {
+  return new LedgerError(
+    'overloaded',
+    'Too many calls wait for another node; nothing was written, retry in a moment.',
+    {
+      bound,
+    },
+  );
 }

@@ -5,7 +5,7 @@ import { vi } from 'vitest';
 import { CountedTime } from '../../cluster/peers/counted-time.ts';
 import { acceptedKey } from '../../cluster/peers/exchange-method.ts';
 import { budgetMs, patienceMs } from '../../cluster/peers/grpc-peers.ts';
-import { type ExchangeCall, PeerStream } from '../../cluster/peers/peer-stream.ts';
+import { type ExchangeCall, type PeerQueue, PeerStream } from '../../cluster/peers/peer-stream.ts';
 import {
   type Ask,
   type ExchangeRequest,
@@ -58,7 +58,7 @@ export class FarEnd extends EventEmitter {
 const stepMs = 50;
 
 /** A stream with the bounds of a cluster, in a test's time; `ownTurns` are this node's. Wants `vi.useRealTimers()` afterwards. */
-export function streamWorld(clock: ManualClock) {
+export function streamWorld(clock: ManualClock, queue?: PeerQueue) {
   const ownTurns = { stood: 0, running: 0 };
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const far = new FarEnd();
@@ -68,6 +68,7 @@ export function streamWorld(clock: ManualClock) {
     counted: new CountedTime(() => ownTurns, clock.now()),
     budgetMs,
     patienceMs,
+    ...(queue === undefined ? {} : { queue }),
     ended: () => {},
   });
   /** Lets time pass; `meanwhile` is called every 200 ms of it. */

@@ -37,6 +37,7 @@ async function joined(board: { members: readonly Announcement[]; isAway?: boolea
     },
     news: { tell: () => {}, listen: () => {}, close: () => {} },
     security: { tls: null, secret: 'a secret of all the nodes' },
+    peerQueue: { waitingMax: 1, unsentBytesMax: 1 },
     timings: defaultTimings,
     stopDelayMs: 0,
     clock,
