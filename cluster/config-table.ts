@@ -32,6 +32,16 @@ export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
     default: 'none',
     meaning: '`paxos-v1`, `periodic-commit-log`: unsafe settings of Cassandra that are allowed by name.',
   },
+  {
+    name: 'CASSANDRA_REQUESTS_MAX',
+    default: '4096',
+    meaning: 'Requests to Cassandra that may be under way at once. Beyond it calls are `overloaded`.',
+  },
+  {
+    name: 'CASSANDRA_WRITES_MAX',
+    default: '4096',
+    meaning: 'Writes that may wait for one ledger or record. Beyond it calls are `overloaded`.',
+  },
   { name: 'NODE_ID', default: 'host name and a random part', meaning: 'Name of this node, unique while it lives.' },
   {
     name: 'INTERNAL_HOST',
@@ -65,13 +75,13 @@ export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'PEER_COMMANDS_MAX',
     default: String(defaultPeerBounds.commandsMax),
-    meaning: 'Commands that may wait for one other node; beyond it calls are answered `overloaded`. 64 to 1000000.',
+    meaning: 'Commands that may wait for one other node. Beyond it calls are `overloaded`.',
   },
   {
     name: 'PEER_UNSENT_MIB',
     default: String(defaultPeerBounds.unsentBytesMax / (1024 * 1024)),
     meaning:
-      'What of them may wait to be sent to a node that does not read, in MiB; beyond it calls are answered `overloaded`. 4 to 4096.',
+      'What commands that could not be sent to one other node yet may hold in memory. Beyond it calls are `overloaded`.',
   },
   {
     name: 'START_WAIT_MS',

@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { type Config, ConfigError, type Environment, readConfig } from '../src/config.ts';
+import {
+  boundOf,
+  type Config,
+  ConfigError,
+  countMax,
+  type Environment,
+  mebibyte,
+  mebibytesMax,
+  readConfig,
+} from '../src/config.ts';
 import { isHost, isHostWithPort } from '../src/runtime/addresses.ts';
 import { openSecretFiles } from '../src/secret-files.ts';
 import { type CassandraSettings, cassandraSettings } from '../src/store/cassandra/settings.ts';
@@ -175,23 +184,12 @@ function peerSecurity(env: Environment): PeerSecurity {
   return { tls, secret };
 }
 
-const mebibyte = 1024 * 1024;
-
 function peerBounds(env: Environment): PeerBounds {
-  const unsentMib = count(env, 'PEER_UNSENT_MIB', defaultPeerBounds.unsentBytesMax / mebibyte, 4, 4_096);
+  const unsentMib = boundOf(env, 'PEER_UNSENT_MIB', defaultPeerBounds.unsentBytesMax / mebibyte, mebibytesMax);
   return Object.freeze({
-    commandsMax: count(env, 'PEER_COMMANDS_MAX', defaultPeerBounds.commandsMax, 64, 1_000_000),
+    commandsMax: boundOf(env, 'PEER_COMMANDS_MAX', defaultPeerBounds.commandsMax, countMax),
     unsentBytesMax: unsentMib * mebibyte,
   });
-}
-
-function count(env: Environment, name: string, otherwise: number, min: number, max: number): number {
-  const value = text(env, name);
-  if (value === null) return otherwise;
-  const number = /^\d{1,7}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(number >= min && number <= max))
-    throw new ConfigError(`Set ${name} to a whole number from ${min} to ${max}; it is ${JSON.stringify(value)}.`);
-  return number;
 }
 
 function clusterSecret(env: Environment): string | null {

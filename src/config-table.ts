@@ -119,4 +119,19 @@ export const configTable: readonly ConfigVariable[] = Object.freeze([
     default: '1000',
     meaning: 'Long reads that wait. Beyond it those of the caller with most of them are `overloaded`.',
   },
+  {
+    name: 'LEDGER_QUEUE_MAX',
+    default: '4096',
+    meaning: 'Commands that may wait for one ledger. Beyond it calls are `overloaded`.',
+  },
+  {
+    name: 'LEDGER_QUEUE_MIB',
+    default: '32',
+    meaning: 'What the commands that wait for one ledger may hold in memory. Beyond it calls are `overloaded`.',
+  },
+  {
+    name: 'SIGNATURE_QUEUE_MAX',
+    default: '10000',
+    meaning: 'Signatures that may wait to be verified. Beyond it calls are `overloaded`.',
+  },
 ]);

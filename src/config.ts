@@ -1,10 +1,12 @@
 import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
+import { mailboxBytesMax, mailboxLettersMax } from './actors/bounds.ts';
 import type { GrpcBounds } from './rpc/grpc/connections.ts';
 import { isHost } from './runtime/addresses.ts';
 import type { PlaceBounds } from './runtime/fair-places.ts';
 import { defaultMemoryBudgetBytes } from './runtime/memory-budget.ts';
 import { openSecretFiles } from './secret-files.ts';
+import { defaultWaitingMax } from './service/signatures/verifying-threads.ts';
 
 /** A setting that the service cannot start with. The message is one sentence that names the variable and says what to do. */
 export class ConfigError extends Error {
@@ -52,6 +54,14 @@ export interface Config {
   readonly grpcBounds: GrpcBounds;
   /** Long reads that run at once and wait; see FairPlaces. */
   readonly reads: PlaceBounds;
+  /** What may wait; beyond it calls are `overloaded`. */
+  readonly queues: {
+    /** Commands, and their bytes, for one ledger. */
+    readonly ledgerCommandsMax: number;
+    readonly ledgerBytesMax: number;
+    /** Signatures that are to be verified. */
+    readonly signaturesMax: number;
+  };
   readonly rateLimits: {
     /** By address, on calls without a credential that create something. */
     readonly create: BucketSize;
@@ -101,9 +111,14 @@ export function readConfig(env: Environment): Config {
       connectionAnswerBytes: mebibytes(env, 'GRPC_CONNECTION_ANSWER_MIB', 32, GRPC_CONNECTION_ANSWER_MIB_MIN),
     }),
     reads: Object.freeze({
-      total: count(env, 'READS_AT_ONCE', defaultReadsAtOnce(memoryBytes)),
-      perCaller: count(env, 'READS_AT_ONCE_PER_CALLER', 4),
-      waiting: count(env, 'READS_WAITING', 1_000),
+      total: boundOf(env, 'READS_AT_ONCE', defaultReadsAtOnce(memoryBytes), countMax),
+      perCaller: boundOf(env, 'READS_AT_ONCE_PER_CALLER', 4, countMax),
+      waiting: boundOf(env, 'READS_WAITING', 1_000, countMax),
+    }),
+    queues: Object.freeze({
+      ledgerCommandsMax: boundOf(env, 'LEDGER_QUEUE_MAX', mailboxLettersMax, countMax),
+      ledgerBytesMax: boundOf(env, 'LEDGER_QUEUE_MIB', mailboxBytesMax / mebibyte, mebibytesMax) * mebibyte,
+      signaturesMax: boundOf(env, 'SIGNATURE_QUEUE_MAX', defaultWaitingMax, countMax),
     }),
     rateLimits: Object.freeze({
       create: bucket(env, 'RATE_LIMIT_CREATE_PER_MINUTE', limited ? 600 : 0, 60, 'RATE_LIMIT_CREATE_BURST', 300),
@@ -217,22 +232,27 @@ const GRPC_CONNECTION_MIB_MAX = 1_024;
 function mebibytes(env: Environment, name: string, otherwise: number, min: number): number {
   const value = wholeNumber(env, name, otherwise, GRPC_CONNECTION_MIB_MAX);
   if (value < min) throw new ConfigError(`Set ${name} to at least ${min}: the largest call needs as much.`);
-  return value * 1024 * 1024;
+  return value * mebibyte;
 }
 
 /** A long read holds some 11 MiB at most, and answers that clients have not taken need room as well. */
 const BYTES_OF_READ = 16 * 1024 * 1024;
 const READS_AT_ONCE_DEFAULT_MAX = 16;
-const COUNT_MAX = 100_000;
 
 function defaultReadsAtOnce(memoryBytes: number): number {
   return Math.max(2, Math.min(READS_AT_ONCE_DEFAULT_MAX, Math.floor(memoryBytes / BYTES_OF_READ)));
 }
 
-function count(env: Environment, name: string, otherwise: number): number {
-  const number = wholeNumber(env, name, otherwise, COUNT_MAX);
-  if (number < 1) throw new ConfigError(`Set ${name} to a whole number from 1 to ${COUNT_MAX}; it is 0.`);
-  return number;
+export const mebibyte = 1024 * 1024;
+/** The largest that a bound of a queue may be set to. */
+export const countMax = 1_000_000;
+export const mebibytesMax = 4_096;
+
+/** A bound behind `overloaded`: a whole number from 1 to `max`. */
+export function boundOf(env: Environment, name: string, otherwise: number, max: number): number {
+  const value = wholeNumber(env, name, otherwise, max);
+  if (value >= 1) return value;
+  throw new ConfigError(`Set ${name} to a whole number from 1 to ${max}: with 0 every call would be refused.`);
 }
 
 const RATE_MAX = 1_000_000_000;

@@ -132,7 +132,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const warn = (what: string, error?: unknown) => log.warn({ err: error }, what);
   const watch = membership === undefined ? null : new AuthorityWatch({ records, authority, clock, warn });
   await watch?.start();
-  const verifying = new VerifyingThreads();
+  const verifying = new VerifyingThreads(undefined, undefined, config.queues.signaturesMax);
   const identities = new Identities(records, now, verifying.verify);
   const credentials = storedCredentials(records, identities, { production, now });
   const endings = new KeyEndings(identities);
@@ -185,6 +185,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     shardCount: membership?.shardCount ?? defaultShardCount,
     placement: parts.placement,
     peers: parts.peers,
+    queueLimits: { lettersMax: config.queues.ledgerCommandsMax, bytesMax: config.queues.ledgerBytesMax },
     turnPace: { ...parts.turnPace, isSaturated: saturation() },
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond, isClockRight }),
   });

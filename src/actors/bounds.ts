@@ -29,6 +29,7 @@ export const turnTickMs = 25;
 /** Waiting commands of one ledger: 64 commits, on LMDB half as many larger ones, about a second of work. */
 export const mailboxLettersMax = 4_096;
 export const mailboxBytesMax = 32 * 1024 * 1024;
+export const mailboxLimits = { lettersMax: mailboxLettersMax, bytesMax: mailboxBytesMax } as const;
 
 /** A snapshot is saved at least this often, so that a tail to replay stays below 1,024 events (two times this, and a batch each) even when one save is late. */
 export const snapshotEveryEvents = 384;

@@ -1,10 +1,9 @@
 import type { Command } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
-import { mailboxBytesMax, mailboxLettersMax } from './bounds.ts';
 import type { Clock } from './clock.ts';
 import { Lanes } from './lanes.ts';
 import { Letter } from './letter.ts';
-import { Mailbox } from './mailbox.ts';
+import { Mailbox, type MailboxLimits } from './mailbox.ts';
 import type { Outcome } from './outcome.ts';
 import { isRetryable, timeIsUp } from './refusals.ts';
 import { Twins } from './twins.ts';
@@ -17,12 +16,13 @@ import { Twins } from './twins.ts';
  */
 export class Intake {
   readonly #clock: Clock;
-  readonly #mailbox = new Mailbox({ lettersMax: mailboxLettersMax, bytesMax: mailboxBytesMax });
+  readonly #mailbox: Mailbox;
   readonly #lanes = new Lanes();
   readonly #twins = new Twins();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, limits: MailboxLimits) {
     this.#clock = clock;
+    this.#mailbox = new Mailbox(limits);
   }
 
   /** Letters that wait. */

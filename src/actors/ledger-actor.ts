@@ -3,12 +3,13 @@ import { LedgerError } from '../domain/errors.ts';
 import { parseRow } from '../domain/row.ts';
 import type { AuthoritySigner } from '../domain/seal.ts';
 import type { Claim, LedgerStore } from '../store/ledger-store.ts';
-import { batchBytesMax, batchEventsMax } from './bounds.ts';
+import { batchBytesMax, batchEventsMax, mailboxLimits } from './bounds.ts';
 import { type Clock, sleep } from './clock.ts';
 import { CommittedLedger, type Written } from './committed-ledger.ts';
 import { GroupGrowth } from './group-growth.ts';
 import { Intake } from './intake.ts';
 import type { Letter } from './letter.ts';
+import type { MailboxLimits } from './mailbox.ts';
 import type { ActorMeter, ClaimReason } from './meter.ts';
 import { type NodeWide, nodeWide } from './node-wide.ts';
 import type { Outbox } from './outbox.ts';
@@ -33,6 +34,8 @@ export interface LedgerActorParts {
   readonly random: (bytes: number) => Uint8Array;
   readonly meter: ActorMeter;
   readonly outbox?: Outbox;
+  /** What may wait for one ledger; absent: the default. */
+  readonly queueLimits?: MailboxLimits;
   /** Whether this node's clock may decide and date. Absent: it always may. */
   readonly isClockRight?: () => boolean;
 }
@@ -69,7 +72,7 @@ export class LedgerActor {
     this.ledgerId = ledgerId;
     this.#parts = parts;
     this.#nodeWide = node;
-    this.#intake = new Intake(parts.clock);
+    this.#intake = new Intake(parts.clock, parts.queueLimits ?? mailboxLimits);
     this.#growth = new GroupGrowth(parts.clock, node.pace.quietMs);
     this.#ledger = new CommittedLedger(ledgerId, { ...parts, marks: node.marks });
     this.#lastUsed = parts.clock.now();

@@ -6,6 +6,14 @@ export interface MailboxLimits {
   readonly bytesMax: number;
 }
 
+function ledgerIsFull(bound: string): LedgerError {
+  return new LedgerError(
+    'overloaded',
+    'This ledger has more waiting calls than it can hold; nothing was written, retry in a moment.',
+    { bound },
+  );
+}
+
 /** Letters in the order of their arrival. Bounded: a full mailbox refuses (`overloaded`) instead of growing. */
 export class Mailbox {
   readonly #limits: MailboxLimits;
@@ -24,12 +32,9 @@ export class Mailbox {
 
   /** Throws `overloaded` when full; nothing is kept then. One letter always fits, whatever its size. */
   push(letter: Letter): void {
-    const isFull = this.size >= this.#limits.lettersMax || this.#bytes + letter.bytes > this.#limits.bytesMax;
-    if (isFull && this.size > 0) {
-      throw new LedgerError(
-        'overloaded',
-        'This ledger has more waiting calls than it can hold; nothing was written, retry in a moment.',
-      );
+    if (this.size > 0) {
+      if (this.size >= this.#limits.lettersMax) throw ledgerIsFull('LEDGER_QUEUE_MAX');
+      if (this.#bytes + letter.bytes > this.#limits.bytesMax) throw ledgerIsFull('LEDGER_QUEUE_MIB');
     }
     this.#letters.push(letter);
     this.#bytes += letter.bytes;

@@ -73,6 +73,31 @@ test('neither Redis nor Cassandra nor an internal port is published', async () =
   }
 });
 
+test('nodes, balancer and Redis run as a user without capabilities, on a root that nobody can write to', async () => {
+  const form = '{{.Config.User}} {{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}}';
+  for (const [service, user] of [
+    ['node-1', 'node'],
+    ['balancer', 'node'],
+    ['redis', 'redis'],
+  ] as const) {
+    const found = await docker(['inspect', '--format', form, await project.container(service)]);
+    expect(found).toBe(`${user} true [ALL] [no-new-privileges:true]`);
+  }
+});
+
+test('no secret of the nodes is in what the engine says of them, nor in any log', async () => {
+  const node = await project.container('node-1');
+  const secrets: string[] = [];
+  for (const name of ['cluster.secret', 'secrets.key', 'authority.pem'])
+    secrets.push(
+      ...(await docker(['exec', node, 'cat', `/keys/${name}`])).split('\n').filter((line) => line.length > 40),
+    );
+  expect(secrets.length).toBeGreaterThan(2);
+  const said = [await docker(['inspect', node]), await project.compose('logs')].join('\n');
+  expect(said).toContain('cluster/main.ts');
+  for (const secret of secrets) expect(said.includes(secret)).toBe(false);
+});
+
 test('nodes stop cleanly, each in seconds', { timeout: 60_000 }, async () => {
   for (const name of ['node-1', 'node-3']) {
     const container = await project.container(name);

@@ -88,6 +88,8 @@ function expectOneSentence(outcome: ReturnType<typeof outcomeOf>, variable: stri
 }
 
 const wrongNumbers = ['-1', '1.5', '1e3', 'x', '99999999999', '0x10'];
+const wrongBounds = [...wrongNumbers, '0', '1000001'];
+const wrongMebibytes = [...wrongNumbers, '0', '4097'];
 const wrongPorts = [...wrongNumbers, '65536'];
 const wrongHosts = ['http://10.0.0.1', '10.0.0.1:80', '[::1]', 'two words', 'a_b/', '256.1.1.1.1', '-x', 'a..b'];
 
@@ -112,6 +114,9 @@ const wrong: Readonly<Record<string, readonly (string | Environment)[]>> = {
   RATE_LIMIT_CALL_BURST: [...wrongNumbers, { RATE_LIMIT_CALL_PER_SECOND: '60', RATE_LIMIT_CALL_BURST: '0' }],
   RATE_LIMIT_APPEND_PER_SECOND: wrongNumbers,
   RATE_LIMIT_APPEND_BURST: [...wrongNumbers, { RATE_LIMIT_APPEND_PER_SECOND: '60', RATE_LIMIT_APPEND_BURST: '0' }],
+  LEDGER_QUEUE_MAX: wrongBounds,
+  LEDGER_QUEUE_MIB: wrongMebibytes,
+  SIGNATURE_QUEUE_MAX: wrongBounds,
   MEMORY_BUDGET_MIB: [...wrongNumbers, '31', '65537'],
 };
 
@@ -169,6 +174,10 @@ const wrongInCluster: typeof wrong = {
   ],
   CASSANDRA_TLS_CA_FILE: wrongCertificates,
   CASSANDRA_ALLOW: ['everything', 'paxos-v1,x'],
+  CASSANDRA_REQUESTS_MAX: wrongBounds,
+  CASSANDRA_WRITES_MAX: wrongBounds,
+  PEER_COMMANDS_MAX: wrongBounds,
+  PEER_UNSENT_MIB: wrongMebibytes,
   NODE_ID: ['two words', 'a/b', 'x'.repeat(129)],
   INTERNAL_HOST: wrongHosts,
   INTERNAL_PORT: [...wrongPorts, '8080', '50051'],

@@ -20,7 +20,7 @@ const batchItemsMax = 16;
 /** Messages that a thread has, 8 ms of work: a turn of a busy event loop takes as long, and the thread should not wait for the main thread meanwhile. */
 const batchesOpenMax = 8;
 /** About a second of work for one thread; beyond it callers are refused. Signatures of reads are counted apart. */
-const waitingMax = 10_000;
+export const defaultWaitingMax = 10_000;
 /** Messages of reads' signatures that a thread has: one is verified, and the next is there when it ends. A call's signature waits behind these. */
 const readBatchesOpenMax = 2;
 /** Keys that the threads remember, some 1 KiB each; then all are forgotten and sent anew. */
@@ -59,6 +59,7 @@ interface Thread {
  */
 export class VerifyingThreads {
   readonly #script: URL;
+  readonly #waitingMax: number;
   readonly #threads: Thread[] = [];
   readonly #waiting: Waiting[] = [];
   /** Of reads; handed out where nothing else waits. */
@@ -66,9 +67,10 @@ export class VerifyingThreads {
   #scheduled = false;
   #closed = false;
 
-  /** `threadScript` is what a thread runs. */
-  constructor(count: number = threadCount, threadScript: URL = script) {
+  /** `threadScript` is what a thread runs; `waitingMax` signatures may wait for one (SIGNATURE_QUEUE_MAX). */
+  constructor(count: number = threadCount, threadScript: URL = script, waitingMax: number = defaultWaitingMax) {
     this.#script = threadScript;
+    this.#waitingMax = waitingMax;
     for (let at = 0; at < count; at++) this.#threads.push(this.#start());
   }
 
@@ -92,8 +94,12 @@ export class VerifyingThreads {
       }
       if (key.asymmetricKeyType !== 'ed25519') throw new TypeError('an Ed25519 key is needed');
       if (this.#closed) throw new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');
-      if (waiting.length >= waitingMax) {
-        throw new LedgerError('overloaded', 'More signatures wait than can be verified; nothing was written, retry.');
+      if (waiting.length >= this.#waitingMax) {
+        throw new LedgerError(
+          'overloaded',
+          'More signatures wait than can be verified; nothing was written, retry in a moment.',
+          { bound: 'SIGNATURE_QUEUE_MAX' },
+        );
       }
       waiting.push({ digest, signature, key, resolve, reject });
       if (this.#scheduled) return;

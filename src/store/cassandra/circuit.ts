@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 
-/** Statements at once. Beyond it Cassandra is too slow for what is asked, and more would only take memory. */
-const inFlightMax = 4_096;
+/** Statements at once (CASSANDRA_REQUESTS_MAX). Beyond it Cassandra is too slow for what is asked, and more would only take memory. */
+export const defaultInFlightMax = 4_096;
 /** Failures in a row, with no answer between them, after which the store counts as gone. */
 const failuresToOpen = 5;
 /** How long nothing is tried then, before one statement finds out. */
@@ -23,13 +23,19 @@ export class Circuit {
   readonly #healthOf: (error: unknown) => Health;
   readonly #reachableNodes: () => number;
   readonly #silentNodes = new Set<string>();
+  readonly #inFlightMax: number;
   #inFlight = 0;
   #failures = 0;
   #state: 'closed' | 'open' | 'probing' = 'closed';
   #isShut = false;
 
-  /** `reachableNodes`: how many nodes there are connections to. */
-  constructor(healthOf: (error: unknown) => Health, reachableNodes: () => number) {
+  /** `reachableNodes`: how many nodes there are connections to. `inFlightMax`: statements at once. */
+  constructor(
+    healthOf: (error: unknown) => Health,
+    reachableNodes: () => number,
+    inFlightMax: number = defaultInFlightMax,
+  ) {
+    this.#inFlightMax = inFlightMax;
     this.#healthOf = healthOf;
     this.#reachableNodes = reachableNodes;
   }
@@ -44,7 +50,10 @@ export class Circuit {
    * else is thrown came from the attempt.
    */
   async run<T>(deadlineMs: number, attempt: () => Promise<T>): Promise<T> {
-    if (this.#inFlight >= inFlightMax) throw new LedgerError('overloaded', 'The store has too much to do.');
+    if (this.#inFlight >= this.#inFlightMax)
+      throw new LedgerError('overloaded', 'The store has too much to do; nothing was sent to it, retry in a moment.', {
+        bound: 'CASSANDRA_REQUESTS_MAX',
+      });
     this.#inFlight++;
     try {
       if (this.#isShut || this.#state === 'probing' || this.#state === 'open') return await this.#refuse();

@@ -86,6 +86,7 @@ export function driverSession(settings: CassandraSettings): OpenSession {
       return health;
     },
     () => client.getState().getConnectedHosts().length,
+    settings.requestsMax,
   );
 
   const again = async <T>(attempt: () => Promise<T>): Promise<T> => {

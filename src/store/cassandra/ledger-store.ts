@@ -50,6 +50,8 @@ export interface CassandraLedgerOptions {
   readonly random: (bytes: number) => Buffer;
   /** Fixed when the keyspace is made; smaller ones are for tests. An append has at most so many entries. */
   readonly bucketEvents?: number;
+  /** Writes that may wait for one ledger. */
+  readonly writesMax?: number;
 }
 
 /**
@@ -64,7 +66,7 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #now: () => number;
   readonly #random: (bytes: number) => Buffer;
   readonly #bucketEvents: number;
-  readonly #turns = new Turns();
+  readonly #turns: Turns;
   /**
    * Ledgers whose head was written or claimed here last, with everything up to it projected. Whoever fails in between is
    * forgotten, and then what is stored is asked.
@@ -72,7 +74,8 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #known = new RecentMap<string, KnownLedger>(knownLedgersMax);
   readonly #lag = new ProjectionLag();
 
-  constructor({ session, now, random, bucketEvents = bucketEventsByDefault }: CassandraLedgerOptions) {
+  constructor({ session, now, random, bucketEvents = bucketEventsByDefault, writesMax }: CassandraLedgerOptions) {
+    this.#turns = new Turns(writesMax);
     this.#session = session;
     this.#now = now;
     this.#random = random;

@@ -59,10 +59,10 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
     const bucketEvents = await checkSchema(facts, settings);
     if (isServing) await prepareAtStart(client);
     const session = around?.(opened.session) ?? opened.session;
-    const ledgers = new CassandraLedgerStore({ session, now, random, bucketEvents });
+    const ledgers = new CassandraLedgerStore({ session, now, random, bucketEvents, writesMax: settings.writesMax });
     return {
       ledgers,
-      records: new CassandraRecordStore(session, random),
+      records: new CassandraRecordStore(session, random, settings.writesMax),
       access: new CassandraAccessLog(session),
       facts,
       session,

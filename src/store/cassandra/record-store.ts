@@ -47,13 +47,15 @@ type Outcome = 'applied' | 'refused' | 'unsure';
 export class CassandraRecordStore implements RecordStore {
   readonly #session: CqlSession;
   readonly #random: (bytes: number) => Buffer;
-  readonly #turns = new Turns();
+  readonly #turns: Turns;
   readonly #sweep: RecordSweep;
   /** What the last turn left, for those who have waited meanwhile: it stood there after they asked. */
   readonly #left = new Map<string, RecordRow>();
   readonly #unsent: Unsent[] = [];
 
-  constructor(session: CqlSession, random: (bytes: number) => Buffer) {
+  /** `writesMax`: writes that may wait for one record. */
+  constructor(session: CqlSession, random: (bytes: number) => Buffer, writesMax?: number) {
+    this.#turns = new Turns(writesMax);
     this.#session = session;
     this.#random = random;
     this.#sweep = new RecordSweep(session, (kind, id, version) => this.remove(kind, id, version));

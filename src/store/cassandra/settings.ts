@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { StartError } from '../start-error.ts';
+import { defaultInFlightMax } from './circuit.ts';
+import { defaultWaitingMax } from './turns.ts';
 
 /** What a node and `schema apply` refuse unless the operator allows it by this name (CASSANDRA_ALLOW). */
 export type Override = 'paxos-v1' | 'periodic-commit-log';
 const overrides: readonly Override[] = ['paxos-v1', 'periodic-commit-log'];
 
 const defaultPort = 9_042;
+const countMax = 1_000_000;
 
 /** How many replicas decide: those of the local data centre (one of it), or those of all of them. */
 export type Reach = 'local' | 'global';
@@ -22,12 +25,16 @@ export interface CassandraSettings {
   /** PEM of the authority that signed the servers' certificates; null: no TLS. */
   readonly tlsCa: string | null;
   readonly allow: ReadonlySet<Override>;
+  /** Requests to Cassandra that are under way at once. */
+  readonly requestsMax: number;
+  /** Writes that wait for one ledger or record. */
+  readonly writesMax: number;
 }
 
 /**
  * The settings in an environment: CASSANDRA_CONTACT_POINTS (required), CASSANDRA_DATA_CENTER (datacenter1),
  * CASSANDRA_KEYSPACE (ledger_trust), CASSANDRA_CONSISTENCY (local), CASSANDRA_USERNAME with CASSANDRA_PASSWORD_FILE,
- * CASSANDRA_TLS_CA_FILE, CASSANDRA_ALLOW. StartError with one sentence for what cannot be used.
+ * CASSANDRA_TLS_CA_FILE, CASSANDRA_ALLOW, CASSANDRA_REQUESTS_MAX, CASSANDRA_WRITES_MAX. StartError with one sentence for what cannot be used.
  */
 export function cassandraSettings(env: { readonly [name: string]: string | undefined }): CassandraSettings {
   const contactPoints = list(env.CASSANDRA_CONTACT_POINTS);
@@ -48,6 +55,8 @@ export function cassandraSettings(env: { readonly [name: string]: string | undef
     login: login(env.CASSANDRA_USERNAME?.trim() || null, env.CASSANDRA_PASSWORD_FILE?.trim() || null),
     tlsCa: env.CASSANDRA_TLS_CA_FILE ? fileText('CASSANDRA_TLS_CA_FILE', env.CASSANDRA_TLS_CA_FILE.trim()) : null,
     allow: new Set(list(env.CASSANDRA_ALLOW).map(checkedOverride)),
+    requestsMax: count('CASSANDRA_REQUESTS_MAX', env.CASSANDRA_REQUESTS_MAX, defaultInFlightMax),
+    writesMax: count('CASSANDRA_WRITES_MAX', env.CASSANDRA_WRITES_MAX, defaultWaitingMax),
   };
 }
 
@@ -60,6 +69,13 @@ function login(username: string | null, passwordFile: string | null): CassandraS
   if (password === '')
     throw new StartError(`Set CASSANDRA_PASSWORD_FILE to a file that holds the password; ${passwordFile} is empty.`);
   return { username, password };
+}
+
+function count(variable: string, text: string | undefined, otherwise: number): number {
+  const value = text?.trim() ?? '';
+  if (value === '') return otherwise;
+  if (/^\d{1,7}$/.test(value) && Number(value) >= 1 && Number(value) <= countMax) return Number(value);
+  throw new StartError(`Set ${variable} to a whole number from 1 to ${countMax}; it is ${JSON.stringify(value)}.`);
 }
 
 /** The port of `host:port`, `[address]:port`, or a host alone. */

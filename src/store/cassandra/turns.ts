@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 
-/** Waiting for one key; callers bound themselves far below. */
-const waitingMax = 4_096;
+/** Waiting for one key (CASSANDRA_WRITES_MAX); callers bound themselves far below. */
+export const defaultWaitingMax = 4_096;
 
 type Start = () => void;
 
@@ -20,12 +20,17 @@ interface Queue {
  */
 export class Turns {
   readonly #queues = new Map<string, Queue>();
+  readonly #waitingMax: number;
+
+  constructor(waitingMax: number = defaultWaitingMax) {
+    this.#waitingMax = waitingMax;
+  }
 
   /** `overloaded` where too many wait. */
   async take<T>(key: string, kind: 'write' | 'takeover', work: () => Promise<T>): Promise<T> {
     const queue = this.#queues.get(key);
     if (queue === undefined) this.#queues.set(key, { takeovers: [], writes: [], lastWasWrite: kind === 'write' });
-    else await waitIn(queue, kind);
+    else await waitIn(queue, kind, this.#waitingMax);
     try {
       return await work();
     } finally {
@@ -56,9 +61,15 @@ export class Turns {
   }
 }
 
-function waitIn(queue: Queue, kind: 'write' | 'takeover'): Promise<void> {
+function waitIn(queue: Queue, kind: 'write' | 'takeover', waitingMax: number): Promise<void> {
   if (queue.takeovers.length + queue.writes.length >= waitingMax)
-    throw new LedgerError('overloaded', 'Too many writes wait for this object.');
+    throw new LedgerError(
+      'overloaded',
+      'Too many writes wait for this object; nothing was written, retry in a moment.',
+      {
+        bound: 'CASSANDRA_WRITES_MAX',
+      },
+    );
   const line = kind === 'write' ? queue.writes : queue.takeovers;
   return new Promise((resolve) => line.push(resolve));
 }

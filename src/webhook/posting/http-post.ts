@@ -1,6 +1,6 @@
-import { Agent, type buildConnector } from 'undici';
+import { Agent } from 'undici';
 import { exchange } from './exchange.ts';
-import { ConnectError, type ConnectFault } from './receiver-connect.ts';
+import { ConnectError, type ConnectFault, type ReceiverConnector } from './receiver-connect.ts';
 
 /** decisions.md, section 7: success is a 2xx within this. */
 export const attemptTimeoutMs = 10_000;
@@ -27,15 +27,15 @@ export const answerHeadersMaxBytes = 16 * 1024;
 const idleMs = 4_000;
 const idleMaxMs = 30_000;
 
-/** Posts through connections that `connect` makes. Redirects are answers like any other; no proxy is ever asked. */
-export function createPoster(connect: buildConnector.connector, perTargetMax: number): Poster {
+/** Posts through connections that `receivers` makes. Redirects are answers like any other; no proxy is ever asked. */
+export function createPoster(receivers: ReceiverConnector, perTargetMax: number): Poster {
   /** Connections made to origins that are being posted to. */
   const made = new Map<string, { posts: number; connections: number }>();
   const agent = new Agent({
     connect: (options, callback) => {
       const origin = made.get(`${options.protocol}//${options.host}`);
       if (origin !== undefined) origin.connections += 1;
-      connect(options, callback);
+      receivers.connect(options, callback);
     },
     connections: perTargetMax,
     pipelining: 1,
@@ -57,6 +57,7 @@ export function createPoster(connect: buildConnector.connector, perTargetMax: nu
       made.set(origin, here);
       here.posts += 1;
       const before = here.connections;
+      receivers.recheck(origin);
       try {
         try {
           return { kind: 'answered', status: await exchange(agent, request, signal) };

@@ -31,16 +31,53 @@ const connectTimeoutMs = 10_000;
 /** Addresses of one name that are tried. */
 export const addressesMax = 4;
 
+/** Makes connections to receivers, and looks after those that are kept for the next request. */
+export interface ReceiverConnector {
+  readonly connect: buildConnector.connector;
+  /** Before each attempt: closes connections to this origin that may not be used any more, by the address that they are connected to. */
+  recheck(origin: string): void;
+}
+
+interface Connected {
+  readonly socket: Socket;
+  readonly protocol: string;
+  readonly port: number;
+}
+
 /**
  * How undici connects to receivers. The name is looked up here, and the socket goes to the very address that was checked, so no second
- * look-up can lead elsewhere; the address that the socket says it is connected to is checked once more before a byte is sent.
+ * look-up can lead elsewhere; the address that the socket says it is connected to is checked once more before a byte is sent, and again
+ * whenever the connection is used another time.
  */
-export function receiverConnector(parts: ReceiverConnectParts): buildConnector.connector {
-  return (options, callback) => {
-    connectChecked(parts, options).then(
-      (socket) => callback(null, socket),
-      (error) => callback(error instanceof ConnectError ? error : new ConnectError('not_reached', error), null),
-    );
+export function receiverConnector(parts: ReceiverConnectParts): ReceiverConnector {
+  const byOrigin = new Map<string, Set<Connected>>();
+  const remember = (origin: string, connected: Connected) => {
+    const here = byOrigin.get(origin) ?? new Set();
+    byOrigin.set(origin, here.add(connected));
+    connected.socket.once('close', () => {
+      here.delete(connected);
+      if (here.size === 0 && byOrigin.get(origin) === here) byOrigin.delete(origin);
+    });
+  };
+  return {
+    connect: (options, callback) => {
+      const { protocol } = options;
+      connectChecked(parts, options).then(
+        (socket) => {
+          remember(`${protocol}//${options.host}`, {
+            socket,
+            protocol,
+            port: portOf({ port: options.port, protocol }),
+          });
+          callback(null, socket);
+        },
+        (error) => callback(error instanceof ConnectError ? error : new ConnectError('not_reached', error), null),
+      );
+    },
+    recheck: (origin) => {
+      for (const { socket, protocol, port } of byOrigin.get(origin) ?? [])
+        if (!mayConnect(parts.policy, protocol, socket.remoteAddress ?? '', port)) socket.destroy();
+    },
   };
 }
 
