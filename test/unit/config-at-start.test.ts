@@ -117,6 +117,11 @@ const wrong: Readonly<Record<string, readonly (string | Environment)[]>> = {
   LEDGER_QUEUE_MAX: wrongBounds,
   LEDGER_QUEUE_MIB: wrongMebibytes,
   SIGNATURE_QUEUE_MAX: wrongBounds,
+  READS_AT_ONCE: wrongBounds,
+  READS_AT_ONCE_PER_CALLER: wrongBounds,
+  READS_WAITING: wrongBounds,
+  GRPC_CONNECTION_REQUEST_MIB: ['1', ...wrongMebibytes],
+  GRPC_CONNECTION_ANSWER_MIB: ['7', ...wrongMebibytes],
   MEMORY_BUDGET_MIB: [...wrongNumbers, '31', '65537'],
 };
 

@@ -48,7 +48,9 @@ describe('configuration', () => {
     expect([reads('64').total, reads('32').total]).toEqual([4, 2]);
     const set = { READS_AT_ONCE: '7', READS_AT_ONCE_PER_CALLER: '3', READS_WAITING: '50' };
     expect(readConfig(set).reads).toEqual({ total: 7, perCaller: 3, waiting: 50 });
-    expect(refusal({ READS_WAITING: '0' })).toBe('Set READS_WAITING to a whole number from 1 to 100000; it is 0.');
+    expect(refusal({ READS_WAITING: '0' })).toBe(
+      'Set READS_WAITING to a whole number from 1 to 1000000: with 0 every call would be refused.',
+    );
   });
 
   it('production mode lists all that is missing in one sentence', () => {
