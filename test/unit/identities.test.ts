@@ -109,3 +109,16 @@ describe('what is known of an actor for a second', () => {
     expect((await after)?.keys).toHaveLength(1);
   });
 });
+
+test('nothing verifies under a stored key that enrolment would refuse, whatever the library says', async () => {
+  const yes = async () => true;
+  const identities = new Identities(new MemoryRecordStore(), () => startMs, yes);
+  const [good] = enrolled(bare).keys;
+  if (good === undefined) throw new Error('no key was enrolled');
+  const verdict = (kid: string, publicKey: string) =>
+    identities.verify({ ...good, kid, publicKey }, Buffer.alloc(32), Buffer.alloc(64, 7));
+  expect(await verdict('good', good.publicKey)).toBe(true);
+  const identityPoint = Buffer.from([1, ...new Uint8Array(31)]).toString('base64');
+  for (const [at, publicKey] of [identityPoint, '', 'x', Buffer.alloc(32, 2).toString('base64')].entries())
+    expect([publicKey, await verdict(`odd ${at}`, publicKey)]).toEqual([publicKey, false]);
+});
