@@ -78,6 +78,11 @@ Where the contract leaves something open, this is how it is here:
   masters alone sees, in the lists and segment of a ledger, those among the newest 10,000 masters of that ledger that it ever had a grant of;
   older ones it reads by their own ids, and a ledger where all that it still holds are older is \`404\` to it.
 - A ledger grant of role OWNER with \`permissions.access\` \`read\` reads, and neither grants nor revokes.
+- Where calls have a rate limit, a read counts as one more call for each 500 events, lines or records that it looks through, each 50 signatures that it
+  verifies, and each 1 MiB that it reads; parts do not count. What is counted is taken after the read, so that the next call may be \`rate_limited\`:
+  \`Retry-After\` says when to go on. Small pages cost one call.
+- Of the lists and event pages of one actor a few are read at once, four by default; the others wait. A read that is still waiting or under way when its caller
+  hangs up, or at its deadline, ends: \`unavailable\`. Where too many wait it is \`overloaded\`.
 - Where an entity must sign, its bare header is answered \`signature_required\` before anything is looked up, and a retry with its
   Idempotency-Key needs a signature that verifies.
 - A page of a segment (what a master's delegate sees of a ledger) and every filtered list are checked for what they hold, not for gaps.

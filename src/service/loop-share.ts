@@ -1,5 +1,5 @@
-/** What long reads may read and parse in one turn of the event loop, all together, in characters: 3 to 10 ms of the main thread. */
-const shareChars = 512 * 1024;
+/** What long reads may read and parse in one turn of the event loop, all together, in characters: 2 to 5 ms of the main thread. */
+const shareChars = 256 * 1024;
 /** What a record costs however short it is, in the time of characters. */
 const recordChars = 1_024;
 

@@ -28,7 +28,7 @@ async function readersByTurn(reads: number, pieces: number, pieceChars: number):
 const countOf = (readers: readonly number[]) => readers.length;
 
 test('however many long reads there are, a turn of the event loop has one share of them', async () => {
-  const byTurn = await readersByTurn(6, 20, 200_000);
+  const byTurn = await readersByTurn(6, 20, 100_000);
   expect(byTurn.slice(0, -1).map(countOf)).toEqual(byTurn.slice(0, -1).map(() => 3));
 });
 
@@ -38,5 +38,5 @@ test('a piece that is larger than the share has a turn for itself, and reads tak
 });
 
 test('what fits into the share does not wait', async () => {
-  expect((await readersByTurn(3, 3, 50_000)).map(countOf)).toEqual([9]);
+  expect((await readersByTurn(3, 3, 25_000)).map(countOf)).toEqual([9]);
 });

@@ -100,6 +100,13 @@ function readOnce(url: string, apiKey: string, agent: Agent, abandonAfterMs: num
   });
 }
 
+/** What an attack tells, and how large its ledger is. */
+export interface ReadAttackOptions {
+  readonly statuses?: ReadStatuses;
+  /** Events of the ledger. */
+  readonly events?: number;
+}
+
 /** Reads again and again on so many connections, without a pause, until the signal ends. */
 export async function readOn(
   { httpUrl }: ReadTarget,

@@ -1,12 +1,12 @@
-import { ownLedger, type ReadStatuses, type ReadTarget, readOn } from './read-target.ts';
+import { ownLedger, type ReadAttackOptions, type ReadTarget, readOn } from './read-target.ts';
 
 /** Reads that have a thousand signatures verified each. */
 export async function run(
   target: ReadTarget,
   signal: AbortSignal,
   connections: number,
-  statuses: ReadStatuses = new Map(),
+  { statuses = new Map(), events = 1_000 }: ReadAttackOptions = {},
 ): Promise<void> {
-  const ledger = await ownLedger(target, signal, { events: 1_000, payloadBytes: 100, signed: true });
+  const ledger = await ownLedger(target, signal, { events, payloadBytes: 100, signed: true });
   return readOn(target, ledger, 'verify=signatures', signal, connections, statuses);
 }

@@ -1,0 +1,88 @@
+import { rmSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { anonymousMib } from '../../bench/server-process.ts';
+import type { ReadStatuses } from '../support/attacks/read-target.ts';
+import { run as readAndLeave } from '../support/attacks/reads-abandoned.ts';
+import { run as readFiltered } from '../support/attacks/reads-filtered.ts';
+import { run as readLarge } from '../support/attacks/reads-large.ts';
+import { run as readVerified } from '../support/attacks/reads-verified.ts';
+import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
+import { append, newMaster, newOrder } from '../support/parties.ts';
+import { temporaryDir } from '../support/running-node.ts';
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 });
+
+const attackMs = 20_000;
+const connections = 20;
+/** What the node may take on top of what it has when nobody attacks, MiB; and what may be left of that a minute later. */
+const attackMaxMib = 400;
+const leftMaxMib = 100;
+const healthMaxMs = 1_000;
+const appendP99MaxMs = 300;
+
+let node: NodeProcess;
+let dataDir = '';
+
+async function start(env: Record<string, string> = {}): Promise<void> {
+  dataDir = temporaryDir();
+  node = await startNodeProcess({ DATA_DIR: dataDir, RATE_LIMIT_CALL_PER_SECOND: '200', ...env });
+}
+beforeEach(() => {
+  dataDir = '';
+});
+afterEach(async () => {
+  await node.kill();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const memoryNow = () => anonymousMib(node.child.pid ?? 0);
+
+async function msOf(work: () => Promise<unknown>): Promise<number> {
+  const begunMs = performance.now();
+  await work();
+  return performance.now() - begunMs;
+}
+
+test.each([
+  ['filtered reads', readFiltered],
+  ['verified reads', readVerified],
+  ['abandoned reads', readAndLeave],
+  ['reads of large events', readLarge],
+])('%s on twenty connections hold up nobody else, and their memory comes back', async (_, run) => {
+  await start();
+  const order = await newOrder(node.base);
+  const master = await newMaster(order);
+  const statuses: ReadStatuses = new Map();
+  const end = new AbortController();
+  const attack = run({ httpUrl: node.base }, end.signal, connections, { statuses });
+  await expect.poll(() => statuses.size, { timeout: 60_000 }).toBeGreaterThan(0);
+  const calm = memoryNow();
+  const appendsMs: number[] = [];
+  let [healthMs, mostMib] = [0, 0];
+  for (const endMs = performance.now() + attackMs; performance.now() < endMs; await delay(20)) {
+    const n = appendsMs.length;
+    appendsMs.push(await msOf(async () => expect((await append(master, order.buyer, 'E', { n })).status).toBe(200)));
+    healthMs = Math.max(healthMs, await msOf(async () => (await fetch(`${node.base}/v1/health`)).text()));
+    mostMib = Math.max(mostMib, memoryNow());
+  }
+  end.abort();
+  await attack;
+  expect(mostMib - calm).toBeLessThan(attackMaxMib);
+  expect(healthMs).toBeLessThan(healthMaxMs);
+  expect(appendsMs.toSorted((a, b) => a - b)[Math.floor(appendsMs.length * 0.99)]).toBeLessThan(appendP99MaxMs);
+  await delay(60_000);
+  expect(memoryNow() - calm).toBeLessThan(leftMaxMib);
+});
+
+test('sixty reads of 10 MB at once do not end a node with a heap of 256 MB', async () => {
+  await start({ NODE_OPTIONS: '--max-old-space-size=256' });
+  const statuses: ReadStatuses = new Map();
+  const end = new AbortController();
+  const attack = readLarge({ httpUrl: node.base }, end.signal, 60, { statuses });
+  await expect.poll(() => statuses.get(200) ?? 0, { timeout: 60_000 }).toBeGreaterThan(100);
+  end.abort();
+  await attack;
+  expect(node.child.exitCode).toBeNull();
+  expect((await fetch(`${node.base}/v1/health`)).status).toBe(200);
+});

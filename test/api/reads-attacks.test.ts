@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import type { ReadStatuses } from '../support/attacks/read-target.ts';
+import { run as readAndLeave } from '../support/attacks/reads-abandoned.ts';
+import { run as readFiltered } from '../support/attacks/reads-filtered.ts';
+import { run as readLarge } from '../support/attacks/reads-large.ts';
+import { run as readVerified } from '../support/attacks/reads-verified.ts';
+import { nodeWithMaster } from '../support/node-for-tests.ts';
+import { append } from '../support/parties.ts';
+
+const { base, node, order, master } = await nodeWithMaster();
+
+/** Long reads by their state, as the metrics of the node have them. */
+async function reads(): Promise<Record<string, number>> {
+  const metrics = await (await fetch(`${node.opsBase}/metrics`)).text();
+  const found = [...metrics.matchAll(/^svc_reads\{state="(\w+)"\} (\d+)$/gm)];
+  return Object.fromEntries(found.map(([, state = '', count]) => [state, Number(count)]));
+}
+
+test.each([
+  ['filtered reads', readFiltered, 40, 200],
+  ['verified reads', readVerified, 40, 200],
+  ['abandoned reads', readAndLeave, 40, 0],
+  ['reads of large events', readLarge, 5, 200],
+])('under %s appends of others are answered, and nothing is left of the reads', async (_, run, events, status) => {
+  const end = new AbortController();
+  const statuses: ReadStatuses = new Map();
+  const attack = run({ httpUrl: base }, end.signal, 6, { statuses, events });
+  await expect.poll(() => statuses.get(status) ?? 0, { timeout: 20_000 }).toBeGreaterThan(2);
+  for (let n = 0; n < 5; n++) expect((await append(master, order.buyer, 'MEANWHILE', { n })).status).toBe(200);
+  end.abort();
+  await attack;
+  await expect.poll(reads).toEqual({ running: 0, waiting: 0 });
+});
