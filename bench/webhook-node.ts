@@ -64,6 +64,7 @@ export async function openWebhookNode() {
       verdict: () => {},
       claimed: () => {},
       fenced: () => {},
+      damaged: () => {},
       unknownOutcome: () => {},
       activated: () => {},
     },

@@ -7,6 +7,7 @@ import type { Log, NodeLog } from './log.ts';
 import { type RunningNode, startNodeOver } from './node.ts';
 import { keysInUse, readNodeKeys } from './node-keys.ts';
 import { subscriptionsIn } from './service/webhooks/subscription-record.ts';
+import { DamagedRecord } from './store/damaged-record.ts';
 import { openLmdb } from './store/lmdb/open.ts';
 import type { RecordStore } from './store/record-store.ts';
 import { systemClock } from './system.ts';
@@ -73,7 +74,16 @@ export async function startEmbedded(
  * clock was set back in between.
  */
 async function startBehindSubscriptions(clock: ForwardClock, records: RecordStore, log: Log): Promise<void> {
-  const newest = await subscriptionsIn(records).newestInForce();
+  const newest = await subscriptionsIn(records)
+    .newestInForce()
+    .catch((error: unknown) => {
+      if (!(error instanceof DamagedRecord)) throw error;
+      log.error(
+        { err: error.cause },
+        'the newest webhook subscription is damaged: the node does not know when it was made',
+      );
+      return null;
+    });
   if (newest === null) return;
   const aheadMs = clock.notBefore(Date.parse(newest.createdAt));
   if (aheadMs <= 0) return;

@@ -11,6 +11,7 @@ export interface Metrics {
   readonly claims: Counter<'reason'>;
   readonly fencedAppends: Counter;
   readonly unknownOutcomes: Counter<'resolution'>;
+  readonly storedDamage: Counter<'what'>;
   readonly commitBatchEvents: Histogram;
   readonly commitSeconds: Histogram;
   readonly activationSeconds: Histogram;
@@ -116,6 +117,12 @@ export function createMetrics(load: CurrentLoad = noLoad): Metrics {
       name: 'svc_unknown_outcomes_total',
       help: 'Commits whose outcome the store did not say, by what was found.',
       labelNames: ['resolution'],
+      registers,
+    }),
+    storedDamage: new Counter({
+      name: 'svc_stored_damage_total',
+      help: 'Calls that came upon damaged data in the store, by what it was (event, record).',
+      labelNames: ['what'],
       registers,
     }),
     commitBatchEvents: new Histogram({

@@ -5,10 +5,9 @@ import {
   ledgerFoldVersion,
   ledgerStateFrom,
 } from '../domain/ledger-state.ts';
-import { parseRow } from '../domain/row.ts';
 import type { Head, LedgerStore, Snapshot } from '../store/ledger-store.ts';
 import { replayPageEvents } from './bounds.ts';
-import { BrokenChain, checkStored } from './broken-chain.ts';
+import { BrokenChain, checkStored, readStored } from './broken-chain.ts';
 import { reloading } from './refusals.ts';
 
 export interface LoadedLedger {
@@ -29,17 +28,16 @@ export async function loadLedger(store: LedgerStore, ledgerId: string, head: Hea
   if (snapshotSeq > headSeq) throw reloading();
   while (state.seq < headSeq) {
     const page = await store.read(ledgerId, state.seq + 1, Math.min(replayPageEvents, headSeq - state.seq));
-    if (page.length === 0) throw new BrokenChain(`ledger ${ledgerId}: events up to the head are missing`);
+    if (page.length === 0) throw new BrokenChain(ledgerId, state.seq + 1, 'events up to the head are missing');
     for (const entry of page) {
-      const event = parseRow(entry.row);
-      if (event.seq !== state.seq + 1 || event.prevHash !== state.hash) {
-        throw new BrokenChain(`ledger ${ledgerId}: no event at seq ${state.seq + 1} seals the one before it`);
-      }
+      const event = readStored(entry, ledgerId);
+      if (event.seq !== state.seq + 1 || event.prevHash !== state.hash)
+        throw new BrokenChain(ledgerId, state.seq + 1, 'no event there seals the one before it');
       checkStored(event, ledgerId);
       state = applyToLedger(state, event);
     }
   }
-  if (state.hash !== (head?.hash ?? '')) throw new BrokenChain(`ledger ${ledgerId}: the head is not the newest event`);
+  if (state.hash !== (head?.hash ?? '')) throw new BrokenChain(ledgerId, headSeq, 'the head is not the newest event');
   return { state, snapshotSeq };
 }
 
@@ -66,5 +64,5 @@ export function readSnapshot<T extends { readonly seq: number; readonly hash: st
 /** Whether the stored event at the snapshot's seq is the one that it was made at. */
 export async function isOfLog(store: LedgerStore, ledgerId: string, snapshot: Snapshot): Promise<boolean> {
   const [entry] = await store.read(ledgerId, snapshot.seq, 1);
-  return entry?.seq === snapshot.seq && parseRow(entry.row).hash === snapshot.hash;
+  return entry?.seq === snapshot.seq && readStored(entry, ledgerId).hash === snapshot.hash;
 }

@@ -1,11 +1,12 @@
 import { ConfigError } from '../config.ts';
 import { SecretsKeyMismatch } from '../service/secrets-key-check.ts';
 import { AuthorityMismatch } from '../service/signatures/authority.ts';
+import { DamagedRecord } from '../store/damaged-record.ts';
 import { StartError } from '../store/start-error.ts';
 
 /** No space, no quota, too long a file, a read-only file system, an error of the disk. */
 const ofDisks: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS', 'EIO']);
-const known = [ConfigError, StartError, AuthorityMismatch, SecretsKeyMismatch];
+const known = [ConfigError, DamagedRecord, StartError, AuthorityMismatch, SecretsKeyMismatch];
 
 /**
  * Tells on stderr why a node does not start: what an operator can mend is one sentence, anything else shows where it came from. `words`
@@ -13,10 +14,15 @@ const known = [ConfigError, StartError, AuthorityMismatch, SecretsKeyMismatch];
  */
 export function refuse(error: unknown, words: (message: string) => string = (message) => message): number {
   const isKnown = known.some((kind) => error instanceof kind);
-  const message = error instanceof Error ? error.message : String(error);
+  const message =
+    error instanceof DamagedRecord ? damageOf(error) : error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error ? error.stack : undefined;
   process.stderr.write(`ledger-trust: ${isKnown ? words(message) : (refusalOfFiles(error) ?? stack ?? message)}\n`);
   return 1;
+}
+
+function damageOf({ cause }: DamagedRecord): string {
+  return `The store is damaged: ${cause instanceof Error ? cause.message : String(cause)}. Restore a backup.`;
 }
 
 /** What the file system says of the disk itself, whichever file it was about; null for anything else. */

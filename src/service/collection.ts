@@ -1,5 +1,6 @@
 import type { FindPage, FoundRecord, Lookup, RecordStore } from '../store/record-store.ts';
 import { loopShare } from './loop-share.ts';
+import { decodeRecord, type RecordForm } from './record-form.ts';
 
 /** Records of a list that are read, and held, at once: of the largest ones (1 MB) what takes some 20 ms. */
 const readAtOnceMax = 24;
@@ -11,8 +12,7 @@ export interface Held<T> {
 }
 
 /** How values of one kind are kept: under which id, and how else they are found. */
-export interface CollectionRules<T> {
-  readonly kind: string;
+export interface CollectionRules<T> extends RecordForm<T> {
   id(value: T): string;
   lookups(value: T): Lookup[];
   expiresAt?(value: T): number;
@@ -32,7 +32,7 @@ export interface Collection<T> {
   walk(name: string, value: string, page: FindPage): AsyncGenerator<T>;
 }
 
-/** Values of one type as JSON records. */
+/** Values of one type as JSON records. Reads throw DamagedRecord for a record that cannot be read. */
 export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Collection<T> {
   const write = (value: T, replaces: string) =>
     store.put({
@@ -45,7 +45,7 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
     });
   const get = async (id: string): Promise<Held<T> | null> => {
     const record = await store.get(rules.kind, id);
-    return record === null ? null : { version: record.version, value: JSON.parse(record.value) as T };
+    return record === null ? null : { version: record.version, value: decodeRecord(record, rules) };
   };
   /** Everything else that is ready has its turn between the pieces, and within one that is large. */
   async function* walk(name: string, value: string, page: FindPage): AsyncGenerator<T> {
@@ -61,7 +61,7 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
         const another = page.limit > 1 ? loopShare.turn() : null;
         if (another !== null) await another;
         loopShare.use(0, record.value.length);
-        yield JSON.parse(record.value) as T;
+        yield decodeRecord(record, rules);
       }
       const last = found.at(-1);
       if (last === undefined || found.length < limit) return;

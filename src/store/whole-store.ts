@@ -1,3 +1,4 @@
+import type { DamagedRecord } from './damaged-record.ts';
 import type { Head } from './ledger-store.ts';
 import type { RecordWrite } from './record-store.ts';
 
@@ -10,6 +11,13 @@ export interface WholeStore {
   size(): { readonly ledgers: number; readonly events: number; readonly records: number };
   /** Every ledger that has an event, with its newest one; in the same order each time. */
   ledgers(): Iterable<{ readonly ledgerId: string; readonly head: Head }>;
-  /** Every record, those that have run out too. */
+  /** Every record, those that have run out too. Throws DamagedRecord. */
   records(): Iterable<WholeRecord>;
+  /** The same, and in the place of what cannot be read what is wrong with it. */
+  recordsOrDamage(): Iterable<WholeRecord | DamagedRecord>;
+  ledgersOrDamage(): Iterable<{ readonly ledgerId: string; readonly head: Head } | DamagedRecord>;
+  /** Every look-up: a text of its own, and the id of the record that it leads to. */
+  lookups(): Iterable<{ readonly text: string; readonly id: string }>;
+  /** The texts of the look-ups that lead to a record. */
+  lookupsOf(record: WholeRecord): readonly string[];
 }

@@ -2,6 +2,7 @@ import type { ErrorCode, LedgerError } from '../../domain/errors.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { AccessHistory } from '../../service/audit/access-history.ts';
+import { DamagedRecord } from '../../store/damaged-record.ts';
 import type { Door } from '../call/door.ts';
 import type { Exchange } from '../call/exchange.ts';
 import type { RunningCall } from '../call/running-call.ts';
@@ -39,7 +40,7 @@ export interface NoCall {
 
 export interface AnswerLogParts {
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'requests' | 'requestSeconds'>;
+  readonly metrics: Pick<Metrics, 'requests' | 'requestSeconds' | 'storedDamage'>;
   readonly history: AccessHistory | null;
   monotonicMs(): number;
   now(): number;
@@ -47,6 +48,8 @@ export interface AnswerLogParts {
 
 export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
   const { log, metrics } = parts;
+  // Series that are there from the beginning, so that the first one counts as a rise.
+  for (const what of ['event', 'record']) metrics.storedDamage.inc({ what }, 0);
   const logsCalls = log.isLevelEnabled('info');
 
   const note = (call: RunningCall, code: ErrorCode | 'ok', status: number, error: LedgerError | null): void => {
@@ -54,6 +57,7 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
     const method = call.endpoint.rpcPath;
     metrics.requests.inc({ door: call.door, method, code });
     metrics.requestSeconds.observe({ door: call.door, method }, ms / 1000);
+    if (error instanceof DamagedRecord) metrics.storedDamage.inc({ what: 'record' });
     const broken = error !== null && status >= 500 && (code === 'internal' || error.cause !== undefined);
     if (!logsCalls && !broken) return;
     const line = {

@@ -4,6 +4,7 @@ import { parseRfc3339 } from '../../domain/time.ts';
 import { limits } from '../../limits.ts';
 import type { Caller, CallSignature } from '../../service/call.ts';
 import type { Credentials, EntityRequest } from '../../service/credentials/credentials.ts';
+import { parseStored } from '../../store/damaged-record.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { putBeforeCall } from './before-call.ts';
 
@@ -68,7 +69,7 @@ export async function useEntityRequest(
     expiresAt: nowMs + 3 * limits.entityRequestSkewMs,
   });
   if (put.ok) return;
-  const used = put.current === null ? null : (JSON.parse(put.current.value) as { claim: string | null });
+  const used = put.current === null ? null : (parseStored(KIND, id, put.current.value) as { claim: string | null });
   if (used !== null && used.claim !== null && used.claim === claimId) return;
   throw new LedgerError(
     'invalid_signature',

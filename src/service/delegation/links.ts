@@ -1,6 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { delegatesMax, type Grant, holdsAt } from '../../domain/grant.ts';
 import { names } from '../../domain/projection.ts';
+import { parseStored } from '../../store/damaged-record.ts';
 import type { LedgerStore, Line } from '../../store/ledger-store.ts';
 import { linePages } from '../../store/line-pages.ts';
 import type { DelegationObject } from './delegation-object.ts';
@@ -76,10 +77,11 @@ async function readLinks(
 
 function linksOf(store: LinkStore, lines: readonly Line[]): Promise<Link[]> {
   return Promise.all(
-    lines.map(async ({ value }) => {
-      const grant = JSON.parse(value) as Grant;
-      const ended = await store.cell(names.linkEnded(grant.linkId));
-      return { grant, endedAt: ended === null ? null : (JSON.parse(ended.value) as string) };
+    lines.map(async ({ order, value }) => {
+      const grant = parseStored('line', order, value) as Grant;
+      const cell = names.linkEnded(grant.linkId);
+      const ended = await store.cell(cell);
+      return { grant, endedAt: ended === null ? null : (parseStored('cell', cell, ended.value) as string) };
     }),
   );
 }

@@ -8,6 +8,7 @@ import type {
   ListLedgerEventsRequest,
   ListLedgersRequest,
 } from '../../gen/svc/v1/ledgers_pb.ts';
+import { parseStored } from '../../store/damaged-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { linePages } from '../../store/line-pages.ts';
 import type { RecordStore } from '../../store/record-store.ts';
@@ -102,7 +103,7 @@ export function ledgerService(
       let examined = 0;
       for await (const lines of linePages(store, names.ledgersOf(actorId), listChunk, descending)) {
         for (const line of lines) {
-          const entry = JSON.parse(line.value) as LedgerLine;
+          const entry = parseStored('line', line.order, line.value) as LedgerLine;
           if (seen.has(entry.ledgerId) || (filter.role !== undefined && entry.role !== filter.role)) continue;
           const ledger = await reading.ledgerFacts(entry.ledgerId);
           if (ledger === null || (filter.type !== undefined && ledger.type !== filter.type)) continue;

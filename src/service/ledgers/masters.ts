@@ -13,6 +13,7 @@ import type {
   ListMasterEventsRequest,
   ListMastersRequest,
 } from '../../gen/svc/v1/masters_pb.ts';
+import { parseStored } from '../../store/damaged-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
@@ -97,7 +98,9 @@ export function masterService(
       const masterIds =
         list === null
           ? pageOf(seen.masters ?? [], page)
-          : (await store.lines(list, page)).map((line) => (JSON.parse(line.value) as MasterLine).masterId);
+          : (await store.lines(list, page)).map(
+              (line) => (parseStored('line', list, line.value) as MasterLine).masterId,
+            );
       const masters = await Promise.all(
         masterIds.map(async (masterId) => {
           const master = await reading.masterFacts(masterId);

@@ -6,6 +6,7 @@ import type { MasterFacts } from '../../domain/master-facts.ts';
 import { demand, grantStanding, type Standing, strongerStanding } from '../../domain/permission.ts';
 import { type GrantCell, type LedgerLine, type MasterLine, names } from '../../domain/projection.ts';
 import { isoTime } from '../../domain/time.ts';
+import { parseStored } from '../../store/damaged-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { linePages } from '../../store/line-pages.ts';
 
@@ -162,9 +163,10 @@ export class LedgerReading {
   }
 
   async #byGrant(scope: GrantScope, objectId: string, actorId: string): Promise<Standing> {
-    const cell = await this.#store.cell(names.grant(scope, objectId, actorId));
+    const key = names.grant(scope, objectId, actorId);
+    const cell = await this.#store.cell(key);
     if (cell === null) return 'none';
-    const { grant } = JSON.parse(cell.value) as GrantCell;
+    const { grant } = parseStored('cell', key, cell.value) as GrantCell;
     return grantStanding(scope, grant, isoTime(this.#now()));
   }
 
@@ -173,7 +175,7 @@ export class LedgerReading {
     if (known !== undefined) return known;
     const cell = await this.#store.cell(key);
     if (cell === null) return null;
-    const facts = JSON.parse(cell.value) as T;
+    const facts = parseStored('cell', key, cell.value) as T;
     if (cache.size >= factsCachedMax) cache.clear();
     cache.set(id, facts);
     return facts;
@@ -191,8 +193,9 @@ export async function* mastersEverGranted(
   atOnce: number,
 ): AsyncIterable<string> {
   let count = 0;
-  for await (const lines of linePages(store, names.masterLinksOf(ledgerId, actorId), atOnce, true)) {
-    for (const { value } of lines) yield (JSON.parse(value) as MasterLine).masterId;
+  const list = names.masterLinksOf(ledgerId, actorId);
+  for await (const lines of linePages(store, list, atOnce, true)) {
+    for (const { value } of lines) yield (parseStored('line', list, value) as MasterLine).masterId;
     count += atOnce;
     if (lines.length < atOnce || count >= masterLinksMax) return;
     await new Promise((resolve) => void setImmediate(resolve));

@@ -7,6 +7,7 @@ import { sha256 } from '../../domain/hash.ts';
 import { fingerprint, keyObject } from '../../domain/public-key.ts';
 import type { AuthoritySigner } from '../../domain/seal.ts';
 import { authorityKid, checkSignatureForm, signDigest } from '../../domain/signature.ts';
+import { parseStored } from '../../store/damaged-record.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { verifySignature } from './signature-verifier.ts';
 
@@ -62,7 +63,10 @@ export function publicKeyOf(privateKey: KeyObject): string {
 export async function readAuthority(records: RecordStore): Promise<StoredAuthority & { readonly version: string }> {
   const record = await records.get(kind, id);
   if (record === null) return { keys: [], rotating: false, version: 'absent' };
-  const { keys, rotating = false } = JSON.parse(record.value) as { keys: AuthorityKeyRecord[]; rotating?: boolean };
+  const { keys, rotating = false } = parseStored(kind, id, record.value) as {
+    keys: AuthorityKeyRecord[];
+    rotating?: boolean;
+  };
   return { keys, rotating, version: record.version };
 }
 

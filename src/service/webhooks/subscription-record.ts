@@ -1,5 +1,6 @@
-import type { FindPage, RecordStore } from '../../store/record-store.ts';
+import type { FindPage, RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { laterStep } from '../later-step.ts';
+import { decodeRecord, listOf, oneOf, orNull, type RecordForm, text, textOrNull } from '../record-form.ts';
 
 /** A webhook subscription as it is kept. Times are ISO. */
 export interface SubscriptionRecord {
@@ -21,6 +22,23 @@ export interface SubscriptionRecord {
 }
 
 const kind = 'webhook_subscription';
+
+export const subscriptionForm: RecordForm<SubscriptionRecord> = {
+  kind,
+  form: {
+    id: text,
+    actorId: text,
+    url: text,
+    eventTypes: listOf(text),
+    ledgerId: textOrNull,
+    createdAt: text,
+    sealedSecret: text,
+    endedAt: textOrNull,
+    endedBy: orNull(oneOf('owner', 'receiver')),
+  },
+  id: (subscription) => subscription.id,
+};
+
 /** One record that counts the changes of all subscriptions. */
 const changesKind = 'webhook_changes';
 const changesId = 'subscriptions';
@@ -86,23 +104,23 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
     }
   };
   const find = async (name: string, value: string, page: FindPage): Promise<SubscriptionRecord[]> =>
-    (await store.find(kind, { name, value }, page)).map((record) => parse(record.value));
+    (await store.find(kind, { name, value }, page)).map(parse);
   return {
     get: async (id) => {
       const record = await store.get(kind, id);
-      return record === null ? null : parse(record.value);
+      return record === null ? null : parse(record);
     },
     create: async (subscription) => {
       const put = await write(subscription, 'absent');
       // Also where an earlier run of this call has written it: that may have died before it noted the change.
       await laterStep(noteChange());
-      return put.ok || put.current === null ? subscription : parse(put.current.value);
+      return put.ok || put.current === null ? subscription : parse(put.current);
     },
     end: async (id, at, by) => {
       for (;;) {
         const record = await store.get(kind, id);
         if (record === null) return false;
-        const subscription = parse(record.value);
+        const subscription = parse(record);
         const { endedAt, endedBy } = subscription;
         if (endedAt === null) {
           const put = await write({ ...subscription, endedAt: at, endedBy: by }, record.version);
@@ -130,6 +148,6 @@ function orderOf(subscription: SubscriptionRecord): string {
   return `${subscription.createdAt}|${subscription.id}`;
 }
 
-function parse(value: string): SubscriptionRecord {
-  return JSON.parse(value) as SubscriptionRecord;
+function parse(record: StoredRecord): SubscriptionRecord {
+  return decodeRecord(record, subscriptionForm);
 }

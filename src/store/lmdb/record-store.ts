@@ -1,3 +1,4 @@
+import { DamagedRecord } from '../damaged-record.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
 import type {
   FindPage,
@@ -86,7 +87,7 @@ export class LmdbRecordStore implements RecordStore {
     for (const key of keysIn(this.#tables.lookups, { ...page, prefix, from, behindFrom: true })) {
       const { order, id } = orderIdOfKey(key, prefix.length);
       const record = recordKey(kind, id);
-      const stored = record === null ? null : shown(this.#stored(record));
+      const stored = record === null ? null : this.#readable(record, kind, id);
       if (stored !== null) found.push({ ...stored, order });
     }
     return found;
@@ -97,7 +98,7 @@ export class LmdbRecordStore implements RecordStore {
     for (const key of this.#tables.expiries.getKeys({ limit })) {
       if (timeOfExpiryKey(key) >= now) break;
       const record = recordOfExpiryKey(key);
-      const stored = this.#stored(record);
+      const stored = this.#undamaged(record);
       if (stored !== null) removals.push(this.#replace(record, stored, null));
     }
     const removed = (await Promise.all(removals)).filter((gone) => gone).length;
@@ -114,7 +115,27 @@ export class LmdbRecordStore implements RecordStore {
 
   #stored(key: Buffer): Stored | null {
     const entry = this.#tables.records.getEntry(key);
-    return entry === undefined ? null : { ...parseRecord(entry.value), version: entry.version ?? 0 };
+    return entry === undefined ? null : { ...parseRecord(key, entry.value), version: entry.version ?? 0 };
+  }
+
+  /** A record of a list. One that cannot be read has no value, which whoever decodes it finds out: the others are not held up by it. */
+  #readable(key: Buffer, kind: string, id: string): StoredRecord | null {
+    try {
+      return shown(this.#stored(key));
+    } catch (error) {
+      if (!(error instanceof DamagedRecord)) throw error;
+      return { kind, id, version: 'damaged', value: '' };
+    }
+  }
+
+  /** null also where it cannot be read: it is not swept, and holds up nothing. */
+  #undamaged(key: Buffer): Stored | null {
+    try {
+      return this.#stored(key);
+    } catch (error) {
+      if (!(error instanceof DamagedRecord)) throw error;
+      return null;
+    }
   }
 
   /** Writes `after` (null: nothing) in the place of `before`, with all that hangs on them, if `before` still stands there. */
@@ -152,7 +173,7 @@ export class LmdbRecordStore implements RecordStore {
 }
 
 /** Keys of a record's look-ups, each with a text of itself to compare by. */
-function lookupKeys({ kind, id, lookups }: RecordForm): [string, Buffer][] {
+export function lookupKeys({ kind, id, lookups }: Pick<RecordForm, 'kind' | 'id' | 'lookups'>): [string, Buffer][] {
   return lookups.map(({ name, value, order }) => {
     const key = orderIdKey(lookupPrefix(kind, name, value), order, id);
     return [key.toString('latin1'), key];
