@@ -6,6 +6,7 @@ import { ForwardClock } from './forward-clock.ts';
 import type { Log, NodeLog } from './log.ts';
 import { type RunningNode, startNodeOver } from './node.ts';
 import { keysInUse, readNodeKeys } from './node-keys.ts';
+import { goodClock } from './plausible-clock.ts';
 import { subscriptionsIn } from './service/webhooks/subscription-record.ts';
 import { DamagedRecord } from './store/damaged-record.ts';
 import { openLmdb } from './store/lmdb/open.ts';
@@ -34,7 +35,7 @@ export async function startEmbedded(
     onFatal(error);
   };
   // In a cluster clocks are held together instead: a node whose clock is off is not ready.
-  const clock = new ForwardClock(systemClock, () => performance.now());
+  const clock = new ForwardClock(goodClock(systemClock), () => performance.now());
   const stores = await openLmdb({ dataDir: config.dataDir, now: () => clock.now(), onFatal: failed });
   const self = 'embedded';
   return startNodeOver(

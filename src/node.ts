@@ -10,6 +10,7 @@ import type { TurnPace } from './actors/turn-pacing.ts';
 import { apiOf } from './api.ts';
 import { watchClock } from './clock-watch.ts';
 import type { Config } from './config.ts';
+import { datedAppends } from './dated-appends.ts';
 import { LedgerError } from './domain/errors.ts';
 import { isoTime } from './domain/time.ts';
 import { uuidV7 } from './domain/uuid.ts';
@@ -21,6 +22,7 @@ import { createMetrics } from './metrics.ts';
 import type { NodeKeys } from './node-keys.ts';
 import { ownAddress } from './own-address.ts';
 import { pages } from './pages.ts';
+import { implausibleClock, isPlausibleTime } from './plausible-clock.ts';
 import { RecordSweeping } from './record-sweeping.ts';
 import { clientAddressBehind } from './rpc/call/client-address.ts';
 import { pooledRandom } from './rpc/call/entropy.ts';
@@ -72,6 +74,8 @@ export interface NodeParts {
   /** How ledgers wait before their turns while the node is saturated: what suits its store. */
   readonly turnPace: Omit<TurnPace, 'isSaturated'>;
   readonly clock: Clock;
+  /** The machine's clock, below `clock`. Default: that of the system. */
+  readonly machine?: Pick<Clock, 'now'>;
   readonly log: NodeLog;
   /** False once the embedded store has stopped to write for good, or while the store of a cluster does not answer this node. */
   readonly isStoreWritable: () => boolean;
@@ -115,6 +119,8 @@ export async function startNodeOver(
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const { config, clock, log, records, ledgers, membership } = parts;
   const now = () => clock.now();
+  const machine = parts.machine ?? systemClock;
+  const isClockGood = () => isPlausibleTime(machine.now());
   const random = pooledRandom((bytes) => randomBytes(bytes));
   const production = config.mode === 'production';
   const secrets = createSecretBox(parts.keys.secrets, random);
@@ -161,7 +167,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     monotonicMs,
   });
   const directory = new Directory({
-    store: ledgers,
+    store: datedAppends(ledgers, isClockGood),
     keys: endings,
     authority: () => authority,
     clock,
@@ -234,6 +240,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
           if (stopping) return { ready: false, reason: 'stopping' };
           const reason = untrusted(authority);
           if (reason !== null) return { ready: false, reason };
+          if (!isClockGood()) return { ready: false, reason: implausibleClock(machine.now()) };
           if (membership === undefined && !parts.isStoreWritable()) return { ready: false, reason: diskFailed };
           return membership?.readiness() ?? { ready: true };
         },
@@ -273,7 +280,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     // One node for all: whoever has the shard of this name.
     mine: () => membership?.mine('records that have run out') ?? true,
   });
-  const unwatchClock = watchClock({ clock, machine: systemClock, log, registry: metrics.registry });
+  const unwatchClock = watchClock({ clock, machine, log, registry: metrics.registry });
   const accessSweep = setInterval(() => {
     parts.access.sweep(now() - accessKeptMs).catch((error) => log.warn({ err: error }, 'sweeping failed'));
   }, accessSweepEveryMs).unref();
