@@ -65,6 +65,7 @@ export async function openWebhookNode() {
       verdict: () => {},
       claimed: () => {},
       fenced: () => {},
+      damaged: () => {},
       unknownOutcome: () => {},
       activated: () => {},
     },

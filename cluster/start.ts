@@ -4,6 +4,7 @@ import { ConfigError } from '../src/config.ts';
 import type { NodeLog } from '../src/log.ts';
 import { type RunningNode, startNodeOver } from '../src/node.ts';
 import { readNodeKeys } from '../src/node-keys.ts';
+import { goodClock } from '../src/plausible-clock.ts';
 import { MemoryBudget } from '../src/runtime/memory-budget.ts';
 import { openCassandra } from '../src/store/cassandra/open.ts';
 import { systemClock } from '../src/system.ts';
@@ -23,9 +24,10 @@ const revocationLeadMs = 2_000;
 /** Starts a node of a cluster: stores in Cassandra, leases and members in Redis. */
 export async function startClusterNode(config: ClusterConfig, log: NodeLog): Promise<RunningNode> {
   const random = (bytes: number) => randomBytes(bytes);
+  const clock = goodClock(systemClock);
   const stores = await openCassandra({
     settings: config.cassandra,
-    now: () => systemClock.now(),
+    now: () => clock.now(),
     random,
     isServing: true,
   });
@@ -87,7 +89,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       revocationLeadMs,
       turnPace: turnPaces.commitsApart,
       memory,
-      clock: systemClock,
+      clock,
       log,
       isStoreWritable: () => membership.hasStore(),
     };

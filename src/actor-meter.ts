@@ -15,6 +15,7 @@ export function actorMeter(metrics: Metrics): ActorMeter {
     verdict: (result) => metrics.appends.inc({ result }),
     claimed: (reason) => metrics.claims.inc({ reason }),
     fenced: () => metrics.fencedAppends.inc(),
+    damaged: () => metrics.damagedLedgers.inc(),
     unknownOutcome: (resolution) => metrics.unknownOutcomes.inc({ resolution }),
     activated: (seconds) => metrics.activationSeconds.observe(seconds),
   };

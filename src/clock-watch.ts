@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from './actors/clock.ts';
 import type { Log } from './log.ts';
+import { implausibleClock, isPlausibleTime } from './plausible-clock.ts';
 
 const lookEveryMs = 10_000;
 /** Less than this is set right by the machine's time service again and again, and harms nothing. */
@@ -30,10 +31,18 @@ export function watchClock({ clock, machine, log, registry }: ClockWatchParts): 
   });
 
   let isTold = false;
+  let isOffTold = false;
   let cancel = () => {};
   const look = (): void => {
+    const isOff = !isPlausibleTime(machine.now());
+    if (isOff && !isOffTold)
+      log.error(
+        { machine_ms: machine.now() },
+        `${implausibleClock(machine.now())}; until then the node goes by its last good time, and refuses appends`,
+      );
+    isOffTold = isOff;
     const ahead = aheadMs();
-    if (ahead > aheadToldMs && !isTold)
+    if (ahead > aheadToldMs && !isTold && !isOff)
       log.warn(
         { ahead_ms: ahead },
         'this node tells times ahead of the clock of its machine, which was set back: it goes on more slowly until the machine has caught up',

@@ -6,9 +6,11 @@ import { ForwardClock } from './forward-clock.ts';
 import type { Log, NodeLog } from './log.ts';
 import { type RunningNode, startNodeOver } from './node.ts';
 import { keysInUse, readNodeKeys } from './node-keys.ts';
+import { goodClock } from './plausible-clock.ts';
 import { subscriptionsIn } from './service/webhooks/subscription-record.ts';
 import { openLmdb } from './store/lmdb/open.ts';
 import type { RecordStore } from './store/record-store.ts';
+import { UnreadableRecord } from './store/unreadable-record.ts';
 import { systemClock } from './system.ts';
 
 /** On a node that stands alone a revocation counts from its very answer on. */
@@ -33,7 +35,7 @@ export async function startEmbedded(
     onFatal(error);
   };
   // In a cluster clocks are held together instead: a node whose clock is off is not ready.
-  const clock = new ForwardClock(systemClock, () => performance.now());
+  const clock = new ForwardClock(goodClock(systemClock), () => performance.now());
   const stores = await openLmdb({ dataDir: config.dataDir, now: () => clock.now(), onFatal: failed });
   const self = 'embedded';
   return startNodeOver(
@@ -73,7 +75,16 @@ export async function startEmbedded(
  * clock was set back in between.
  */
 async function startBehindSubscriptions(clock: ForwardClock, records: RecordStore, log: Log): Promise<void> {
-  const newest = await subscriptionsIn(records).newestInForce();
+  const newest = await subscriptionsIn(records)
+    .newestInForce()
+    .catch((error: unknown) => {
+      if (!(error instanceof UnreadableRecord)) throw error;
+      log.error(
+        { err: error.cause },
+        'the newest webhook subscription is damaged: the node does not know when it was made',
+      );
+      return null;
+    });
   if (newest === null) return;
   const aheadMs = clock.notBefore(Date.parse(newest.createdAt));
   if (aheadMs <= 0) return;

@@ -11,6 +11,7 @@ export interface Metrics {
   readonly claims: Counter<'reason'>;
   readonly fencedAppends: Counter;
   readonly unknownOutcomes: Counter<'resolution'>;
+  readonly damagedLedgers: Counter;
   readonly commitBatchEvents: Histogram;
   readonly commitSeconds: Histogram;
   readonly activationSeconds: Histogram;
@@ -129,6 +130,11 @@ export function createMetrics(load: CurrentLoad = noLoad): Metrics {
       name: 'svc_unknown_outcomes_total',
       help: 'Commits whose outcome the store did not say, by what was found.',
       labelNames: ['resolution'],
+      registers,
+    }),
+    damagedLedgers: new Counter({
+      name: 'svc_damaged_ledgers_total',
+      help: 'Times that a ledger took no append because its stored events are damaged.',
       registers,
     }),
     commitBatchEvents: new Histogram({

@@ -10,6 +10,7 @@ import type { TurnPace } from './actors/turn-pacing.ts';
 import { apiOf } from './api.ts';
 import { watchClock } from './clock-watch.ts';
 import type { Config } from './config.ts';
+import { datedAppends } from './dated-appends.ts';
 import type { Command } from './domain/command.ts';
 import { LedgerError } from './domain/errors.ts';
 import { isoTime } from './domain/time.ts';
@@ -22,6 +23,7 @@ import { createMetrics } from './metrics.ts';
 import type { NodeKeys } from './node-keys.ts';
 import { ownAddress } from './own-address.ts';
 import { pages } from './pages.ts';
+import { implausibleClock, isPlausibleTime } from './plausible-clock.ts';
 import { RecordSweeping } from './record-sweeping.ts';
 import { clientAddressBehind } from './rpc/call/client-address.ts';
 import { pooledRandom } from './rpc/call/entropy.ts';
@@ -80,6 +82,8 @@ export interface NodeParts {
   /** Of a node whose membership counts in it too; none given: made here. */
   readonly memory?: MemoryBudget;
   readonly clock: Clock;
+  /** The machine's clock, below `clock`. Default: that of the system. */
+  readonly machine?: Pick<Clock, 'now'>;
   readonly log: NodeLog;
   /** False once the embedded store has stopped to write for good, or while the store of a cluster does not answer this node. */
   readonly isStoreWritable: () => boolean;
@@ -123,6 +127,8 @@ export async function startNodeOver(
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const { config, clock, log, records, ledgers, membership } = parts;
   const now = () => clock.now();
+  const machine = parts.machine ?? systemClock;
+  const isClockGood = () => isPlausibleTime(machine.now());
   const random = pooledRandom((bytes) => randomBytes(bytes));
   const production = config.mode === 'production';
   const secrets = createSecretBox(parts.keys.secrets, random);
@@ -173,7 +179,11 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   });
   const isClockRight = () => membership?.isClockRight() ?? true;
   const directory = new Directory({
-    store: sealedSnapshots(ledgers, parts.keys.secrets, refusedSnapshots({ log, registry: metrics.registry })),
+    store: sealedSnapshots(
+      datedAppends(ledgers, isClockGood),
+      parts.keys.secrets,
+      refusedSnapshots({ log, registry: metrics.registry }),
+    ),
     keys: endings,
     authority: () => authority,
     clock,
@@ -262,6 +272,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
           if (!isServing) return { ready: false, reason: 'starting: not all ports are open yet' };
           const reason = untrusted(authority);
           if (reason !== null) return { ready: false, reason };
+          if (!isClockGood()) return { ready: false, reason: implausibleClock(machine.now()) };
           if (membership === undefined && !parts.isStoreWritable()) return { ready: false, reason: diskFailed };
           return membership?.readiness() ?? { ready: true };
         },
@@ -310,7 +321,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     // One node for all: whoever has the shard of this name.
     mine: () => membership?.mine('records that have run out') ?? true,
   });
-  const unwatchClock = watchClock({ clock, machine: systemClock, log, registry: metrics.registry });
+  const unwatchClock = watchClock({ clock, machine, log, registry: metrics.registry });
   const accessSweep = setInterval(() => {
     // By a clock that is far ahead all of it would be too old.
     if (!isClockRight()) return;

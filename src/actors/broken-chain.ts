@@ -1,17 +1,36 @@
+import { LedgerError } from '../domain/errors.ts';
 import type { LedgerEvent } from '../domain/event.ts';
 import { wrongHash } from '../domain/integrity.ts';
+import { parseRow } from '../domain/row.ts';
+import type { StoredEntry } from '../store/ledger-store.ts';
 
-/** The stored log does not hold together: nothing is decided on it, and nothing guessed. */
-export class BrokenChain extends Error {
-  constructor(detail: string) {
-    super(`the stored chain is broken: ${detail}`);
+/** The stored log does not hold together: nothing is decided on it, and nothing guessed. `detail` is for the log alone. */
+export class BrokenChain extends LedgerError {
+  /** `seq`: where the log is damaged. */
+  constructor(ledgerId: string, seq: number, detail: string, cause?: unknown) {
+    super(
+      'unavailable',
+      'Stored events of this ledger are damaged, so nothing was written. Reads go on and name the damage in `integrity`; retry when the operator has restored the events.',
+      { ledger_id: ledgerId, seq },
+      new Error(`the stored chain is broken: ledger ${ledgerId}, seq ${seq}: ${detail}`, { cause }),
+    );
     this.name = 'BrokenChain';
+  }
+}
+
+/** Reads a row. Throws BrokenChain for what is no event any more, and LedgerError `unavailable` for one of another format. */
+export function readStored({ seq, row }: StoredEntry, ledgerId: string): LedgerEvent {
+  try {
+    return parseRow(row);
+  } catch (error) {
+    if (error instanceof LedgerError) throw error;
+    throw new BrokenChain(ledgerId, seq, 'the row is no event any more', error);
   }
 }
 
 /** Throws BrokenChain for an event of another ledger, or one that is not what its hashes seal. */
 export function checkStored(event: LedgerEvent, ledgerId: string): void {
-  if (event.ledgerId !== ledgerId) throw new BrokenChain(`ledger ${ledgerId} holds an event of another ledger`);
+  if (event.ledgerId !== ledgerId) throw new BrokenChain(ledgerId, event.seq, 'it is an event of another ledger');
   const wrong = wrongHash(event);
-  if (wrong !== null) throw new BrokenChain(`ledger ${ledgerId}, seq ${event.seq}: ${wrong}`);
+  if (wrong !== null) throw new BrokenChain(ledgerId, event.seq, wrong);
 }

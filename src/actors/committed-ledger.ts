@@ -12,6 +12,7 @@ import {
 } from '../store/ledger-store.ts';
 import { StoreStopped } from '../store/store-stopped.ts';
 import { settleRestMaxMs } from './bounds.ts';
+import { BrokenChain } from './broken-chain.ts';
 import { type Clock, sleep } from './clock.ts';
 import type { KnownMarks } from './known-marks.ts';
 import { loadLedger } from './ledger-loading.ts';
@@ -76,7 +77,7 @@ export class CommittedLedger {
     return this.#masters;
   }
 
-  /** Claims the ledger and loads its state. Throws LedgerError `unavailable`, or BrokenChain. */
+  /** Claims the ledger and loads its state. Throws LedgerError `unavailable`, also as BrokenChain. */
   async activate(reason: ClaimReason): Promise<Claim> {
     const started = this.#clock.now();
     this.forget();
@@ -160,7 +161,8 @@ export class CommittedLedger {
         return isWritten ? 'stands' : 'not_written';
       } catch (error) {
         this.forget();
-        const isInVain = !(error instanceof LedgerError) || error instanceof StoreStopped;
+        const isInVain =
+          !(error instanceof LedgerError) || error instanceof StoreStopped || error instanceof BrokenChain;
         if (isInVain || this.#clock.now() >= lastDeadline) {
           this.#meter.unknownOutcome('unsettled');
           return 'unsettled';

@@ -4,6 +4,7 @@ import { parseRow } from '../domain/row.ts';
 import type { AuthoritySigner } from '../domain/seal.ts';
 import type { Claim, LedgerStore } from '../store/ledger-store.ts';
 import { batchBytesMax, batchEventsMax, mailboxLimits } from './bounds.ts';
+import { BrokenChain } from './broken-chain.ts';
 import { type Clock, sleep } from './clock.ts';
 import { CommittedLedger, type Written } from './committed-ledger.ts';
 import { GroupGrowth } from './group-growth.ts';
@@ -14,7 +15,7 @@ import type { ActorMeter, ClaimReason } from './meter.ts';
 import { type NodeWide, nodeWide } from './node-wide.ts';
 import type { Outbox } from './outbox.ts';
 import type { Outcome } from './outcome.ts';
-import { clockIsOff, outcomeUnknown, reloading, somethingWrong, timeIsUp } from './refusals.ts';
+import { clockIsOff, damagedReplay, outcomeUnknown, reloading, somethingWrong, timeIsUp } from './refusals.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { decideTurn, type Turn, TurnFailed, type Verdict } from './turn.ts';
 import { type TurnNeed, unpaced } from './turn-pacing.ts';
@@ -287,7 +288,8 @@ export class LedgerActor {
       if (entry?.seq !== verdict.seq) throw new Error(`ledger ${this.ledgerId}: seq ${verdict.seq} is missing`);
       verdict.letter.resolve({ event: parseRow(entry.row), replayed: true });
     } catch (error) {
-      this.#intake.refuse(verdict.letter, error instanceof LedgerError ? error : somethingWrong(error));
+      const refusal = error instanceof LedgerError ? error : damagedReplay(this.ledgerId, verdict.seq, error);
+      this.#intake.refuse(verdict.letter, refusal);
     }
   }
 
@@ -311,6 +313,7 @@ export class LedgerActor {
   /** Crash-only: whoever waits is told what is certain, and the actor is never used again. */
   #stop(cause: unknown): void {
     this.#stopped = true;
+    if (cause instanceof BrokenChain) this.#parts.meter.damaged();
     for (const letter of this.#batch) {
       if (cause instanceof LedgerError) this.#intake.refuse(letter, cause);
       else if (cause instanceof TurnFailed && cause.letter !== letter) this.#intake.refuse(letter, reloading(cause));

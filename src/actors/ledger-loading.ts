@@ -9,7 +9,7 @@ import {
 import { CorruptRow, parseRow } from '../domain/row.ts';
 import type { Head, LedgerStore, Snapshot } from '../store/ledger-store.ts';
 import { replayPageEvents } from './bounds.ts';
-import { BrokenChain, checkStored } from './broken-chain.ts';
+import { BrokenChain, checkStored, readStored } from './broken-chain.ts';
 import { reloading } from './refusals.ts';
 
 export interface LoadedLedger {
@@ -30,17 +30,16 @@ export async function loadLedger(store: LedgerStore, ledgerId: string, head: Hea
   if (snapshotSeq > headSeq) throw reloading();
   while (state.seq < headSeq) {
     const page = await store.read(ledgerId, state.seq + 1, Math.min(replayPageEvents, headSeq - state.seq));
-    if (page.length === 0) throw new BrokenChain(`ledger ${ledgerId}: events up to the head are missing`);
+    if (page.length === 0) throw new BrokenChain(ledgerId, state.seq + 1, 'events up to the head are missing');
     for (const entry of page) {
-      const event = parseRow(entry.row);
-      if (event.seq !== state.seq + 1 || event.prevHash !== state.hash) {
-        throw new BrokenChain(`ledger ${ledgerId}: no event at seq ${state.seq + 1} seals the one before it`);
-      }
+      const event = readStored(entry, ledgerId);
+      if (event.seq !== state.seq + 1 || event.prevHash !== state.hash)
+        throw new BrokenChain(ledgerId, state.seq + 1, 'no event there seals the one before it');
       checkStored(event, ledgerId);
       state = applyToLedger(state, event);
     }
   }
-  if (state.hash !== (head?.hash ?? '')) throw new BrokenChain(`ledger ${ledgerId}: the head is not the newest event`);
+  if (state.hash !== (head?.hash ?? '')) throw new BrokenChain(ledgerId, headSeq, 'the head is not the newest event');
   return { state, snapshotSeq };
 }
 

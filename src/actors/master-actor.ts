@@ -8,10 +8,9 @@ import {
   nextMasterLink,
 } from '../domain/master-state.ts';
 import { names } from '../domain/projection.ts';
-import { parseRow } from '../domain/row.ts';
 import type { LedgerStore, Snapshot } from '../store/ledger-store.ts';
 import { replayPageEvents } from './bounds.ts';
-import { BrokenChain, checkStored } from './broken-chain.ts';
+import { BrokenChain, checkStored, readStored } from './broken-chain.ts';
 import { isOfLog, readSnapshot } from './ledger-loading.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
 
@@ -44,13 +43,15 @@ export class MasterActor {
     for (;;) {
       const from: number = state === null ? 0 : state.seq + 1;
       const page = await store.readScope(ledgerId, names.masterEvents(masterId), { from, limit: replayPageEvents });
-      if (page.missing.length > 0) throw new BrokenChain(`master ${masterId}: the log lacks events that are listed`);
+      const [missing] = page.missing;
+      if (missing !== undefined)
+        throw new BrokenChain(ledgerId, missing, `master ${masterId} lists it, and the log lacks it`);
       for (const entry of page.entries) {
-        const event = parseRow(entry.row);
+        const event = readStored(entry, ledgerId);
         const expected = nextMasterLink(state, masterId);
         const link = event.master;
         if (link?.id !== masterId || link.seq !== expected.seq || link.prevHash !== expected.prevHash) {
-          throw new BrokenChain(`master ${masterId}: the event at seq ${event.seq} does not follow the one before it`);
+          throw new BrokenChain(ledgerId, entry.seq, `it does not follow the event before it in master ${masterId}`);
         }
         checkStored(event, ledgerId);
         state = applyToMaster(state, event);

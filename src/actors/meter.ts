@@ -7,6 +7,8 @@ export interface ActorMeter {
   verdict(result: 'written' | 'replayed' | 'refused'): void;
   claimed(reason: ClaimReason): void;
   fenced(): void;
+  /** The log of a ledger was found damaged. */
+  damaged(): void;
   unknownOutcome(resolution: 'written' | 'not_written' | 'unsettled'): void;
   activated(seconds: number): void;
 }

@@ -47,6 +47,16 @@ export function somethingWrong(cause: unknown): LedgerError {
   );
 }
 
+/** A command was written before, and its event cannot be shown. Never `unavailable`, which says that nothing was written. */
+export function damagedReplay(ledgerId: string, seq: number, cause: unknown): LedgerError {
+  return new LedgerError(
+    'internal',
+    'This call was carried out before, and the event that it wrote is damaged in the store: do not send it under another Idempotency-Key, and ask the operator to restore the event.',
+    { ledger_id: ledgerId, seq },
+    cause,
+  );
+}
+
 export function outcomeUnknown(cause?: unknown): LedgerError {
   return new LedgerError(
     'outcome_unknown',

@@ -6,6 +6,7 @@ import { LedgerError } from '../domain/errors.ts';
 import { openCassandra } from '../store/cassandra/open.ts';
 import { cassandraSettings } from '../store/cassandra/settings.ts';
 import { openWholeLmdb } from '../store/lmdb/open-whole.ts';
+import { UnreadableRecord } from '../store/unreadable-record.ts';
 import { systemClock } from '../system.ts';
 import { progressBar } from './progress-bar.ts';
 import { CliError, type Terminal } from './terminal.ts';
@@ -56,6 +57,10 @@ export async function copy(terminal: Terminal, options: CopyCommandOptions): Pro
 
 function asSentence(error: unknown): unknown {
   if (error instanceof CopyRefused) return new CliError(error.message);
+  if (error instanceof UnreadableRecord)
+    return new CliError(
+      'A record of DATA_DIR is damaged: `ledger-trust scrub` names it; restore a backup, and copy that.',
+    );
   if (!(error instanceof LedgerError)) return error;
   return new CliError('Cassandra does not answer: what was copied is kept; run the same again when it does.');
 }

@@ -22,6 +22,16 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
     });
 
   program
+    .command('scrub')
+    .description(
+      'Look at every record in DATA_DIR, of a stopped node, and name those that are damaged. Exit code 1: there are some.',
+    )
+    .action(async () => {
+      const { scrub } = await import('./scrub.ts');
+      terminal.exitWith(await scrub(terminal));
+    });
+
+  program
     .command('authority')
     .description('The key that seals the events of a node.')
     .command('rotate')

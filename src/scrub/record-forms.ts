@@ -1,36 +1,34 @@
+import { apiKeyRules } from '../service/credentials/api-key-record.ts';
+import { actorRules } from '../service/identity/actor-record.ts';
+import { entityRules, fingerprintRules } from '../service/parties/entity-record.ts';
+import { organizationRules } from '../service/parties/organization-record.ts';
+import { anyObject, count, decodeForm, listOf, type RecordForm } from '../service/record-form.ts';
+import { subscriptionForm } from '../service/webhooks/subscription-record.ts';
 import type { StoredRecord } from '../store/record-store.ts';
-import { parseMembers } from '../store/unreadable-record.ts';
 
-type Check = (record: StoredRecord) => void;
-
-/** A JSON object whose member `id` names the record itself. */
-const named =
-  (id: string, list?: string): Check =>
-  ({ id: recordId, value }) => {
-    const members = parseMembers<Record<string, unknown>>(value, list === undefined ? {} : { [list]: 'list' });
-    if (members[id] !== recordId) throw new TypeError(`${id} is not the id of the record`);
-  };
+/** A form of which no more is asked than that these members are so. */
+function partOf(kind: string, form: object, id?: string): RecordForm<never> {
+  const named = id === undefined ? {} : { id: (value: Readonly<Record<string, unknown>>) => String(value[id]) };
+  return { kind, form, ...named } as RecordForm<never>;
+}
 
 /** Records whose loss or change does most, by kind. Of the others no more is asked than that they are JSON. */
-const checks: Readonly<Record<string, Check>> = {
-  actor: named('actorId', 'keys'),
-  api_key: named('hash'),
-  organization: named('organizationId'),
-  entity: named('actorId'),
-  entity_fingerprint: named('fingerprint'),
-  webhook_subscription: named('id', 'eventTypes'),
-  webhook_delivery: named('id'),
-  webhook_deliveries: ({ value }) => void parseMembers<{ deliveries: unknown }>(value, { deliveries: 'list' }),
-  webhook_cursor: ({ value }) => void parseMembers<{ next_seq: unknown }>(value, { next_seq: 'count' }),
-  authority: ({ value }) => void parseMembers<{ keys: unknown }>(value, { keys: 'list' }),
-};
+const forms: ReadonlyMap<string, RecordForm<never>> = new Map(
+  [
+    ...[apiKeyRules, actorRules, entityRules, fingerprintRules, organizationRules, subscriptionForm],
+    partOf('webhook_delivery', {}, 'id'),
+    partOf('webhook_deliveries', { deliveries: listOf(anyObject) }),
+    partOf('webhook_cursor', { next_seq: count }),
+    partOf('authority', { keys: listOf(anyObject) }),
+  ].map((form) => [form.kind, form as RecordForm<never>]),
+);
 
 /** In words, what is wrong with a record; null: nothing that can be told from it alone. */
-export function wrongRecordForm(record: StoredRecord): string | null {
-  const check = Object.hasOwn(checks, record.kind) ? checks[record.kind] : undefined;
+export function wrongRecordForm(record: Pick<StoredRecord, 'kind' | 'id' | 'value'>): string | null {
+  const form = forms.get(record.kind);
   try {
-    if (check === undefined) JSON.parse(record.value);
-    else check(record);
+    if (form === undefined) JSON.parse(record.value);
+    else decodeForm(record, form);
     return null;
   } catch (error) {
     return `value is no ${record.kind}: ${error instanceof TypeError ? error.message : 'it is no JSON'}`;

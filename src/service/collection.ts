@@ -1,5 +1,5 @@
-import type { FindPage, FoundRecord, Lookup, RecordStore, StoredRecord } from '../store/record-store.ts';
-import { decodeStored, parseMembers } from '../store/unreadable-record.ts';
+import type { FindPage, Lookup, RecordStore } from '../store/record-store.ts';
+import { decodeForm, decodeRecord, type RecordForm } from './record-form.ts';
 import type { Walk } from './walk.ts';
 import { walkRecords } from './walk-records.ts';
 
@@ -10,8 +10,7 @@ export interface Held<T> {
 }
 
 /** How values of one kind are kept: under which id, and how else they are found. */
-export interface CollectionRules<T> {
-  readonly kind: string;
+export interface CollectionRules<T> extends RecordForm<T> {
   id(value: T): string;
   lookups(value: T): Lookup[];
   expiresAt?(value: T): number;
@@ -34,7 +33,7 @@ export interface Collection<T> {
   walk(walk: Walk, name: string, value: string, page: FindPage): AsyncGenerator<T>;
 }
 
-/** Values of one type as JSON records. */
+/** Values of one type as JSON records. `get` and `first` throw UnreadableRecord for a record that is damaged; lists pass it over. */
 export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Collection<T> {
   const write = (value: T, replaces: string) =>
     store.put({
@@ -45,19 +44,12 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
       lookups: rules.lookups(value),
       ...(rules.expiresAt === undefined ? {} : { expiresAt: rules.expiresAt(value) }),
     });
-  /** Throws for a value that is not of this kind and id. */
-  const decode = ({ id }: StoredRecord, text: string): T => {
-    const value = parseMembers<T>(text);
-    if (rules.id(value) !== id) throw new TypeError('The value is that of another record.');
-    return value;
-  };
   const get = async (id: string): Promise<Held<T> | null> => {
     const record = await store.get(rules.kind, id);
-    if (record === null) return null;
-    return { version: record.version, value: decodeStored(record, (text) => decode(record, text)) };
+    return record === null ? null : { version: record.version, value: decodeRecord(record, rules) };
   };
   const walked = (walk: Walk, name: string, value: string, page: FindPage) =>
-    walkRecords(walk, store, rules.kind, { name, value }, page, (record: FoundRecord) => decode(record, record.value));
+    walkRecords(walk, store, rules.kind, { name, value }, page, (record) => decodeForm(record, rules));
 
   return {
     get,
@@ -74,7 +66,7 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Co
     remove: (id, held) => store.remove(rules.kind, id, held.version),
     first: async (name, value) => {
       const [first] = await store.find(rules.kind, { name, value }, { limit: 1 });
-      return first === undefined ? null : decodeStored(first, (text) => decode(first, text));
+      return first === undefined ? null : decodeRecord(first, rules);
     },
     find: async (walk, name, value, page) => {
       const found: T[] = [];

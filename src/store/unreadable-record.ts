@@ -33,14 +33,22 @@ export function tellUnreadable(unreadable: Unreadable): void {
 
 /** A call needs a record that is damaged. */
 export class UnreadableRecord extends LedgerError {
-  constructor({ kind, error }: Unreadable) {
+  constructor({ kind, id, error }: Unreadable) {
+    const reason =
+      error instanceof SyntaxError ? 'its value is no JSON' : error instanceof Error ? error.message : error;
     super(
       'internal',
-      `A stored record of kind ${kind} that this call needs is damaged: the operator has to restore it from a backup.`,
+      `A stored record of kind ${kind} that this call needs is damaged: the operator finds it in the log and has to restore it from a backup.`,
       { kind },
-      error,
+      new Error(`the stored ${kind} record ${JSON.stringify(id)} is damaged: ${reason}`, { cause: error }),
     );
+    this.name = 'UnreadableRecord';
   }
+}
+
+/** One of which a sentence says what is wrong. */
+export function unreadableRecord(kind: string, id: string, reason: string): UnreadableRecord {
+  return new UnreadableRecord({ kind, id, error: new TypeError(reason) });
 }
 
 /** What `decode` makes of a stored text. Throws UnreadableRecord where it throws. */

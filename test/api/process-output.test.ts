@@ -26,7 +26,7 @@ async function exitOf(node: NodeProcess): Promise<number | null> {
 }
 
 test('SIGTERM ends a node whose stdout and stderr nobody reads, in the time of a stop', async () => {
-  const node = await startNodeProcess({ DATA_DIR: `${dir}/unread`, LOG_LEVEL: 'info' });
+  await using node = await startNodeProcess({ DATA_DIR: `${dir}/unread`, LOG_LEVEL: 'info' });
   node.child.stdout?.pause();
   node.child.stderr?.pause();
   await call(node, 1_500);
@@ -38,7 +38,7 @@ test('SIGTERM ends a node whose stdout and stderr nobody reads, in the time of a
 }, 60_000);
 
 test('a second SIGTERM ends it at once, whatever waits to be read', async () => {
-  const node = await startNodeProcess({ DATA_DIR: `${dir}/twice`, LOG_LEVEL: 'info' });
+  await using node = await startNodeProcess({ DATA_DIR: `${dir}/twice`, LOG_LEVEL: 'info' });
   node.child.stdout?.pause();
   await call(node, 1_500);
   const [host, begun] = [watchHost(), performance.now()];
@@ -50,7 +50,7 @@ test('a second SIGTERM ends it at once, whatever waits to be read', async () => 
 }, 60_000);
 
 test('a node whose reader goes away serves on, counts the lines that are lost, and ends with 0', async () => {
-  const node = await startNodeProcess({ DATA_DIR: `${dir}/closed`, LOG_LEVEL: 'info' });
+  await using node = await startNodeProcess({ DATA_DIR: `${dir}/closed`, LOG_LEVEL: 'info' });
   node.child.stdout?.destroy();
   node.child.stderr?.destroy();
   await call(node, 50);

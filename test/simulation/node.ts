@@ -206,6 +206,7 @@ function actorMeter(counts: Counts): ActorMeter {
     },
     claimed: () => void counts.claims++,
     fenced: () => void counts.fenced++,
+    damaged: () => {},
     unknownOutcome: () => void counts.unknown++,
     activated: () => {},
   };

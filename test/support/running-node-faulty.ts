@@ -5,6 +5,7 @@ import { noPeers } from '../../src/actors/no-peers.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { startNode } from '../../src/node.ts';
+import { PlausibleClock } from '../../src/plausible-clock.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import { MemoryAccessLog } from '../../src/store/memory/access-log.ts';
 import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
@@ -25,12 +26,14 @@ export interface BelowFaults {
   readonly ledgers?: LedgerStore;
   readonly records?: RecordStore;
   readonly choose?: ChooseFault;
+  /** The machine's clock in place of its own. */
+  readonly machine?: { now(): number };
 }
 
 export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode> {
   const { fail, choose: scripted } = scriptedFaults();
   const { ledgers = new MemoryLedgerStore(() => systemClock.now()), records = new MemoryRecordStore() } = below;
-  const { choose = scripted } = below;
+  const { choose = scripted, machine } = below;
   const node = await startNode({
     config: readConfig({ HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0' }),
     keys: { authority: generateKeyPairSync('ed25519').privateKey, secrets: randomBytes(32) },
@@ -43,7 +46,9 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     peers: noPeers,
     revocationLeadMs: 0,
     turnPace: turnPaces.commitsTogether,
-    clock: systemClock,
+    clock:
+      machine === undefined ? systemClock : new PlausibleClock({ ...systemClock, ...machine }, () => performance.now()),
+    ...(machine === undefined ? {} : { machine }),
     log: createLog('silent'),
     isStoreWritable: () => true,
   });

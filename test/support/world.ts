@@ -167,6 +167,10 @@ export class TestMeter implements ActorMeter {
   fenced(): void {
     this.fencings++;
   }
+  damages = 0;
+  damaged(): void {
+    this.damages++;
+  }
   unknownOutcome(resolution: string): void {
     this.unknown.push(resolution);
   }

@@ -103,7 +103,7 @@ describe('what stands in a ledger', () => {
     here.data.ledgers.get(ledgerId)?.entries.set(1, { seq: 1, row: 'svc1\n{}\n{}\n\n{}' });
     const actor = here.newActor();
     expect(await actor.makeCertain()).toBe(2);
-    expect(await codeOf(actor.submit(append()))).toBe('internal');
+    expect(await codeOf(actor.submit(append()))).toBe('unavailable');
   });
 });
 

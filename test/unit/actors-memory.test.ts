@@ -319,12 +319,16 @@ describe('a log that does not hold together', () => {
     ['an event is of another ledger', 1, (row) => resealed(row, { ledgerId: uuid(0x2) })],
   ];
 
-  test.each(damages)('%s: the ledger refuses, reads too, and does not guess', async (_, seq, change) => {
+  test.each(damages)('%s: the ledger refuses, says where, and does not guess', async (_, seq, change) => {
     const { newActor, data, meter } = await tampered(seq, change);
     const count = data.ledgers.get(ledgerId)?.entries.size;
     for (const command of [append(), append({ actorId: delegate }), append({ actorId: stranger })]) {
       const actor = newActor();
-      expect(await codeOf(actor.submit(command))).toBe('internal');
+      await expect(actor.submit(command)).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringContaining('Stored events of this ledger are damaged, so nothing was written.'),
+        details: { ledger_id: ledgerId, seq },
+      });
       expect(actor.stopped).toBe(true);
     }
     expect(data.ledgers.get(ledgerId)?.entries.size).toBe(count);
@@ -336,7 +340,7 @@ describe('a log that does not hold together', () => {
     const ledger = data.ledgers.get(ledgerId);
     if (ledger?.head == null) throw new Error('no ledger');
     ledger.head = { ...ledger.head, hash: 'ab'.repeat(32) };
-    expect(await codeOf(newActor().submit(append()))).toBe('internal');
+    expect(await codeOf(newActor().submit(append()))).toBe('unavailable');
   });
 
   test('a row of an unknown format makes the ledger unavailable', async () => {
@@ -352,10 +356,10 @@ describe('a log that does not hold together', () => {
     await grow(actor, 3);
     const seqs = data.ledgers.get(ledgerId)?.scopes.get(`master:${masterId}`);
     seqs?.delete(4);
-    expect(await codeOf(counting(data).newActor().submit(append()))).toBe('internal');
+    expect(await codeOf(counting(data).newActor().submit(append()))).toBe('unavailable');
     seqs?.clear();
     for (const seq of [2, 4, 5, 6, 77]) seqs?.add(seq);
-    expect(await codeOf(counting(data).newActor().submit(append()))).toBe('internal');
+    expect(await codeOf(counting(data).newActor().submit(append()))).toBe('unavailable');
     expect(
       await codeOf(
         counting(data)

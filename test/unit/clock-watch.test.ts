@@ -6,7 +6,7 @@ import { ManualClock } from '../support/clock.ts';
 
 /** `set` sets the machine's clock: so much ahead of the node's, or, below zero, behind. */
 function watched() {
-  const clock = new ManualClock(1_000_000);
+  const clock = new ManualClock(Date.UTC(2026, 10, 21));
   let offMs = 0;
   const set = (byMs: number) => {
     offMs = byMs;

@@ -4,6 +4,7 @@ import { names } from '../../src/domain/projection.ts';
 import { createLog } from '../../src/log.ts';
 import { watchUnreadable } from '../../src/runtime/unreadable-records.ts';
 import { collection } from '../../src/service/collection.ts';
+import { text } from '../../src/service/record-form.ts';
 import { unboundedWalk } from '../../src/service/walk.ts';
 import { subscriptionsIn } from '../../src/service/webhooks/subscription-record.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
@@ -129,6 +130,7 @@ describe('a list of records', () => {
   }
   const rules = {
     kind: 'thing',
+    form: { name: text },
     id: ({ name }: Thing) => name,
     lookups: ({ name }: Thing) => [{ name: 'all', value: 'all', order: name }],
   };

@@ -5,6 +5,7 @@ import { limits } from '../../limits.ts';
 import type { Caller, CallSignature } from '../../service/call.ts';
 import type { Credentials, EntityRequest } from '../../service/credentials/credentials.ts';
 import type { RecordStore } from '../../store/record-store.ts';
+import { decodeStored, parseMembers } from '../../store/unreadable-record.ts';
 import { putBeforeCall } from './before-call.ts';
 
 const KIND = 'entity_request';
@@ -68,7 +69,10 @@ export async function useEntityRequest(
     expiresAt: nowMs + 3 * limits.entityRequestSkewMs,
   });
   if (put.ok) return;
-  const used = put.current === null ? null : (JSON.parse(put.current.value) as { claim: string | null });
+  const used =
+    put.current === null
+      ? null
+      : decodeStored(put.current, (value) => parseMembers<{ claim: string | null }>(value, { claim: 'text or null' }));
   if (used !== null && used.claim !== null && used.claim === claimId) return;
   throw new LedgerError(
     'invalid_signature',

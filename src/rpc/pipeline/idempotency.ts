@@ -8,6 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
+import { count, decodeRecord, listOf, oneOf, optional, type RecordForm, text } from '../../service/record-form.ts';
 import type { SecretBox } from '../../service/secret-box.ts';
 import type { RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { type Random, SEED_BYTES, seededEntropy } from '../call/entropy.ts';
@@ -166,8 +167,21 @@ function record(id: string, claim: Claim, replaces: string) {
   return { kind: KIND, id, replaces, value: JSON.stringify(claim), lookups: [], expiresAt: claim.expires };
 }
 
+export const claimForm: RecordForm<Claim> = {
+  kind: KIND,
+  form: {
+    fingerprint: text,
+    state: oneOf('running', 'free', 'done'),
+    time: count,
+    expires: count,
+    deadline: count,
+    sealed: text,
+    ledgers: optional(listOf(text)),
+  },
+};
+
 function readClaim(found: StoredRecord): Claim {
-  return JSON.parse(found.value) as Claim;
+  return decodeRecord(found, claimForm);
 }
 
 function asMessage(desc: DescMessage, answer: object): Message {

@@ -1,6 +1,7 @@
 import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../call.ts';
-import { type Collection, collection } from '../collection.ts';
+import { type Collection, type CollectionRules, collection } from '../collection.ts';
+import { oneOf, text, textOrNull } from '../record-form.ts';
 
 /** API keys of an actor that are not revoked: `/developer/me` shows them all in one answer, of some 250 KB then. */
 export const apiKeysPerActorMax = 1_000;
@@ -21,13 +22,26 @@ export interface ApiKeyRecord {
   readonly revokedAt: string | null;
 }
 
+export const apiKeyRules: CollectionRules<ApiKeyRecord> = {
+  kind: 'api_key',
+  form: {
+    hash: text,
+    keyId: text,
+    actorId: text,
+    environment: oneOf('sandbox', 'production'),
+    region: textOrNull,
+    prefix: text,
+    name: text,
+    createdAt: text,
+    revokedAt: textOrNull,
+  },
+  id: (key) => key.hash,
+  lookups: (key) => [
+    { name: 'actor', value: key.actorId, order: `${key.createdAt}|${key.keyId}` },
+    { name: 'key_id', value: key.keyId, order: '' },
+  ],
+};
+
 export function apiKeyCollection(store: RecordStore): Collection<ApiKeyRecord> {
-  return collection<ApiKeyRecord>(store, {
-    kind: 'api_key',
-    id: (key) => key.hash,
-    lookups: (key) => [
-      { name: 'actor', value: key.actorId, order: `${key.createdAt}|${key.keyId}` },
-      { name: 'key_id', value: key.keyId, order: '' },
-    ],
-  });
+  return collection(store, apiKeyRules);
 }

@@ -1,7 +1,18 @@
 import type { ActorType } from '../../domain/event.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../call.ts';
-import { type Collection, collection } from '../collection.ts';
+import { type Collection, type CollectionRules, collection } from '../collection.ts';
+import {
+  type FormOf,
+  flag,
+  listOf,
+  objectOf,
+  optional,
+  orNull,
+  text,
+  textOrNull,
+  worldOrNull,
+} from '../record-form.ts';
 
 /** A public signing key of an actor. Times are ISO. Keys are never removed: old signatures are checked against them. */
 export interface SigningKeyRecord {
@@ -36,10 +47,34 @@ export interface ActorRecord {
   readonly keys: readonly SigningKeyRecord[];
 }
 
+const signingKeyForm: FormOf<SigningKeyRecord> = {
+  kid: text,
+  publicKey: text,
+  preferred: flag,
+  validFrom: text,
+  createdAt: text,
+  endingSince: optional(text),
+  revokedAt: textOrNull,
+  revokedReason: textOrNull,
+};
+
+export const actorRules: CollectionRules<ActorRecord> = {
+  kind: 'actor',
+  form: {
+    actorId: text,
+    role: text,
+    world: worldOrNull,
+    entity: orNull(
+      objectOf<NonNullable<ActorRecord['entity']>>({ entityId: text, actorType: text, ownerActorId: textOrNull }),
+    ),
+    developer: orNull(objectOf<NonNullable<ActorRecord['developer']>>({ name: text, email: text })),
+    createdAt: text,
+    keys: listOf(objectOf(signingKeyForm)),
+  },
+  id: (actor) => actor.actorId,
+  lookups: (actor) => [{ name: 'world', value: actor.world ?? 'none', order: actor.createdAt }],
+};
+
 export function actorCollection(store: RecordStore): Collection<ActorRecord> {
-  return collection<ActorRecord>(store, {
-    kind: 'actor',
-    id: (actor) => actor.actorId,
-    lookups: (actor) => [{ name: 'world', value: actor.world ?? 'none', order: actor.createdAt }],
-  });
+  return collection(store, actorRules);
 }

@@ -1,7 +1,8 @@
 import type { ActorType } from '../../domain/event.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { type Collection, collection } from '../collection.ts';
+import { type Collection, type CollectionRules, collection } from '../collection.ts';
+import { flag, objectOf, text, textOrNull } from '../record-form.ts';
 
 /** Its metadata, canonical form: whoever onboards one needs no credential, and lists read it with every record. */
 export const metadataBytesMax = 16 * 1024;
@@ -30,15 +31,31 @@ export const entityFilters = {
   trust_level: (entity: EntityRecord) => entity.trustLevel,
 } as const;
 
+export const entityRules: CollectionRules<EntityRecord> = {
+  kind: 'entity',
+  form: {
+    entityId: text,
+    actorId: text,
+    actorType: text,
+    entityType: text,
+    displayName: text,
+    uniqueId: text,
+    ownerActorId: textOrNull,
+    metadata: text,
+    trustLevel: text,
+    createdAt: text,
+    requireArl: flag,
+    arlGateUpdatedAt: textOrNull,
+  },
+  id: (entity) => entity.actorId,
+  lookups: (entity) => [
+    { name: 'all', value: '', order: entity.createdAt },
+    ...Object.entries(entityFilters).map(([name, of]) => ({ name, value: of(entity), order: entity.createdAt })),
+  ],
+};
+
 export function entityCollection(store: RecordStore): Collection<EntityRecord> {
-  return collection<EntityRecord>(store, {
-    kind: 'entity',
-    id: (entity) => entity.actorId,
-    lookups: (entity) => [
-      { name: 'all', value: '', order: entity.createdAt },
-      ...Object.entries(entityFilters).map(([name, of]) => ({ name, value: of(entity), order: entity.createdAt })),
-    ],
-  });
+  return collection(store, entityRules);
 }
 
 /** Claims a fingerprint for one entity, so that a second one cannot come to exist. It holds all that the entity is made of. */
@@ -49,12 +66,15 @@ export interface FingerprintRecord {
   readonly publicKey: string | null;
 }
 
+export const fingerprintRules: CollectionRules<FingerprintRecord> = {
+  kind: 'entity_fingerprint',
+  form: { fingerprint: text, entity: objectOf(entityRules.form), publicKey: textOrNull },
+  id: (claim) => claim.fingerprint,
+  lookups: () => [],
+};
+
 export function fingerprintCollection(store: RecordStore): Collection<FingerprintRecord> {
-  return collection<FingerprintRecord>(store, {
-    kind: 'entity_fingerprint',
-    id: (claim) => claim.fingerprint,
-    lookups: () => [],
-  });
+  return collection(store, fingerprintRules);
 }
 
 /** SHA-256 hex of the entity type, 0x00 and the unique id (decisions.md, section 7). */

@@ -1,6 +1,7 @@
 import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../call.ts';
-import { type Collection, collection } from '../collection.ts';
+import { type Collection, type CollectionRules, collection } from '../collection.ts';
+import { anyObject, text, worldOrNull } from '../record-form.ts';
 
 /** The onboarding fields as given, by their names in the API (decisions.md, section 7). */
 export interface OnboardingFields {
@@ -28,12 +29,24 @@ export interface OrganizationRecord {
   readonly enriched: Readonly<Record<string, string>>;
 }
 
+export const organizationRules: CollectionRules<OrganizationRecord> = {
+  kind: 'organization',
+  form: {
+    organizationId: text,
+    actorId: text,
+    world: worldOrNull,
+    requestId: text,
+    frlLedgerId: text,
+    createdAt: text,
+    onboarding: anyObject,
+    enriched: anyObject,
+  },
+  id: (organization) => organization.organizationId,
+  lookups: (organization) => [{ name: 'actor', value: organization.actorId, order: organization.createdAt }],
+};
+
 export function organizationCollection(store: RecordStore): Collection<OrganizationRecord> {
-  return collection<OrganizationRecord>(store, {
-    kind: 'organization',
-    id: (organization) => organization.organizationId,
-    lookups: (organization) => [{ name: 'actor', value: organization.actorId, order: organization.createdAt }],
-  });
+  return collection(store, organizationRules);
 }
 
 /** Organizations of one actor that are looked through for its first one. */

@@ -8,6 +8,7 @@ import { fingerprint, verifyingKey } from '../../domain/public-key.ts';
 import type { AuthoritySigner } from '../../domain/seal.ts';
 import { authorityKid, checkSignatureForm, signDigest } from '../../domain/signature.ts';
 import type { RecordStore } from '../../store/record-store.ts';
+import { decodeStored, parseMembers } from '../../store/unreadable-record.ts';
 import { type VerifySignature, verifySignature } from './signature-verifier.ts';
 
 /** One key of the service's authority. Times are ISO. */
@@ -62,8 +63,9 @@ export function publicKeyOf(privateKey: KeyObject): string {
 export async function readAuthority(records: RecordStore): Promise<StoredAuthority & { readonly version: string }> {
   const record = await records.get(kind, id);
   if (record === null) return { keys: [], rotating: false, version: 'absent' };
-  const { keys, rotating = false } = JSON.parse(record.value) as { keys: AuthorityKeyRecord[]; rotating?: boolean };
-  if (!Array.isArray(keys)) throw new TypeError('The stored keys of the authority cannot be read.');
+  const { keys, rotating = false } = decodeStored(record, (value) =>
+    parseMembers<{ keys: AuthorityKeyRecord[]; rotating?: boolean }>(value, { keys: 'list' }),
+  );
   return { keys, rotating, version: record.version };
 }
 

@@ -1,6 +1,18 @@
 import type { FindPage, RecordStore, StoredRecord } from '../../store/record-store.ts';
-import { type Decoded, decodeStored, findReadable, parseMembers } from '../../store/unreadable-record.ts';
+import { type Decoded, findReadable } from '../../store/unreadable-record.ts';
 import { laterStep } from '../later-step.ts';
+import {
+  decodeForm,
+  decodeRecord,
+  listOf,
+  oneOf,
+  orNull,
+  type RecordForm,
+  text,
+  textOrNull,
+  time,
+  webAddress,
+} from '../record-form.ts';
 import type { Walk } from '../walk.ts';
 import { walkRecords } from '../walk-records.ts';
 
@@ -24,6 +36,23 @@ export interface SubscriptionRecord {
 }
 
 const kind = 'webhook_subscription';
+
+export const subscriptionForm: RecordForm<SubscriptionRecord> = {
+  kind,
+  form: {
+    id: text,
+    actorId: text,
+    url: webAddress,
+    eventTypes: listOf(text),
+    ledgerId: textOrNull,
+    createdAt: time,
+    sealedSecret: text,
+    endedAt: orNull(time),
+    endedBy: orNull(oneOf('owner', 'receiver')),
+  },
+  id: (subscription) => subscription.id,
+};
+
 /** One record that counts the changes of all subscriptions. */
 const changesKind = 'webhook_changes';
 const changesId = 'subscriptions';
@@ -144,21 +173,10 @@ function orderOf(subscription: SubscriptionRecord): string {
 }
 
 function read(record: StoredRecord): SubscriptionRecord {
-  return decodeStored(record, () => parse(record));
+  return decodeRecord(record, subscriptionForm);
 }
 
 /** Throws for a value that is no subscription of this id. */
-function parse({ id, value }: StoredRecord): SubscriptionRecord {
-  const subscription = parseMembers<SubscriptionRecord>(value, {
-    id: 'text',
-    actorId: 'text',
-    url: 'text',
-    eventTypes: 'list',
-    ledgerId: 'text or null',
-    createdAt: 'time',
-    sealedSecret: 'text',
-    endedAt: 'time or null',
-  });
-  if (subscription.id !== id || !URL.canParse(subscription.url)) throw new TypeError('This is no subscription.');
-  return subscription;
+function parse(record: StoredRecord): SubscriptionRecord {
+  return decodeForm(record, subscriptionForm);
 }

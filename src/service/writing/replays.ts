@@ -1,5 +1,6 @@
 import type { Directory } from '../../actors/directory.ts';
 import type { Outcome } from '../../actors/outcome.ts';
+import { damagedReplay } from '../../actors/refusals.ts';
 import type { Command } from '../../domain/command.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import type { CommandMark } from '../../domain/event.ts';
@@ -51,7 +52,12 @@ export class Replays {
     const found = (await this.#store.findCommands(ledgerId, [mark])).get(mark.id);
     if (found === undefined || found.fingerprint !== mark.fingerprint) return null;
     const [entry] = await this.#store.read(ledgerId, found.seq, 1);
-    return entry?.seq === found.seq ? { event: parseRow(entry.row), replayed: true } : null;
+    if (entry?.seq !== found.seq) return null;
+    try {
+      return { event: parseRow(entry.row), replayed: true };
+    } catch (error) {
+      throw error instanceof LedgerError ? error : damagedReplay(ledgerId, found.seq, error);
+    }
   }
 
   /** The outcome of `run`, which rejects and never throws, or, where it is refused, the first outcome of the same call. */

@@ -1,4 +1,6 @@
+import { uuidFromBytes } from '../../domain/uuid.ts';
 import type { Claim, Head } from '../ledger-store.ts';
+import { unreadableRecord } from '../unreadable-record.ts';
 
 /**
  * The version of a ledger's head record counts claims and events together: each takes it up by one. It never repeats,
@@ -23,13 +25,19 @@ export function fenceOf(version: number): string {
 
 /** A head record: seq and hash. */
 export function formatHead(head: Head | null): string {
-  return head === null ? '-' : `${head.seq} ${head.hash}`;
+  return head === null ? NO_HEAD : `${head.seq} ${head.hash}`;
 }
 
-/** null where the ledger was claimed and has no event yet. */
-export function parseHead(text: string): Head | null {
-  const at = text.indexOf(' ');
-  return at < 0 ? null : { seq: Number(text.slice(0, at)), hash: text.slice(at + 1) };
+const NO_HEAD = '-';
+const HEAD_FORM = /^(0|[1-9][0-9]{0,15}) ([0-9a-f]{64})$/;
+
+/** null where the ledger was claimed and has no event yet. Throws UnreadableRecord for anything else that is no head. */
+export function parseHead(ledgerKey: Uint8Array, text: string): Head | null {
+  if (text === NO_HEAD) return null;
+  const [, seq, hash = ''] = HEAD_FORM.exec(text) ?? [];
+  if (seq === undefined)
+    throw unreadableRecord('head', uuidFromBytes(ledgerKey), 'where the ledger ends cannot be read');
+  return { seq: Number(seq), hash };
 }
 
 function nextSeq(head: Head | null): number {

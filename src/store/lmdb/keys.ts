@@ -8,6 +8,8 @@ import { orderMaxBytes, recordIdMaxBytes } from '../store-text.ts';
  */
 
 export const ledgerKeyBytes = 16;
+/** What a record's kind takes of its key. */
+export const recordKindBytes = 16;
 const SEQ_BYTES = 8;
 const UUID_CHARS = 36;
 /** Of the hash that names a command: keys that land all over a table should be short. */
@@ -78,13 +80,16 @@ export function textKey(text: string): Buffer {
 export function recordKey(kind: string, id: string): Buffer | null {
   const idBytes = Buffer.from(id);
   if (idBytes.length === 0 || idBytes.length > recordIdMaxBytes) return null;
-  return Buffer.concat([sha256(`kind:${kind}`).subarray(0, 16), idBytes]);
+  return Buffer.concat([sha256(`kind:${kind}`).subarray(0, recordKindBytes), idBytes]);
 }
 
 /** What the lines of a list stand behind. */
 export function listPrefix(list: string): Buffer {
   return sha256(`list:${list}`);
 }
+
+/** A SHA-256. */
+export const lookupPrefixBytes = 32;
 
 /** What the records of a look-up stand behind. */
 export function lookupPrefix(kind: string, name: string, value: string): Buffer {

@@ -187,7 +187,7 @@ export class LmdbLedgerStore implements LedgerStore {
     const stored = heads.getEntry(key);
     return stored === undefined
       ? { version: 0, head: null }
-      : { version: stored.version ?? 0, head: parseHead(stored.value) };
+      : { version: stored.version ?? 0, head: parseHead(key, stored.value) };
   }
 
   /** A write of which nobody asks whether it happened: unknown is `unavailable`. */

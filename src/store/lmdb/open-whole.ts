@@ -1,18 +1,21 @@
+import type { Database } from 'lmdb';
 import { uuidFromBytes } from '../../domain/uuid.ts';
 import type { AccessLog } from '../access-log.ts';
 import type { Head, LedgerStore } from '../ledger-store.ts';
 import type { RecordStore } from '../record-store.ts';
+import { UnreadableRecord } from '../unreadable-record.ts';
 import type { WholeRecord, WholeStore } from '../whole-store.ts';
 import { LmdbAccessLog } from './access-log.ts';
 import { Commits } from './commits.ts';
 import { checkDataFile } from './data-file.ts';
 import { parseHead } from './fence.ts';
 import { checkFormat } from './format.ts';
+import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
 import { LmdbLedgerStore } from './ledger-store.ts';
 import { parseRecord } from './record-form.ts';
-import { LmdbRecordStore } from './record-store.ts';
+import { LmdbRecordStore, lookupKeys } from './record-store.ts';
 import { acquireServingLock } from './serving-lock.ts';
-import { openTables, type Tables, type TextTable } from './tables.ts';
+import { openTables, type Tables } from './tables.ts';
 
 const pageEntries = 500;
 
@@ -61,34 +64,69 @@ function wholeStore(tables: Tables): WholeStore {
   return {
     size: () => {
       const size = { ledgers: 0, events: 0, records: 0 };
-      for (const { head } of headsIn(tables)) {
+      for (const { head } of undamaged(headsIn(tables))) {
         size.ledgers += 1;
         size.events += head.seq + 1;
       }
       for (const _ of entriesOf(tables.records)) size.records += 1;
       return size;
     },
-    ledgers: () => headsIn(tables),
-    records: () => recordsIn(tables),
+    ledgers: () => undamaged(headsIn(tables)),
+    records: () => undamaged(recordsIn(tables)),
+    ledgersOrDamage: () => headsIn(tables),
+    recordsOrDamage: () => recordsIn(tables),
+    lookups: () => lookupsIn(tables),
+    lookupsOf: (record) => lookupKeys(record).map(([text]) => text),
   };
 }
 
-function* headsIn(tables: Tables): Iterable<{ readonly ledgerId: string; readonly head: Head }> {
-  for (const { key, value } of entriesOf(tables.heads)) {
-    const head = parseHead(value);
-    if (head !== null) yield { ledgerId: uuidFromBytes(key), head };
+type LedgerEnd = { readonly ledgerId: string; readonly head: Head };
+
+/** Throws what is damaged. */
+function* undamaged<T extends object>(found: Iterable<T | UnreadableRecord>): Iterable<T> {
+  for (const one of found) {
+    if (one instanceof UnreadableRecord) throw one;
+    yield one;
   }
 }
 
-function* recordsIn(tables: Tables): Iterable<WholeRecord> {
-  for (const { value: text } of entriesOf(tables.records)) {
-    const { kind, id, value, lookups, expiresAt } = parseRecord(text);
+/** What `read` answers, or the UnreadableRecord that it throws. */
+function orDamage<T>(read: () => T): T | UnreadableRecord {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof UnreadableRecord) return error;
+    throw error;
+  }
+}
+
+function* headsIn(tables: Tables): Iterable<LedgerEnd | UnreadableRecord> {
+  for (const { key, value } of entriesOf(tables.heads)) {
+    const head = orDamage(() => parseHead(key, value));
+    if (head instanceof UnreadableRecord) yield head;
+    else if (head !== null) yield { ledgerId: uuidFromBytes(key), head };
+  }
+}
+
+function* lookupsIn(tables: Tables): Iterable<{ readonly text: string; readonly id: string }> {
+  for (const { key } of entriesOf(tables.lookups))
+    yield { text: Buffer.from(key).toString('latin1'), id: orderIdOfKey(key, lookupPrefixBytes).id };
+}
+
+function* recordsIn(tables: Tables): Iterable<WholeRecord | UnreadableRecord> {
+  for (const { key, value: text } of entriesOf(tables.records)) {
+    const record = orDamage(() => parseRecord(key, text));
+    if (record instanceof UnreadableRecord) {
+      yield record;
+      continue;
+    }
+    const { kind, id, value, lookups, expiresAt } = record;
     yield { kind, id, value, lookups, ...(expiresAt === null ? {} : { expiresAt }) };
   }
 }
 
 /** All of a table, a page at a time: no cursor is open while the reader does something else. */
-function* entriesOf(table: TextTable): Iterable<{ readonly key: Uint8Array; readonly value: string }> {
+function* entriesOf<V>(table: Database<V, Uint8Array>): Iterable<{ readonly key: Uint8Array; readonly value: V }> {
   for (let start: Buffer | undefined; ; ) {
     const behind = start === undefined ? {} : { start, exclusiveStart: true };
     const page = Array.from(table.getRange({ ...behind, limit: pageEntries }));

@@ -1,4 +1,6 @@
 import type { Lookup } from '../record-store.ts';
+import { unreadableRecord } from '../unreadable-record.ts';
+import { recordKey, recordKindBytes } from './keys.ts';
 
 /** A record as LMDB keeps it: a line of JSON with what the store itself needs, then the value as it came. */
 export interface RecordForm {
@@ -21,9 +23,15 @@ export function formatRecord({ kind, id, lookups, expiresAt, value }: RecordForm
   return `${JSON.stringify(header)}\n${value}`;
 }
 
-export function parseRecord(text: string): RecordForm {
+/** `key` is where the record stands. Throws UnreadableRecord for a text that is no record any more, or stands under the key of another. */
+export function parseRecord(key: Uint8Array, text: string): RecordForm {
   const at = text.indexOf('\n');
-  const [kind, id, lookups, expiresAt] = JSON.parse(text.slice(0, at)) as Header;
+  const header = readHeader(text.slice(0, Math.max(0, at)));
+  if (header === null)
+    throw unreadableRecord('LMDB', idOf(key), 'its first line cannot be read, which says of which kind it is');
+  const [kind, id, lookups, expiresAt] = header;
+  if (recordKey(kind, id)?.equals(key) !== true)
+    throw unreadableRecord(kind, id, `it stands in the place of ${JSON.stringify(idOf(key))}`);
   return {
     kind,
     id,
@@ -31,4 +39,34 @@ export function parseRecord(text: string): RecordForm {
     expiresAt,
     value: text.slice(at + 1),
   };
+}
+
+/** null for what is no header. */
+function readHeader(line: string): Header | null {
+  let header: unknown;
+  try {
+    header = JSON.parse(line);
+  } catch {
+    return null;
+  }
+  return isHeader(header) ? header : null;
+}
+
+function isHeader(value: unknown): value is Header {
+  if (!Array.isArray(value) || value.length !== 4) return false;
+  const [kind, id, lookups, expiresAt] = value as readonly unknown[];
+  const isTexts = (texts: unknown): boolean =>
+    Array.isArray(texts) && texts.length === 3 && texts.every((text) => typeof text === 'string');
+  return (
+    typeof kind === 'string' &&
+    typeof id === 'string' &&
+    Array.isArray(lookups) &&
+    lookups.every(isTexts) &&
+    (expiresAt === null || Number.isSafeInteger(expiresAt))
+  );
+}
+
+/** The id in a key of keys.ts: the kind before it is a hash. */
+function idOf(key: Uint8Array): string {
+  return Buffer.from(key).toString('utf8', recordKindBytes);
 }

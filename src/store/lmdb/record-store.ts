@@ -119,7 +119,7 @@ export class LmdbRecordStore implements RecordStore {
 
   #stored(key: Buffer): Stored | null {
     const entry = this.#tables.records.getEntry(key);
-    return entry === undefined ? null : { ...parseRecord(entry.value), version: entry.version ?? 0 };
+    return entry === undefined ? null : { ...parseRecord(key, entry.value), version: entry.version ?? 0 };
   }
 
   /** The same in a loop over records of many: null for one that cannot be read, which is told. */
@@ -162,7 +162,7 @@ export class LmdbRecordStore implements RecordStore {
 }
 
 /** Keys of a record's look-ups, each with a text of itself to compare by. */
-function lookupKeys({ kind, id, lookups }: RecordForm): [string, Buffer][] {
+export function lookupKeys({ kind, id, lookups }: Pick<RecordForm, 'kind' | 'id' | 'lookups'>): [string, Buffer][] {
   return lookups.map(({ name, value, order }) => {
     const key = orderIdKey(lookupPrefix(kind, name, value), order, id);
     return [key.toString('latin1'), key];

@@ -1,0 +1,86 @@
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { apiKeyHash } from '../../src/domain/api-key.ts';
+import { ledgerKey, recordKey } from '../../src/store/lmdb/keys.ts';
+import { openTables, type TextTable } from '../../src/store/lmdb/tables.ts';
+import { newOrder, newParty, type Party } from '../support/parties.ts';
+import { rest } from '../support/parties-rest.ts';
+import { runHere } from '../support/program-here.ts';
+import { runNode, temporaryDir } from '../support/running-node.ts';
+
+const dataDir = temporaryDir();
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+
+/** What damage makes of the text of a record: a line of its own fields, then its value. */
+const damages: readonly (readonly [string, (text: string) => string])[] = [
+  ['no JSON', (text) => text.slice(0, -1)],
+  ['no text of a record at all', () => '\0\0\0\0'],
+  ['a value without a field', (text) => text.replace(',"revokedAt":null', '')],
+  ['a field of another type', (text) => text.replace(/"(actorId|owner)":"[^"]*"/, '"$1":7')],
+  ['the value of another record', (text) => text.replace(/"hash":"../, '"hash":"zz')],
+];
+let parties: readonly Party[] = [];
+let actor: Party;
+let ledgerId = '';
+
+beforeAll(async () => {
+  {
+    await using node = await runNode({ dataDir });
+    parties = await Promise.all(damages.map(() => newParty(node.base)));
+    const order = await newOrder(node.base);
+    actor = order.buyer;
+    ledgerId = order.ledgerId;
+  }
+  const tables = openTables(dataDir);
+  const change = async (table: TextTable, key: Buffer | null, damage: (text: string) => string) => {
+    if (key === null) throw new Error('no key');
+    const stored = table.getEntry(key);
+    const text = stored?.value ?? '';
+    expect(damage(text)).not.toBe(text);
+    await table.put(key, damage(text), stored?.version ?? 0);
+  };
+  for (const [at, [, damage]] of damages.entries())
+    await change(tables.records, recordKey('api_key', apiKeyHash(parties[at]?.apiKey ?? '')), damage);
+  await change(tables.records, recordKey('actor', actor.actorId), (text) => text.replace('"keys":[', '"keys":{"a":['));
+  await change(tables.heads, ledgerKey(ledgerId), () => 'no head');
+  await tables.root.close();
+});
+
+test.each(damages.map(([what], at) => [what, at] as const))(
+  'an API key whose record is %s is answered internal and never invalid_api_key, and the log and a metric say it',
+  async (_what, at) => {
+    await using node = await runNode({ dataDir });
+    const party = parties[at];
+    const answer = await rest(node.base, 'GET', '/v1/ledgers', { headers: party?.bearer ?? {} });
+    expect([answer.status, answer.code]).toEqual([500, 'internal']);
+    expect(JSON.stringify(answer.body)).toContain('A stored record of kind api_key that this call needs is damaged');
+    expect(node.lines.some((line) => line.includes('"level":"error"') && line.includes('is damaged: '))).toBe(true);
+    expect(await (await fetch(`${node.opsBase}/metrics`)).text()).toMatch(
+      /svc_unreadable_records_total\{kind="api_key"\} [1-9]/,
+    );
+    const unknown = await rest(node.base, 'GET', '/v1/ledgers', {
+      headers: { authorization: `Bearer ${party?.apiKey.slice(0, -1)}${party?.apiKey.endsWith('a') ? 'b' : 'a'}` },
+    });
+    expect([unknown.status, unknown.code]).toEqual([401, 'invalid_api_key']);
+  },
+);
+
+test('an actor that is damaged is not taken for one that is not there, nor is a ledger whose end is damaged', async () => {
+  await using node = await runNode({ dataDir });
+  const resolved = await rest(node.base, 'GET', `/v1/resolve/${actor.svcId}`, {});
+  expect([resolved.status, resolved.code]).toEqual([500, 'internal']);
+  const events = await rest(node.base, 'GET', `/v1/ledgers/${ledgerId}/events`, { headers: actor.bearer });
+  expect(events.code).not.toBe('not_found');
+});
+
+test('scrub names each damage and ends with 1; of a store without any it ends with 0', async () => {
+  const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: dataDir } });
+  expect(code).toBe(1);
+  for (const [at] of damages.entries()) expect(out).toContain(apiKeyHash(parties[at]?.apiKey ?? ''));
+  expect(out).toContain(`the stored actor record "${actor.actorId}" is damaged: `);
+  expect(out).toContain(`the stored head record "${ledgerId}" is damaged: where the ledger ends cannot be read`);
+  const good = temporaryDir();
+  await (await runNode({ dataDir: good })).stop();
+  expect(await runHere(['scrub'], { env: { DATA_DIR: good } })).toMatchObject({ code: 0 });
+  rmSync(good, { recursive: true });
+});
