@@ -171,6 +171,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     shardCount: membership?.shardCount ?? defaultShardCount,
     placement: parts.placement,
     peers: parts.peers,
+    checksRows: membership !== undefined,
     turnPace: { ...parts.turnPace, isSaturated: saturation() },
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond }),
   });

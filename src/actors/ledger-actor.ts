@@ -33,6 +33,8 @@ export interface LedgerActorParts {
   readonly random: (bytes: number) => Uint8Array;
   readonly meter: ActorMeter;
   readonly outbox?: Outbox;
+  /** Rows are read back before they are written: on nodes that carry out what other nodes ask for. false if left out. */
+  readonly checksRows?: boolean;
 }
 
 /**
