@@ -196,6 +196,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     placement: parts.placement,
     peers: parts.peers,
     queueLimits: { lettersMax: config.queues.ledgerCommandsMax, bytesMax: config.queues.ledgerBytesMax },
+    checksRows: membership !== undefined,
     turnPace: { ...parts.turnPace, isSaturated: saturation() },
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond, isClockRight }),
   });

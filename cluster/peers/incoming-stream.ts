@@ -3,7 +3,7 @@ import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { Outcome } from '../../src/actors/outcome.ts';
 import type { Command } from '../../src/domain/command.ts';
 import { type AnswerSchema, type Ask, ExchangeResponseSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { type MemoryBudget, outOfMemoryBudget } from '../../src/runtime/memory-budget.ts';
+import { budgetUnitBytes, type MemoryBudget, outOfMemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { errorAnswer, outcomeAnswer } from './answers.ts';
 import { Outgoing } from './outgoing.ts';
 import type { ServerWire } from './wire.ts';
@@ -12,11 +12,11 @@ import { UnreadableCommand } from './wire-fields.ts';
 
 /** Commands of one stream that are worked on or whose answers were not taken; then the stream is not read on. */
 const commandsMax = 8_192;
-/** The same in bytes: a second's work of large commands. */
-const commandBytesMax = 32 * 1024 * 1024;
-/** Answers that wait for a peer that does not read. Beyond it the stream ends: what it asked for is found again by its ids. */
+/** The same in bytes. What one message of small commands is answered with comes on top. */
+const commandBytesMax = 16 * 1024 * 1024;
+/** Answers that wait for a peer that does not read. Beyond it the connection ends: what the peer asked for is found again by its ids. */
 export const answerBytesMax = 32 * 1024 * 1024;
-/** A peer that takes no answer for so long reads no more: a message takes milliseconds. */
+/** A peer that takes nothing of what waits for it for so long reads no more: a message takes milliseconds. */
 export const unreadMaxMs = 30_000;
 /** How often a peer whose commands wait is told that others are carried out. */
 const tellWorkEveryMs = 500;
@@ -36,6 +36,13 @@ export interface IncomingParts {
   readonly unreadable: (error: UnreadableCommand) => void;
 }
 
+/** The connection of a stream. */
+export interface Connection {
+  /** The other side has shown that it is a node of this cluster. */
+  readonly proved: () => void;
+  readonly hangUp: () => void;
+}
+
 export type ExchangeCall = ServerDuplexStream<Buffer, Buffer>;
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
 
@@ -51,6 +58,7 @@ export class IncomingStream {
   readonly #wire: ServerWire;
   readonly #outgoing: Outgoing<AnswerInit>;
   readonly #telling: NodeJS.Timeout;
+  readonly #hangUp: () => void;
   /** Called with the first frame that was opened. */
   #proved: (() => void) | null;
   #underWay = 0;
@@ -59,28 +67,27 @@ export class IncomingStream {
   /** What this stream has counted in the budget and not released yet. */
   #heldBytes = 0;
   #stoodBefore: number;
-  #blockedSince: number | null = null;
+  /** Messages that HTTP/2 has not taken, and when it last took one or the first of them came. */
+  #unsentMessages = 0;
+  #unsentSince = 0;
   #toldUnreadable = false;
   /** By ledger: when the commands for it that came so far are handed over. Ledgers are absent for which nothing waits. */
   readonly #handingOver = new Map<string, Promise<void>>();
   #ending = false;
   #over = false;
 
-  constructor(parts: IncomingParts, call: ExchangeCall, wire: ServerWire, proved: () => void) {
+  constructor(parts: IncomingParts, call: ExchangeCall, wire: ServerWire, connection: Connection) {
     this.#parts = parts;
+    this.#hangUp = connection.hangUp;
     this.#call = call;
     this.#wire = wire;
-    this.#proved = proved;
+    this.#proved = connection.proved;
     this.#stoodBefore = parts.turnsStood();
     this.#outgoing = new Outgoing<AnswerInit>({ write: (answers) => this.#write(answers) }, sizeOf);
     this.#telling = setInterval(() => this.#look(), tellWorkEveryMs).unref();
     if (!wire.isProvedByFrame) this.#prove();
     call.on('data', (frame: Buffer) => this.#hear(frame));
-    call.on('drain', () => {
-      this.#blockedSince = null;
-      this.#outgoing.drained();
-      this.#readOn();
-    });
+    call.on('drain', () => this.#outgoing.drained());
     call.on('end', () => {
       this.#ending = true;
       this.#endIfDone();
@@ -108,7 +115,7 @@ export class IncomingStream {
   }
 
   #take({ id, command: text }: Ask): void {
-    const bytes = text.length + overheadBytes;
+    const bytes = heldBytes(text.length);
     this.#underWay++;
     if (!this.#parts.memory.tryHold('peer', bytes)) {
       this.#answer(errorAnswer(id, outOfMemoryBudget()));
@@ -168,7 +175,7 @@ export class IncomingStream {
     this.#heldBytes += bytes;
     this.#answerBytes += bytes;
     if (this.#answerBytes > answerBytesMax) {
-      this.#fail(status.RESOURCE_EXHAUSTED, 'The answers are not read.');
+      this.#giveUp();
       return;
     }
     this.#outgoing.push(given);
@@ -180,11 +187,20 @@ export class IncomingStream {
     if (this.#over) return false;
     let bytes = 0;
     for (const given of answers) bytes += sizeOf(given);
-    this.#answerBytes -= bytes;
-    this.#release(bytes);
-    const isOpen = this.#call.write(this.#wire.seal(create(ExchangeResponseSchema, { answers })));
-    if (!isOpen) this.#blockedSince = this.#parts.monotonicMs();
-    return isOpen;
+    return this.#send({ answers }, bytes);
+  }
+
+  /** Sends a message that counts for so many bytes until HTTP/2 has taken it. False: no more for now. */
+  #send(message: MessageInitShape<typeof ExchangeResponseSchema>, bytes: number): boolean {
+    const { monotonicMs } = this.#parts;
+    if (this.#unsentMessages++ === 0) this.#unsentSince = monotonicMs();
+    return this.#call.write(this.#wire.seal(create(ExchangeResponseSchema, message)), () => {
+      this.#unsentMessages--;
+      this.#unsentSince = monotonicMs();
+      this.#answerBytes -= bytes;
+      this.#release(bytes);
+      this.#readOn();
+    });
   }
 
   #release(bytes: number): void {
@@ -200,7 +216,7 @@ export class IncomingStream {
   }
 
   #readOn(): void {
-    if (this.#call.isPaused() && this.#mayRead()) this.#call.resume();
+    if (!this.#over && this.#call.isPaused() && this.#mayRead()) this.#call.resume();
   }
 
   #look(): void {
@@ -208,10 +224,9 @@ export class IncomingStream {
     const stood = turnsStood();
     const works = stood !== this.#stoodBefore;
     this.#stoodBefore = stood;
-    if (this.#blockedSince !== null && this.#blockedSince <= monotonicMs() - unreadMaxMs)
-      this.#fail(status.RESOURCE_EXHAUSTED, 'The answers are not read.');
-    else if (works && this.#underWay > 0 && this.#outgoing.isOpen)
-      this.#call.write(this.#wire.seal(create(ExchangeResponseSchema, { works })));
+    const isStuck = this.#unsentMessages > 0 && this.#unsentSince <= monotonicMs() - unreadMaxMs;
+    if (isStuck) this.#giveUp();
+    else if (works && this.#underWay > 0 && this.#outgoing.isOpen) this.#send({ works }, 0);
   }
 
   #endIfDone(): void {
@@ -228,6 +243,12 @@ export class IncomingStream {
     this.#call.emit('error', { code, details });
   }
 
+  /** Answers wait for a peer that does not read them: no word of why would reach it. */
+  #giveUp(): void {
+    this.#close();
+    this.#hangUp();
+  }
+
   #close(): void {
     if (this.#over) return;
     clearInterval(this.#telling);
@@ -237,7 +258,12 @@ export class IncomingStream {
 }
 
 function sizeOf({ result }: AnswerInit): number {
-  if (result?.case === 'outcome') return (result.value.row?.length ?? 0) + overheadBytes;
+  if (result?.case === 'outcome') return heldBytes(result.value.row?.length ?? 0);
   const refusal = result?.case === 'refusal' ? result.value : {};
-  return (refusal.message?.length ?? 0) + (refusal.details?.length ?? 0) + overheadBytes;
+  return heldBytes((refusal.message?.length ?? 0) + (refusal.details?.length ?? 0));
+}
+
+/** In whole units of the budget, so that what is counted one by one may be released together. */
+function heldBytes(textLength: number): number {
+  return Math.ceil((textLength + overheadBytes) / budgetUnitBytes) * budgetUnitBytes;
 }

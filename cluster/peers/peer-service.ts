@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { type handleBidiStreamingCall, Server, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { NodeId } from '../../src/actors/placement.ts';
 import { exchangeMethod, messageReceiveMaxBytes } from './exchange-method.ts';
-import { type ExchangeCall, type IncomingParts, IncomingStream } from './incoming-stream.ts';
+import { type Connection, type ExchangeCall, type IncomingParts, IncomingStream } from './incoming-stream.ts';
 import { type PeerSecurity, serverCredentials } from './security.ts';
 import { serverWire } from './wire.ts';
 
@@ -31,8 +31,8 @@ export function peerServer(parts: PeerServiceParts): PeerServer {
     'grpc.keepalive_timeout_ms': 5_000,
     'grpc.enable_channelz': 0,
   });
-  /** Connections that nobody has proved yet, by where they come from: a call knows no more of its connection. */
-  const unproved = new Map<string, () => void>();
+  /** By where they come from: a call knows no more of its connection. */
+  const connections = new Map<string, Connection>();
   const serve = (call: ExchangeCall): void => {
     const wire = serverWire(security, self, call.metadata);
     if (wire === null) {
@@ -40,7 +40,8 @@ export function peerServer(parts: PeerServiceParts): PeerServer {
       return;
     }
     call.sendMetadata(wire.answer);
-    new IncomingStream(parts, call, wire, () => unproved.get(call.getPeer())?.());
+    const connection = connections.get(call.getPeer());
+    if (connection !== undefined) new IncomingStream(parts, call, wire, connection);
   };
   const exchange: handleBidiStreamingCall<Buffer, Buffer> = serve;
   const implementation: UntypedServiceImplementation = { exchange };
@@ -49,11 +50,8 @@ export function peerServer(parts: PeerServiceParts): PeerServer {
   return {
     takeConnection(socket, proved) {
       const from = `${socket.remoteAddress}:${socket.remotePort}`;
-      unproved.set(from, () => {
-        unproved.delete(from);
-        proved();
-      });
-      socket.on('close', () => unproved.delete(from));
+      connections.set(from, { proved, hangUp: () => socket.destroy() });
+      socket.on('close', () => connections.delete(from));
       injector.injectConnection(socket);
     },
     close() {

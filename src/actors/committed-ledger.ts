@@ -20,6 +20,7 @@ import { LoadedMasters } from './loaded-masters.ts';
 import type { MarksMemory } from './marks-memory.ts';
 import type { ActorMeter, ClaimReason } from './meter.ts';
 import { outcomeUnknown } from './refusals.ts';
+import { checkRows } from './row-check.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
 import type { Turn } from './turn.ts';
 
@@ -32,6 +33,7 @@ export interface CommittedLedgerParts {
   readonly monotonicMs: () => number;
   readonly meter: ActorMeter;
   readonly marks: MarksMemory;
+  readonly checksRows?: boolean;
 }
 
 /**
@@ -53,7 +55,10 @@ export class CommittedLedger {
   readonly #marksMemory: MarksMemory;
   #marks: KnownMarks;
 
-  constructor(ledgerId: string, { store, clock, monotonicMs, meter, marks }: CommittedLedgerParts) {
+  readonly #checksRows: boolean;
+
+  constructor(ledgerId: string, { store, clock, monotonicMs, meter, marks, checksRows = false }: CommittedLedgerParts) {
+    this.#checksRows = checksRows;
     this.#ledgerId = ledgerId;
     this.#store = store;
     this.#clock = clock;
@@ -125,6 +130,7 @@ export class CommittedLedger {
    * LedgerError: nothing was written, or `outcome_unknown`.
    */
   async write(claim: Claim, turn: Turn): Promise<Written> {
+    if (this.#checksRows) checkRows(this.#ledgerId, turn.entries);
     const started = this.#clock.now();
     this.#marks = this.#marksMemory.of(this.#ledgerId);
     this.#marks.sent(turn.entries, this.#monotonicMs());

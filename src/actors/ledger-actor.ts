@@ -39,6 +39,8 @@ export interface LedgerActorParts {
   readonly queueLimits?: MailboxLimits;
   /** Whether this node's clock may decide and date. Absent: it always may. */
   readonly isClockRight?: () => boolean;
+  /** Rows are read back before they are written: on nodes that carry out what other nodes ask for. false if left out. */
+  readonly checksRows?: boolean;
 }
 
 /**

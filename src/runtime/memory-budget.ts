@@ -13,7 +13,7 @@ export interface SharedMemoryBudget {
 }
 
 /** Bytes are counted in units of this size, so that 32-bit counters reach 128 GiB. */
-const unitBytes = 64;
+export const budgetUnitBytes = 64;
 const totalIndex = memoryKinds.length;
 
 /**
@@ -53,7 +53,7 @@ export class MemoryBudget {
   tryHold(kind: MemoryKind, bytes: number): boolean {
     const units = unitsOf(bytes);
     const before = Atomics.add(this.#counters, totalIndex, units);
-    if ((before + units) * unitBytes > this.maxBytes) {
+    if ((before + units) * budgetUnitBytes > this.maxBytes) {
       Atomics.sub(this.#counters, totalIndex, units);
       return false;
     }
@@ -77,12 +77,12 @@ export class MemoryBudget {
   /** Bytes held now, rounded up; of one kind, or of all. */
   heldBytes(kind?: MemoryKind): number {
     const index = kind === undefined ? totalIndex : memoryKinds.indexOf(kind);
-    return Atomics.load(this.#counters, index) * unitBytes;
+    return Atomics.load(this.#counters, index) * budgetUnitBytes;
   }
 }
 
 function unitsOf(bytes: number): number {
-  return Math.ceil(bytes / unitBytes);
+  return Math.ceil(bytes / budgetUnitBytes);
 }
 
 /** The refusal of a node that holds as much as it may. */

@@ -167,8 +167,14 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
 
   test('what is no announcement is no member', async () => {
     const { members, name } = await newCluster();
+    const elsewhere = '9999999999999|{"id":"elsewhere","address":"unix:/tmp/x","startedAt":"t"}';
     await redis.hset(`members:{${name}}`, 'odd', '9999999999999|not json', 'half', '9999999999999|{"id":"half"}');
+    await redis.hset(`members:{${name}}`, 'elsewhere', elsewhere);
     expect(await members.list()).toEqual([]);
+    const told: (readonly string[])[] = [];
+    await redisMembers(redis, name, (ids) => void told.push(ids)).list();
+    expect(told.map((ids) => ids.toSorted())).toEqual([['elsewhere', 'half', 'odd']]);
+    await redis.hdel(`members:{${name}}`, 'elsewhere');
     await members.announce({ id: 'odd', address: 'odd:1', startedAt: 't', shardCount: 8, draining: false }, 5_000);
     expect((await members.list()).map(({ id }) => id)).toEqual(['odd']);
   });

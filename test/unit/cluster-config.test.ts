@@ -58,6 +58,10 @@ describe('the configuration of a clustered node', () => {
     ['INTERNAL_PORT', { INTERNAL_PORT: '8080' }],
     ['INTERNAL_PORT', { INTERNAL_PORT: 'x' }],
     ['START_WAIT_MS', { START_WAIT_MS: '-1' }],
+    ['PEER_COMMANDS_MAX', { PEER_COMMANDS_MAX: '63' }],
+    ['PEER_COMMANDS_MAX', { PEER_COMMANDS_MAX: '1e4' }],
+    ['PEER_UNSENT_MIB', { PEER_UNSENT_MIB: '3' }],
+    ['PEER_UNSENT_MIB', { PEER_UNSENT_MIB: '4097' }],
     ['STOP_DELAY_SECONDS', { STOP_DELAY_SECONDS: '601' }],
     ['STOP_DELAY_SECONDS', { STOP_DELAY_SECONDS: '5s' }],
     ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: '/nowhere' }],
@@ -107,6 +111,11 @@ describe('the configuration of a clustered node', () => {
 
   test('a stop is not delayed, unless so many seconds are asked for', () => {
     expect(readClusterConfig(least).stopDelayMs).toBe(0);
+    expect(readClusterConfig(least).peerBounds).toEqual({ commandsMax: 16_384, unsentBytesMax: 64 * 1024 * 1024 });
+    expect(readClusterConfig({ ...least, PEER_COMMANDS_MAX: '64', PEER_UNSENT_MIB: '4' }).peerBounds).toEqual({
+      commandsMax: 64,
+      unsentBytesMax: 4 * 1024 * 1024,
+    });
     expect(readClusterConfig({ ...least, STOP_DELAY_SECONDS: '15' }).stopDelayMs).toBe(15_000);
   });
 
