@@ -1,5 +1,4 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -98,7 +97,7 @@ describe('a node in production mode with its own settings', () => {
         );
         // A socket that is never read from hears of its end by a write that fails.
         const asking = setInterval(() => socket.write('x'), 250);
-        await once(socket, 'close');
+        await new Promise((resolve) => socket.once('close', resolve));
         clearInterval(asking);
         return performance.now() - begun;
       }),
