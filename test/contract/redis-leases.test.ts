@@ -171,9 +171,9 @@ await describeOnRedis('leases and members in Redis', ({ url }) => {
     await redis.hset(`members:{${name}}`, 'odd', '9999999999999|not json', 'half', '9999999999999|{"id":"half"}');
     await redis.hset(`members:{${name}}`, 'elsewhere', elsewhere);
     expect(await members.list()).toEqual([]);
-    const told: (readonly string[])[] = [];
-    await redisMembers(redis, name, (ids) => void told.push(ids)).list();
-    expect(told.map((ids) => ids.toSorted())).toEqual([['elsewhere', 'half', 'odd']]);
+    const met: string[] = [];
+    await redisMembers(redis, name, (kind, key) => void met.push(`${kind} ${key.split(' ').at(-1)}`)).list();
+    expect(met.toSorted()).toEqual(['member elsewhere', 'member half', 'member odd']);
     await redis.hdel(`members:{${name}}`, 'elsewhere');
     await members.announce({ id: 'odd', address: 'odd:1', startedAt: 't', shardCount: 8, draining: false }, 5_000);
     expect((await members.list()).map(({ id }) => id)).toEqual(['odd']);

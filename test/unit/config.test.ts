@@ -53,6 +53,21 @@ describe('configuration', () => {
     );
   });
 
+  it('bounds of a gRPC connection have defaults, and are set in MiB', () => {
+    const mebibyte = 1024 * 1024;
+    const bounds = { connectionRequestBytes: 8 * mebibyte, connectionAnswerBytes: 32 * mebibyte };
+    expect(readConfig({}).grpcBounds).toEqual(bounds);
+    const set = { GRPC_CONNECTION_REQUEST_MIB: '16', GRPC_CONNECTION_ANSWER_MIB: '64' };
+    expect(readConfig(set).grpcBounds).toEqual({
+      connectionRequestBytes: 16 * mebibyte,
+      connectionAnswerBytes: 64 * mebibyte,
+    });
+    expect(refusal({ GRPC_CONNECTION_REQUEST_MIB: '1' })).toBe(
+      'Set GRPC_CONNECTION_REQUEST_MIB to at least 2: the largest call needs as much.',
+    );
+    expect(refusal({ GRPC_CONNECTION_ANSWER_MIB: '7' })).toContain('at least 8');
+  });
+
   it('production mode lists all that is missing in one sentence', () => {
     const message = refusal({ SVC_MODE: 'production' });
     for (const name of ['AUTHORITY_KEY_FILE', 'SECRETS_KEY_FILE', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_TERMINATED=1'])

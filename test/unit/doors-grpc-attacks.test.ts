@@ -165,9 +165,13 @@ test('a connection of compressed messages is unpacked only as far as its rate an
   expect(new Set((await Promise.all(without.map(({ ended }) => ended))).map(reasonOf))).toEqual(
     new Set(['unauthenticated']),
   );
+  // The rate has calls again.
+  await delay(1_000);
   const calls = Array.from({ length: 50 }, () => open(one, append, { ...bearer, 'grpc-encoding': 'gzip' }));
   for (const { stream } of calls) stream.write(packed);
-  await delay(1_000);
+  const first = await Promise.race(calls.map(({ ended }) => ended));
+  expect(reasonOf(first)).toBe('overloaded');
+  await delay(500);
   expect(node.memory.heldBytes('request')).toBeLessThan(10 * mebibyte);
   one.destroy();
   await expectCalm();
@@ -184,6 +188,22 @@ test.each([
   stream.end(grpcMessage(Buffer.alloc(0)));
   const answered = await ended;
   expect([answered['grpc-status'], reasonOf(answered), taken]).toEqual(['13', 'invalid_argument', 0]);
+});
+
+test('a node that stops ends connections over TLS, also those whose handshake has not ended', async () => {
+  const stopping = await startDoorNode({ tls: ownCertificate(), handlers: {} });
+  const over = new AbortController();
+  const attacker = await attackerOf({ grpc: stopping.grpcAddress, tls: true }, over.signal);
+  const silent = await attackerOf({ grpc: stopping.grpcAddress }, over.signal);
+  await stopping[Symbol.asyncDispose]();
+  await Promise.all([untilClosed(attacker), untilClosed(silent)]);
+});
+
+test('a TLS handshake that is none ends with its connection', async () => {
+  const over = new AbortController();
+  const plain = await attackerOf({ grpc: secure.grpcAddress }, over.signal);
+  await untilClosed(plain);
+  expect(over.signal.aborted).toBe(false);
 });
 
 test('a long timeout is none that has passed', async () => {

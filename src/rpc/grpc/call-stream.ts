@@ -105,17 +105,12 @@ export class CallStream {
     framing.take(chunk);
     const hasRoom = this.#request(chunk.length + (framing.messages - ended) * limits.grpcMessageBytes);
     this.#unfinished(this.#hasOneRequest ? this.#requestBytes : framing.unfinishedBytes);
-    const { connections } = this.#parts;
-    const { bounds } = connections;
     if (framing.hasUnknownFlag) this.refuse(status.INTERNAL, 'invalid_argument', unknownFlag);
     else if (framing.hasCompressed && this.#encoding === 'identity')
       this.refuse(status.INTERNAL, 'invalid_argument', noEncoding);
     else if (this.method === null && framing.unfinishedBytes > limits.grpcStandardMessageMaxBytes)
       this.refuse(status.RESOURCE_EXHAUSTED, 'payload_too_large', standardTooLarge);
-    else if (this.connection.unfinishedBytes > bounds.connectionRequestBytes) {
-      connections.refused(this.connection);
-      this.refuse(status.UNAVAILABLE, 'overloaded', requestsBeyond(bounds.connectionRequestBytes), requestBound);
-    } else if (!hasRoom) this.#refuseForRoom();
+    else if (this.#isBeyond(hasRoom)) return;
     else if (this.#requestBytes > limits.grpcUnadmittedBytes) this.#askOnce();
   };
 
@@ -141,6 +136,17 @@ export class CallStream {
     if (!this.#hasRoom) this.#refuseForRoom();
   }
 
+  /** Whether its connection holds too much, for which it is refused then. `hasRoom`: so does not the whole port. */
+  #isBeyond(hasRoom: boolean): boolean {
+    const { connections } = this.#parts;
+    const { connectionRequestBytes } = connections.bounds;
+    if (this.connection.unfinishedBytes > connectionRequestBytes) {
+      connections.refused(this.connection);
+      this.refuse(status.UNAVAILABLE, 'overloaded', requestsBeyond(connectionRequestBytes), requestBound);
+    } else if (!hasRoom) this.#refuseForRoom();
+    return this.#isRefused;
+  }
+
   #refuseForRoom(): void {
     this.#parts.connections.refused(this.connection);
     this.refuse(status.UNAVAILABLE, 'overloaded', tooManyCalls, budgetBound);
@@ -157,9 +163,12 @@ export class CallStream {
     const max = this.method === null ? limits.grpcStandardMessageMaxBytes : limits.grpcReceiveMaxBytes;
     const message = unpack(packed, encoding, max);
     if (this.#isClosed) return message;
-    this.#request(message.length - packed.length);
+    const hasRoom = this.#request(message.length - packed.length);
     if (this.#hasOneRequest) this.#unfinished(this.#requestBytes);
-    return message;
+    if (!this.#isBeyond(hasRoom)) return message;
+    this.#request(packed.length - message.length);
+    if (this.#hasOneRequest) this.#unfinished(this.#requestBytes);
+    return Buffer.alloc(0);
   }
 
   #askOnce(): void {

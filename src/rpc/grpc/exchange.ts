@@ -41,6 +41,7 @@ abstract class GrpcExchange implements Exchange {
   protected readonly parts: GrpcExchangeParts;
   /** Of its request, in the node's budget. */
   #heldBytes = 0;
+  #isReleased = false;
   /** Of one who waits for the rest of the request. */
   #arrival: PromiseWithResolvers<void> | null = null;
   /** Why the rest of the request does not come. */
@@ -110,6 +111,8 @@ abstract class GrpcExchange implements Exchange {
   #hold(): void {
     const { length } = this.grpc.request;
     if (length > limits.requestBodyMaxBytes) throw tooLarge();
+    // A call may have been answered for while its caller was still looked up.
+    if (this.#isReleased) return;
     this.parts.memory.hold('request', length);
     this.#heldBytes = length;
   }
@@ -118,6 +121,7 @@ abstract class GrpcExchange implements Exchange {
   release(): void {
     this.parts.memory.release('request', this.#heldBytes);
     this.#heldBytes = 0;
+    this.#isReleased = true;
   }
 
   /** The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received. */

@@ -138,7 +138,9 @@ function listenerOf(keys: TlsKeys | null, take: (socket: Socket) => void): NetSe
   if (keys === null) return createServer({ noDelay: true }, take);
   const { cert, key } = keys;
   const handshakeTimeout = limits.tlsHandshakeTimeoutMs;
-  return createTlsServer({ cert, key, ALPNProtocols: ['h2'], handshakeTimeout, noDelay: true }, take);
+  const server = createTlsServer({ cert, key, ALPNProtocols: ['h2'], handshakeTimeout, noDelay: true }, take);
+  // A handshake that failed, or took too long. Node only tells of it.
+  return server.on('tlsClientError', (_, socket) => socket.destroy());
 }
 
 /** Messages stay bytes here: they are read by the main thread, after it knows the caller. */
