@@ -48,13 +48,15 @@ describe('an event comes out of its row as it went in', () => {
 
 describe('a row of another format makes its ledger unavailable, not wrong', () => {
   const rest = genesisRow.slice('svc1'.length);
-  test.each(['', 'svc1', 'svc1\r\n', `svc2${rest}`, `svc10${rest}`, ` svc1${rest}`, `\nsvc1${rest}`, '{}'])(
-    '%j',
-    (row) => {
-      expect(() => parseRow(row)).toThrow(LedgerError);
-      expect(() => parseRow(row)).toThrow(expect.objectContaining({ code: 'unavailable' }));
-    },
-  );
+  test.each([`svc2${rest}`, `svc10${rest}`])('%j', (row) => {
+    expect(() => parseRow(row)).toThrow(LedgerError);
+    expect(() => parseRow(row)).toThrow(expect.objectContaining({ code: 'unavailable' }));
+  });
+
+  // Waiting mends none of these: readers are told of damage.
+  test.each(['', 'svc1', 'svc1\r\n', ` svc1${rest}`, `\nsvc1${rest}`, '{}'])('but %j is of no format', (row) => {
+    expect(() => parseRow(row)).toThrow(CorruptRow);
+  });
 });
 
 describe('what is no event any more is told apart from one', () => {
