@@ -46,7 +46,8 @@ function cellOf(key: string): string | null {
   const ledger = names.ledger('');
   if (key.startsWith(ledger)) return JSON.stringify(ledgerFacts(key.slice(ledger.length)));
   const master = names.master('');
-  if (key.startsWith(master)) return JSON.stringify({ masterId: key.slice(master.length), ledgerId, scope: 'S' });
+  if (key.startsWith(master))
+    return JSON.stringify({ masterId: key.slice(master.length), ledgerId, scope: 'S', createdSeq: 0 });
   // Each link has ended, so that a list of those that hold looks through all.
   return key.startsWith(names.linkEnded('')) ? JSON.stringify(start) : null;
 }
@@ -86,8 +87,16 @@ export function endlessLedgers(onAsk: OnAsk): LedgerStore {
   return store as LedgerStore;
 }
 
-/** A record of any kind: what a list of that kind looks at, and never finds. */
-const record = (at: number) => ({
+/** Which member of a kind's value is the id of its record. */
+const idMembers: Readonly<Record<string, string>> = {
+  actor: 'actorId',
+  entity: 'actorId',
+  api_key: 'hash',
+  organization: 'organizationId',
+};
+
+/** A record of any kind, with the members of all kinds: what a list of that kind looks at, and never finds. */
+const record = (at: number, kind: string, recordId: string) => ({
   ...line(at),
   id: idAt(at),
   actorId: buyer,
@@ -102,6 +111,28 @@ const record = (at: number) => ({
   keys: [],
   eventTypes: [],
   endedAt: null,
+  endedBy: null,
+  url: 'https://hooks.example/',
+  sealedSecret: 'sealed',
+  role: 'PARTICIPANT',
+  world: null,
+  entity: null,
+  developer: null,
+  actorType: 'device',
+  uniqueId: 'serial',
+  ownerActorId: null,
+  metadata: '{}',
+  trustLevel: 'BASIC',
+  requireArl: false,
+  arlGateUpdatedAt: null,
+  requestId: idAt(at),
+  frlLedgerId: idAt(at),
+  enriched: {},
+  environment: 'sandbox',
+  region: null,
+  prefix: 'svc_sk_test_',
+  name: 'a name',
+  [idMembers[kind] ?? 'id']: recordId,
 });
 
 /** A record store in which every look-up goes on for ever. */
@@ -110,16 +141,17 @@ export function endlessRecords(onAsk: OnAsk): RecordStore {
     get: async (kind, id) => {
       onAsk('look');
       if (id === absentId) return null;
-      return { kind, id, version: '1', value: JSON.stringify({ ...record(0), id }) };
+      return { kind, id, version: '1', value: JSON.stringify(record(0, kind, id)) };
     },
     find: async (kind, _lookup, { limit, offset = 0, after }: FindPage) => {
       onAsk(limit === 1 ? 'look' : 'page');
       const last = Number(after?.id ?? -1);
       const first = (Number.isNaN(last) ? 0 : last + 1) + offset;
       return Array.from({ length: limit }, (_, at) => {
-        const value = JSON.stringify(record(first + at));
+        const id = String(first + at);
+        const value = JSON.stringify(record(first + at, kind, id));
         // A delivery block says in its order how many deliveries it has.
-        return { kind, id: String(first + at), version: '1', order: `${start}|1`, value };
+        return { kind, id, version: '1', order: `${start}|1`, value };
       });
     },
   };

@@ -3,6 +3,7 @@ import { type AccessQueue, accessKeptMs, historyBounds } from '../../src/service
 import type { AccessRecord } from '../../src/service/audit/access-record.ts';
 import { auditService } from '../../src/service/audit/audit.ts';
 import type { Call } from '../../src/service/call.ts';
+import { unboundedWalk } from '../../src/service/walk.ts';
 import { accessTime } from '../../src/store/access-order.ts';
 import { actorId, isOpen, numbers, accessHistoryRig as rig, startMs, upTo } from '../support/access-history-rig.ts';
 import { settled } from '../support/clock.ts';
@@ -213,7 +214,9 @@ describe('90 days', () => {
     const caller = { actorId, world: 'sandbox', via: 'api_key', apiKeyId: 'k', actorType: 'service', mustSign: false };
     const listed = async () => {
       const request = { $typeName: 'svc.v1.ListAccessEventsRequest' } as const;
-      return (await audit.listAccessEvents(request, { caller } as Call)).accessEvents.map(({ requestId }) => requestId);
+      return (await audit.listAccessEvents(request, { caller, walk: unboundedWalk() } as Call)).accessEvents.map(
+        ({ requestId }) => requestId,
+      );
     };
     note(1);
     clock.jump(dayMs);

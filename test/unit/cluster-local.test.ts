@@ -126,9 +126,7 @@ describe('start:cluster', () => {
   const least = {
     REDIS_URL: 'redis://127.0.0.1:1',
     CASSANDRA_CONTACT_POINTS: '127.0.0.1:1',
-    AUTHORITY_KEY_FILE: '/nowhere',
-    SECRETS_KEY_FILE: '/nowhere',
-    CLUSTER_SECRET: '0123456789abcdef',
+    ...sharedKeys(join(dir, 'keys of a node')),
   };
 
   test.each([

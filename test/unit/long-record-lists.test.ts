@@ -5,6 +5,13 @@ import { entityService, examinedMax } from '../../src/service/parties/entities.t
 import { unboundedWalk } from '../../src/service/walk.ts';
 import type { FindPage, RecordStore } from '../../src/store/record-store.ts';
 
+/** What entities and API keys have beside what a test says of them. */
+const members = {
+  ...{ actorType: 'device', entityType: 'DEVICE', uniqueId: 'serial', ownerActorId: null, metadata: '{}' },
+  ...{ trustLevel: 'BASIC', requireArl: false, arlGateUpdatedAt: null, entityId: 'an entity', displayName: 'a name' },
+  ...{ environment: 'sandbox', region: null, prefix: 'svc_sk_test_', name: 'a name', createdAt: 'then' },
+};
+
 /** Records of one kind, made as they are looked up. `pages` are those that were asked for. */
 function recordsOf(count: number, recordAt: (at: number) => object, pages: FindPage[] = []): RecordStore {
   const store: Pick<RecordStore, 'find'> = {
@@ -16,8 +23,7 @@ function recordsOf(count: number, recordAt: (at: number) => object, pages: FindP
       return Array.from({ length: Math.max(0, Math.min(limit, count - from)) }, (_none, place) => {
         const at = descending ? count - 1 - from - place : from + place;
         const id = String(at);
-        // Entities and API keys alike, by their ids.
-        const value = JSON.stringify({ actorId: id, hash: id, ...recordAt(at) });
+        const value = JSON.stringify({ ...members, actorId: id, hash: id, ...recordAt(at) });
         return { kind, id, version: '1', order: '', value };
       });
     },
