@@ -20,11 +20,12 @@ export function readAnnouncement(underId: string, text: string): Announcement | 
   const { id, address, ports, startedAt, draining, shardCount, clockAheadMs } = value;
   if (typeof id !== 'string' || id !== underId || !idForm.test(id)) return null;
   if (typeof address !== 'string' || !isNodeAddress(address)) return null;
+  if (ports !== undefined && !(Array.isArray(ports) && ports.length <= portsMax && ports.every(isPort))) return null;
   if (typeof startedAt !== 'string' || startedAt.length > startedAtMaxChars) return null;
   return {
     id,
     address,
-    ...(Array.isArray(ports) ? { ports: ports.filter(isPort).slice(0, portsMax) } : {}),
+    ...(ports === undefined ? {} : { ports }),
     startedAt,
     draining: draining === true,
     shardCount: Number(shardCount),

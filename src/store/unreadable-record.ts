@@ -46,9 +46,11 @@ export class UnreadableRecord extends LedgerError {
   }
 }
 
-/** One of which a sentence says what is wrong. */
+/** One of which a sentence says what is wrong; it is told. */
 export function unreadableRecord(kind: string, id: string, reason: string): UnreadableRecord {
-  return new UnreadableRecord({ kind, id, error: new TypeError(reason) });
+  const unreadable = { kind, id, error: new TypeError(reason) };
+  tellUnreadable(unreadable);
+  return new UnreadableRecord(unreadable);
 }
 
 /** What `decode` makes of a stored text. Throws UnreadableRecord where it throws. */

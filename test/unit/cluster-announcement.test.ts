@@ -39,9 +39,11 @@ describe('the announcement of a node', () => {
       expect(readAnnouncement(id, JSON.stringify({ ...whole, id }))).toBeNull();
   });
 
-  test('keeps of its ports what can be one', () => {
-    const ports = [1, 0, -1, 65_536, 1.5, '8080', null, 65_535];
-    expect(readAnnouncement('node-a', JSON.stringify({ ...whole, ports }))?.ports).toEqual([1, 65_535]);
+  test('with ports that are none, or too many of them, is passed over', () => {
+    const read = (ports: unknown) => readAnnouncement('node-a', JSON.stringify({ ...whole, ports }));
+    expect(read([1, 65_535])?.ports).toEqual([1, 65_535]);
+    for (const wrong of [0, -1, 65_536, 1.5, '8080', null]) expect(read([8080, wrong])).toBeNull();
+    for (const wrong of [null, {}, '8080', Array(17).fill(1)]) expect(read(wrong)).toBeNull();
   });
 });
 

@@ -12,7 +12,7 @@ import { parseHead } from './fence.ts';
 import { checkFormat } from './format.ts';
 import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
 import { LmdbLedgerStore } from './ledger-store.ts';
-import { parseRecord } from './record-form.ts';
+import { idOf, parseRecord } from './record-form.ts';
 import { LmdbRecordStore, lookupKeys } from './record-store.ts';
 import { acquireServingLock } from './serving-lock.ts';
 import { openTables, type Tables } from './tables.ts';
@@ -90,19 +90,23 @@ function* undamaged<T extends object>(found: Iterable<T | UnreadableRecord>): It
   }
 }
 
-/** What `read` answers, or the UnreadableRecord that it throws. */
-function orDamage<T>(read: () => T): T | UnreadableRecord {
+/** What `read` answers, or what it throws as an UnreadableRecord. */
+function orDamage<T>(id: () => string, read: () => T): T | UnreadableRecord {
   try {
     return read();
   } catch (error) {
     if (error instanceof UnreadableRecord) return error;
+    if (error instanceof TypeError) return new UnreadableRecord({ kind: 'LMDB', id: id(), error });
     throw error;
   }
 }
 
 function* headsIn(tables: Tables): Iterable<LedgerEnd | UnreadableRecord> {
   for (const { key, value } of entriesOf(tables.heads)) {
-    const head = orDamage(() => parseHead(key, value));
+    const head = orDamage(
+      () => uuidFromBytes(key),
+      () => parseHead(key, value),
+    );
     if (head instanceof UnreadableRecord) yield head;
     else if (head !== null) yield { ledgerId: uuidFromBytes(key), head };
   }
@@ -115,7 +119,10 @@ function* lookupsIn(tables: Tables): Iterable<{ readonly text: string; readonly 
 
 function* recordsIn(tables: Tables): Iterable<WholeRecord | UnreadableRecord> {
   for (const { key, value: text } of entriesOf(tables.records)) {
-    const record = orDamage(() => parseRecord(key, text));
+    const record = orDamage(
+      () => idOf(key),
+      () => parseRecord(key, text),
+    );
     if (record instanceof UnreadableRecord) {
       yield record;
       continue;

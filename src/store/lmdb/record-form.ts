@@ -1,5 +1,4 @@
 import type { Lookup } from '../record-store.ts';
-import { unreadableRecord } from '../unreadable-record.ts';
 import { recordKey, recordKindBytes } from './keys.ts';
 
 /** A record as LMDB keeps it: a line of JSON with what the store itself needs, then the value as it came. */
@@ -23,15 +22,14 @@ export function formatRecord({ kind, id, lookups, expiresAt, value }: RecordForm
   return `${JSON.stringify(header)}\n${value}`;
 }
 
-/** `key` is where the record stands. Throws UnreadableRecord for a text that is no record any more, or stands under the key of another. */
+/** `key` is where the record stands. Throws TypeError for a text that is no record any more, or stands under the key of another. */
 export function parseRecord(key: Uint8Array, text: string): RecordForm {
   const at = text.indexOf('\n');
   const header = readHeader(text.slice(0, Math.max(0, at)));
-  if (header === null)
-    throw unreadableRecord('LMDB', idOf(key), 'its first line cannot be read, which says of which kind it is');
+  if (header === null) throw new TypeError('its first line cannot be read, which says of which kind it is');
   const [kind, id, lookups, expiresAt] = header;
   if (recordKey(kind, id)?.equals(key) !== true)
-    throw unreadableRecord(kind, id, `it stands in the place of ${JSON.stringify(idOf(key))}`);
+    throw new TypeError(`the ${kind} record ${JSON.stringify(id)} stands in its place`);
   return {
     kind,
     id,
@@ -67,6 +65,6 @@ function isHeader(value: unknown): value is Header {
 }
 
 /** The id in a key of keys.ts: the kind before it is a hash. */
-function idOf(key: Uint8Array): string {
+export function idOf(key: Uint8Array): string {
   return Buffer.from(key).toString('utf8', recordKindBytes);
 }

@@ -9,7 +9,7 @@ import type {
   Swept,
 } from '../record-store.ts';
 import { checkRecordWrite, unsettled } from '../record-write.ts';
-import { decodeOrPassOver } from '../unreadable-record.ts';
+import { decodeOrPassOver, decodeStored } from '../unreadable-record.ts';
 import type { Commits } from './commits.ts';
 import {
   expiryKey,
@@ -52,7 +52,7 @@ export class LmdbRecordStore implements RecordStore {
 
   async get(kind: string, id: string): Promise<StoredRecord | null> {
     const key = recordKey(kind, id);
-    return key === null ? null : shown(this.#fresh(key));
+    return key === null ? null : shown(this.#fresh(kind, id, key));
   }
 
   async put(write: RecordWrite): Promise<PutResult> {
@@ -61,17 +61,17 @@ export class LmdbRecordStore implements RecordStore {
     const { kind, id, value, lookups, expiresAt = null } = write;
     const key = recordKey(kind, id);
     if (key === null) throw new RangeError('No record can have this id');
-    const before = this.#fresh(key);
+    const before = this.#fresh(kind, id, key);
     if (write.replaces !== versionOf(before)) return { ok: false, current: shown(before) };
     const version = this.#versions.next();
     const after: Stored = { kind, id, version, value, lookups, expiresAt };
     if (await this.#replace(key, before, after)) return { ok: true, version: String(version) };
-    return { ok: false, current: shown(this.#fresh(key)) };
+    return { ok: false, current: shown(this.#fresh(kind, id, key)) };
   }
 
   async remove(kind: string, id: string, version: string): Promise<boolean> {
     const key = recordKey(kind, id);
-    const before = key === null ? null : this.#fresh(key);
+    const before = key === null ? null : this.#fresh(kind, id, key);
     if (key === null || before === null || versionOf(before) !== version) return false;
     return this.#replace(key, before, null);
   }
@@ -112,11 +112,13 @@ export class LmdbRecordStore implements RecordStore {
     return { removed, oldestLeft: oldest < now ? oldest : null };
   }
 
-  #fresh(key: Buffer): Stored | null {
+  /** Throws UnreadableRecord. */
+  #fresh(kind: string, id: string, key: Buffer): Stored | null {
     this.#tables.records.resetReadTxn();
-    return this.#stored(key);
+    return decodeStored({ kind, id, value: '' }, () => this.#stored(key));
   }
 
+  /** Throws TypeError for one that cannot be read. */
   #stored(key: Buffer): Stored | null {
     const entry = this.#tables.records.getEntry(key);
     return entry === undefined ? null : { ...parseRecord(key, entry.value), version: entry.version ?? 0 };
