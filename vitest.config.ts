@@ -8,21 +8,13 @@ import { patience } from './test/support/patience.ts';
 const alone = [
   'test/api/append-stream.test.ts',
   'test/api/hang-ups.test.ts',
-  'test/api/process-attacks.test.ts',
   'test/api/webhook-isolation.test.ts',
   'test/cluster/faults.test.ts',
-  'test/cluster/webhooks.test.ts',
   'test/contract/redis-leases.test.ts',
   'test/simulation/seeds.test.ts',
 ];
 /** Suites that judge time as well, with much to spare, and mostly wait for processes that they start and stop: two of these may run at a time. */
-const waiting = [
-  'test/api/process-start.test.ts',
-  'test/api/process-stop.test.ts',
-  'test/cluster/local-command.test.ts',
-  'test/cluster/readiness.test.ts',
-  'test/contract/cassandra-outage.test.ts',
-];
+const waiting = ['test/api/process-start.test.ts', 'test/api/process-stop.test.ts', 'test/cluster/readiness.test.ts'];
 /** Suites that change or measure what is the whole process's (modules of Node's, its channels, its heap, milliseconds). Each needs a process of its own. */
 const apart = [
   'test/api/webhook-own-address.test.ts',

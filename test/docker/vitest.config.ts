@@ -5,8 +5,6 @@ import { patience } from '../support/patience.ts';
 export default defineConfig({
   test: {
     include: ['test/docker/*.docker.ts', 'test/contract/cassandra-*.test.ts', 'test/contract/redis-leases.test.ts'],
-    // Kills a Cassandra of its own, wherever it runs.
-    exclude: ['test/contract/cassandra-outage.test.ts'],
     globalSetup: ['test/support/backends/global-setup.ts'],
     // Here nothing is skipped.
     env: { REQUIRE_BACKENDS: '1' },

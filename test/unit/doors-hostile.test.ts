@@ -219,7 +219,7 @@ describe('bodies', () => {
   });
 });
 
-// What many connections and larger attacks cost a node in memory: test/api/process-attacks.test.ts.
+// What many connections and larger attacks cost a node in memory: test/api/process-attacks.nightly.ts.
 describe('connections that do harm', () => {
   it('headers that do not come to their end in time are refused, and their connection is ended', async () => {
     const { headersTimeoutMs, connectionsCheckMs } = limits;
