@@ -185,9 +185,9 @@ function peerSecurity(env: Environment): PeerSecurity {
 }
 
 function peerBounds(env: Environment): PeerBounds {
-  const unsentMib = boundOf(env, 'PEER_UNSENT_MIB', defaultPeerBounds.unsentBytesMax / mebibyte, mebibytesMax);
+  const unsentMib = boundOf(env, 'PEER_UNSENT_MIB', defaultPeerBounds.unsentBytesMax / mebibyte, mebibytesMax, 4);
   return Object.freeze({
-    commandsMax: boundOf(env, 'PEER_COMMANDS_MAX', defaultPeerBounds.commandsMax, countMax),
+    commandsMax: boundOf(env, 'PEER_COMMANDS_MAX', defaultPeerBounds.commandsMax, countMax, 64),
     unsentBytesMax: unsentMib * mebibyte,
   });
 }

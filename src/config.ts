@@ -248,11 +248,13 @@ export const mebibyte = 1024 * 1024;
 export const countMax = 1_000_000;
 export const mebibytesMax = 4_096;
 
-/** A bound behind `overloaded`: a whole number from 1 to `max`. */
-export function boundOf(env: Environment, name: string, otherwise: number, max: number): number {
+/** A bound behind `overloaded`: a whole number from `min` to `max`. */
+export function boundOf(env: Environment, name: string, otherwise: number, max: number, min = 1): number {
   const value = wholeNumber(env, name, otherwise, max);
-  if (value >= 1) return value;
-  throw new ConfigError(`Set ${name} to a whole number from 1 to ${max}: with 0 every call would be refused.`);
+  if (value >= min) return value;
+  throw new ConfigError(
+    `Set ${name} to a whole number from ${min} to ${max}: with ${value} every call, or a large one, would be refused.`,
+  );
 }
 
 const RATE_MAX = 1_000_000_000;

@@ -3,6 +3,7 @@ import { actorRules } from '../service/identity/actor-record.ts';
 import { entityRules, fingerprintRules } from '../service/parties/entity-record.ts';
 import { organizationRules } from '../service/parties/organization-record.ts';
 import { anyObject, count, decodeForm, listOf, type RecordForm } from '../service/record-form.ts';
+import { blockKind, parseBlock } from '../service/webhooks/delivery-block.ts';
 import { subscriptionForm } from '../service/webhooks/subscription-record.ts';
 import type { StoredRecord } from '../store/record-store.ts';
 
@@ -17,7 +18,6 @@ const forms: ReadonlyMap<string, RecordForm<never>> = new Map(
   [
     ...[apiKeyRules, actorRules, entityRules, fingerprintRules, organizationRules, subscriptionForm],
     partOf('webhook_delivery', {}, 'id'),
-    partOf('webhook_deliveries', { deliveries: listOf(anyObject) }),
     partOf('webhook_cursor', { next_seq: count }),
     partOf('authority', { keys: listOf(anyObject) }),
   ].map((form) => [form.kind, form as RecordForm<never>]),
@@ -27,7 +27,8 @@ const forms: ReadonlyMap<string, RecordForm<never>> = new Map(
 export function wrongRecordForm(record: Pick<StoredRecord, 'kind' | 'id' | 'value'>): string | null {
   const form = forms.get(record.kind);
   try {
-    if (form === undefined) JSON.parse(record.value);
+    if (record.kind === blockKind) parseBlock(record);
+    else if (form === undefined) JSON.parse(record.value);
     else decodeForm(record, form);
     return null;
   } catch (error) {

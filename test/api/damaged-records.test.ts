@@ -84,3 +84,20 @@ test('scrub names each damage and ends with 1; of a store without any it ends wi
   expect(await runHere(['scrub'], { env: { DATA_DIR: good } })).toMatchObject({ code: 0 });
   rmSync(good, { recursive: true });
 });
+
+test('scrub finds nothing wrong with what the service itself has written, webhooks and deliveries included', async () => {
+  const honestDir = temporaryDir();
+  try {
+    {
+      await using node = await runNode({ dataDir: honestDir });
+      expect(await (await fetch(`${node.base}/v1/sandbox/run`)).text()).toMatch(/\d+ passed, 0 failed\s*$/);
+    }
+    const { code, out } = await runHere(['scrub'], { env: { DATA_DIR: honestDir } });
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^\d+ records and .* are readable\.\n$/),
+    });
+  } finally {
+    rmSync(honestDir, { recursive: true, force: true });
+  }
+});

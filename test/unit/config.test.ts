@@ -49,7 +49,7 @@ describe('configuration', () => {
     const set = { READS_AT_ONCE: '7', READS_AT_ONCE_PER_CALLER: '3', READS_WAITING: '50' };
     expect(readConfig(set).reads).toEqual({ total: 7, perCaller: 3, waiting: 50 });
     expect(refusal({ READS_WAITING: '0' })).toBe(
-      'Set READS_WAITING to a whole number from 1 to 1000000: with 0 every call would be refused.',
+      'Set READS_WAITING to a whole number from 1 to 1000000: with 0 every call, or a large one, would be refused.',
     );
   });
 

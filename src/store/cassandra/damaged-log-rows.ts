@@ -25,8 +25,9 @@ export async function* damagedLogRows(
   bucketEvents: number,
   ledgerId: string,
 ): AsyncGenerator<DamagedRow> {
-  const end = await findLogEnd(session, ledgerId, bucketEvents, null);
+  // The hint first: a ledger that is written to meanwhile may leave it behind its end, and never before it.
   const [hint] = await session.read({ cql: HINT, params: [keyText(ledgerId)] });
+  const end = await findLogEnd(session, ledgerId, bucketEvents, null);
   const hinted = wrongHint(hint, end.head === null ? null : end.bucket);
   if (hinted !== null) yield { ...ofLedger('ledger', ledgerId), key: `ledger_id=${ledgerId}`, detail: hinted };
   let lastOfBefore = -1;

@@ -138,6 +138,7 @@ async function wrongScopeBucket(session: CqlSession, row: Row): Promise<string |
 }
 
 const SEQS = 'SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?';
+const VERSION = 'SELECT version FROM record WHERE kind = ? AND id = ?';
 const LOOKUP =
   'SELECT id FROM record_lookup WHERE kind = ? AND name = ? AND value = ? AND line_order = ? AND id = ? AND put_token = ?';
 
@@ -162,9 +163,16 @@ async function wrongRecord(session: CqlSession, row: Row): Promise<string | null
   for (const { name, value: of, order, token } of placed.lookups) {
     const params = [kind, keyText(name), keyText(of), order, id, token];
     const [found] = await session.read({ cql: LOOKUP, params });
-    if (found === undefined) return `record_lookup lacks its row ${name}, so that list does not name it`;
+    if (found === undefined && (await isUnchanged(session, kind, id, version)))
+      return `record_lookup lacks its row ${name}, so that list does not name it`;
   }
   return null;
+}
+
+/** A record that was changed, or removed, since it was read has other look-ups now. */
+async function isUnchanged(session: CqlSession, kind: string, id: string, version: string): Promise<boolean> {
+  const [row] = await session.read({ cql: VERSION, params: [kind, id] });
+  return row !== undefined && textOf(row, 'version') === version;
 }
 
 function wrongAccessBlock(row: Row): string | null {

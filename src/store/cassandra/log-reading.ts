@@ -1,5 +1,5 @@
 import type { StoredEntry } from '../ledger-store.ts';
-import { charsOf } from '../page-size.ts';
+import { charsOf, nextPart } from '../page-size.ts';
 import { keyText } from './keys.ts';
 import { bucketMax, bucketOfNext, lookAt, seqsOfBucket } from './log-end.ts';
 import { preparedAtStart } from './prepared-at-start.ts';
@@ -14,8 +14,6 @@ const AT = preparedAtStart(
 /** Seqs asked for by one statement, and statements at once: events of a scope may be far apart. */
 const seqsMax = 64;
 const readsAtOnceMax = 16;
-/** Rows of one statement where the characters of a page are bounded: their size is known only once they are read. */
-const rowsAtOnce = 64;
 
 /**
  * Entries from seq `from` on, in order, at most `limit`, over as many buckets as it takes. Whatever is written meanwhile, none is left
@@ -45,7 +43,7 @@ async function readInParts(
 ): Promise<StoredEntry[]> {
   const entries: StoredEntry[] = [];
   for (let chars = 0; entries.length < limit && chars < charsMax; ) {
-    const most = Math.min(rowsAtOnce, limit - entries.length);
+    const most = nextPart(limit - entries.length, entries.length, chars, charsMax);
     const part = await read(entries.at(-1), most);
     entries.push(...part);
     chars += charsOf(part);

@@ -1,5 +1,5 @@
 import type { ScopeEntries, ScopePage, StoredEntry } from '../ledger-store.ts';
-import { charsOf } from '../page-size.ts';
+import { charsOf, nextPart } from '../page-size.ts';
 import { keyText } from './keys.ts';
 import { readPlaces } from './log-reading.ts';
 import { preparedAtStart } from './prepared-at-start.ts';
@@ -12,8 +12,6 @@ const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? A
 const LAST_BUCKET = 2 ** 31 - 1;
 /** Buckets looked into at once; a scope may have one event in each. */
 const bucketsAtOnce = 16;
-/** Events read at once where the characters of a page are bounded: their size is known only once they are read. */
-const placesAtOnce = 64;
 
 interface Place {
   readonly seq: number;
@@ -33,13 +31,15 @@ export async function readScopePage(
 ): Promise<ScopeEntries> {
   const places = await listedPlaces(session, ledgerId, scope, bucketEvents, page);
   const { charsMax } = page;
-  const atOnce = charsMax === undefined ? places.length : placesAtOnce;
   const entries: StoredEntry[] = [];
   let read = 0;
-  for (let chars = 0; read < places.length && chars < (charsMax ?? Number.POSITIVE_INFINITY); read += atOnce) {
+  for (let chars = 0; read < places.length && chars < (charsMax ?? Number.POSITIVE_INFINITY); ) {
+    const left = places.length - read;
+    const atOnce = charsMax === undefined ? left : nextPart(left, read, chars, charsMax);
     const part = await readPlaces(session, ledgerId, places.slice(read, read + atOnce));
     entries.push(...part);
     chars += charsOf(part);
+    read += atOnce;
   }
   const found = new Set(entries.map(({ seq }) => seq));
   const seqs = places.slice(0, read).map(({ seq }) => seq);

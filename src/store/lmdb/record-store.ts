@@ -82,19 +82,26 @@ export class LmdbRecordStore implements RecordStore {
     page: FindPage,
   ): Promise<FoundRecord[]> {
     const prefix = lookupPrefix(kind, lookup.name, lookup.value);
-    const from = page.after === undefined ? undefined : orderIdKey(prefix, page.after.order, page.after.id);
+    let from = page.after === undefined ? undefined : orderIdKey(prefix, page.after.order, page.after.id);
     const found: FoundRecord[] = [];
     let charsLeft = page.charsMax ?? Number.POSITIVE_INFINITY;
-    for (const key of keysIn(this.#tables.lookups, { ...page, prefix, from, behindFrom: true })) {
-      const { order, id } = orderIdOfKey(key, prefix.length);
-      const record = recordKey(kind, id);
-      const stored = record === null ? null : shown(this.#storedOrPassOver(kind, id, record));
-      if (stored === null) continue;
-      found.push({ ...stored, order });
-      charsLeft -= stored.value.length;
-      if (charsLeft <= 0) break;
+    // Others take the places of those that cannot be read: a short page says that the list ends.
+    for (let offset = page.offset; ; offset = 0) {
+      const limit = page.limit - found.length;
+      let keys = 0;
+      for (const key of keysIn(this.#tables.lookups, { ...page, limit, offset, prefix, from, behindFrom: true })) {
+        keys += 1;
+        from = Buffer.from(key);
+        const { order, id } = orderIdOfKey(key, prefix.length);
+        const record = recordKey(kind, id);
+        const stored = record === null ? null : shown(this.#storedOrPassOver(kind, id, record));
+        if (stored === null) continue;
+        found.push({ ...stored, order });
+        charsLeft -= stored.value.length;
+        if (charsLeft <= 0) return found;
+      }
+      if (keys < limit || found.length === page.limit) return found;
     }
-    return found;
   }
 
   async sweep(now: number, limit: number): Promise<Swept> {

@@ -1,0 +1,60 @@
+import { rmSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { recordKey } from '../../src/store/lmdb/keys.ts';
+import { openLmdb } from '../../src/store/lmdb/open.ts';
+import { openTables } from '../../src/store/lmdb/tables.ts';
+import type { FindPage } from '../../src/store/record-store.ts';
+import { temporaryDir } from '../support/running-node.ts';
+
+const ids = Array.from({ length: 40 }, (_, at) => `thing-${String(at).padStart(2, '0')}`);
+let dataDir = '';
+beforeEach(() => {
+  dataDir = temporaryDir();
+});
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+const open = () => openLmdb({ dataDir, now: () => Date.now(), onFatal: () => {} });
+
+/** Puts the things, and ruins the first line of some, by which the store knows what a record is. */
+async function storeThings(damaged: readonly string[]): Promise<void> {
+  {
+    await using store = await open();
+    for (const id of ids) {
+      const lookups = [{ name: 'all', value: 'all', order: id }];
+      await store.records.put({ kind: 'thing', id, replaces: 'absent', value: '{}', lookups });
+    }
+  }
+  const tables = openTables(dataDir);
+  for (const id of damaged) {
+    const key = recordKey('thing', id) ?? Buffer.alloc(0);
+    const stored = tables.records.getEntry(key);
+    await tables.records.put(key, `XX${stored?.value}`, stored?.version ?? 0);
+  }
+  await tables.root.close();
+}
+
+/** All of the list, a page behind the other, until a page is short. */
+async function listed(page: FindPage): Promise<string[]> {
+  await using store = await open();
+  const found: string[] = [];
+  let behind: Omit<FindPage, 'limit'> = page;
+  for (;;) {
+    const records = await store.records.find('thing', { name: 'all', value: 'all' }, { ...behind, limit: page.limit });
+    found.push(...records.map(({ id }) => id));
+    const last = records.at(-1);
+    if (last === undefined || records.length < page.limit) return found;
+    behind = { ...page, offset: 0, after: last };
+  }
+}
+
+test.each([
+  ['one in a page', ['thing-05']],
+  ['the last of a page', ['thing-09']],
+  ['a whole page', ids.slice(10, 20)],
+  ['the last of all', ['thing-39']],
+])('records whose first line is damaged hide no other one: %s', async (_, damaged) => {
+  await storeThings(damaged);
+  const left = ids.filter((id) => !damaged.includes(id));
+  expect(await listed({ limit: 10 })).toEqual(left);
+  expect(await listed({ limit: 10, descending: true })).toEqual(left.toReversed());
+});
