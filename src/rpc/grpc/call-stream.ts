@@ -3,7 +3,7 @@ import { type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
 import type { Connection, Connections } from './connections.ts';
-import type { ThreadCall } from './frames.ts';
+import { requestIdHeader, type ThreadCall } from './frames.ts';
 import { frameHeadBytes, MessageFraming } from './framing.ts';
 import { RequestGate } from './request-gate.ts';
 import type { GrpcMethod } from './thread-messages.ts';
@@ -28,7 +28,7 @@ export class CallStream {
   /** null: a method that the thread serves itself, or none. */
   readonly method: GrpcMethod | null;
   readonly gate = new RequestGate();
-  /** As they came; null once the call's handler has begun. */
+  /** As they came; once the call's handler has begun, the request id alone, if one was sent. */
   headers: IncomingHttpHeaders | null;
   /** That of grpc-js; there is none for what is no gRPC. */
   call: ServerInterceptingCallInterface | null = null;
@@ -73,7 +73,8 @@ export class CallStream {
     // A stream that is there has a session until it closes.
     this.connection = parts.connections.of(stream.session as NonNullable<typeof stream.session>);
     this.#hasRoom = parts.connections.request(this.connection, limits.grpcCallBytes);
-    this.#encoding = String(headers['grpc-encoding'] ?? 'identity');
+    const encoding = headers['grpc-encoding'];
+    this.#encoding = encoding === undefined || encoding === 'identity' ? 'identity' : String(encoding);
     stream.on('close', this.#onClose);
     if (isGrpc(headers)) stream.on('data', this.#onData).pause();
     // grpc-js answers it with 415, and reads none of it.
@@ -181,6 +182,13 @@ export class CallStream {
   admitted(): void {
     this.#isAdmitted = true;
     this.#admitted?.();
+  }
+
+  /** The main thread was told of the call. Texts of headers lie outside of the heap: kept, they cost most of a full collection. */
+  begun(own: ThreadCall): void {
+    this.own = own;
+    const requestId = this.headers?.[requestIdHeader];
+    this.headers = requestId === undefined ? null : { [requestIdHeader]: requestId };
   }
 
   /** A single request is there, and is held by its handler from here on. */

@@ -180,3 +180,6 @@ export interface ThreadCall {
   /** Does what a frame says; true: that was the last. */
   obey(kind: number, frame: Inbox): boolean;
 }
+
+/** The header that is looked for where grpc-js refuses a call, which may be one that has begun. */
+export const requestIdHeader = 'x-request-id';

@@ -7,14 +7,11 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import type { CallStream } from './call-stream.ts';
-import { bidden, type Inbox, type Outbox, type ThreadCall, told } from './frames.ts';
+import { bidden, type Inbox, type Outbox, requestIdHeader, type ThreadCall, told } from './frames.ts';
 import type { Status } from './refusals.ts';
 
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
-
-/** The header that is looked for where grpc-js refuses a call, which may be one that has begun. */
-export const requestIdHeader = 'x-request-id';
 
 /**
  * What is told of a call at its beginning: the caller's address, and names and values of its headers. They are the main thread's from then

@@ -3,12 +3,11 @@ import type { Slots } from '../../domain/slots.ts';
 import type { CallStream } from './call-stream.ts';
 import { beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
 import type { Connections } from './connections.ts';
-import { type Outbox, type ThreadCall, told } from './frames.ts';
+import { type Outbox, requestIdHeader, type ThreadCall, told } from './frames.ts';
 import { isStandard, type RefusalParts, refusalInterceptor } from './refusals.ts';
 import {
   headerOf,
   headOfStream,
-  requestIdHeader,
   type StreamCall,
   ThreadArrivingCall,
   ThreadRefusedCall,
@@ -72,12 +71,12 @@ function tellArriving({ calls, outbox }: AnsweringServerParts, stream: CallStrea
   if (call === null || method === null || headers === null) return;
   const arriving = new ThreadArrivingCall(stream);
   arriving.number = calls.add(arriving);
-  stream.own = arriving;
   outbox
     .frame(told.arriving, arriving.number)
     .u32(method.number)
     .f64(Number(call.getDeadline()))
     .head(headOfStream(call.getPeer(), headers));
+  stream.begun(arriving);
 }
 
 function unknownMethod({ calls, outbox }: AnsweringServerParts) {

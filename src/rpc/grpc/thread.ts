@@ -201,7 +201,7 @@ function begin<T extends ThreadUnaryCall | ThreadStreamCall>(
     return;
   }
   own.number = calls.add(own);
-  stream.own = own;
+  stream.begun(own);
   watch(call, own.number, own);
   outbox.frame(told.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
 }
