@@ -17,5 +17,12 @@ export const exchangeMethod: MethodDefinition<Buffer, Buffer> = {
 /** One message holds at most this much, so that one that is large does not hold up the others for long. */
 export const messageItemsMax = 256;
 export const messageBytesMax = 512 * 1024;
-/** A command has at most 256 KiB of payload and what the service adds, twice where a signed form differs, escaped as JSON in JSON. */
-export const messageReceiveMaxBytes = 4 * 1024 * 1024;
+/**
+ * A frame of commands. An append with 256 KiB of payload fits, twice where a signed form differs, escaped as JSON in JSON. A caller that is
+ * not proved to be a node yet makes this one hold as much.
+ */
+export const commandsFrameMaxBytes = 4 * 1024 * 1024;
+/** A command beyond this fits no frame, beside its number and the seal. */
+export const commandMaxBytes = commandsFrameMaxBytes - 64 * 1024;
+/** A frame of answers, which only a proved node sends: an event has its payload and its signed form, and what the owner adds. */
+export const answersFrameMaxBytes = 16 * 1024 * 1024;

@@ -9,7 +9,7 @@ import type { Command } from '../../src/domain/command.ts';
 import type { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { nodeTarget } from '../placement/node-address.ts';
 import { CountedTime } from './counted-time.ts';
-import { exchangeMethod, messageReceiveMaxBytes } from './exchange-method.ts';
+import { answersFrameMaxBytes, commandsFrameMaxBytes, exchangeMethod } from './exchange-method.ts';
 import { defaultPeerBounds, type PeerBounds, PeerStream } from './peer-stream.ts';
 import { channelCredentials, type PeerSecurity } from './security.ts';
 import { clientWire } from './wire.ts';
@@ -118,8 +118,8 @@ export class GrpcPeers implements Peers {
 
   #connect(target: string): Client {
     return new Client(target, channelCredentials(this.#parts.security), {
-      'grpc.max_receive_message_length': messageReceiveMaxBytes,
-      'grpc.max_send_message_length': messageReceiveMaxBytes,
+      'grpc.max_receive_message_length': answersFrameMaxBytes,
+      'grpc.max_send_message_length': commandsFrameMaxBytes,
       'grpc.keepalive_time_ms': keepaliveMs,
       'grpc.keepalive_timeout_ms': keepaliveMs,
       'grpc.initial_reconnect_backoff_ms': restMs,

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { type handleBidiStreamingCall, Server, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { NodeId } from '../../src/actors/placement.ts';
-import { exchangeMethod, messageReceiveMaxBytes } from './exchange-method.ts';
+import { answersFrameMaxBytes, commandsFrameMaxBytes, exchangeMethod } from './exchange-method.ts';
 import { type Connection, type ExchangeCall, type IncomingParts, IncomingStream } from './incoming-stream.ts';
 import { type PeerSecurity, serverCredentials } from './security.ts';
 import { serverWire } from './wire.ts';
@@ -24,8 +24,8 @@ export interface PeerServer {
 export function peerServer(parts: PeerServiceParts): PeerServer {
   const { self, security } = parts;
   const server = new Server({
-    'grpc.max_receive_message_length': messageReceiveMaxBytes,
-    'grpc.max_send_message_length': messageReceiveMaxBytes,
+    'grpc.max_receive_message_length': commandsFrameMaxBytes,
+    'grpc.max_send_message_length': answersFrameMaxBytes,
     'grpc.max_concurrent_streams': streamsMax,
     'grpc.keepalive_time_ms': 10_000,
     'grpc.keepalive_timeout_ms': 5_000,

@@ -7,6 +7,7 @@ import { ExchangeRequestSchema, type ExchangeResponse } from '../../src/gen/svc/
 import { type MemoryBudget, outOfMemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { outcomeIn, showsWork } from './answers.ts';
 import type { CountedTime } from './counted-time.ts';
+import { commandMaxBytes } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
 import { acceptedKey, type ClientWire } from './wire.ts';
 
@@ -115,6 +116,9 @@ export class PeerStream {
   ask(text: string): Promise<Outcome> {
     if (this.#over) return Promise.reject(new PeerUnreachable(new Error('the stream is over'), false));
     const bytes = Buffer.byteLength(text);
+    // It would end the stream, and with it all that is on it; the node that has it carries it out by itself.
+    if (bytes > commandMaxBytes)
+      return Promise.reject(new PeerUnreachable(new Error('the command fits no message'), false));
     const { bounds, memory } = this.#parts;
     if (this.#waiting.size >= bounds.commandsMax) return Promise.reject(tooMany('PEER_COMMANDS_MAX'));
     if (this.#unsentBytes + bytes > bounds.unsentBytesMax) return Promise.reject(tooMany('PEER_UNSENT_MIB'));

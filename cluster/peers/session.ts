@@ -14,8 +14,8 @@ const protocol = 'ledger-trust peers 1';
 const keyBytes = 32;
 const ivBytes = 12;
 const tagBytes = 16;
-/** AES-GCM with one key must not seal more; a stream ends long before. */
-const framesMax = 2 ** 32;
+/** What the count in a nonce can hold. Nonces are counted and never random, so nothing else bounds the frames of a key. */
+const framesMax = 2 ** 48;
 
 /** A frame that the other side did not seal: it was changed on its way, came twice, or is missing one before it. */
 export class ForgedFrame extends Error {

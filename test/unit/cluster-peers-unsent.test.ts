@@ -92,3 +92,12 @@ test('an answer to what was not sent is none, and makes no room', async () => {
   expect(ended).toEqual(['overloaded']);
   expect(stream.waiting).toBe(64);
 });
+
+test('a command that fits no message is not sent, certainly, and leaves what is on the stream alone', async () => {
+  const { stream, ask, ended } = world();
+  ask('{}');
+  const tooLarge = stream.ask('x'.repeat(4 * mebibyte.length)).catch((error: unknown) => error);
+  expect(await tooLarge).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: false });
+  await settled();
+  expect([stream.waiting, ended]).toEqual([1, []]);
+});
