@@ -31,6 +31,8 @@ type AnyHeaders = readonly unknown[] | Readonly<Record<string, unknown>>;
 export class HttpResponse extends ServerResponse {
   /** Set by the connection before the request is served. */
   rules: AnswerRules | null = null;
+  /** Bytes of the request's body, and how many are counted for them. */
+  #bodyBytes = 0;
   #requestBytes = 0;
   #answerBytes = 0;
   #isCounted = true;
@@ -38,9 +40,10 @@ export class HttpResponse extends ServerResponse {
   /** Counts bytes of the request's body. False where the node would hold more than it may. */
   tryHoldRequest(bytes: number): boolean {
     if (this.rules === null || bytes === 0 || this.closed) return true;
-    const counted = inSteps(bytes);
-    if (!this.rules.memory.tryHold('request', counted)) return false;
-    this.#requestBytes += counted;
+    const more = inSteps(this.#bodyBytes + bytes) - this.#requestBytes;
+    if (more > 0 && !this.rules.memory.tryHold('request', more)) return false;
+    this.#bodyBytes += bytes;
+    this.#requestBytes += more;
     return true;
   }
 
