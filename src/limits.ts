@@ -49,7 +49,7 @@ export const limits = Object.freeze({
   answerStallMs: 25_000,
   /** The same while more than three quarters of the memory budget are held: what stalls then makes room for others. */
   answerStallFullMs: 3_000,
-  /** An answer of a read above this is refused where the memory budget has no room for it. */
+  /** An answer of a read above this is refused where answers hold half of the memory budget, or it has no room. */
   smallAnswerMaxBytes: 64 * 1024,
   /** A stopping node leaves idle connections open for so long: a request that is on its way is answered, with `connection: close`. */
   drainIdleMs: 500,

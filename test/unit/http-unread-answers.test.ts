@@ -9,7 +9,7 @@ import { type DoorNode, startDoorNode } from '../support/door-node.ts';
 const MiB = 1024 * 1024;
 const memory = new MemoryBudget(64 * MiB);
 /** A page that no kernel buffer takes whole. */
-const page = 'x'.repeat(16 * MiB);
+const page = 'x'.repeat(15 * MiB);
 const rpcPath = '/svc.v1.SandboxService/RunSandbox';
 
 let node: DoorNode;
@@ -124,6 +124,29 @@ test('a node that is nearly full ends answers of which nobody takes anything muc
     await ended(two);
   } finally {
     memory.release('read', 32 * MiB);
+  }
+});
+
+test('answers that nobody reads hold half of the budget at most: the next large read is refused, a body is not', async () => {
+  for (let at = 0; at < 2; at += 1) ask(getPage);
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  await expect.poll(() => node.pipeline.running.size).toBe(0);
+  expect((await fetch(`${node.base}/v1/health`)).status).toBe(503);
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ padding: 'x'.repeat(1_000_000) });
+  const answer = await fetch(`${node.base}/v1/actors`, { method: 'POST', headers, body });
+  expect(await answer.text()).not.toContain('overloaded');
+});
+
+test('a large answer of a read over Connect is refused while answers hold more than half of the budget', async () => {
+  memory.add('answer', 33 * MiB);
+  try {
+    const headers = { 'content-type': 'application/json' };
+    const url = `${node.base}/svc.v1.HealthService/GetHealth`;
+    const answer = await fetch(url, { method: 'POST', headers, body: '{}' });
+    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('MEMORY_BUDGET_MIB')]);
+  } finally {
+    memory.release('answer', 33 * MiB);
   }
 });
 

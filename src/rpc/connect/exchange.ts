@@ -5,6 +5,7 @@ import type { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import { parseJsonBytes } from '../../domain/json.ts';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
+import { limits } from '../../limits.ts';
 import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
 import type { EntityRequest } from '../../service/credentials/credentials.ts';
 import type { ClientAddress } from '../call/client-address.ts';
@@ -16,6 +17,7 @@ import { equivalentOf } from '../call/rest-equivalent.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
+import { encodeAnswer } from '../grpc/binary-encode.ts';
 import { readBody } from '../http/body.ts';
 import { HttpExchange } from '../http/exchange.ts';
 import type { HttpResponse } from '../http/response.ts';
@@ -92,6 +94,13 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
 
   equivalent(message: Message | null): RestEquivalent {
     return equivalentOf(this.#endpoint, message);
+  }
+
+  /** Refuses a large answer of a read where the answers of the node hold too much. connect-es makes its bytes later. */
+  encode(answer: object): void {
+    if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
+    const { length } = encodeAnswer(this.#endpoint.method.output, answer);
+    if (length > limits.smallAnswerMaxBytes) throw outOfMemoryBudget();
   }
 
   succeed(call: RunningCall, answer: object): void {
