@@ -116,14 +116,35 @@ test('a client that reads slowly gets all of its answer', async () => {
 test('a node that is nearly full ends answers of which nobody takes anything much sooner', async () => {
   const [one, two] = [ask(getPage), ask(getPage)];
   await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
-  memory.add('read', 32 * MiB);
+  memory.add('read', 34 * MiB);
   try {
     await delay(limits.answerSweepMs + 100);
     aheadMs = limits.answerStallFullMs;
     await ended(one);
     await ended(two);
   } finally {
-    memory.release('read', 32 * MiB);
+    memory.release('read', 34 * MiB);
+  }
+});
+
+test('a node that is nearly full ends who holds most, and nobody else once a quarter of the budget is free', async () => {
+  const small = ask('GET /v1/sandbox/run HTTP/1.1\r\nHost: a\r\n\r\n');
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(0);
+  const large = ask(getPage);
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(12 * MiB);
+  memory.add('read', 35 * MiB);
+  try {
+    await delay(limits.answerSweepMs + 300);
+    aheadMs = limits.answerStallFullMs;
+    await expect.poll(() => memory.heldBytes('answer'), { timeout: 5_000 }).toBeLessThan(MiB);
+    await once(large.resume(), 'close');
+    await delay(limits.answerSweepMs + 100);
+    expect(memory.heldBytes('answer')).toBeGreaterThan(0);
+    expect(small.destroyed).toBe(false);
+    aheadMs = limits.answerStallMs;
+    await ended(small);
+  } finally {
+    memory.release('read', 35 * MiB);
   }
 });
 

@@ -61,6 +61,11 @@ export class HttpResponse extends ServerResponse {
     return true;
   }
 
+  /** What is counted for this answer. */
+  get heldAnswerBytes(): number {
+    return this.#answerBytes;
+  }
+
   /** Whether answers hold less than that, for an answer whose size is not known yet. */
   get hasRoomForAnswers(): boolean {
     if (this.rules === null) return true;
