@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { fromJson, type Message } from '@bufbuild/protobuf';
+import { create, fromJson, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import type { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/hash.ts';
@@ -17,7 +17,6 @@ import { equivalentOf } from '../call/rest-equivalent.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import { encodeAnswer } from '../grpc/binary-encode.ts';
 import { readBody } from '../http/body.ts';
 import { HttpExchange } from '../http/exchange.ts';
 import type { HttpResponse } from '../http/response.ts';
@@ -99,7 +98,8 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
   /** Refuses a large answer of a read where the answers of the node hold too much. connect-es makes its bytes later. */
   encode(answer: object): void {
     if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
-    const { length } = encodeAnswer(this.#endpoint.method.output, answer);
+    const { output } = this.#endpoint.method;
+    const { length } = toBinary(output, create(output, answer as MessageInitShape<typeof output>));
     if (length > limits.smallAnswerMaxBytes) throw outOfMemoryBudget();
   }
 
