@@ -45,11 +45,11 @@ export const limits = Object.freeze({
   httpWaitingMax: 60,
   /** How often connections are looked over for answers that nobody takes. */
   answerSweepMs: 1_000,
-  /** An answer of which the client takes nothing for so long ends with its connection: within 30 s, the sweep included. */
+  /** An answer of which the kernel takes nothing for so long ends with its connection: within 30 s, the sweep included. */
   answerStallMs: 25_000,
-  /** The same while more than three quarters of the memory budget are held: what stalls then makes room for others. */
+  /** After this the connections that hold most end, while more than three quarters of the memory budget are held. */
   answerStallFullMs: 3_000,
-  /** An answer of a read above this is refused where the memory budget has no room for it. */
+  /** An answer of a read above this is refused where answers hold half of the memory budget, or it has no room. */
   smallAnswerMaxBytes: 64 * 1024,
   /** A stopping node leaves idle connections open for so long: a request that is on its way is answered, with `connection: close`. */
   drainIdleMs: 500,

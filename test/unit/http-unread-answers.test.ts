@@ -9,7 +9,7 @@ import { type DoorNode, startDoorNode } from '../support/door-node.ts';
 const MiB = 1024 * 1024;
 const memory = new MemoryBudget(64 * MiB);
 /** A page that no kernel buffer takes whole. */
-const page = 'x'.repeat(16 * MiB);
+const page = 'x'.repeat(15 * MiB);
 const rpcPath = '/svc.v1.SandboxService/RunSandbox';
 
 let node: DoorNode;
@@ -116,14 +116,58 @@ test('a client that reads slowly gets all of its answer', async () => {
 test('a node that is nearly full ends answers of which nobody takes anything much sooner', async () => {
   const [one, two] = [ask(getPage), ask(getPage)];
   await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
-  memory.add('read', 32 * MiB);
+  memory.add('read', 34 * MiB);
   try {
     await delay(limits.answerSweepMs + 100);
     aheadMs = limits.answerStallFullMs;
     await ended(one);
     await ended(two);
   } finally {
-    memory.release('read', 32 * MiB);
+    memory.release('read', 34 * MiB);
+  }
+});
+
+test('a node that is nearly full ends who holds most, and nobody else once a quarter of the budget is free', async () => {
+  const small = ask('GET /v1/sandbox/run HTTP/1.1\r\nHost: a\r\n\r\n');
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(0);
+  const large = ask(getPage);
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(12 * MiB);
+  memory.add('read', 35 * MiB);
+  try {
+    await delay(limits.answerSweepMs + 300);
+    aheadMs = limits.answerStallFullMs;
+    await expect.poll(() => memory.heldBytes('answer'), { timeout: 5_000 }).toBeLessThan(MiB);
+    await once(large.resume(), 'close');
+    await delay(limits.answerSweepMs + 100);
+    expect(memory.heldBytes('answer')).toBeGreaterThan(0);
+    expect(small.destroyed).toBe(false);
+    aheadMs = limits.answerStallMs;
+    await ended(small);
+  } finally {
+    memory.release('read', 35 * MiB);
+  }
+});
+
+test('answers that nobody reads hold half of the budget at most: the next large read is refused, a body is not', async () => {
+  for (let at = 0; at < 2; at += 1) ask(getPage);
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  await expect.poll(() => node.pipeline.running.size).toBe(0);
+  expect((await fetch(`${node.base}/v1/health`)).status).toBe(503);
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ padding: 'x'.repeat(1_000_000) });
+  const answer = await fetch(`${node.base}/v1/actors`, { method: 'POST', headers, body });
+  expect(await answer.text()).not.toContain('overloaded');
+});
+
+test('a large answer of a read over Connect is refused while answers hold more than half of the budget', async () => {
+  memory.add('answer', 33 * MiB);
+  try {
+    const headers = { 'content-type': 'application/json' };
+    const url = `${node.base}/svc.v1.HealthService/GetHealth`;
+    const answer = await fetch(url, { method: 'POST', headers, body: '{}' });
+    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('MEMORY_BUDGET_MIB')]);
+  } finally {
+    memory.release('answer', 33 * MiB);
   }
 });
 

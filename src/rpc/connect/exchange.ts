@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { fromJson, type Message } from '@bufbuild/protobuf';
+import { create, fromJson, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import type { LedgerError } from '../../domain/errors.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import { parseJsonBytes } from '../../domain/json.ts';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
+import { limits } from '../../limits.ts';
 import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
 import type { EntityRequest } from '../../service/credentials/credentials.ts';
 import type { ClientAddress } from '../call/client-address.ts';
@@ -92,6 +93,14 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
 
   equivalent(message: Message | null): RestEquivalent {
     return equivalentOf(this.#endpoint, message);
+  }
+
+  /** Refuses a large answer of a read where the answers of the node hold too much. connect-es makes its bytes later. */
+  encode(answer: object): void {
+    if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
+    const { output } = this.#endpoint.method;
+    const { length } = toBinary(output, create(output, answer as MessageInitShape<typeof output>));
+    if (length > limits.smallAnswerMaxBytes) throw outOfMemoryBudget();
   }
 
   succeed(call: RunningCall, answer: object): void {

@@ -30,7 +30,7 @@ export function readBody(
   if (Number(request.headers['content-length'] ?? 0) > max) return Promise.reject(tooLarge());
   continueIfExpected(request, response);
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    let body: Buffer = empty;
     let length = 0;
     const settle = (finish: () => void): void => {
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
@@ -38,17 +38,18 @@ export function readBody(
       finish();
     };
     const onData = (chunk: Buffer): void => {
-      length += chunk.length;
-      if (length > max) {
+      if (length + chunk.length > max) {
         request.pause();
         settle(() => reject(tooLarge()));
       } else if (!response.tryHoldRequest(chunk.length)) {
         request.pause();
         settle(() => reject(outOfMemoryBudget()));
-      } else chunks.push(chunk);
+      } else {
+        body = appended(body, length, chunk);
+        length += chunk.length;
+      }
     };
-    const onEnd = (): void =>
-      settle(() => resolve(chunks.length === 1 ? (chunks[0] ?? empty) : Buffer.concat(chunks, length)));
+    const onEnd = (): void => settle(() => resolve(body.subarray(0, length)));
     const onGone = (): void =>
       settle(() => reject(new LedgerError('unavailable', 'The request ended before its body.')));
     const onLate = (): void =>
@@ -56,6 +57,22 @@ export function readBody(
     if (call !== null) call.onAbort = onLate;
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
+}
+
+/**
+ * The first `length` bytes of `body` and then `chunk`, in a buffer that grows by doubling: a list of small chunks would take some 100 bytes
+ * for each. The only chunk of a body is not copied.
+ */
+function appended(body: Buffer, length: number, chunk: Buffer): Buffer {
+  if (length === 0) return chunk;
+  const needed = length + chunk.length;
+  let grown = body;
+  if (needed > body.length) {
+    grown = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(2 * body.length, limits.requestBodyMaxBytes)));
+    body.copy(grown, 0, 0, length);
+  }
+  chunk.copy(grown, length);
+  return grown;
 }
 
 export function tooLarge(): LedgerError {

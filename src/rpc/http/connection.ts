@@ -136,15 +136,26 @@ export class HttpConnection {
     this.socket.end();
   }
 
-  /** Ends the connection if answers wait and the kernel has taken none of their bytes for `stallMs`. */
-  endIfStalled(nowMs: number, stallMs: number): void {
+  /** What is counted for answers of this connection. */
+  get heldAnswerBytes(): number {
+    let bytes = 0;
+    for (const response of this.#underWay) bytes += response.heldAnswerBytes;
+    return bytes;
+  }
+
+  /**
+   * For how long answers have waited and the kernel has taken none of their bytes. It takes more only when a good part of its send buffer is
+   * free, so a client that reads slowly but steadily stalls for moments too.
+   */
+  stalledMs(nowMs: number): number {
     const { socket } = this;
     const { _handle: handle } = socket as SocketInternals;
     const takenBytes = (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
     if (socket.writableLength === 0 || takenBytes > this.#takenBytes) {
       this.#takenBytes = takenBytes;
       this.#takenAtMs = nowMs;
-    } else if (nowMs - this.#takenAtMs >= stallMs) socket.destroy();
+    }
+    return nowMs - this.#takenAtMs;
   }
 }
 

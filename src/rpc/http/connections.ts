@@ -65,12 +65,26 @@ export class HttpConnections implements Disposable {
     };
   }
 
-  /** Ends connections whose clients take nothing of their answers. */
+  /** Ends connections whose answers the kernel does not take: all after answerStallMs, and sooner those that hold most of a nearly full budget. */
   #endStalled(): void {
     const nowMs = this.#monotonicMs();
-    const isNearlyFull = this.#memory.heldBytes() > this.#memory.maxBytes * 0.75;
-    const stallMs = isNearlyFull ? limits.answerStallFullMs : limits.answerStallMs;
-    for (const connection of this.#open) connection.endIfStalled(nowMs, stallMs);
+    let excessBytes = this.#memory.heldBytes() - this.#memory.maxBytes * 0.75;
+    const stalled: { readonly connection: HttpConnection; readonly heldBytes: number }[] = [];
+    for (const connection of this.#open) {
+      const stalledMs = connection.stalledMs(nowMs);
+      const heldBytes = connection.heldAnswerBytes;
+      if (stalledMs >= limits.answerStallMs) {
+        connection.socket.destroy();
+        excessBytes -= heldBytes;
+      } else if (stalledMs >= limits.answerStallFullMs && heldBytes > 0) stalled.push({ connection, heldBytes });
+    }
+    if (excessBytes <= 0) return;
+    stalled.sort((left, right) => right.heldBytes - left.heldBytes);
+    for (const { connection, heldBytes } of stalled) {
+      connection.socket.destroy();
+      excessBytes -= heldBytes;
+      if (excessBytes <= 0) return;
+    }
   }
 
   /**

@@ -31,22 +31,46 @@ type AnyHeaders = readonly unknown[] | Readonly<Record<string, unknown>>;
 export class HttpResponse extends ServerResponse {
   /** Set by the connection before the request is served. */
   rules: AnswerRules | null = null;
+  /** Bytes of the request's body, and how many are counted for them. */
+  #bodyBytes = 0;
   #requestBytes = 0;
   #answerBytes = 0;
   #isCounted = true;
+  #isReleased = false;
 
   /** Counts bytes of the request's body. False where the node would hold more than it may. */
   tryHoldRequest(bytes: number): boolean {
-    if (this.rules === null || bytes === 0 || this.closed) return true;
-    const counted = inSteps(bytes);
-    if (!this.rules.memory.tryHold('request', counted)) return false;
-    this.#requestBytes += counted;
+    if (this.rules === null || bytes === 0 || this.#isReleased) return true;
+    const more = inSteps(this.#bodyBytes + bytes) - this.#requestBytes;
+    if (more > 0 && !this.rules.memory.tryHold('request', more)) return false;
+    this.#bodyBytes += bytes;
+    this.#requestBytes += more;
     return true;
   }
 
-  /** Whether the node may hold so many more bytes for an answer. */
-  hasRoomFor(bytes: number): boolean {
-    return this.rules === null || this.rules.memory.heldBytes() + bytes <= this.rules.memory.maxBytes;
+  /**
+   * Holds the bytes of a large answer of a read from before it is written. False where answers would hold more than half of the memory budget: the other
+   * half stays for requests, so that what nobody reads keeps no one from writing.
+   */
+  tryHoldAnswer(bytes: number): boolean {
+    if (this.rules === null || this.writableEnded || this.#isReleased) return true;
+    const { memory } = this.rules;
+    const more = inSteps(bytes) - this.#answerBytes;
+    if (memory.heldBytes('answer') + more > memory.maxBytes / 2 || !memory.tryHold('answer', more)) return false;
+    this.#answerBytes += more;
+    return true;
+  }
+
+  /** What is counted for this answer. */
+  get heldAnswerBytes(): number {
+    return this.#answerBytes;
+  }
+
+  /** Whether answers hold less than that, for an answer whose size is not known yet. */
+  get hasRoomForAnswers(): boolean {
+    if (this.rules === null) return true;
+    const { memory } = this.rules;
+    return memory.heldBytes('answer') <= memory.maxBytes / 2 && memory.heldBytes() < memory.maxBytes;
   }
 
   override writeHead(status: number, ...rest: unknown[]): this {
@@ -78,10 +102,13 @@ export class HttpResponse extends ServerResponse {
 
   /** What the socket has not taken at once waits in memory. Most answers are taken at once and cost nothing here. */
   #count(): void {
-    const waiting = inSteps(this.writableLength);
-    if (waiting <= this.#answerBytes || !this.#isCounted || this.rules === null || this.closed) return;
-    this.rules.memory.add('answer', waiting - this.#answerBytes);
-    if (this.#answerBytes === 0) this.once('drain', HttpResponse.#drained);
+    if (this.rules === null || this.#isReleased) return;
+    const waiting = this.#isCounted ? inSteps(this.writableLength) : 0;
+    if (waiting > this.#answerBytes) {
+      this.rules.memory.add('answer', waiting - this.#answerBytes);
+      if (this.#answerBytes === 0) this.once('drain', HttpResponse.#drained);
+    } else if (this.writableEnded) this.#release('answer', this.#answerBytes - waiting);
+    else return;
     this.#answerBytes = waiting;
   }
 
@@ -92,6 +119,7 @@ export class HttpResponse extends ServerResponse {
 
   /** Releases what is still counted. */
   releaseAll(): void {
+    this.#isReleased = true;
     this.#release('answer', this.#answerBytes);
     this.#release('request', this.#requestBytes);
     this.#answerBytes = 0;

@@ -130,7 +130,7 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
     const bytes = this.#answer?.length ?? 0;
     // What was written is answered whatever it takes: a refusal would say that nothing was.
     const mayRefuse = bytes > limits.smallAnswerMaxBytes && !this.entry.endpoint.changesState;
-    if (mayRefuse && !this.response.hasRoomFor(bytes)) throw outOfMemoryBudget();
+    if (mayRefuse && !this.response.tryHoldAnswer(bytes)) throw outOfMemoryBudget();
   }
 
   succeed(call: RunningCall): void {
