@@ -78,13 +78,15 @@ export const limits = Object.freeze({
   /** A message that has not ended by then, or is larger, is read on only when its caller is known and has a call left in its rate. */
   grpcUnadmittedMs: 150,
   grpcUnadmittedBytes: 64 * 1024,
+  /** Streams of health and reflection on the whole port. They need no credential and may stay open, so the oldest one ends for a new one. */
+  grpcStandardStreamsMax: 256,
   /** Messages to methods of health and reflection, which hold names. */
   grpcStandardMessageMaxBytes: 16 * 1024,
   /** An answer of which nothing is taken for so long ends with its connection. */
   grpcAnswerTimeoutMs: 30_000,
   /** How long a caller may take to end its request after it was answered; then its stream is reset. */
   grpcAnsweredLingerMs: 1_000,
-  /** A connection ends when so many of its calls were refused because it held too much. */
+  /** A connection ends when so many of its calls were refused because it held too much; each second half of them is forgotten. */
   grpcRefusalsMax: 100,
   /** Larger answers are handed to HTTP/2 in pieces of this size, so that it is seen whether they are taken. */
   grpcAnswerPieceBytes: 64 * 1024,

@@ -301,3 +301,28 @@ test('messages to health and reflection are short', () => {
   rig.open(new Session(), null).http.emit('data', begun(16 * 1024 + 1));
   expect(rig.refusals).toEqual(['payload_too_large']);
 });
+
+test('of streams that need no credential the oldest one ends for a new one, and none of the service', () => {
+  const rig = new Rig();
+  const called = rig.open(new Session(), method('unary'));
+  const standard = Array.from({ length: 256 }, () => rig.open(new Session(), null).http);
+  expect(standard.filter(({ isClosed }) => isClosed)).toEqual([]);
+  const next = rig.open(new Session(), null).http;
+  expect(standard.map(({ isClosed }) => isClosed)).toEqual([true, ...Array(255).fill(false)]);
+  standard[1]?.emit('close');
+  rig.open(new Session(), null);
+  expect([standard[2]?.isClosed, next.isClosed, called.http.isClosed]).toEqual([false, false, false]);
+});
+
+test('refusals of a connection are forgotten, half of them each second', () => {
+  const rig = new Rig();
+  const session = new Session();
+  const { own } = rig.open(session, method('unary'));
+  for (let second = 0; second < 10; second += 1) {
+    for (let refused = 0; refused < 40; refused += 1) rig.connections.refused(own.connection);
+    rig.pass(1_000);
+  }
+  expect(session.destroyed).toBe(false);
+  for (let refused = 0; refused < 101; refused += 1) rig.connections.refused(own.connection);
+  expect(session.destroyed).toBe(true);
+});

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
@@ -78,10 +78,12 @@ export class CallStream {
     stream.on('close', this.#onClose);
     if (isGrpc(headers)) stream.on('data', this.#onData).pause();
     // grpc-js answers it with 415, and reads none of it.
-    else {
-      this.answered();
-      if (!this.#hasRoom) parts.connections.refused(this.connection);
-    }
+    else this.answered();
+    if (method === null) parts.connections.addStandard(this);
+  }
+
+  displace(): void {
+    this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 
   /** Whether nothing is to be done for it any more: it was refused or answered, or its caller has gone. */
@@ -148,8 +150,8 @@ export class CallStream {
     return this.#isRefused;
   }
 
+  /** That the whole port is full is not its connection's fault. */
   #refuseForRoom(): void {
-    this.#parts.connections.refused(this.connection);
     this.refuse(status.UNAVAILABLE, 'overloaded', tooManyCalls, budgetBound);
   }
 
@@ -298,6 +300,7 @@ export class CallStream {
   #onClose = (): void => {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    if (this.method === null) this.#parts.connections.removeStandard(this);
     this.#request(-this.#requestBytes);
     this.#unfinished(0);
     this.#parts.connections.request(this.connection, -limits.grpcCallBytes);

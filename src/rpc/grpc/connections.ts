@@ -40,6 +40,12 @@ export class Connection {
   }
 }
 
+/** A stream of health or reflection. */
+export interface StandardStream {
+  /** Ends it at once. */
+  displace(): void;
+}
+
 /** A key that sessions are asked for their connection by. */
 const connectionOf = Symbol('connection');
 
@@ -57,6 +63,9 @@ export class Connections {
   readonly #heldBytes = { request: 0, answer: 0, stream: 0 };
   readonly #toldBytes = { request: 0, answer: 0, stream: 0 };
   #pausedBytes = 0;
+  /** From the oldest on. */
+  readonly #standard = new Set<StandardStream>();
+  #forgotMs = this.nowMs;
 
   constructor(bounds: GrpcBounds, memory: MemoryBudget) {
     this.bounds = bounds;
@@ -105,6 +114,21 @@ export class Connections {
       this.#holders(({ answerBytes }) => answerBytes).largest?.end();
   }
 
+  /** Streams that need no credential must not take the places of others: the oldest one ends where there are too many. */
+  addStandard(stream: StandardStream): void {
+    this.#standard.add(stream);
+    if (this.#standard.size <= limits.grpcStandardStreamsMax) return;
+    for (const oldest of this.#standard) {
+      this.#standard.delete(oldest);
+      oldest.displace();
+      return;
+    }
+  }
+
+  removeStandard(stream: StandardStream): void {
+    this.#standard.delete(stream);
+  }
+
   /** Notes that a call was refused because its connection holds too much; one that goes on like that is ended. */
   refused(connection: Connection): void {
     connection.refusals += 1;
@@ -113,6 +137,10 @@ export class Connections {
 
   /** Tells the node's budget what is held now. */
   tell(): void {
+    if (this.nowMs - this.#forgotMs >= 1_000) {
+      this.#forgotMs = this.nowMs;
+      for (const one of this.#all) one.refusals = Math.floor(one.refusals / 2);
+    }
     this.#tell('request', this.#heldBytes.request + this.#pausedBytes);
     this.#tell('answer', this.#heldBytes.answer);
     this.#tell('stream', this.#heldBytes.stream);
