@@ -3,6 +3,13 @@ import { run as grpcFloods } from '../support/attacks/grpc-floods.ts';
 import { run as grpcReflection } from '../support/attacks/grpc-reflection.ts';
 import { run as grpcUnfinished } from '../support/attacks/grpc-unfinished.ts';
 import { run as grpcUntaken } from '../support/attacks/grpc-untaken.ts';
+import { run as pipelining } from '../support/attacks/pipelining.ts';
+import { run as readsAbandoned } from '../support/attacks/reads-abandoned.ts';
+import { run as readsFiltered } from '../support/attacks/reads-filtered.ts';
+import { run as readsLarge } from '../support/attacks/reads-large.ts';
+import { run as readsVerified } from '../support/attacks/reads-verified.ts';
+import type { Attack as PortAttack } from '../support/attacks/target.ts';
+import { run as unreadAnswers } from '../support/attacks/unread-answers.ts';
 import { continuationFlood, hugeBody, rapidReset, slowHeaders } from '../support/attacks.ts';
 import type { Attack } from './attack.ts';
 
@@ -17,6 +24,21 @@ function repeated(round: (target: Parameters<Attack>[0], signal: AbortSignal) =>
     };
     await Promise.all(Array.from({ length: connections }, one));
   };
+}
+
+/** An attack on the HTTP port that has no credential. */
+function onPorts(attack: PortAttack): Attack {
+  return ({ http, grpc }, signal, connections) => {
+    const [host = '', httpPort] = http.split(':');
+    return attack({ host, httpPort: Number(httpPort), grpcPort: Number(grpc.split(':')[1]) }, signal, connections);
+  };
+}
+
+/** An attack by somebody who has registered like anyone may. */
+function byReader(
+  attack: (target: { httpUrl: string }, signal: AbortSignal, connections: number) => Promise<void>,
+): Attack {
+  return ({ base }, signal, connections) => attack({ httpUrl: base }, signal, connections);
 }
 
 const registerHead = 'POST /v1/developer/register HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
@@ -38,4 +60,10 @@ export const attacks: Readonly<Record<string, Attack>> = {
   'grpc reflection': grpcReflection,
   'grpc unfinished': grpcUnfinished,
   'grpc untaken': grpcUntaken,
+  pipelining: onPorts(pipelining),
+  'unread answers': onPorts(unreadAnswers),
+  'reads filtered': byReader(readsFiltered),
+  'reads verified': byReader(readsVerified),
+  'reads abandoned': byReader(readsAbandoned),
+  'reads large': byReader(readsLarge),
 };
