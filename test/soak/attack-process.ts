@@ -11,5 +11,7 @@ if (attack === undefined) throw new Error(`There is no attack ${name}: there are
 setPriority(10);
 const ending = new AbortController();
 process.once('SIGTERM', () => ending.abort());
+// An attack that waits for the node alone must not end the process.
+setInterval(() => {}, 1_000);
 await attack(JSON.parse(target), ending.signal, Number(connections));
 process.exit(0);
