@@ -1,4 +1,5 @@
 import { LedgerError } from './domain/errors.ts';
+import { forwardingLedgers } from './store/forwarding.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 
 /** The same ledgers; nothing is claimed or appended, and `unavailable` says so, while this node's clock is not to be believed. */
@@ -11,6 +12,7 @@ export function datedAppends(store: LedgerStore, isClockGood: () => boolean): Le
       );
   };
   return {
+    ...forwardingLedgers(store),
     claim: async (ledgerId) => {
       check();
       return store.claim(ledgerId);
@@ -19,15 +21,5 @@ export function datedAppends(store: LedgerStore, isClockGood: () => boolean): Le
       check();
       return store.append(claim, entries);
     },
-    stands: (claim, head) => store.stands(claim, head),
-    head: (ledgerId) => store.head(ledgerId),
-    read: (ledgerId, from, limit) => store.read(ledgerId, from, limit),
-    readScope: (ledgerId, scope, page) => store.readScope(ledgerId, scope, page),
-    scopeSeqs: (ledgerId, scope, page) => store.scopeSeqs(ledgerId, scope, page),
-    findCommands: (ledgerId, marks) => store.findCommands(ledgerId, marks),
-    cell: (key) => store.cell(key),
-    lines: (list, page) => store.lines(list, page),
-    snapshot: (owner) => store.snapshot(owner),
-    saveSnapshot: (owner, snapshot) => store.saveSnapshot(owner, snapshot),
   };
 }

@@ -1,4 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { forwardingLedgers } from '../store/forwarding.ts';
 import type { LedgerStore, Snapshot } from '../store/ledger-store.ts';
 
 /** Why a snapshot is not used. `unsealed`: it is older than seals, or somebody wrote it who has no key. */
@@ -23,16 +24,7 @@ export function sealedSnapshots(
       .update(JSON.stringify([owner, foldVersion, seq, hash, state]))
       .digest();
   return {
-    claim: (ledgerId) => store.claim(ledgerId),
-    append: (claim, entries) => store.append(claim, entries),
-    stands: (claim, head) => store.stands(claim, head),
-    head: (ledgerId) => store.head(ledgerId),
-    read: (ledgerId, from, limit) => store.read(ledgerId, from, limit),
-    readScope: (ledgerId, scope, page) => store.readScope(ledgerId, scope, page),
-    scopeSeqs: (ledgerId, scope, page) => store.scopeSeqs(ledgerId, scope, page),
-    findCommands: (ledgerId, marks) => store.findCommands(ledgerId, marks),
-    cell: (name) => store.cell(name),
-    lines: (list, page) => store.lines(list, page),
+    ...forwardingLedgers(store),
     snapshot: async (owner) => {
       const stored = await store.snapshot(owner);
       if (stored === null) return null;

@@ -1,15 +1,19 @@
+import { datedAppends } from '../../src/dated-appends.ts';
+import { sealedSnapshots } from '../../src/service/sealed-snapshots.ts';
+import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import { emptyLedgerData, ledgerIn } from '../../src/store/memory/ledger-data.ts';
 import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
 import { emptyRecordData, MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import { faultyLedgerStore, scriptedFaults } from '../support/store-faults.ts';
 import { storeContract } from './store.contract.ts';
 import type { StoreFactory, TestClock } from './stores.ts';
 
-function memoryFactory(): StoreFactory {
+function memoryFactory(wrap: (ledgers: LedgerStore) => LedgerStore = (ledgers) => ledgers): StoreFactory {
   const ledgerData = emptyLedgerData();
   const recordData = emptyRecordData();
   let clock: TestClock = { nowMs: 0 };
   const open = async () => ({
-    ledgers: new MemoryLedgerStore(() => clock.nowMs, ledgerData),
+    ledgers: wrap(new MemoryLedgerStore(() => clock.nowMs, ledgerData)),
     records: new MemoryRecordStore(recordData),
   });
   return {
@@ -27,3 +31,17 @@ function memoryFactory(): StoreFactory {
 }
 
 storeContract('memory stores', memoryFactory);
+
+/** The ledger store that a node gives its actors. */
+function asActorsSeeIt(ledgers: LedgerStore): LedgerStore {
+  return sealedSnapshots(
+    datedAppends(ledgers, () => true),
+    Buffer.alloc(32, 7),
+    () => {},
+  );
+}
+
+storeContract('memory stores behind the wrappers of a node', () => memoryFactory(asActorsSeeIt));
+storeContract('memory stores behind injected faults, of which none comes', () =>
+  memoryFactory((ledgers) => faultyLedgerStore(ledgers, scriptedFaults().choose)),
+);

@@ -115,7 +115,7 @@ export function faultyLedgerStore(inner: LedgerStore, choose: ChooseFault): Faul
     },
     stands: (claim, head) => reading(() => inner.stands(claim, head)),
     head: (ledgerId) => reading(() => inner.head(ledgerId)),
-    read: (ledgerId, from, limit) => reading(() => inner.read(ledgerId, from, limit)),
+    read: (...args) => reading(() => inner.read(...args)),
     readScope: (ledgerId, scope, page) => reading(() => inner.readScope(ledgerId, scope, page)),
     scopeSeqs: (ledgerId, scope, page) => reading(() => inner.scopeSeqs(ledgerId, scope, page)),
     findCommands: (ledgerId, ids) => reading(() => inner.findCommands(ledgerId, ids)),

@@ -1,0 +1,19 @@
+import type { LedgerStore } from './ledger-store.ts';
+
+/** Passes every call on to `store`, with all its arguments: what a wrapper starts from that changes some of the calls. */
+export function forwardingLedgers(store: LedgerStore): LedgerStore {
+  return {
+    claim: (...args) => store.claim(...args),
+    append: (...args) => store.append(...args),
+    stands: (...args) => store.stands(...args),
+    head: (...args) => store.head(...args),
+    read: (...args) => store.read(...args),
+    readScope: (...args) => store.readScope(...args),
+    scopeSeqs: (...args) => store.scopeSeqs(...args),
+    findCommands: (...args) => store.findCommands(...args),
+    cell: (...args) => store.cell(...args),
+    lines: (...args) => store.lines(...args),
+    snapshot: (...args) => store.snapshot(...args),
+    saveSnapshot: (...args) => store.saveSnapshot(...args),
+  };
+}
