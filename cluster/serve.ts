@@ -5,6 +5,7 @@ import type { Environment } from '../src/config.ts';
 import { boundHeapGrowth } from '../src/heap-growth.ts';
 import { bufferedLines, createLog, type NodeLog } from '../src/log.ts';
 import type { RunningNode } from '../src/node.ts';
+import { collectWhenIdle } from '../src/runtime/idle-collection.ts';
 import { redaction, secretsIn } from '../src/runtime/redaction.ts';
 import { orNotAnswering } from '../src/store/cassandra/connect.ts';
 import { StartError } from '../src/store/start-error.ts';
@@ -32,6 +33,7 @@ export async function serveInCluster(env: Environment): Promise<number> {
     checkClusterFiles(config, Date.now());
     log = createLog(config.node.logLevel, bufferedLines(1), redact);
     boundHeapGrowth();
+    collectWhenIdle();
     node = await startPatiently(config, log, signals.stopped);
     if (node === null) return 0;
     announce(config, node);

@@ -94,6 +94,14 @@ export const limits = Object.freeze({
   grpcCallBytes: 16 * 1024,
   /** What grpc-js takes for a message by itself while it waits, however short it is. */
   grpcMessageBytes: 512,
+  /**
+   * What the thread of the port may be ahead of the main thread, in frames: some 50 ms of its work. Then it reads no
+   * more until the main thread has caught up, or for so long.
+   */
+  grpcBacklogFrames: 1_000,
+  grpcBacklogWaitMs: 1_000,
+  /** How long the main thread handles frames before other work has its turn. */
+  grpcTurnMs: 5,
   /** How often calls are looked over for the times above. */
   grpcSweepMs: 100,
 

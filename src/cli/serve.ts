@@ -4,6 +4,7 @@ import { startEmbedded } from '../embedded.ts';
 import { boundHeapGrowth } from '../heap-growth.ts';
 import { bufferedLines, createLog, type NodeLog } from '../log.ts';
 import type { RunningNode } from '../node.ts';
+import { collectWhenIdle } from '../runtime/idle-collection.ts';
 import { redaction, secretsIn } from '../runtime/redaction.ts';
 import { urlHost } from '../url-host.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -35,6 +36,7 @@ export async function serve(env: Environment): Promise<number> {
     readTls(config, Date.now());
     log = createLog(config.logLevel, bufferedLines(1), redact);
     boundHeapGrowth();
+    collectWhenIdle();
     node = await startEmbedded(config, log, (error) => {
       code = exitCodes.diskFailed;
       signals.exitCode = code;

@@ -3,9 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { nodeArguments, nodeVariables } from '../../src/node-arguments.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 
-/** A node in production mode with default settings, and what is seen of it from outside. */
+/** A node in production mode with default settings, started as the image starts it, and what is seen of it from outside. */
 export interface WatchedNode extends AsyncDisposable {
   readonly node: NodeProcess;
   /** The most since the last call of this. */
@@ -40,7 +41,8 @@ export async function startWatchedNode(heapMib: number | null): Promise<WatchedN
     OPS_HOST: '127.0.0.1',
     AUTHORITY_KEY_FILE: secretFile('authority.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
     SECRETS_KEY_FILE: secretFile('secrets.key', randomBytes(32).toString('base64')),
-    ...(heapMib === null ? {} : { NODE_OPTIONS: `--max-old-space-size=${heapMib}` }),
+    ...nodeVariables,
+    NODE_OPTIONS: [...nodeArguments, ...(heapMib === null ? [] : [`--max-old-space-size=${heapMib}`])].join(' '),
   });
   let ended = false;
   void node.ended.then(() => {

@@ -43,6 +43,15 @@ describe('frames between threads', () => {
     expect(posted.length).toBe(2);
   });
 
+  test('of a turn that has much to tell go in parts of 100, and each part says how many it has', async () => {
+    const counts: number[] = [];
+    const outbox = new Outbox((_, count) => void counts.push(count));
+    for (let call = 0; call < 250; call++) outbox.frame(bidden.end, call);
+    expect(counts).toEqual([100, 100]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(counts).toEqual([100, 100, 50]);
+  });
+
   test.each([1, 4_000, 100_000, 3_000_000])('hold %d bytes, and then small ones', (length) => {
     const { outbox, posted } = opened();
     const large = Buffer.alloc(length, 'x');

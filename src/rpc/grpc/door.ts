@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { limits } from '../../limits.ts';
 import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
@@ -9,6 +11,7 @@ import { GrpcCall } from './call.ts';
 import type { GrpcBounds } from './connections.ts';
 import { descriptorFiles } from './descriptor-files.ts';
 import { GrpcBidiExchange, GrpcStreamExchange, GrpcUnaryExchange } from './exchange.ts';
+import { FrameBacklog } from './frame-backlog.ts';
 import { Inbox, Outbox, told } from './frames.ts';
 import { answerRefused, cutOf, noteAnswered, type RefusedCallParts } from './refused-calls.ts';
 import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from './thread-messages.ts';
@@ -44,13 +47,14 @@ const resourceLimits = { maxYoungGenerationSizeMb: 48 };
  */
 export async function openGrpcDoor(parts: GrpcDoorParts, host: string, port: number): Promise<GrpcDoor> {
   const endpoints = [...parts.endpoints.values()];
+  const backlog = new FrameBacklog();
   const workerData: GrpcThreadData = {
-    ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared },
+    ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared, backlog: backlog.shared },
     services: servicesOf(endpoints),
     files: descriptorFiles(endpoints),
   };
   const worker = new Worker(script, { workerData, execArgv: [], resourceLimits, stdout: false, stderr: false });
-  const thread = new Thread(worker, parts, endpoints);
+  const thread = new Thread(worker, backlog, parts, endpoints);
   const address = await thread.listening;
   return {
     ...address,
@@ -70,6 +74,9 @@ class Thread {
   /** By the thread's numbers of methods. */
   readonly #endpoints: readonly Endpoint[];
   readonly #outbox: Outbox;
+  readonly #backlog: FrameBacklog;
+  /** Posted by the thread and not handled yet, from the oldest on. */
+  #arrivals: Inbox[] = [];
   /** By their numbers, which the thread gives again once a call has ended. */
   readonly #exchanges: (GrpcUnaryExchange | GrpcStreamExchange | undefined)[] = [];
   readonly #listening = Promise.withResolvers<{ readonly host: string; readonly port: number }>();
@@ -77,13 +84,14 @@ class Thread {
   #isListening = false;
   #isEnding = false;
 
-  constructor(worker: Worker, parts: GrpcDoorParts, endpoints: readonly Endpoint[]) {
+  constructor(worker: Worker, backlog: FrameBacklog, parts: GrpcDoorParts, endpoints: readonly Endpoint[]) {
     this.#worker = worker;
+    this.#backlog = backlog;
     this.#parts = parts;
     this.#endpoints = endpoints;
     this.#outbox = new Outbox((frames) => worker.postMessage(frames, [frames.buffer]));
     worker.on('message', (message: Uint8Array<ArrayBuffer> | ThreadNews) => {
-      if (message instanceof Uint8Array) this.#take(new Inbox(message));
+      if (message instanceof Uint8Array) this.#arrived(new Inbox(message));
       else this.#hear(message);
     });
     worker.on('error', (error) => this.#fail(error));
@@ -109,6 +117,8 @@ class Thread {
   async close(graceMs: number): Promise<void> {
     this.order({ order: 'close', graceMs });
     await this.#closed.promise;
+    // What the thread posted before that comes first.
+    while (this.#arrivals.length > 0) await nextTurn();
     for (const exchange of this.#exchanges) if (exchange !== undefined) this.#gone(exchange);
     await this.#terminate();
   }
@@ -130,8 +140,31 @@ class Thread {
     }
   }
 
-  #take(frames: Inbox): void {
+  /** Node hands over what a thread posts for as long as more comes: other work has its turn between two immediates. */
+  #arrived(frames: Inbox): void {
+    if (this.#arrivals.push(frames) === 1) setImmediate(this.#handleArrivals);
+  }
+
+  #handleArrivals = (): void => {
+    const arrivals = this.#arrivals;
+    const endMs = performance.now() + limits.grpcTurnMs;
+    let at = 0;
+    let count = 0;
+    for (const frames of arrivals) {
+      count += this.#take(frames);
+      at += 1;
+      if (performance.now() > endMs) break;
+    }
+    this.#arrivals = arrivals.slice(at);
+    if (this.#arrivals.length > 0) setImmediate(this.#handleArrivals);
+    this.#backlog.handled(count);
+  };
+
+  /** Answers how many frames there were. */
+  #take(frames: Inbox): number {
+    let count = 0;
     while (!frames.isEmpty) {
+      count += 1;
       const kind = frames.u8();
       const number = frames.u32();
       if (kind === told.begun || kind === told.arriving) this.#begin(number, kind === told.arriving, frames);
@@ -139,6 +172,7 @@ class Thread {
       else if (kind === told.noted) noteAnswered(this.#parts, frames);
       else this.#goOn(this.#exchanges[number], kind, frames);
     }
+    return count;
   }
 
   #begin(number: number, isArriving: boolean, frames: Inbox): void {

@@ -56,20 +56,25 @@ export const bidden = {
 const startBytes = 4 * 1024;
 /** What is made ready for the next turn at most. */
 const readyMaxBytes = 64 * 1024;
+/** A turn that has more to tell posts it in parts, so that the other thread can do something else between them. */
+const readyMaxFrames = 100;
 
 /** Frames that wait to go over. Those of one turn of the event loop go together, behind what else the turn does. */
 export class Outbox {
-  readonly #post: (frames: Uint8Array<ArrayBuffer>) => void;
+  readonly #post: (frames: Uint8Array<ArrayBuffer>, count: number) => void;
   #bytes = Buffer.allocUnsafeSlow(startBytes);
   #at = 0;
+  #count = 0;
 
-  /** `post` takes the memory over. */
-  constructor(post: (frames: Uint8Array<ArrayBuffer>) => void) {
+  /** `post` takes the memory over. `count`: how many frames there are in it. */
+  constructor(post: (frames: Uint8Array<ArrayBuffer>, count: number) => void) {
     this.#post = post;
   }
 
   frame(kind: number, call: number): this {
+    if (this.#count === readyMaxFrames) this.flush();
     if (this.#at === 0) setImmediate(() => this.flush());
+    this.#count += 1;
     this.#room(5);
     this.#at = this.#bytes.writeUInt8(kind, this.#at);
     return this.u32(call);
@@ -115,8 +120,10 @@ export class Outbox {
     const frames = this.#bytes.subarray(0, this.#at);
     // A busy turn is followed by one like it.
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(startBytes, Math.min(this.#at + (this.#at >> 2), readyMaxBytes)));
+    const count = this.#count;
     this.#at = 0;
-    this.#post(frames);
+    this.#count = 0;
+    this.#post(frames, count);
   }
 
   #room(length: number): void {

@@ -12,6 +12,8 @@ export interface GrpcThreadData {
   readonly files: readonly Uint8Array[];
   readonly bounds: GrpcBounds;
   readonly memory: SharedMemoryBudget;
+  /** Of a FrameBacklog. */
+  readonly backlog: SharedArrayBuffer;
 }
 
 export interface GrpcService {

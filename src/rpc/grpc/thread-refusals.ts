@@ -96,7 +96,10 @@ function refusalsFor({ calls, outbox }: AnsweringServerParts): RefusalParts {
     refuse(call, { status, code, message, bound, route, ms }, send) {
       const stream = callStreamOf(call);
       const { own } = stream;
+      const isGone = stream.stream.closed;
       stream.refused();
+      // grpc-js also refuses what its caller has reset. Nobody hears that, and the main thread need not know.
+      if (isGone && own === null) return;
       if (own !== null && isReading(own) && calls.get(own.number) === own) {
         // The main thread has the call: what came before is answered first.
         outbox.frame(told.cut, own.number).u8(status).head([code, message, bound]);

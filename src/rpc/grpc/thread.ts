@@ -15,6 +15,7 @@ import {
 } from '@grpc/grpc-js';
 import { Slots } from '../../domain/slots.ts';
 import { limits } from '../../limits.ts';
+import { collectWhenIdle } from '../../runtime/idle-collection.ts';
 import { MemoryBudget } from '../../runtime/memory-budget.ts';
 import type { TlsKeys } from '../http/server.ts';
 import { addressOf, listenOn } from '../listening.ts';
@@ -22,6 +23,7 @@ import type { CallStream } from './call-stream.ts';
 import { callStreamOf } from './call-streams.ts';
 import { releaseClosedStreams } from './closed-streams.ts';
 import { Connections } from './connections.ts';
+import { FrameBacklog } from './frame-backlog.ts';
 import { Inbox, Outbox, type ThreadCall, told } from './frames.ts';
 import { Health } from './health.ts';
 import { addReflection } from './reflection.ts';
@@ -39,9 +41,13 @@ import { AnsweringServer } from './thread-refusals.ts';
 /** What the thread of a gRPC door runs: HTTP/2, TLS and gRPC. What calls ask for is done by the main thread (door.ts). */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC door');
-const { host, port, tls, services, files, bounds, memory } = workerData as GrpcThreadData;
+const { host, port, tls, services, files, bounds, memory, backlog } = workerData as GrpcThreadData;
 
-const outbox = new Outbox((frames) => main.postMessage(frames, [frames.buffer]));
+const waiting = new FrameBacklog(backlog);
+const outbox = new Outbox((frames, count) => {
+  main.postMessage(frames, [frames.buffer]);
+  waiting.posted(count, limits.grpcBacklogFrames, limits.grpcBacklogWaitMs);
+});
 const calls = new Slots<ThreadCall>();
 const nothing = Buffer.alloc(0);
 
@@ -69,6 +75,7 @@ addReflection(
   files,
 );
 releaseClosedStreams();
+collectWhenIdle();
 
 // The sockets are ours, so that their number, their handshakes and stopping are bounded. TLS has ended before grpc-js has them.
 const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
