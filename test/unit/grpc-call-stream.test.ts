@@ -74,6 +74,7 @@ class Rig {
       closed: () => {},
     };
     const own = new CallStream(parts, http as unknown as ServerHttp2Stream, headers, served);
+    http.on('data', (chunk: Buffer) => own.arrived(chunk));
     const sendStatus = (status: RefusedStatusObject) => void this.refusals.push(status.reason);
     own.call = { sendStatus } as unknown as ServerInterceptingCallInterface;
     http.isRead = true;

@@ -27,7 +27,7 @@ export class CallStream {
   readonly connection: Connection;
   /** null: a method that the thread serves itself, or none. */
   readonly method: GrpcMethod | null;
-  readonly gate = new RequestGate();
+  #gate: RequestGate | null = null;
   /** As they came; once the call's handler has begun, the request id alone, if one was sent. */
   headers: IncomingHttpHeaders | null;
   /** That of grpc-js; there is none for what is no gRPC. */
@@ -59,12 +59,7 @@ export class CallStream {
   #isAsked = false;
   #admitted: (() => void) | null = null;
 
-  constructor(
-    parts: CallStreamParts,
-    stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders,
-    method: GrpcMethod | null,
-  ) {
+  constructor(parts: CallStreamParts, stream: WatchedStream, headers: IncomingHttpHeaders, method: GrpcMethod | null) {
     this.#parts = parts;
     this.stream = stream;
     this.headers = headers;
@@ -75,10 +70,10 @@ export class CallStream {
     this.#hasRoom = parts.connections.request(this.connection, limits.grpcCallBytes);
     const encoding = headers['grpc-encoding'];
     this.#encoding = encoding === undefined || encoding === 'identity' ? 'identity' : String(encoding);
-    stream.on('close', this.#onClose);
-    if (isGrpc(headers)) stream.on('data', this.#onData).pause();
+    stream[callStreamKey] = this;
+    stream.on('close', onClose);
     // grpc-js answers it with 415, and reads none of it.
-    else this.answered();
+    if (!isGrpc(headers)) this.answered();
     if (method === null) parts.connections.addStandard(this);
   }
 
@@ -100,7 +95,14 @@ export class CallStream {
     return this.method !== null && this.method.kind !== 'bidi_streaming';
   }
 
-  #onData = (chunk: Buffer): void => {
+  /** Of a method whose requests come one by one. */
+  get gate(): RequestGate {
+    this.#gate ??= new RequestGate();
+    return this.#gate;
+  }
+
+  /** Bytes of the request came, which grpc-js is about to take. */
+  arrived(chunk: Buffer): void {
     if (this.isOver) return;
     const framing = this.#framing;
     if (framing.unfinishedBytes === 0) this.#beganStreamMessage();
@@ -115,7 +117,7 @@ export class CallStream {
       this.refuse(status.RESOURCE_EXHAUSTED, 'payload_too_large', standardTooLarge);
     else if (this.#isBeyond(hasRoom)) return;
     else if (this.#requestBytes > limits.grpcUnadmittedBytes) this.#askOnce();
-  };
+  }
 
   /** The time of each message of a stream counts by itself; that of a single request from its headers. */
   #beganStreamMessage(): void {
@@ -297,7 +299,8 @@ export class CallStream {
     this.#pausedBytes = bytes;
   }
 
-  #onClose = (): void => {
+  /** The stream has closed. */
+  closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.method === null) this.#parts.connections.removeStandard(this);
@@ -307,7 +310,16 @@ export class CallStream {
     this.#answer(-this.#answerBytes);
     this.#lookAtPaused();
     this.#parts.closed(this);
-  };
+  }
+}
+
+/** A key that streams are asked for their CallStream by. */
+export const callStreamKey = Symbol('call stream');
+export type WatchedStream = ServerHttp2Stream & { [callStreamKey]?: CallStream };
+
+/** One for all streams: a function for each is memory for each. */
+function onClose(this: WatchedStream): void {
+  this[callStreamKey]?.closed();
 }
 
 /** Whether grpc-js makes a call of what has these headers. */

@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http2';
 import {
   Metadata,
   type ServerInterceptingCall,
@@ -8,7 +8,7 @@ import {
 } from '@grpc/grpc-js';
 import { Slots } from '../../domain/slots.ts';
 import { limits } from '../../limits.ts';
-import { CallStream, isGrpc } from './call-stream.ts';
+import { CallStream, callStreamKey, isGrpc, type WatchedStream } from './call-stream.ts';
 import type { Connections } from './connections.ts';
 import { frameHeadBytes } from './framing.ts';
 import type { GrpcMethod } from './thread-messages.ts';
@@ -57,7 +57,6 @@ export function watchCallStreams(parts: CallStreamsParts): void {
       headers['grpc-timeout'] = readableTimeout(String(headers['grpc-timeout']));
     const own = new CallStream(callStreamParts, stream, headers, method);
     own.slot = streams.add(own);
-    stream[callStreamKey] = own;
   });
   const sweep = (): void => {
     connections.nowMs = performance.now();
@@ -76,9 +75,6 @@ export function readableTimeout(timeout: string): string {
   return maxOfUnit === undefined ? timeout : `${Math.min(Number(digits), maxOfUnit)}${unit}`;
 }
 
-const callStreamKey = Symbol('call stream');
-type WatchedStream = ServerHttp2Stream & { [callStreamKey]?: CallStream };
-
 const linked = Symbol('call stream of a call');
 type Linked = { [linked]?: CallStream };
 
@@ -92,6 +88,7 @@ export function callStreamOf(call: Pick<ServerInterceptingCallInterface, 'getMet
 /** What grpc-js 1.14 declares private. */
 interface BaseCall {
   readonly stream: WatchedStream;
+  handleDataFrame(chunk: Buffer): void;
   decompressMessage(message: Buffer, encoding: string): Buffer | Promise<Buffer>;
 }
 
@@ -102,6 +99,11 @@ export const countingInterceptor: ServerInterceptor = ({ requestStream }, call) 
   if (own === undefined) throw new Error('grpc-js tells of a stream that Node did not');
   (call.getMetricsRecorder() as Linked)[linked] = own;
   const { startRead } = call;
+  const { handleDataFrame } = base;
+  base.handleDataFrame = (chunk) => {
+    own.arrived(chunk);
+    handleDataFrame.call(base, chunk);
+  };
   base.decompressMessage = (message, encoding) => {
     const contents = message.subarray(frameHeadBytes);
     return encoding === 'identity' ? contents : own.unpack(contents, encoding);
