@@ -80,6 +80,8 @@ export const limits = Object.freeze({
   grpcUnadmittedBytes: 64 * 1024,
   /** Streams of health and reflection on the whole port. They need no credential and may stay open, so the oldest one ends for a new one. */
   grpcStandardStreamsMax: 256,
+  /** Of those, on one connection. */
+  grpcConnectionStandardStreamsMax: 16,
   /** Messages to methods of health and reflection, which hold names. */
   grpcStandardMessageMaxBytes: 16 * 1024,
   /** An answer of which nothing is taken for so long ends with its connection. */

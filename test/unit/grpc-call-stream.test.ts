@@ -303,6 +303,15 @@ test('messages to health and reflection are short', () => {
   expect(rig.refusals).toEqual(['payload_too_large']);
 });
 
+test('a connection that opens many streams without a credential ends its own, and not those of others', () => {
+  const rig = new Rig();
+  const other = rig.open(new Session(), null).http;
+  const session = new Session();
+  const own = Array.from({ length: 18 }, () => rig.open(session, null).http);
+  expect(own.map(({ isClosed }) => isClosed)).toEqual([true, true, ...Array(16).fill(false)]);
+  expect(other.isClosed).toBe(false);
+});
+
 test('of streams that need no credential the oldest one ends for a new one, and none of the service', () => {
   const rig = new Rig();
   const called = rig.open(new Session(), method('unary'));

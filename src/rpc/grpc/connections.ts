@@ -27,6 +27,8 @@ export class Connection {
   answerBytes = 0;
   /** How many of its calls were refused because it held too much. */
   refusals = 0;
+  /** Of health and reflection, from the oldest on. */
+  readonly standard = new Set<StandardStream>();
 
   constructor(session: Http2Session, connections: Slots<Connection>) {
     this.session = session;
@@ -42,9 +44,12 @@ export class Connection {
 
 /** A stream of health or reflection. */
 export interface StandardStream {
+  readonly connection: Connection;
   /** Ends it at once. */
   displace(): void;
 }
+
+const noHolders: Holders = { atMs: Number.NaN, largest: null, holding: 0 };
 
 /** A key that sessions are asked for their connection by. */
 const connectionOf = Symbol('connection');
@@ -66,6 +71,7 @@ export class Connections {
   /** From the oldest on. */
   readonly #standard = new Set<StandardStream>();
   #forgotMs = this.nowMs;
+  readonly #found: Record<HeldKind, Holders> = { requestBytes: noHolders, answerBytes: noHolders };
 
   constructor(bounds: GrpcBounds, memory: MemoryBudget) {
     this.bounds = bounds;
@@ -92,8 +98,8 @@ export class Connections {
     connection.requestBytes += bytes;
     this.#heldBytes.request += bytes;
     if (bytes <= 0 || this.#heldBytes.request + this.#pausedBytes <= this.#shareBytes) return true;
-    const { largest, holding } = this.#holders(requestBytesOf);
-    if (requestBytesOf(connection) > this.#shareBytes / holding) return false;
+    const { largest, holding } = this.#holders('requestBytes');
+    if (bytesOf(connection, 'requestBytes') > this.#shareBytes / holding) return false;
     largest?.end();
     return true;
   }
@@ -103,7 +109,7 @@ export class Connections {
     connection.pausedBytes += bytes;
     this.#pausedBytes += bytes;
     if (bytes > 0 && this.#heldBytes.request + this.#pausedBytes > this.#shareBytes)
-      this.#holders(requestBytesOf).largest?.end();
+      this.#holders('requestBytes').largest?.end();
   }
 
   /** Counts bytes of answers. Too many together end the connection that has left most of them. */
@@ -111,21 +117,31 @@ export class Connections {
     connection.answerBytes += bytes;
     this.#heldBytes[kind] += bytes;
     if (bytes > 0 && this.#heldBytes.answer + this.#heldBytes.stream > this.#shareBytes)
-      this.#holders(({ answerBytes }) => answerBytes).largest?.end();
+      this.#holders('answerBytes').largest?.end();
   }
 
-  /** Streams that need no credential must not take the places of others: the oldest one ends where there are too many. */
+  /**
+   * Streams that need no credential must not take the places of others: where there are too many, of the connection or
+   * of the port, the oldest one ends.
+   */
   addStandard(stream: StandardStream): void {
+    const { standard } = stream.connection;
+    standard.add(stream);
     this.#standard.add(stream);
-    if (this.#standard.size <= limits.grpcStandardStreamsMax) return;
-    for (const oldest of this.#standard) {
-      this.#standard.delete(oldest);
+    if (standard.size > limits.grpcConnectionStandardStreamsMax) this.#displaceOldest(standard);
+    else if (this.#standard.size > limits.grpcStandardStreamsMax) this.#displaceOldest(this.#standard);
+  }
+
+  #displaceOldest(streams: ReadonlySet<StandardStream>): void {
+    for (const oldest of streams) {
+      this.removeStandard(oldest);
       oldest.displace();
       return;
     }
   }
 
   removeStandard(stream: StandardStream): void {
+    stream.connection.standard.delete(stream);
     this.#standard.delete(stream);
   }
 
@@ -154,21 +170,33 @@ export class Connections {
     this.#toldBytes[kind] = bytes;
   }
 
-  /** The connection that holds most, so that those who hold little need not be refused, and how many hold anything. */
-  #holders(bytesOf: (connection: Connection) => number): {
-    readonly largest: Connection | null;
-    readonly holding: number;
-  } {
+  /**
+   * The connection that holds most, so that those who hold little need not be refused, and how many hold anything. Looked
+   * up once a sweep, and again when that connection holds nothing any more: it is asked for with each byte that comes.
+   */
+  #holders(kind: HeldKind): Holders {
+    const found = this.#found[kind];
+    if (found.atMs === this.nowMs && found.largest !== null && bytesOf(found.largest, kind) > 0) return found;
     let largest: Connection | null = null;
     let holding = 0;
     for (const one of this.#all) {
-      if (bytesOf(one) > 0) holding += 1;
-      if (largest === null || bytesOf(one) > bytesOf(largest)) largest = one;
+      if (bytesOf(one, kind) > 0) holding += 1;
+      if (largest === null || bytesOf(one, kind) > bytesOf(largest, kind)) largest = one;
     }
-    return { largest, holding };
+    this.#found[kind] = { atMs: this.nowMs, largest, holding };
+    return this.#found[kind];
   }
 }
 
-function requestBytesOf({ requestBytes, pausedBytes }: Connection): number {
-  return requestBytes + pausedBytes;
+type HeldKind = 'requestBytes' | 'answerBytes';
+
+interface Holders {
+  /** The sweep. */
+  readonly atMs: number;
+  readonly largest: Connection | null;
+  readonly holding: number;
+}
+
+function bytesOf({ requestBytes, pausedBytes, answerBytes }: Connection, kind: HeldKind): number {
+  return kind === 'answerBytes' ? answerBytes : requestBytes + pausedBytes;
 }
