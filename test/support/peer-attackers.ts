@@ -1,8 +1,12 @@
 import { connect, createServer, type Socket } from 'node:net';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Client, credentials, Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
 import { exchangeMethod } from '../../cluster/peers/exchange-method.ts';
 import type { ExchangeCall } from '../../cluster/peers/incoming-stream.ts';
+import type { PeerSecurity } from '../../cluster/peers/security.ts';
+import { clientWire } from '../../cluster/peers/wire.ts';
+import { type Answer, ExchangeRequestSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 
 /** What somebody does who can listen at an address that nodes call, or call the internal port of a node. Each is gone when its test is over. */
 
@@ -25,6 +29,33 @@ export function strangeStream(port: number, greeting = new Metadata()) {
   onTestFinished(() => client.close());
   const { path, requestSerialize, responseDeserialize } = exchangeMethod;
   return client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, greeting);
+}
+
+/** A stream of somebody who knows the secret of the nodes, and asks for what he likes. */
+export async function peerWithSecret(port: number, security: PeerSecurity, self: string, node: string) {
+  const wire = clientWire(security, self, node);
+  const stream = strangeStream(port, wire.greeting);
+  onTestFinished(() => stream.cancel());
+  stream.on('error', () => {});
+  await new Promise<void>((resolve) => {
+    stream.once('metadata', (metadata: Metadata) => {
+      wire.accept(metadata);
+      resolve();
+    });
+  });
+  let id = 0;
+  const answers: Answer[] = [];
+  return {
+    stream,
+    /** Commands as text, all in one message. `later`: bytes behind it, as another version may have them. */
+    ask: (texts: readonly string[], later: Uint8Array = new Uint8Array()) => {
+      const asks = texts.map((command) => ({ id: ++id, command }));
+      const request = toBinary(ExchangeRequestSchema, create(ExchangeRequestSchema, { asks }));
+      return stream.write(wire.seal(fromBinary(ExchangeRequestSchema, Buffer.concat([request, later]))));
+    },
+    read: () => stream.on('data', (frame: Buffer) => void answers.push(...wire.open(frame).answers)),
+    answers,
+  };
 }
 
 /** Changes frames of one direction on their way: what it answers goes on. `at` counts them from 0. */

@@ -1,16 +1,12 @@
-import { create } from '@bufbuild/protobuf';
-import type { Metadata } from '@grpc/grpc-js';
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { answerBytesMax, unreadMaxMs } from '../../cluster/peers/incoming-stream.ts';
-import { clientWire } from '../../cluster/peers/wire.ts';
 import { commandText } from '../../cluster/peers/wire-command.ts';
 import type { Command } from '../../src/domain/command.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
-import { type Answer, ExchangeRequestSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 import { append, mark } from '../support/commands.ts';
-import { strangeStream } from '../support/peer-attackers.ts';
+import { peerWithSecret } from '../support/peer-attackers.ts';
 import { nodePort, openLedgerDirectory, secret } from '../support/peer-ports.ts';
 import { streamWorld } from '../support/peer-stream-world.ts';
 import { startMs } from '../support/world.ts';
@@ -21,26 +17,8 @@ const mebibyte = 1024 * 1024;
 
 /** A node that knows the secret and does with a stream what it likes. */
 async function faultyPeer(port: number) {
-  const wire = clientWire(secret, 'node-b', 'node-a');
-  const stream = strangeStream(port, wire.greeting);
-  onTestFinished(() => stream.cancel());
-  stream.on('error', () => {});
-  await new Promise<void>((resolve) => {
-    stream.once('metadata', (metadata: Metadata) => {
-      wire.accept(metadata);
-      resolve();
-    });
-  });
-  let id = 0;
-  const ask = (...commands: readonly Command[]) =>
-    stream.write(
-      wire.seal(
-        create(ExchangeRequestSchema, { asks: commands.map((one) => ({ id: ++id, command: commandText(one) })) }),
-      ),
-    );
-  const answers: Answer[] = [];
-  const read = () => stream.on('data', (frame: Buffer) => void answers.push(...wire.open(frame).answers));
-  return { stream, ask, read, answers };
+  const { stream, ask, read, answers } = await peerWithSecret(port, secret, 'node-b', 'node-a');
+  return { stream, ask: (...commands: readonly Command[]) => ask(commands.map(commandText)), read, answers };
 }
 
 describe('a node that takes no answers', () => {
