@@ -97,13 +97,13 @@ export const limits = Object.freeze({
   /** What grpc-js takes for a message by itself while it waits, however short it is. */
   grpcMessageBytes: 512,
   /**
-   * What the thread of the port may be ahead of the main thread, in frames: some 50 ms of its work. Then it reads no
-   * more until the main thread has caught up, or for so long.
+   * Frames that the port's thread may have posted and the main thread not handled: some 50 ms of its work. Then the
+   * thread reads no more until the main thread has caught up, for at most grpcBacklogWaitMs in a turn of its event loop.
    */
   grpcBacklogFrames: 1_000,
-  grpcBacklogWaitMs: 1_000,
-  /** How long the main thread handles frames before other work has its turn. */
-  grpcTurnMs: 5,
+  grpcBacklogWaitMs: 250,
+  /** How long the main thread begins what frames ask for before it does other work. */
+  grpcFrameSliceMs: 5,
   /** How often calls are looked over for the times above. */
   grpcSweepMs: 100,
 

@@ -12,7 +12,7 @@ const script = (maxMs: number): string => `
   import { FrameBacklog } from ${module};
   const backlog = new FrameBacklog(workerData);
   for (let at = 1; at <= 4; at += 1) {
-    backlog.posted(100, 250, ${maxMs});
+    backlog.addAndWait(100, 250, ${maxMs});
     parentPort.postMessage(at);
   }
 `;
@@ -31,13 +31,13 @@ test('a thread that is too far ahead waits until the frames were handled', async
   await once(thread, 'message');
   await delay(200);
   expect(went).toEqual([1, 2]);
-  backlog.handled(10);
+  backlog.remove(10);
   await delay(200);
   expect(went).toEqual([1, 2]);
-  backlog.handled(50);
+  backlog.remove(50);
   await delay(200);
   expect(went).toEqual([1, 2, 3]);
-  backlog.handled(100);
+  backlog.remove(100);
   await once(thread, 'exit');
   expect(went).toEqual([1, 2, 3, 4]);
 });

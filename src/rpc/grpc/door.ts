@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../limits.ts';
 import type { MemoryBudget } from '../../runtime/memory-budget.ts';
@@ -117,8 +117,8 @@ class Thread {
   async close(graceMs: number): Promise<void> {
     this.order({ order: 'close', graceMs });
     await this.#closed.promise;
-    // What the thread posted before that comes first.
-    while (this.#arrivals.length > 0) await nextTurn();
+    // Frames that were posted before `closed` are handled first.
+    while (this.#arrivals.length > 0) await immediate();
     for (const exchange of this.#exchanges) if (exchange !== undefined) this.#gone(exchange);
     await this.#terminate();
   }
@@ -140,27 +140,29 @@ class Thread {
     }
   }
 
-  /** Node hands over what a thread posts for as long as more comes: other work has its turn between two immediates. */
+  /** Node hands over many messages in one turn of the event loop. Other work is done between two immediates. */
   #arrived(frames: Inbox): void {
     if (this.#arrivals.push(frames) === 1) setImmediate(this.#handleArrivals);
   }
 
   #handleArrivals = (): void => {
     const arrivals = this.#arrivals;
-    const endMs = performance.now() + limits.grpcTurnMs;
-    let at = 0;
-    let count = 0;
-    for (const frames of arrivals) {
-      count += this.#take(frames);
-      at += 1;
-      if (performance.now() > endMs) break;
+    const endMs = performance.now() + limits.grpcFrameSliceMs;
+    let [at, count] = [0, 0];
+    try {
+      for (const frames of arrivals) {
+        at += 1;
+        count += this.#take(frames);
+        if (performance.now() > endMs) break;
+      }
+    } finally {
+      this.#arrivals = arrivals.slice(at);
+      if (this.#arrivals.length > 0) setImmediate(this.#handleArrivals);
+      this.#backlog.remove(count);
     }
-    this.#arrivals = arrivals.slice(at);
-    if (this.#arrivals.length > 0) setImmediate(this.#handleArrivals);
-    this.#backlog.handled(count);
   };
 
-  /** Answers how many frames there were. */
+  /** Returns the number of frames. */
   #take(frames: Inbox): number {
     let count = 0;
     while (!frames.isEmpty) {

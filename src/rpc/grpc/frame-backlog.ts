@@ -1,5 +1,5 @@
 /**
- * Frames that the thread has posted and the main thread has not yet handled. Shared by both. A client that opens calls
+ * How many frames the thread has posted that the main thread has not handled. Both share it. A client that opens calls
  * and resets them holds nothing, so no other bound stops it from posting faster than the main thread handles.
  */
 export class FrameBacklog {
@@ -14,22 +14,24 @@ export class FrameBacklog {
   }
 
   /**
-   * Of the thread: counts frames that were posted, and blocks the thread while there are more than `max`. The clients
-   * wait meanwhile: nobody reads their sockets. It goes on after `maxMs`, so that a main thread that stalls does not
-   * stop the keepalives.
+   * Called by the thread. Adds `frames`, and blocks while more than `max` are not handled, for `maxMs` at most. Clients
+   * wait meanwhile: nobody reads their sockets. Returns how long it has blocked, in ms.
    */
-  posted(frames: number, max: number, maxMs: number): void {
+  addAndWait(frames: number, max: number, maxMs: number): number {
     let count = Atomics.add(this.#count, 0, frames) + frames;
-    const endMs = performance.now() + maxMs;
-    while (count > max) {
-      const leftMs = endMs - performance.now();
-      if (leftMs <= 0 || Atomics.wait(this.#count, 0, count, leftMs) === 'timed-out') return;
+    if (count <= max) return 0;
+    const beganMs = performance.now();
+    let waitedMs = 0;
+    while (count > max && waitedMs < maxMs) {
+      Atomics.wait(this.#count, 0, count, maxMs - waitedMs);
       count = Atomics.load(this.#count, 0);
+      waitedMs = performance.now() - beganMs;
     }
+    return waitedMs;
   }
 
-  /** Of the main thread: it has handled so many. */
-  handled(frames: number): void {
+  /** Called by the main thread. */
+  remove(frames: number): void {
     Atomics.sub(this.#count, 0, frames);
     Atomics.notify(this.#count, 0);
   }

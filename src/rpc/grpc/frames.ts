@@ -57,23 +57,28 @@ const startBytes = 4 * 1024;
 /** What is made ready for the next turn at most. */
 const readyMaxBytes = 64 * 1024;
 /** A turn that has more to tell posts it in parts, so that the other thread can do something else between them. */
-const readyMaxFrames = 100;
+const messageMaxFrames = 100;
 
 /** Frames that wait to go over. Those of one turn of the event loop go together, behind what else the turn does. */
 export class Outbox {
   readonly #post: (frames: Uint8Array<ArrayBuffer>, count: number) => void;
+  readonly #afterTurn: () => void;
   #bytes = Buffer.allocUnsafeSlow(startBytes);
   #at = 0;
   #count = 0;
 
-  /** `post` takes the memory over. `count`: how many frames there are in it. */
-  constructor(post: (frames: Uint8Array<ArrayBuffer>, count: number) => void) {
+  /**
+   * `post` takes the memory over; `count`: how many frames there are in it. `afterTurn` is called behind what a turn of
+   * the event loop has posted.
+   */
+  constructor(post: (frames: Uint8Array<ArrayBuffer>, count: number) => void, afterTurn: () => void = () => {}) {
     this.#post = post;
+    this.#afterTurn = afterTurn;
   }
 
   frame(kind: number, call: number): this {
-    if (this.#count === readyMaxFrames) this.flush();
-    if (this.#at === 0) setImmediate(() => this.flush());
+    if (this.#count === messageMaxFrames) this.flush();
+    if (this.#at === 0) setImmediate(this.#endTurn);
     this.#count += 1;
     this.#room(5);
     this.#at = this.#bytes.writeUInt8(kind, this.#at);
@@ -114,6 +119,11 @@ export class Outbox {
     }
     return this;
   }
+
+  #endTurn = (): void => {
+    this.flush();
+    this.#afterTurn();
+  };
 
   flush(): void {
     if (this.#at === 0) return;

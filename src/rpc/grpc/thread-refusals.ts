@@ -98,7 +98,7 @@ function refusalsFor({ calls, outbox }: AnsweringServerParts): RefusalParts {
       const { own } = stream;
       const isGone = stream.stream.closed;
       stream.refused();
-      // grpc-js also refuses what its caller has reset. Nobody hears that, and the main thread need not know.
+      // The client has reset the stream, so no status is sent and nothing is logged.
       if (isGone && own === null) return;
       if (own !== null && isReading(own) && calls.get(own.number) === own) {
         // The main thread has the call: what came before is answered first.

@@ -41,13 +41,22 @@ import { AnsweringServer } from './thread-refusals.ts';
 /** What the thread of a gRPC door runs: HTTP/2, TLS and gRPC. What calls ask for is done by the main thread (door.ts). */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC door');
-const { host, port, tls, services, files, bounds, memory, backlog } = workerData as GrpcThreadData;
+const { host, port, tls, services, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcThreadData;
 
-const waiting = new FrameBacklog(backlog);
-const outbox = new Outbox((frames, count) => {
-  main.postMessage(frames, [frames.buffer]);
-  waiting.posted(count, limits.grpcBacklogFrames, limits.grpcBacklogWaitMs);
-});
+const backlog = new FrameBacklog(sharedBacklog);
+/** Of one turn of the event loop: the thread also has probes to answer, and keepalives to send. */
+let mayWaitMs: number = limits.grpcBacklogWaitMs;
+const outbox = new Outbox(
+  (frames, count) => {
+    main.postMessage(frames, [frames.buffer]);
+    mayWaitMs -= backlog.addAndWait(count, limits.grpcBacklogFrames, mayWaitMs);
+  },
+  () => {
+    if (mayWaitMs === limits.grpcBacklogWaitMs) return;
+    mayWaitMs = limits.grpcBacklogWaitMs;
+    connections.nowMs = performance.now();
+  },
+);
 const calls = new Slots<ThreadCall>();
 const nothing = Buffer.alloc(0);
 
