@@ -96,7 +96,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
   /** Every node runs, is ready, and appends to each node's ledger. */
   const expectAllWell = async () => {
     for (const node of cluster.nodes) {
-      await node.untilReady(5_000);
+      await node.untilReady(10_000);
       for (const pair of owned.values())
         expect(await askedAgain(async () => notRetryable(await note(node, pair)))).toMatchObject({ status: 200 });
     }
@@ -175,9 +175,9 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
       const changed = (change: Fields) =>
         JSON.stringify({ ...JSON.parse(commandText(command(pair, { note: `later ${node.id}` }))), ...change });
       ask([changed({ tenant: 'x' })], laterField);
-      await expect.poll(() => answers.length).toBe(1);
+      await expect.poll(() => answers.length, { timeout: 5_000 }).toBe(1);
       ask([changed({ kind: 'merge_ledgers' })], laterField);
-      await expect.poll(() => answers.length).toBe(2);
+      await expect.poll(() => answers.length, { timeout: 5_000 }).toBe(2);
       expect(answers.map(({ result }) => result.case)).toEqual(['outcome', 'notOwner']);
       expect((await notesIn(node, pair)).filter((one) => one === `later ${node.id}`)).toHaveLength(1);
     }
@@ -203,7 +203,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
         command(pair, { note: 'forged' }, { signature: null, signatureRule: 'optional' }),
       ];
       ask(forged.map(commandText));
-      await expect.poll(() => answers.length).toBe(forged.length);
+      await expect.poll(() => answers.length, { timeout: 5_000 }).toBe(forged.length);
       const byId = answers
         .toSorted((a, b) => a.id - b.id)
         .map(({ result }) => (result.case === 'refusal' ? result.value.code : result.case));
@@ -220,7 +220,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     const first = await peerOf(node);
     first.read();
     first.ask([commandText(command(pair, { text: 'x'.repeat(300_000) }, { marks }))]);
-    await expect.poll(() => first.answers.length).toBe(1);
+    await expect.poll(() => first.answers.length, { timeout: 5_000 }).toBe(1);
     const { stream, ask } = await peerOf(node);
     // Without a first read grpc-js would take everything in.
     stream.pause();
@@ -322,7 +322,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
       const before = sockets.length;
       for (let at = 0; at < 70; at++) await open(node, '127.0.2.1', '');
       await expect
-        .poll(() => sockets.slice(before).map(isOpen))
+        .poll(() => sockets.slice(before).map(isOpen), { timeout: 5_000 })
         .toEqual([...Array(6).fill(false), ...Array(64).fill(true)]);
       await Promise.all(
         Array.from({ length: 256 }, (_, at) =>
@@ -348,7 +348,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     };
     writeFileSync(file, String(3_600_000));
     onTestFinished(() => writeFileSync(file, '0'));
-    await expect.poll(register, { timeout: 3_000 }).toBe('unavailable');
+    await expect.poll(register, { timeout: 5_000 }).toBe('unavailable');
     // Refused at once, before its shards have gone; and carried out by who has them then.
     await expect.poll(holds, { timeout: 10_000 }).toBe(0);
     const forwarded = async () => (await note(node, pair)).status;

@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Files that take 9 s and more, longest first. */
 const longest = [
   'test/simulation/planted-bugs.test.ts',
+  'test/cluster/attacks.test.ts',
   'test/cluster/verify.test.ts',
   'test/cluster/operations.test.ts',
   'test/api/crash-retries.test.ts',
