@@ -31,6 +31,15 @@ export function strangeStream(port: number, greeting = new Metadata()) {
   return client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, greeting);
 }
 
+/** What a listener that does not know the secret answers to pass for a node: a proof that is none. */
+export function falseProof(node: string): Metadata {
+  const answer = new Metadata();
+  answer.set('x-cluster-node', node);
+  answer.set('x-cluster-server-nonce', Buffer.alloc(32).toString('base64'));
+  answer.set('x-cluster-server-proof', Buffer.alloc(32).toString('base64'));
+  return answer;
+}
+
 /** A stream of somebody who knows the secret of the nodes, and asks for what he likes. */
 export async function peerWithSecret(port: number, security: PeerSecurity, self: string, node: string) {
   const wire = clientWire(security, self, node);

@@ -3,7 +3,14 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { clientWire } from '../../cluster/peers/wire.ts';
 import type { Command } from '../../src/domain/command.ts';
 import { append, mark } from '../support/commands.ts';
-import { listeningPort, type Meddling, relayTo, strangePort, strangeStream } from '../support/peer-attackers.ts';
+import {
+  falseProof,
+  listeningPort,
+  type Meddling,
+  relayTo,
+  strangePort,
+  strangeStream,
+} from '../support/peer-attackers.ts';
 import { failure, nodePort, openLedgerDirectory, peersAt, peersTo, secret } from '../support/peer-ports.ts';
 
 const notArrived = { name: 'PeerUnreachable', mayHaveArrived: false };
@@ -26,11 +33,7 @@ describe('an address that is no node', () => {
     const port = await strangePort((call) => {
       heard.push(call.metadata);
       call.on('data', (frame: Buffer) => void heard.push(frame));
-      const answer = new Metadata();
-      answer.set('x-cluster-node', 'node-a');
-      answer.set('x-cluster-server-nonce', Buffer.alloc(32).toString('base64'));
-      answer.set('x-cluster-server-proof', Buffer.alloc(32).toString('base64'));
-      call.sendMetadata(answer);
+      call.sendMetadata(falseProof('node-a'));
     });
     const { ask, results } = peersTo(port);
     expect(await failure(ask(command))).toMatchObject(notArrived);
