@@ -97,10 +97,11 @@ export const limits = Object.freeze({
   /** What grpc-js takes for a message by itself while it waits, however short it is. */
   grpcMessageBytes: 512,
   /**
-   * Frames that the port's thread may have posted and the main thread not handled: some 50 ms of its work. Then the
-   * thread reads no more until the main thread has caught up, for at most grpcBacklogWaitMs in a turn of its event loop.
+   * What the port's thread may have posted and the main thread not handled, in KiB, where each frame counts as 4 more
+   * than it has: 1,000 small ones, some 50 ms of work. Then the thread reads no more until the main thread has caught up,
+   * for at most grpcBacklogWaitMs in a turn of its event loop.
    */
-  grpcBacklogFrames: 1_000,
+  grpcBacklogKib: 4 * 1024,
   grpcBacklogWaitMs: 250,
   /** How long the main thread begins what frames ask for before it does other work. */
   grpcFrameSliceMs: 5,

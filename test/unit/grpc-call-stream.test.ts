@@ -55,6 +55,7 @@ class Rig {
   readonly connections = new Connections(
     { connectionRequestBytes: 2 * mebibyte, connectionAnswerBytes: 4 * mebibyte },
     this.memory,
+    0,
   );
   readonly refusals: string[] = [];
   asked = 0;

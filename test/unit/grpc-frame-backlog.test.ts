@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { FrameBacklog } from '../../src/rpc/grpc/frame-backlog.ts';
+import { backlogKib, FrameBacklog } from '../../src/rpc/grpc/frame-backlog.ts';
 
 const module = JSON.stringify(new URL('../../src/rpc/grpc/frame-backlog.ts', import.meta.url).href);
 
-/** Posts 100 frames at a time, of which 250 may wait, for at most so long; says each time that it goes on. */
+/** Posts 100 KiB at a time, of which 250 may wait, for at most so long; says each time that it goes on. */
 const script = (maxMs: number): string => `
   import { parentPort, workerData } from 'node:worker_threads';
-  import { FrameBacklog } from ${module};
+  import { backlogKib, FrameBacklog } from ${module};
   const backlog = new FrameBacklog(workerData);
   for (let at = 1; at <= 4; at += 1) {
     backlog.addAndWait(100, 250, ${maxMs});
@@ -46,4 +46,9 @@ test('it does not wait for ever for a main thread that stalls', async () => {
   const { thread, went } = start(new FrameBacklog(), 50);
   await once(thread, 'exit');
   expect(went).toEqual([1, 2, 3, 4]);
+});
+
+test('a frame counts its bytes, and more than that where it is small', () => {
+  expect(backlogKib(1_000, 60_000)).toBe(4_059);
+  expect(backlogKib(64, 64 * 64 * 1024)).toBe(4_352);
 });

@@ -59,13 +59,19 @@ describe('frames between threads', () => {
     outbox.flush();
     outbox.frame(bidden.send, 3).bytes(Buffer.from('small'));
     outbox.flush();
-    const inbox = read(posted[0]);
+    const inbox = new Inbox(Buffer.concat(posted));
     for (let call = 0; call < 3; call++) {
       expect([inbox.u8(), inbox.u32()]).toEqual([bidden.send, call]);
       expect(inbox.bytes().equals(large)).toBe(true);
     }
+    expect([inbox.u8(), inbox.u32(), inbox.bytes().toString()]).toEqual([bidden.send, 3, 'small']);
     expect(inbox.isEmpty).toBe(true);
-    const next = read(posted[1]);
-    expect([next.u8(), next.u32(), next.bytes().toString()]).toEqual([bidden.send, 3, 'small']);
+  });
+
+  test('go in a part of their own once the part before has 256 KiB', () => {
+    const { outbox, posted } = opened();
+    for (let call = 0; call < 6; call++) outbox.frame(bidden.send, call).bytes(Buffer.alloc(100_000));
+    outbox.flush();
+    expect(posted.map(({ length }) => length)).toEqual([300_027, 300_027]);
   });
 });

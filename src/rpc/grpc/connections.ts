@@ -61,7 +61,7 @@ const connectionOf = Symbol('connection');
 export class Connections {
   readonly bounds: GrpcBounds;
   /** Of the last sweep, monotonic. */
-  nowMs = performance.now();
+  nowMs: number;
   readonly #all = new Slots<Connection>();
   readonly #memory: MemoryBudget;
   readonly #shareBytes: number;
@@ -70,10 +70,12 @@ export class Connections {
   #pausedBytes = 0;
   /** From the oldest on. */
   readonly #standard = new Set<StandardStream>();
-  #forgotMs = this.nowMs;
+  #forgotMs: number;
   readonly #found: Record<HeldKind, Holders> = { requestBytes: noHolders, answerBytes: noHolders };
 
-  constructor(bounds: GrpcBounds, memory: MemoryBudget) {
+  constructor(bounds: GrpcBounds, memory: MemoryBudget, nowMs = performance.now()) {
+    this.nowMs = nowMs;
+    this.#forgotMs = nowMs;
     this.bounds = bounds;
     this.#memory = memory;
     this.#shareBytes = memory.maxBytes * share;

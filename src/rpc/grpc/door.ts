@@ -11,7 +11,7 @@ import { GrpcCall } from './call.ts';
 import type { GrpcBounds } from './connections.ts';
 import { descriptorFiles } from './descriptor-files.ts';
 import { GrpcBidiExchange, GrpcStreamExchange, GrpcUnaryExchange } from './exchange.ts';
-import { FrameBacklog } from './frame-backlog.ts';
+import { backlogKib, FrameBacklog } from './frame-backlog.ts';
 import { Inbox, Outbox, told } from './frames.ts';
 import { answerRefused, cutOf, noteAnswered, type RefusedCallParts } from './refused-calls.ts';
 import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from './thread-messages.ts';
@@ -148,22 +148,21 @@ class Thread {
   #handleArrivals = (): void => {
     const arrivals = this.#arrivals;
     const endMs = performance.now() + limits.grpcFrameSliceMs;
-    let [at, count] = [0, 0];
+    let handled = 0;
     try {
       for (const frames of arrivals) {
-        at += 1;
-        count += this.#take(frames);
+        handled += 1;
+        this.#backlog.remove(backlogKib(this.#handle(frames), frames.length));
         if (performance.now() > endMs) break;
       }
     } finally {
-      this.#arrivals = arrivals.slice(at);
+      this.#arrivals = arrivals.slice(handled);
       if (this.#arrivals.length > 0) setImmediate(this.#handleArrivals);
-      this.#backlog.remove(count);
     }
   };
 
   /** Returns the number of frames. */
-  #take(frames: Inbox): number {
+  #handle(frames: Inbox): number {
     let count = 0;
     while (!frames.isEmpty) {
       count += 1;

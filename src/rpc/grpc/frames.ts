@@ -58,6 +58,8 @@ const startBytes = 4 * 1024;
 const readyMaxBytes = 64 * 1024;
 /** A turn that has more to tell posts it in parts, so that the other thread can do something else between them. */
 const messageMaxFrames = 100;
+/** A part that has reached so many bytes takes no further frame. */
+const messageFullBytes = 256 * 1024;
 
 /** Frames that wait to go over. Those of one turn of the event loop go together, behind what else the turn does. */
 export class Outbox {
@@ -77,7 +79,7 @@ export class Outbox {
   }
 
   frame(kind: number, call: number): this {
-    if (this.#count === messageMaxFrames) this.flush();
+    if (this.#count === messageMaxFrames || this.#at >= messageFullBytes) this.flush();
     if (this.#at === 0) setImmediate(this.#endTurn);
     this.#count += 1;
     this.#room(5);
@@ -151,6 +153,11 @@ export class Inbox {
 
   constructor(frames: Uint8Array<ArrayBuffer>) {
     this.#bytes = Buffer.from(frames.buffer, frames.byteOffset, frames.length);
+  }
+
+  /** In bytes. */
+  get length(): number {
+    return this.#bytes.length;
   }
 
   get isEmpty(): boolean {

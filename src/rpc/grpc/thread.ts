@@ -23,7 +23,7 @@ import type { CallStream } from './call-stream.ts';
 import { callStreamOf } from './call-streams.ts';
 import { releaseClosedStreams } from './closed-streams.ts';
 import { Connections } from './connections.ts';
-import { FrameBacklog } from './frame-backlog.ts';
+import { backlogKib, FrameBacklog } from './frame-backlog.ts';
 import { Inbox, Outbox, type ThreadCall, told } from './frames.ts';
 import { Health } from './health.ts';
 import { addReflection } from './reflection.ts';
@@ -48,8 +48,9 @@ const backlog = new FrameBacklog(sharedBacklog);
 let mayWaitMs: number = limits.grpcBacklogWaitMs;
 const outbox = new Outbox(
   (frames, count) => {
+    const kib = backlogKib(count, frames.length);
     main.postMessage(frames, [frames.buffer]);
-    mayWaitMs -= backlog.addAndWait(count, limits.grpcBacklogFrames, mayWaitMs);
+    mayWaitMs -= backlog.addAndWait(kib, limits.grpcBacklogKib, mayWaitMs);
   },
   () => {
     if (mayWaitMs === limits.grpcBacklogWaitMs) return;
