@@ -6,6 +6,7 @@ import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { compileCache } from '../support/compile-cache.ts';
 import { startNpmScript } from '../support/npm-script.ts';
 import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
+import { runCli } from '../support/scrub-cli.ts';
 import { askedAgain } from './rig/asked-again.ts';
 import { type ClusterUnderTest, shardCount, startCluster } from './rig/cluster-under-test.ts';
 import type { NodeUnderTest } from './rig/node-under-test.ts';
@@ -19,7 +20,7 @@ interface Ended {
   readonly err: string;
 }
 
-/** `ledger-trust …` as an operator runs it. */
+/** `ledger-trust …` as an operator runs it, in a process of its own. */
 function ledgerTrust(env: Readonly<Record<string, string>>, ...args: string[]): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [CLI, ...args], {
@@ -72,7 +73,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
     if (node === undefined) throw new RangeError(`There is no node ${at}`);
     return node;
   };
-  const run = (...args: string[]) => ledgerTrust(env, 'cluster', ...args);
+  const run = (...args: string[]) => runCli(env, ['cluster', ...args]);
   /** Appends to each of the ledgers through each of the nodes. */
   const write = async (note: string) => {
     for (const { baseUrl } of cluster.nodes)
@@ -111,7 +112,7 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
   const ledgerOf = (at: number) => pairs[at]?.order.ledgerId ?? '';
 
   test('status, shards and who-owns say what every node says', async () => {
-    const { code, out } = await run('status');
+    const { code, out } = await ledgerTrust(env, 'cluster', 'status');
     expect(code).toBe(0);
     const shares = sharesIn(out);
     expect([...shares.keys()]).toEqual(['node-1', 'node-2', 'node-3']);
@@ -189,10 +190,18 @@ await describeOnCassandra('operations of a cluster of three', (address) => {
       /^ledger-trust: No node has announced itself there: check REDIS_URL and CLUSTER_NAME\.\n$/,
     ],
   ] as const)('%o with %o ends with one sentence', async ([args, wrong, sentence]) => {
-    expect(await ledgerTrust({ ...env, ...wrong }, 'cluster', ...args)).toEqual({
+    expect(await runCli({ ...env, ...wrong }, ['cluster', ...args])).toEqual({
       code: 1,
       out: '',
       err: expect.stringMatching(sentence),
+    });
+  });
+
+  test('a sentence on stderr ends the process with 1', async () => {
+    expect(await ledgerTrust(env, 'cluster', 'drain', 'node-9')).toEqual({
+      code: 1,
+      out: '',
+      err: 'ledger-trust: There is no node node-9: see `cluster status`.\n',
     });
   });
 

@@ -1,13 +1,28 @@
 import { expect, test } from 'vitest';
-import { plantedBugs } from './bugs.ts';
+import { type PlantedBug, plantedBugs } from './bugs.ts';
 import { runSeed } from './run.ts';
 
 const seedsMax = 500;
 
-test.each(plantedBugs)('%s is found', { timeout: 120_000 }, async (bug) => {
+/** The first seeds that find the bugs. The search begins there: a change of the simulation only makes it longer. */
+const foundBySeed: Readonly<Record<PlantedBug, number>> = {
+  unconditional_append: 1,
+  stale_refusal: 19,
+  foreign_projections_skipped: 1,
+  older_projection_wins: 1,
+  resubmitted_without_id: 1,
+  bucket_begun_unconditionally: 48,
+  bucket_unchecked: 48,
+  full_bucket_unsettled: 228,
+};
+
+test.each(plantedBugs)('%s is found within 500 seeds', { timeout: 120_000 }, async (bug) => {
+  const first = foundBySeed[bug] - 1;
   let found: number | null = null;
-  for (let seed = 1; seed <= seedsMax && found === null; seed++)
+  for (let count = 0; count < seedsMax && found === null; count++) {
+    const seed = 1 + ((first + count) % seedsMax);
     if ((await runSeed(seed, bug)).violations.length > 0) found = seed;
+  }
   expect(found).not.toBeNull();
 });
 

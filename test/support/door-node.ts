@@ -69,6 +69,8 @@ export function fakeCredentials(): Credentials & { revoked: Set<string>; verifie
 }
 
 export interface DoorNodeOptions {
+  /** Whether the gRPC port is opened, whose thread takes half a second to load; it is if not given. */
+  readonly grpc?: boolean;
   readonly handlers: FakeHandlers;
   readonly rates?: Partial<CallRateSizes>;
   readonly corsOrigins?: readonly string[];
@@ -97,9 +99,10 @@ export interface DoorNodeOptions {
   readonly names?: Readonly<Record<string, object>>;
 }
 
-/** Both public ports with the real pipeline over made-up handlers and credentials. */
+/** Both public ports, or the HTTP one alone, with the real pipeline over made-up handlers and credentials. */
 export interface DoorNode extends AsyncDisposable {
   readonly http: ListeningDoor;
+  /** Throws where it was not opened. */
   readonly grpc: GrpcDoor;
   readonly base: string;
   readonly grpcAddress: string;
@@ -165,12 +168,20 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
   const http = await openHttpDoor(httpParts, '127.0.0.1', 0);
   const bounds = { connectionRequestBytes: 8 * 1024 * 1024, connectionAnswerBytes: 32 * 1024 * 1024 };
   const grpcParts = { endpoints, pipeline, answers, clientAddress, newId, tls, bounds, memory, now };
-  const grpc = await openGrpcDoor(grpcParts, '127.0.0.1', 0);
+  const opened = options.grpc === false ? null : await openGrpcDoor(grpcParts, '127.0.0.1', 0);
+  const grpcOf = (): GrpcDoor => {
+    if (opened === null) throw new Error('this node was started without its gRPC port');
+    return opened;
+  };
   return {
     http,
-    grpc,
+    get grpc() {
+      return grpcOf();
+    },
     base: `${tls === null ? 'http' : 'https'}://127.0.0.1:${http.port}`,
-    grpcAddress: `127.0.0.1:${grpc.port}`,
+    get grpcAddress() {
+      return `127.0.0.1:${grpcOf().port}`;
+    },
     credentials,
     records,
     pipeline,
@@ -179,7 +190,7 @@ export async function startDoorNode(options: DoorNodeOptions): Promise<DoorNode>
     accesses,
     lines,
     async [Symbol.asyncDispose]() {
-      await Promise.all([http.close(0), grpc.close(0)]);
+      await Promise.all([http.close(0), opened?.close(0)]);
       pipeline.running[Symbol.dispose]();
     },
   };

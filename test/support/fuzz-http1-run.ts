@@ -26,7 +26,7 @@ export async function fuzzHttp1({ seed, forMs, atOnce }: FuzzOptions): Promise<s
     'HealthService.GetHealth': async () => ({ status: 'ok' }),
     'ActorService.CreateActor': async () => ({}),
   };
-  await using node = await startDoorNode({ handlers, memory, pages });
+  await using node = await startDoorNode({ grpc: false, handlers, memory, pages });
   const random = randomOf(seed);
   const faults: string[] = [];
   const endMs = performance.now() + forMs;

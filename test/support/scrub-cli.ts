@@ -1,10 +1,7 @@
-import { addClusterVerify } from '../../cluster/cli/verify-command.ts';
+import { addCommandsOfClusters } from '../../cluster/cli/add-commands.ts';
 import { type CliEnd, runHere } from './program-here.ts';
 
-/** `ledger-trust …` with `cluster verify`, in this process. */
+/** `ledger-trust …` with the commands of a cluster, in this process. */
 export function runCli(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<CliEnd> {
-  return runHere(args, {
-    env,
-    addMore: (program, terminal) => addClusterVerify(program.command('cluster'), terminal),
-  });
+  return runHere(args, { env, addMore: addCommandsOfClusters });
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { runHere } from '../support/program-here.ts';
 import { newShell } from '../support/shell.ts';
 
 const { run, file } = newShell();
@@ -22,7 +23,7 @@ describe('the command line', () => {
     [],
   ];
   it.each(wrong.map((args) => [args.join(' '), args] as const))('"%s" is a wrong usage', async (_, args) => {
-    const { code, err } = await run(args);
+    const { code, err } = await runHere(args);
     expect(code).toBe(64);
     expect(err).not.toBe('');
   });
@@ -47,7 +48,7 @@ describe('the command line', () => {
       `Option --head takes hashes, each of 64 hex digits in lower case: ${JSON.stringify(head)} is none.`,
     ]),
   ])('%j is told in a sentence', async (args, sentence) => {
-    expect(await run(args)).toEqual({ code: 64, out: '', err: `ledger-trust: ${sentence}\n` });
+    expect(await runHere(args)).toEqual({ code: 64, out: '', err: `ledger-trust: ${sentence}\n` });
   });
 
   it.each([
@@ -55,18 +56,19 @@ describe('the command line', () => {
     ['that is empty', emptyFile, `${emptyFile} holds no API key.`],
   ])('export with an API key file %s names it', async (_, path, sentence) => {
     const args = ['export', ledgerId, '--url', 'http://127.0.0.1:1', '--api-key-file', path];
-    expect(await run(args)).toEqual({ code: 66, out: '', err: `ledger-trust: ${sentence}\n` });
+    expect(await runHere(args)).toEqual({ code: 66, out: '', err: `ledger-trust: ${sentence}\n` });
   });
 
   it('export without an API key says where to put one', async () => {
-    const { code, err } = await run(['export', ledgerId, '--url', 'http://127.0.0.1:1']);
+    const { code, err } = await runHere(['export', ledgerId, '--url', 'http://127.0.0.1:1']);
     expect({ code, err }).toEqual({
       code: 1,
       err: 'ledger-trust: An API key is needed: give --api-key-file, or set LEDGER_TRUST_API_KEY.\n',
     });
   });
 
-  it('shows its version and its help', async () => {
+  it('shows its version, its help, and what is wrong', async () => {
+    expect(await run(['nonsense'])).toEqual({ code: 64, out: '', err: "error: unknown command 'nonsense'\n" });
     const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
       version: string;
     };

@@ -13,6 +13,7 @@ let node: DoorNode;
 let seen: { payload: string } | null = null;
 beforeAll(async () => {
   node = await startDoorNode({
+    grpc: false,
     corsOrigins: ['https://app.example.com'],
     handlers: {
       'HealthService.GetHealth': async () => ({ status: 'ok', db: [] }),

@@ -6,6 +6,7 @@ let node: DoorNode;
 let appends = 0;
 beforeAll(async () => {
   node = await startDoorNode({
+    grpc: false,
     handlers: {
       'HealthService.GetHealth': async () => ({ status: 'ok' }),
       'MasterService.AppendEvent': async () => {

@@ -8,6 +8,7 @@ import { bearer, type DoorNode, masterId, startDoorNode } from '../support/door-
 let node: DoorNode;
 beforeAll(async () => {
   node = await startDoorNode({
+    grpc: false,
     handlers: { 'HealthService.GetHealth': async () => ({ status: 'ok' }) },
     pages(app) {
       pages(app);

@@ -16,6 +16,7 @@ let seen: { request: object; call: Call } | null = null;
 
 beforeAll(async () => {
   node = await startDoorNode({
+    grpc: false,
     corsOrigins: ['https://app.example.com'],
     handlers: {
       'HealthService.GetHealth': async () => ({ status: 'ok', db: [{ name: 'memory', status: 'ok' }] }),

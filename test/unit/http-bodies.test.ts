@@ -15,7 +15,7 @@ beforeAll(async () => {
     payloads.push(payload);
     return { seq: 1n };
   };
-  node = await startDoorNode({ handlers: { 'MasterService.AppendEvent': append }, memory });
+  node = await startDoorNode({ grpc: false, handlers: { 'MasterService.AppendEvent': append }, memory });
 });
 afterAll(() => node[Symbol.asyncDispose]());
 afterEach(async () => {

@@ -11,7 +11,7 @@ afterEach(async () => {
 });
 
 async function start(health: () => Promise<object>): Promise<DoorNode> {
-  const node = await startDoorNode({ handlers: { 'HealthService.GetHealth': health } });
+  const node = await startDoorNode({ grpc: false, handlers: { 'HealthService.GetHealth': health } });
   cleanups.push(() => node[Symbol.asyncDispose]());
   return node;
 }

@@ -18,7 +18,7 @@ beforeAll(async () => {
     'HealthService.GetHealth': () => health(),
     'MasterService.AppendEvent': ({ payload }: { payload: string }) => append(payload),
   };
-  node = await startDoorNode({ handlers, memory, pages });
+  node = await startDoorNode({ grpc: false, handlers, memory, pages });
 });
 afterAll(() => node[Symbol.asyncDispose]());
 

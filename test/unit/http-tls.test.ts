@@ -12,8 +12,8 @@ const handlers = { 'HealthService.GetHealth': async () => ({ status: 'ok' }) };
 let secure: DoorNode;
 let plain: DoorNode;
 beforeAll(async () => {
-  secure = await startDoorNode({ handlers, tls, pages });
-  plain = await startDoorNode({ handlers, pages });
+  secure = await startDoorNode({ grpc: false, handlers, tls, pages });
+  plain = await startDoorNode({ grpc: false, handlers, pages });
 });
 afterAll(async () => {
   await secure[Symbol.asyncDispose]();
@@ -67,7 +67,7 @@ test('a TLS handshake that does not come to its end closes its connection in tim
 });
 
 test('unfinished handshakes do not hold up a stop', async () => {
-  const node = await startDoorNode({ handlers, tls });
+  const node = await startDoorNode({ grpc: false, handlers, tls });
   const socket = openSocket(node.http.port);
   await once(socket, 'connect');
   const begun = performance.now();

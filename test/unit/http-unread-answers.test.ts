@@ -19,6 +19,7 @@ let lines = 0;
 let aheadMs = 0;
 beforeAll(async () => {
   node = await startDoorNode({
+    grpc: false,
     handlers: {
       'HealthService.GetHealth': async () => ({ status: page }),
       'SandboxService.RunSandbox': async function* () {

@@ -28,13 +28,14 @@ afterEach(async () => {
 type Handler = (request: never, call: Call) => Promise<object>;
 async function start(
   createApiKey: Handler,
-  more: { now?: () => number; append?: Handler; records?: RecordStore; secretsKey?: Buffer } = {},
+  more: { now?: () => number; append?: Handler; records?: RecordStore; secretsKey?: Buffer; grpc?: boolean } = {},
 ): Promise<DoorNode> {
   const node = await startDoorNode({
     handlers: {
       'DeveloperService.CreateApiKey': createApiKey,
       'MasterService.AppendEvent': more.append ?? createApiKey,
     },
+    grpc: false,
     ...more,
   });
   nodes.push(node);
@@ -264,7 +265,7 @@ describe('an idempotency key', () => {
   });
 
   it('a retry may come through another door', async () => {
-    const node = await start(made);
+    const node = await start(made, { grpc: true });
     const first = await create(node, 'a');
     const client = grpcClient(node.grpcAddress);
     const again = await callGrpc(
@@ -290,6 +291,7 @@ describe('on a call that writes to a ledger', () => {
   it('the command’s mark is the same through every door, and no claim is kept', async () => {
     const marks: unknown[] = [];
     const node = await start(made, {
+      grpc: true,
       append: async (_request, call) => {
         marks.push(call.command);
         call.markReplayed();

@@ -23,6 +23,7 @@ const note = async (_request: unknown, call: Call) => {
 
 beforeAll(async () => {
   node = await startDoorNode({
+    grpc: false,
     records: faultyRecordStore(new MemoryRecordStore(), faults.choose),
     handlers: {
       'DeveloperService.GetDeveloper': note,

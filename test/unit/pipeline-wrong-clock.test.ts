@@ -11,6 +11,7 @@ const note = async () => {
 
 beforeAll(async () => {
   node = await startDoorNode({
+    grpc: false,
     isClockRight: () => nodeClock.isRight,
     handlers: {
       'ActorService.CreateActor': note,

@@ -39,7 +39,7 @@ async function nodeOf(options: Omit<DoorNodeOptions, 'handlers'>, keptChars = 0)
       ended.push(actor);
     }
   };
-  node = await startDoorNode({ ...options, handlers: { 'LedgerService.ListLedgerEvents': read } });
+  node = await startDoorNode({ grpc: false, ...options, handlers: { 'LedgerService.ListLedgerEvents': read } });
   const list = (headers: Record<string, string>, signal?: AbortSignal) =>
     fetch(`${node.base}${path}`, { headers, ...(signal === undefined ? {} : { signal }) });
   return {
