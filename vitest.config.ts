@@ -51,6 +51,8 @@ function project(
 export default defineConfig({
   test: {
     ...patience,
+    // Node loads the modules itself, as it does for the service: a quarter less processor time than through Vite.
+    experimental: { viteModuleRunner: false },
     // Of each node that a test starts in its own process a thread speaks gRPC, which loads its modules anew: with it in half the time.
     env: compileCache,
     // Starts Redis and Cassandra when the first suite asks for them, and ends them with the run. Once for all projects, since it stands here.
@@ -70,6 +72,7 @@ export default defineConfig({
         name: 'service',
         include: ['test/**/*.test.ts'],
         exclude: [...unit, ...api, ...alone, ...waiting],
+        isolate: false,
         maxWorkers: workers,
       }),
       project(2, { name: 'waiting', include: waiting, maxWorkers: 2 }),

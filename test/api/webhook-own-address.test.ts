@@ -1,16 +1,21 @@
-import { expect, test, vi } from 'vitest';
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { newParty } from '../support/parties.ts';
 import { expectRefused, rest } from '../support/parties-rest.ts';
 import { runNode } from '../support/running-node.ts';
 
 /** A machine that stands on the internet by itself; the test's own need not. */
 const publicAddress = '8.8.8.8';
-vi.mock('node:os', async (original) => ({
-  ...(await original<typeof import('node:os')>()),
-  networkInterfaces: () => ({ lo: [{ address: '127.0.0.1' }], eth0: [{ address: publicAddress }] }),
-}));
+const addresses = [{ address: '127.0.0.1' }, { address: publicAddress }] as os.NetworkInterfaceInfo[];
 
 test('a node is no target at its machine’s own public address either, whichever of its ports', async () => {
+  const machine = vi.spyOn(os, 'networkInterfaces').mockReturnValue({ eth0: addresses });
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    machine.mockRestore();
+    syncBuiltinESMExports();
+  });
   await using node = await runNode({ env: {} });
   const { bearer: headers } = await newParty(node.base);
   const subscribe = (address: string, port: string) =>

@@ -244,8 +244,8 @@ describe('reading', () => {
     const { deliveries } = rig();
     await deliveries.record(range(0, 300));
     await deliveries.record(range(0, 300, { ledgerId: ledgerB, everyMs: 7_000 }));
-    for (const of of [delivery(0), delivery(150), delivery(300), delivery(299, { ledgerId: ledgerB, everyMs: 7_000 })])
-      expect(await deliveries.get(unboundedWalk(), subscriptionId, of.id)).toEqual(of);
+    for (const one of [delivery(0), delivery(150), delivery(300), delivery(299, { ledgerId: ledgerB, everyMs: 7_000 })])
+      expect(await deliveries.get(unboundedWalk(), subscriptionId, one.id)).toEqual(one);
     expect(await deliveries.get(unboundedWalk(), subscriptionId, delivery(301).id)).toBeNull();
     expect(await deliveries.get(unboundedWalk(), ledgerA, delivery(0).id)).toBeNull();
     expect(await deliveries.get(unboundedWalk(), subscriptionId, 'c7f0e7a2-0000-4000-8000-000000000000')).toBeNull();
