@@ -175,9 +175,9 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
       const changed = (change: Fields) =>
         JSON.stringify({ ...JSON.parse(commandText(command(pair, { note: `later ${node.id}` }))), ...change });
       ask([changed({ tenant: 'x' })], laterField);
-      await expect.poll(() => answers.length, { timeout: 5_000 }).toBe(1);
+      await expect.poll(() => answers.length).toBe(1);
       ask([changed({ kind: 'merge_ledgers' })], laterField);
-      await expect.poll(() => answers.length, { timeout: 5_000 }).toBe(2);
+      await expect.poll(() => answers.length).toBe(2);
       expect(answers.map(({ result }) => result.case)).toEqual(['outcome', 'notOwner']);
       expect((await notesIn(node, pair)).filter((one) => one === `later ${node.id}`)).toHaveLength(1);
     }
@@ -203,7 +203,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
         command(pair, { note: 'forged' }, { signature: null, signatureRule: 'optional' }),
       ];
       ask(forged.map(commandText));
-      await expect.poll(() => answers.length, { timeout: 5_000 }).toBe(forged.length);
+      await expect.poll(() => answers.length).toBe(forged.length);
       const byId = answers
         .toSorted((a, b) => a.id - b.id)
         .map(({ result }) => (result.case === 'refusal' ? result.value.code : result.case));
@@ -220,7 +220,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     const first = await peerOf(node);
     first.read();
     first.ask([commandText(command(pair, { text: 'x'.repeat(300_000) }, { marks }))]);
-    await expect.poll(() => first.answers.length, { timeout: 5_000 }).toBe(1);
+    await expect.poll(() => first.answers.length).toBe(1);
     const { stream, ask } = await peerOf(node);
     // Without a first read grpc-js would take everything in.
     stream.pause();
@@ -231,14 +231,14 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     for (let messages = 1; messages <= 5; messages++) {
       askForMegabytes();
       // But for what the connection itself takes.
-      await expect.poll(held, { timeout: 5_000 }).toBeGreaterThan(messages * 6_000_000 - 6_000_000);
+      await expect.poll(held).toBeGreaterThan(messages * 6_000_000 - 6_000_000);
     }
     // Each would bring as much again: they stay where they are, in the connection.
     for (let messages = 0; messages < 6; messages++) askForMegabytes();
     await expectAllWell();
     expect(await held()).toSatisfy((bytes: number) => bytes > answerBytesMax / 2 && bytes < answerBytesMax);
     stream.cancel();
-    await expect.poll(held, { timeout: 5_000 }).toBe(0);
+    await expect.poll(held).toBe(0);
   }, 30_000);
 
   test('an owner that answers with another event is believed at no node: each learns from the log what was written', async () => {
@@ -260,7 +260,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
           expect(written.map(({ id }) => id)).toEqual([body.event_id]);
           return wrong();
         };
-        await expect.poll(told, { timeout: 5_000 }).toBeGreaterThan(0);
+        await expect.poll(told).toBeGreaterThan(0);
       }
     }
     await expectAllWell();
@@ -344,7 +344,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     };
     writeFileSync(file, String(3_600_000));
     onTestFinished(() => writeFileSync(file, '0'));
-    await expect.poll(register, { timeout: 5_000 }).toBe('unavailable');
+    await expect.poll(register).toBe('unavailable');
     // Refused at once, before its shards have gone; and carried out by who has them then.
     await expect.poll(holds, { timeout: 10_000 }).toBe(0);
     const forwarded = async () => (await note(node, pair)).status;
@@ -404,7 +404,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
     const ofActor = store.scenes.find(({ name }) => name.startsWith('record.value'));
     for (const { baseUrl } of cluster.nodes) {
       const resolved = () => rest(baseUrl, 'GET', `/v1/resolve/${ofActor?.order.supplier.svcId}`);
-      await expect.poll(async () => (await resolved()).code, { timeout: 5_000 }).toBe('internal');
+      await expect.poll(async () => (await resolved()).code).toBe('internal');
     }
   }, 60_000);
 
@@ -466,7 +466,7 @@ await describeOnCassandra('a cluster of three that is attacked', (address) => {
           .poll(() => counted(node, `svc_redis_bad_values_total{kind="${kind}"}`), { timeout: 5_000 })
           .toBeGreaterThan(0);
       const told = () => readFileSync(node.logFile, 'utf8').split(`members:{${placement}} odd\\"`).length - 1;
-      await expect.poll(told, { timeout: 5_000 }).toBe(1);
+      await expect.poll(told).toBe(1);
       const { members } = await node.view();
       expect(members.map(({ id }) => id)).toEqual(['node-1', 'node-2', 'node-3']);
     }
