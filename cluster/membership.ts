@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
+import { noBatches } from '../src/actors/batch-counts.ts';
 import { type Clock, sleep } from '../src/actors/clock.ts';
 import type { Directory } from '../src/actors/directory.ts';
 import { NotOwner, type Peers } from '../src/actors/peers.ts';
 import type { Placement } from '../src/actors/placement.ts';
-import { noTurns } from '../src/actors/turn-counts.ts';
 import type { Command } from '../src/domain/command.ts';
 import type { Membership } from '../src/membership.ts';
 import type { MemoryBudget } from '../src/runtime/memory-budget.ts';
@@ -15,10 +15,10 @@ import { GrpcPeers } from './peers/grpc-peers.ts';
 import { peerServer } from './peers/peer-service.ts';
 import type { PeerBounds } from './peers/peer-stream.ts';
 import type { PeerSecurity } from './peers/security.ts';
+import { idIsTaken } from './placement/duplicate-node-check.ts';
 import type { LeaseServer } from './placement/lease-server.ts';
 import { Leases } from './placement/leases.ts';
 import { type MemberBoard, memberPorts, othersServe, type Run } from './placement/members.ts';
-import { idIsTaken } from './placement/namesakes.ts';
 import { Rebalancing } from './placement/rebalancing.ts';
 import type { PlacementTimings } from './placement/timings.ts';
 import type { BadValues } from './redis/bad-values.ts';
@@ -101,7 +101,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const silentMs = () => clockCheck.silentMs;
   const hasStore = () => silentMs() < storeLostAfterMs;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
-  const ownTurns = () => directory?.turns ?? noTurns;
+  const ownTurns = () => directory?.turns ?? noBatches;
   const peers = new GrpcPeers({
     self: self.id,
     security,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { turnPaces } from '../src/actors/bounds.ts';
+import { batchPaces } from '../src/actors/bounds.ts';
 import { ConfigError } from '../src/config.ts';
 import type { NodeLog } from '../src/log.ts';
 import { type RunningNode, startNodeOver } from '../src/node.ts';
@@ -87,7 +87,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       peers: membership.peers,
       membership,
       revocationLeadMs,
-      turnPace: turnPaces.commitsApart,
+      turnPace: batchPaces.commitsApart,
       memory,
       clock,
       log,

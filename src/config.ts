@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
-import { mailboxBytesMax, mailboxLettersMax } from './actors/bounds.ts';
+import { mailboxBytesMax, mailboxCommandsMax } from './actors/bounds.ts';
 import type { GrpcBounds } from './rpc/grpc/connections.ts';
 import { isHost } from './runtime/addresses.ts';
 import type { PlaceBounds } from './runtime/fair-places.ts';
@@ -116,7 +116,7 @@ export function readConfig(env: Environment): Config {
       waiting: boundOf(env, 'READS_WAITING', 1_000, countMax),
     }),
     queues: Object.freeze({
-      ledgerCommandsMax: boundOf(env, 'LEDGER_QUEUE_MAX', mailboxLettersMax, countMax),
+      ledgerCommandsMax: boundOf(env, 'LEDGER_QUEUE_MAX', mailboxCommandsMax, countMax),
       ledgerBytesMax: boundOf(env, 'LEDGER_QUEUE_MIB', mailboxBytesMax / mebibyte, mebibytesMax) * mebibyte,
       signaturesMax: boundOf(env, 'SIGNATURE_QUEUE_MAX', defaultWaitingMax, countMax),
     }),

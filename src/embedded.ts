@@ -1,9 +1,9 @@
-import { turnPaces } from './actors/bounds.ts';
+import { batchPaces } from './actors/bounds.ts';
 import { localPlacement } from './actors/local-placement.ts';
 import { noPeers } from './actors/no-peers.ts';
 import type { Config } from './config.ts';
-import { ForwardClock } from './forward-clock.ts';
 import type { Log, NodeLog } from './log.ts';
+import { MonotonicWallClock } from './monotonic-wall-clock.ts';
 import { type RunningNode, startNodeOver } from './node.ts';
 import { keysInUse, readNodeKeys } from './node-keys.ts';
 import { goodClock } from './plausible-clock.ts';
@@ -35,7 +35,7 @@ export async function startEmbedded(
     onFatal(error);
   };
   // In a cluster clocks are held together instead: a node whose clock is off is not ready.
-  const clock = new ForwardClock(goodClock(systemClock), () => performance.now());
+  const clock = new MonotonicWallClock(goodClock(systemClock), () => performance.now());
   const stores = await openLmdb({ dataDir: config.dataDir, now: () => clock.now(), onFatal: failed });
   const self = 'embedded';
   return startNodeOver(
@@ -62,7 +62,7 @@ export async function startEmbedded(
         placement: localPlacement(self),
         peers: noPeers,
         revocationLeadMs,
-        turnPace: turnPaces.commitsTogether,
+        turnPace: batchPaces.commitsTogether,
         clock,
         log,
       };
@@ -74,7 +74,7 @@ export async function startEmbedded(
  * Nothing is dated before a webhook subscription of an earlier run any more: what is answered from now on is for it, though the machine's
  * clock was set back in between.
  */
-async function startBehindSubscriptions(clock: ForwardClock, records: RecordStore, log: Log): Promise<void> {
+async function startBehindSubscriptions(clock: MonotonicWallClock, records: RecordStore, log: Log): Promise<void> {
   const newest = await subscriptionsIn(records)
     .newestInForce()
     .catch((error: unknown) => {

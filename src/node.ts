@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { accessReport, meterAccesses } from './access-meter.ts';
 import { actorMeter } from './actor-meter.ts';
+import type { BatchPace } from './actors/batch-pacing.ts';
 import { defaultShardCount } from './actors/bounds.ts';
 import type { Clock } from './actors/clock.ts';
 import { Directory } from './actors/directory.ts';
 import type { Peers } from './actors/peers.ts';
 import type { NodeId, Placement } from './actors/placement.ts';
-import type { TurnPace } from './actors/turn-pacing.ts';
 import { apiOf } from './api.ts';
 import { watchClock } from './clock-watch.ts';
 import type { Config } from './config.ts';
@@ -78,7 +78,7 @@ export interface NodeParts {
   /** How far ahead a key's revocation is dated: long enough that no node believes an older record by then. 0 on a node that stands alone. */
   readonly revocationLeadMs: number;
   /** How ledgers wait before their turns while the node is saturated: what suits its store. */
-  readonly turnPace: Omit<TurnPace, 'isSaturated'>;
+  readonly turnPace: Omit<BatchPace, 'isSaturated'>;
   /** Of a node whose membership counts in it too; none given: made here. */
   readonly memory?: MemoryBudget;
   readonly clock: Clock;
@@ -195,7 +195,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     shardCount: membership?.shardCount ?? defaultShardCount,
     placement: parts.placement,
     peers: parts.peers,
-    queueLimits: { lettersMax: config.queues.ledgerCommandsMax, bytesMax: config.queues.ledgerBytesMax },
+    queueLimits: { commandsMax: config.queues.ledgerCommandsMax, bytesMax: config.queues.ledgerBytesMax },
     checksRows: membership !== undefined,
     turnPace: { ...parts.turnPace, isSaturated: saturation() },
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond, isClockRight }),

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import { NotOwner, PeerUnreachable } from '../../src/actors/peers.ts';
 import { isRetryable, somethingWrong } from '../../src/actors/refusals.ts';
 import { errorCodeOf, LedgerError } from '../../src/domain/errors.ts';
@@ -9,7 +9,7 @@ import { UnreadableCommand } from './wire-fields.ts';
 
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
 
-export function outcomeAnswer(id: number, { event, replayed }: Outcome): AnswerInit {
+export function outcomeAnswer(id: number, { event, replayed }: CommandOutcome): AnswerInit {
   return { id, result: { case: 'outcome', value: { row: formatRow(event), replayed } } };
 }
 
@@ -23,7 +23,7 @@ export function errorAnswer(id: number, error: unknown): AnswerInit {
 }
 
 /** The outcome in an answer; throws the LedgerError or NotOwner in it, and PeerUnreachable for an answer that says nothing. */
-export function outcomeIn({ result }: Answer): Outcome {
+export function outcomeIn({ result }: Answer): CommandOutcome {
   switch (result.case) {
     case 'outcome':
       try {

@@ -1,5 +1,5 @@
 import type { Command, CommandBase, CommandSignature, Lane, OpenLedger } from '../../src/domain/command.ts';
-import type { CommandMark } from '../../src/domain/event.ts';
+import type { CommandKey } from '../../src/domain/event.ts';
 import { checkCallerEventType, checkHash, checkLabel, checkName } from '../../src/domain/fields.ts';
 import { checkSignatureForm, parseKid } from '../../src/domain/signature.ts';
 import { limits } from '../../src/limits.ts';
@@ -47,7 +47,7 @@ const signature: FieldReaders<CommandSignature> = {
   signedForm: textField,
 };
 
-const mark: FieldReaders<CommandMark> = { id: nameField, fingerprint: nameField, permanent: flagField };
+const mark: FieldReaders<CommandKey> = { id: nameField, fingerprint: nameField, permanent: flagField };
 
 const lane: FieldReaders<Lane> = { id: nameField, index: countField, previous: orNull(countField) };
 

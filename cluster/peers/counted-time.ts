@@ -1,4 +1,4 @@
-import type { TurnCounts } from '../../src/actors/turn-counts.ts';
+import type { BatchCounts } from '../../src/actors/batch-counts.ts';
 
 /** Far longer than a turn takes, and shorter than a silent peer is given. */
 const standstillMs = 1_000;
@@ -9,14 +9,14 @@ const standstillMs = 1_000;
  * did not run.
  */
 export class CountedTime {
-  readonly #turns: () => TurnCounts;
+  readonly #turns: () => BatchCounts;
   #stood = 0;
   #leftOutMs = 0;
   #lookedAt: number;
   #movedAt: number;
 
   /** `now` is monotonic, in milliseconds, here and below. */
-  constructor(turns: () => TurnCounts, now: number) {
+  constructor(turns: () => BatchCounts, now: number) {
     this.#turns = turns;
     this.#lookedAt = now;
     this.#movedAt = now;

@@ -1,10 +1,10 @@
 import { Client } from '@grpc/grpc-js';
+import type { BatchCounts } from '../../src/actors/batch-counts.ts';
 import { commandTimeoutMs } from '../../src/actors/bounds.ts';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import { outcomeFault } from '../../src/actors/outcome-check.ts';
 import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/peers.ts';
 import type { NodeId } from '../../src/actors/placement.ts';
-import type { TurnCounts } from '../../src/actors/turn-counts.ts';
 import type { Command } from '../../src/domain/command.ts';
 import type { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { nodeTarget } from '../placement/node-address.ts';
@@ -41,7 +41,7 @@ export interface GrpcPeersParts {
   /** host:port of a node's internal port; null if there is no such node. */
   readonly addressOf: (node: NodeId) => string | null;
   readonly monotonicMs: () => number;
-  readonly ownTurns: () => TurnCounts;
+  readonly ownTurns: () => BatchCounts;
   readonly meter: PeerMeter;
   readonly budgetMs?: number;
   readonly patienceMs?: number;
@@ -72,7 +72,7 @@ export class GrpcPeers implements Peers {
   }
 
   // Synchronous up to the stream, so that commands keep the order in which they were asked.
-  ask(node: NodeId, _shard: number, command: Command): Promise<Outcome> {
+  ask(node: NodeId, _shard: number, command: Command): Promise<CommandOutcome> {
     const { meter } = this.#parts;
     const stream = this.#streamTo(node);
     const asked =

@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import type { Command } from '../../src/domain/command.ts';
 import { type AnswerSchema, type Ask, ExchangeResponseSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { budgetUnitBytes, type MemoryBudget, outOfMemoryBudget } from '../../src/runtime/memory-budget.ts';
@@ -25,7 +25,7 @@ const overheadBytes = 64;
 
 export interface IncomingParts {
   /** Directory.carryOut. */
-  readonly carryOut: (command: Command) => Promise<Outcome>;
+  readonly carryOut: (command: Command) => Promise<CommandOutcome>;
   /** Rejects with the LedgerError that a command is refused with whose signature does not verify. */
   readonly checkSignature: (command: Command) => Promise<void>;
   /** TurnCounts.stood of this node. */
@@ -135,7 +135,7 @@ export class IncomingStream {
   }
 
   /** Hands a command over once its signature was checked, behind those for its ledger that came before it; whatever comes of them. */
-  async #carry(text: string): Promise<Outcome> {
+  async #carry(text: string): Promise<CommandOutcome> {
     const { carryOut, checkSignature } = this.#parts;
     const command = this.#read(text);
     const { ledgerId, signature } = command;

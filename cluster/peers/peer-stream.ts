@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import { PeerUnreachable } from '../../src/actors/peers.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { ExchangeRequestSchema, type ExchangeResponse } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
@@ -24,7 +24,7 @@ export const defaultPeerBounds: PeerBounds = Object.freeze({ commandsMax: 16_384
 const sweepEveryMs = 50;
 
 interface Waiting {
-  readonly resolve: (outcome: Outcome) => void;
+  readonly resolve: (outcome: CommandOutcome) => void;
   readonly reject: (error: Error) => void;
   /** In time that counts. */
   readonly sentAt: number;
@@ -113,7 +113,7 @@ export class PeerStream {
   }
 
   /** Asks for a command (as JSON) to be carried out, and waits for its outcome as long as the peer gets commands carried out. */
-  ask(text: string): Promise<Outcome> {
+  ask(text: string): Promise<CommandOutcome> {
     if (this.#over) return Promise.reject(new PeerUnreachable(new Error('the stream is over'), false));
     const bytes = Buffer.byteLength(text);
     // It would end the stream, and with it all that is on it; the node that has it carries it out by itself.

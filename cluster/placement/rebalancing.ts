@@ -1,9 +1,9 @@
 import type { Clock } from '../../src/actors/clock.ts';
 import type { NodeId } from '../../src/actors/placement.ts';
+import { DuplicateNodeCheck } from './duplicate-node-check.ts';
 import type { LeaseServer } from './lease-server.ts';
 import type { Leases } from './leases.ts';
 import type { Announcement, Member, MemberBoard, Run } from './members.ts';
-import { NamesakeWatch } from './namesakes.ts';
 import { Assignment, signatureOf } from './rendezvous.ts';
 import type { PlacementTimings } from './timings.ts';
 
@@ -52,7 +52,7 @@ export interface RebalancingParts {
  */
 export class Rebalancing {
   readonly #parts: RebalancingParts;
-  readonly #namesakes: NamesakeWatch;
+  readonly #namesakes: DuplicateNodeCheck;
   #cancels: (() => void)[] = [];
   #stopped = false;
   #draining = false;
@@ -67,7 +67,7 @@ export class Rebalancing {
   constructor(parts: RebalancingParts) {
     this.#parts = parts;
     const { self, timings, monotonicMs, alarmed } = parts;
-    this.#namesakes = new NamesakeWatch(self, timings.memberTtlMs, monotonicMs, alarmed);
+    this.#namesakes = new DuplicateNodeCheck(self, timings.memberTtlMs, monotonicMs, alarmed);
   }
 
   /** Members as last read, who among them has this node's id, and shards that are being handed over. */

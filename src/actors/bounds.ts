@@ -19,17 +19,17 @@ export const eventOverheadBytes = 1_024;
  * takes 100 ms and more where processors are short: there groups are waited for. Events of one of a hundred busy ledgers come some 70 ms
  * apart, several at a time (docs/performance.md, A cluster).
  */
-export const turnPaces = {
+export const batchPaces = {
   commitsTogether: { freeMax: 16, waitMaxMs: 100, quietMs: 0, crowdedMax: crowdedBatchEventsMax },
   commitsApart: { freeMax: 8, waitMaxMs: 500, quietMs: 350, crowdedMax: batchEventsMax },
 } as const;
 /** How often it is looked who has waited for long enough, and whether there is time to spare again. */
-export const turnTickMs = 25;
+export const batchTickMs = 25;
 
 /** Waiting commands of one ledger: 64 commits, on LMDB half as many larger ones, about a second of work. */
-export const mailboxLettersMax = 4_096;
+export const mailboxCommandsMax = 4_096;
 export const mailboxBytesMax = 32 * 1024 * 1024;
-export const mailboxLimits = { lettersMax: mailboxLettersMax, bytesMax: mailboxBytesMax } as const;
+export const mailboxLimits = { commandsMax: mailboxCommandsMax, bytesMax: mailboxBytesMax } as const;
 
 /** A snapshot is saved at least this often, so that a tail to replay stays below 1,024 events (two times this, and a batch each) even when one save is late. */
 export const snapshotEveryEvents = 384;
@@ -80,7 +80,7 @@ export const settleRestMaxMs = 200;
  * What a node may keep of the marks that its ledgers' commands of a day have: two bytes each where filters are full, 1.5 KB for each ledger at least. A small part of
  * the memory of a node, and a day of 350 commands a second.
  */
-export const knownMarksBytesMax = 64 * 1024 * 1024;
+export const recentKeysBytesMax = 64 * 1024 * 1024;
 
 /** Number of shards of a new store (cluster.md). */
 export const defaultShardCount = 256;

@@ -14,25 +14,25 @@ import { StoreStopped } from '../store/store-stopped.ts';
 import { settleRestMaxMs } from './bounds.ts';
 import { BrokenChain } from './broken-chain.ts';
 import { type Clock, sleep } from './clock.ts';
-import type { KnownMarks } from './known-marks.ts';
+import type { DecidedBatch } from './decide-batch.ts';
 import { loadLedger } from './ledger-loading.ts';
 import { LoadedMasters } from './loaded-masters.ts';
-import type { MarksMemory } from './marks-memory.ts';
 import type { ActorMeter, ClaimReason } from './meter.ts';
+import type { RecentKeys } from './recent-keys.ts';
+import type { RecentKeysMemory } from './recent-keys-memory.ts';
 import { outcomeUnknown } from './refusals.ts';
 import { checkRows } from './row-check.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
-import type { Turn } from './turn.ts';
 
 /** What the store says of a turn: it stands; nothing of it is in the log, nor ever will be; or nobody can say any more. */
-export type Written = 'stands' | 'fenced' | 'not_written' | 'unsettled';
+export type WriteResult = 'stands' | 'fenced' | 'not_written' | 'unsettled';
 
 export interface CommittedLedgerParts {
   readonly store: LedgerStore;
   readonly clock: Clock;
   readonly monotonicMs: () => number;
   readonly meter: ActorMeter;
-  readonly marks: MarksMemory;
+  readonly marks: RecentKeysMemory;
   readonly checksRows?: boolean;
 }
 
@@ -52,8 +52,8 @@ export class CommittedLedger {
   #masters: LoadedMasters;
   #saving: SnapshotSaving;
   readonly #monotonicMs: () => number;
-  readonly #marksMemory: MarksMemory;
-  #marks: KnownMarks;
+  readonly #marksMemory: RecentKeysMemory;
+  #marks: RecentKeys;
 
   readonly #checksRows: boolean;
 
@@ -111,7 +111,7 @@ export class CommittedLedger {
   }
 
   /** Whether the state is still the ledger's, by a read begun now: what a refusal rests on. */
-  async confirm(claim: Claim): Promise<Written> {
+  async confirm(claim: Claim): Promise<WriteResult> {
     const { seq, hash } = this.#state;
     return (await this.#store.stands(claim, seq < 0 ? null : { seq, hash })) ? 'stands' : 'fenced';
   }
@@ -129,7 +129,7 @@ export class CommittedLedger {
    * Makes a turn's entries durable, and its state this ledger's. `not_written` leaves a new claim and the state under it. Throws
    * LedgerError: nothing was written, or `outcome_unknown`.
    */
-  async write(claim: Claim, turn: Turn): Promise<Written> {
+  async write(claim: Claim, turn: DecidedBatch): Promise<WriteResult> {
     if (this.#checksRows) checkRows(this.#ledgerId, turn.entries);
     const started = this.#clock.now();
     this.#marks = this.#marksMemory.of(this.#ledgerId);
@@ -154,7 +154,7 @@ export class CommittedLedger {
    * A new claim shuts the write out or finds it done: then it is certain. Tried until the last deadline of those who wait, or until the
    * store says that it has stopped; until it is settled, the ledger accepts no other write.
    */
-  async #settle(turn: Turn): Promise<Written> {
+  async #settle(turn: DecidedBatch): Promise<WriteResult> {
     const [first] = turn.entries;
     if (first === undefined) throw new Error('a turn without entries was written');
     const lastDeadline = Math.max(...turn.verdicts.map(({ letter }) => letter.command.deadline));
@@ -179,7 +179,7 @@ export class CommittedLedger {
   }
 
   /** Saves what has a long tail after a turn, and lets masters go that are too many. */
-  tidy(turn: Turn): void {
+  tidy(turn: DecidedBatch): void {
     const state = this.#state;
     void this.#saving.saveWhenDue(state.seq, () => snapshotOf(state));
     for (const master of turn.masters.values()) void master.saveWhenDue();

@@ -1,11 +1,11 @@
-import { Slots } from '../domain/slots.ts';
+import { Slab } from '../domain/slab.ts';
 import { deadlineCheckMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
 
 /** Looks at everything that is busy every deadlineCheckMs, by one timer for all: a timer for each turn of each actor costs more than the look. */
 export class DeadlineWatch {
   readonly #clock: Clock;
-  readonly #looks = new Slots<() => void>();
+  readonly #looks = new Slab<() => void>();
   /** null: nothing is busy, and no timer runs. */
   #cancel: (() => void) | null = null;
 

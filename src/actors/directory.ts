@@ -1,6 +1,8 @@
 import type { Command } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
-import { ActivationPace } from './activation-pace.ts';
+import { ActivationLimiter } from './activation-limiter.ts';
+import type { BatchCounts } from './batch-counts.ts';
+import { type BatchPace, unpaced } from './batch-pacing.ts';
 import {
   hopsMax,
   ledgersInMemoryMax,
@@ -9,14 +11,12 @@ import {
   passivateWhenCrowdedAfterMs,
 } from './bounds.ts';
 import type { LedgerActorParts } from './ledger-actor.ts';
-import { type NodeWide, nodeWide } from './node-wide.ts';
-import type { Outcome } from './outcome.ts';
+import type { CommandOutcome } from './outcome.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
 import type { NodeId, Placement } from './placement.ts';
 import { clockIsOff, notRunHere, refusedAgain, stopping } from './refusals.ts';
 import { Shard, shardOf } from './shard.ts';
-import type { TurnCounts } from './turn-counts.ts';
-import { type TurnPace, unpaced } from './turn-pacing.ts';
+import { type SharedActorState, sharedActorState } from './shared-actor-state.ts';
 
 export interface DirectoryParts extends LedgerActorParts {
   readonly self: NodeId;
@@ -26,7 +26,7 @@ export interface DirectoryParts extends LedgerActorParts {
   /** Ledgers that may come into memory in a second; none given: no limit. */
   readonly activationsPerSecond?: number;
   /** None given: ledgers do not wait before their turns. */
-  readonly turnPace?: TurnPace;
+  readonly turnPace?: BatchPace;
 }
 
 /**
@@ -37,8 +37,8 @@ export interface DirectoryParts extends LedgerActorParts {
  */
 export class Directory {
   readonly #parts: DirectoryParts;
-  readonly #pace: ActivationPace | null;
-  readonly #nodeWide: NodeWide;
+  readonly #pace: ActivationLimiter | null;
+  readonly #nodeWide: SharedActorState;
   readonly #shards = new Map<number, Shard>();
   /** Shards of ledgers that were asked for lately: to compute one takes a hash. */
   readonly #shardNumbers = new Map<string, number>();
@@ -52,14 +52,14 @@ export class Directory {
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
-    this.#nodeWide = nodeWide(parts.clock, parts.turnPace ?? unpaced);
+    this.#nodeWide = sharedActorState(parts.clock, parts.turnPace ?? unpaced);
     this.#pace =
-      parts.activationsPerSecond === undefined ? null : new ActivationPace(parts.clock, parts.activationsPerSecond);
+      parts.activationsPerSecond === undefined ? null : new ActivationLimiter(parts.clock, parts.activationsPerSecond);
     this.#armLook();
   }
 
   /** The outcome of a command, or the LedgerError it was refused with. */
-  async submit(command: Command): Promise<Outcome> {
+  async submit(command: Command): Promise<CommandOutcome> {
     if (this.#closing) throw stopping();
     const shard = this.#shardOf(command.ledgerId);
     const owner = this.#owners.get(shard) ?? (await this.#locate(shard));
@@ -71,7 +71,7 @@ export class Directory {
    * The outcome of a command that another node sent here as to the owner of its shard, or the LedgerError it was refused with. NotOwner
    * where another node is known to run the shard: then nothing was done.
    */
-  async carryOut(command: Command): Promise<Outcome> {
+  async carryOut(command: Command): Promise<CommandOutcome> {
     const shard = this.#shardOf(command.ledgerId);
     for (;;) {
       const owner = await this.#locate(shard);
@@ -136,7 +136,7 @@ export class Directory {
     return { ...command, marks: [{ id, fingerprint: id, permanent: false }] };
   }
 
-  async #forward(owner: NodeId, shard: number, command: Command): Promise<Outcome> {
+  async #forward(owner: NodeId, shard: number, command: Command): Promise<CommandOutcome> {
     let asked = owner;
     for (let hop = 1; ; hop++) {
       try {
@@ -157,7 +157,7 @@ export class Directory {
   }
 
   /** Carries a command out that another node may have carried out, or may be at. */
-  async #runAgain(shard: number, command: Command): Promise<Outcome> {
+  async #runAgain(shard: number, command: Command): Promise<CommandOutcome> {
     try {
       return await this.#runHere(shard, { ...command, resubmitted: true });
     } catch (error) {
@@ -166,7 +166,7 @@ export class Directory {
   }
 
   /** Synchronous as far as the shard is not being handed over. Throws `unavailable`. */
-  #runHere(shard: number, command: Command): Promise<Outcome> {
+  #runHere(shard: number, command: Command): Promise<CommandOutcome> {
     // Asked again after every wait: nothing comes into memory behind the closing.
     if (this.#closing) throw stopping();
     const left = this.#leaving.get(shard);
@@ -180,14 +180,14 @@ export class Directory {
   }
 
   /** Synchronous as far as no new ledger has to wait for its turn, so that commands keep their order. */
-  #admit(number: number, command: Command): Promise<Outcome> {
+  #admit(number: number, command: Command): Promise<CommandOutcome> {
     const shard = this.#shard(number);
     const isLoaded = this.#pace === null || shard.has(command.ledgerId);
     const turn = isLoaded ? null : this.#pace.take(command.ledgerId, command.deadline);
     return turn === null ? shard.submit(command) : this.#admitAfter(turn, number, command);
   }
 
-  async #admitAfter(turn: Promise<void>, number: number, command: Command): Promise<Outcome> {
+  async #admitAfter(turn: Promise<void>, number: number, command: Command): Promise<CommandOutcome> {
     await turn;
     if (this.#closing) throw stopping();
     const left = this.#leaving.get(number);
@@ -208,7 +208,7 @@ export class Directory {
   }
 
   /** How the turns of this node's ledgers get on. */
-  get turns(): TurnCounts {
+  get turns(): BatchCounts {
     return this.#nodeWide.turns;
   }
 

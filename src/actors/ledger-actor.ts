@@ -3,24 +3,24 @@ import { LedgerError } from '../domain/errors.ts';
 import { parseRow } from '../domain/row.ts';
 import type { AuthoritySigner } from '../domain/seal.ts';
 import type { Claim, LedgerStore } from '../store/ledger-store.ts';
+import { type BatchNeed, unpaced } from './batch-pacing.ts';
+import { readForBatch } from './batch-reads.ts';
 import { batchBytesMax, batchEventsMax, mailboxLimits } from './bounds.ts';
 import { BrokenChain } from './broken-chain.ts';
 import { type Clock, sleep } from './clock.ts';
-import { CommittedLedger, type Written } from './committed-ledger.ts';
+import { CommandQueue } from './command-queue.ts';
+import type { CommitListener } from './commit-listener.ts';
+import { CommittedLedger, type WriteResult } from './committed-ledger.ts';
+import { BatchFailed, type CommandResult, type DecidedBatch, decideBatch } from './decide-batch.ts';
+import { FenceBackoff } from './fence-backoff.ts';
 import { GroupGrowth } from './group-growth.ts';
-import { Intake } from './intake.ts';
-import type { Letter } from './letter.ts';
 import type { MailboxLimits } from './mailbox.ts';
 import type { ActorMeter, ClaimReason } from './meter.ts';
-import { type NodeWide, nodeWide } from './node-wide.ts';
-import type { Outbox } from './outbox.ts';
-import type { Outcome } from './outcome.ts';
+import type { CommandOutcome } from './outcome.ts';
+import type { PendingCommand } from './pending-command.ts';
 import { clockIsOff, damagedReplay, outcomeUnknown, reloading, somethingWrong, timeIsUp } from './refusals.ts';
+import { type SharedActorState, sharedActorState } from './shared-actor-state.ts';
 import type { SigningKeys } from './signing-keys.ts';
-import { decideTurn, type Turn, TurnFailed, type Verdict } from './turn.ts';
-import { type TurnNeed, unpaced } from './turn-pacing.ts';
-import { readForTurn } from './turn-reads.ts';
-import { Yielding } from './yielding.ts';
 
 export type { ActorMeter } from './meter.ts';
 
@@ -34,7 +34,7 @@ export interface LedgerActorParts {
   readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
   readonly meter: ActorMeter;
-  readonly outbox?: Outbox;
+  readonly outbox?: CommitListener;
   /** What may wait for one ledger; absent: the default. */
   readonly queueLimits?: MailboxLimits;
   /** Whether this node's clock may decide and date. Absent: it always may. */
@@ -54,14 +54,14 @@ export interface LedgerActorParts {
 export class LedgerActor {
   readonly ledgerId: string;
   readonly #parts: LedgerActorParts;
-  readonly #nodeWide: NodeWide;
-  readonly #intake: Intake;
+  readonly #nodeWide: SharedActorState;
+  readonly #intake: CommandQueue;
   readonly #growth: GroupGrowth;
-  readonly #yielding = new Yielding();
+  readonly #yielding = new FenceBackoff();
   readonly #ledger: CommittedLedger;
   /** The letters that are being worked on, and what was sent to the store of them. */
-  #batch: Letter[] = [];
-  #sent: Turn | null = null;
+  #batch: PendingCommand[] = [];
+  #sent: DecidedBatch | null = null;
   /** Those who ask what is certain. */
   readonly #asking: PromiseWithResolvers<number>[] = [];
   /** null while there is nothing to do. */
@@ -71,11 +71,11 @@ export class LedgerActor {
   #isClosing = false;
   #lastUsed: number;
 
-  constructor(ledgerId: string, parts: LedgerActorParts, node = nodeWide(parts.clock, unpaced)) {
+  constructor(ledgerId: string, parts: LedgerActorParts, node = sharedActorState(parts.clock, unpaced)) {
     this.ledgerId = ledgerId;
     this.#parts = parts;
     this.#nodeWide = node;
-    this.#intake = new Intake(parts.clock, parts.queueLimits ?? mailboxLimits);
+    this.#intake = new CommandQueue(parts.clock, parts.queueLimits ?? mailboxLimits);
     this.#growth = new GroupGrowth(parts.clock, node.pace.quietMs);
     this.#ledger = new CommittedLedger(ledgerId, { ...parts, marks: node.marks });
     this.#lastUsed = parts.clock.now();
@@ -96,7 +96,7 @@ export class LedgerActor {
   }
 
   /** Carries a command out: its outcome, or the LedgerError that it is refused with. */
-  submit(command: Command): Promise<Outcome> {
+  submit(command: Command): Promise<CommandOutcome> {
     if (this.#stopped) return Promise.reject(reloading());
     return this.#intake.submit(command, this.#wake);
   }
@@ -106,7 +106,7 @@ export class LedgerActor {
    * wrote it, and no write that was begun before on any node can land any more. Costs a read where this node has written last, and otherwise
    * a claim. Rejects with what the store throws, or `unavailable`.
    */
-  makeCertain(): Promise<number> {
+  readBarrier(): Promise<number> {
     if (this.#stopped) return Promise.reject(reloading());
     const asked = Promise.withResolvers<number>();
     this.#asking.push(asked);
@@ -168,7 +168,7 @@ export class LedgerActor {
   }
 
   /** Who has it closed, or asks what is certain, waits for a turn to end. */
-  #turnNeed(): TurnNeed {
+  #turnNeed(): BatchNeed {
     if (this.#isClosing || this.#asking.length > 0) return 'haste';
     const isWhole = this.#intake.holds(batchEventsMax, batchBytesMax) || this.#growth.isWhole(this.#intake.size);
     return isWhole ? 'nothing' : 'more';
@@ -196,7 +196,7 @@ export class LedgerActor {
       const began = clock.now();
       const held = this.#ledger.claim;
       const claim = held ?? (await this.#activate(reason));
-      const reads = await readForTurn(this.ledgerId, this.#batch, {
+      const reads = await readForBatch(this.ledgerId, this.#batch, {
         store,
         keys,
         clock,
@@ -207,7 +207,7 @@ export class LedgerActor {
       if (!this.#dropLate()) break;
       this.#checkClock();
       const context = { reads, authority: authority(), random };
-      const turn = decideTurn(this.#ledger.state, this.#batch, context);
+      const turn = decideBatch(this.#ledger.state, this.#batch, context);
       for (const verdict of turn.verdicts) if (verdict.kind === 'replayed') replays.push(this.#replay(verdict));
       const decided = turn.verdicts.filter(({ kind }) => kind !== 'replayed').map(({ letter }) => letter);
       this.#batch = [...decided, ...turn.deferred];
@@ -253,13 +253,13 @@ export class LedgerActor {
   }
 
   /** Has the store make a turn durable, or, where there are only refusals, confirm the state they rest on. */
-  async #write(claim: Claim, turn: Turn): Promise<Written> {
+  async #write(claim: Claim, turn: DecidedBatch): Promise<WriteResult> {
     if (this.#batch.length === 0) return 'stands';
     if (turn.entries.length === 0) return this.#ledger.confirm(claim);
     const { outbox } = this.#parts;
     this.#sent = turn;
     outbox?.writing(this.ledgerId, turn.entries[0]?.seq ?? 0);
-    let written: Written = 'unsettled';
+    let written: WriteResult = 'unsettled';
     try {
       written = await this.#ledger.write(claim, turn);
       return written;
@@ -271,7 +271,7 @@ export class LedgerActor {
   }
 
   /** The turn stands: what was written is told before anything else may fail. */
-  #answer(turn: Turn): void {
+  #answer(turn: DecidedBatch): void {
     for (const verdict of turn.verdicts) {
       if (verdict.kind === 'replayed') continue;
       this.#parts.meter.verdict(verdict.kind);
@@ -282,7 +282,7 @@ export class LedgerActor {
   }
 
   /** Answers with the event that the same command wrote before. It is in the log for good, so that nothing has to be confirmed. */
-  async #replay(verdict: Extract<Verdict, { kind: 'replayed' }>): Promise<void> {
+  async #replay(verdict: Extract<CommandResult, { kind: 'replayed' }>): Promise<void> {
     const { store, meter } = this.#parts;
     meter.verdict('replayed');
     try {
@@ -300,7 +300,7 @@ export class LedgerActor {
     this.#intake.refuseDue(this.#batch, (letter) => (this.#isInFlight(letter) ? outcomeUnknown() : timeIsUp()));
   }
 
-  #isInFlight(letter: Letter): boolean {
+  #isInFlight(letter: PendingCommand): boolean {
     return this.#sent?.verdicts.some((verdict) => verdict.letter === letter && verdict.kind === 'written') === true;
   }
 
@@ -318,7 +318,7 @@ export class LedgerActor {
     if (cause instanceof BrokenChain) this.#parts.meter.damaged();
     for (const letter of this.#batch) {
       if (cause instanceof LedgerError) this.#intake.refuse(letter, cause);
-      else if (cause instanceof TurnFailed && cause.letter !== letter) this.#intake.refuse(letter, reloading(cause));
+      else if (cause instanceof BatchFailed && cause.letter !== letter) this.#intake.refuse(letter, reloading(cause));
       else this.#intake.refuse(letter, somethingWrong(cause));
     }
     this.#intake.refuseAll(() => reloading(cause));

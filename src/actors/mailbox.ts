@@ -1,8 +1,8 @@
 import { LedgerError } from '../domain/errors.ts';
-import type { Letter } from './letter.ts';
+import type { PendingCommand } from './pending-command.ts';
 
 export interface MailboxLimits {
-  readonly lettersMax: number;
+  readonly commandsMax: number;
   readonly bytesMax: number;
 }
 
@@ -18,7 +18,7 @@ function ledgerIsFull(bound: string): LedgerError {
 export class Mailbox {
   readonly #limits: MailboxLimits;
   /** Letters before `#first` are taken and no longer held; the array is cut now and then, so that taking is cheap. */
-  #letters: (Letter | undefined)[] = [];
+  #letters: (PendingCommand | undefined)[] = [];
   #first = 0;
   #bytes = 0;
 
@@ -31,9 +31,9 @@ export class Mailbox {
   }
 
   /** Throws `overloaded` when full; nothing is kept then. One letter always fits, whatever its size. */
-  push(letter: Letter): void {
+  push(letter: PendingCommand): void {
     if (this.size > 0) {
-      if (this.size >= this.#limits.lettersMax) throw ledgerIsFull('LEDGER_QUEUE_MAX');
+      if (this.size >= this.#limits.commandsMax) throw ledgerIsFull('LEDGER_QUEUE_MAX');
       if (this.#bytes + letter.bytes > this.#limits.bytesMax) throw ledgerIsFull('LEDGER_QUEUE_MIB');
     }
     this.#letters.push(letter);
@@ -46,8 +46,8 @@ export class Mailbox {
   }
 
   /** The next letters: at most `count` and `bytes`, but at least one if there is one. */
-  take(count: number, bytes: number): Letter[] {
-    const taken: Letter[] = [];
+  take(count: number, bytes: number): PendingCommand[] {
+    const taken: PendingCommand[] = [];
     let sum = 0;
     while (taken.length < count) {
       const letter = this.#letters[this.#first];
@@ -66,7 +66,7 @@ export class Mailbox {
   }
 
   /** The letters that wait, in their order; they stay. */
-  *waiting(): Iterable<Letter> {
+  *waiting(): Iterable<PendingCommand> {
     for (let at = this.#first; at < this.#letters.length; at++) {
       const letter = this.#letters[at];
       if (letter !== undefined) yield letter;
@@ -74,7 +74,7 @@ export class Mailbox {
   }
 
   /** Everything that waits, leaving the mailbox empty. */
-  drain(): Letter[] {
+  drain(): PendingCommand[] {
     return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
   }
 }

@@ -2,13 +2,13 @@ import { type Command, commandEventType, commandMaster } from '../domain/command
 import type { LedgerEvent } from '../domain/event.ts';
 import { wrongHash } from '../domain/integrity.ts';
 import { genesisPayload } from '../domain/service-events.ts';
-import type { Outcome } from './outcome.ts';
+import type { CommandOutcome } from './outcome.ts';
 
 /**
  * What is wrong with an outcome that another node gave as that of a command; null if it can be that. A node that answers something else
  * than it was asked is faulty, or none: whoever asked must not pass it on. Whether the event is in the log is not seen here.
  */
-export function outcomeFault(command: Command, { event, replayed }: Outcome): string | null {
+export function outcomeFault(command: Command, { event, replayed }: CommandOutcome): string | null {
   if (event.ledgerId !== command.ledgerId) return 'it is of another ledger';
   if (event.eventType !== commandEventType(command)) return 'it is of another type';
   if (wrongHash(event) !== null) return 'its hashes are not those of its content';

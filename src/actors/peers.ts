@@ -1,5 +1,5 @@
 import type { Command } from '../domain/command.ts';
-import type { Outcome } from './outcome.ts';
+import type { CommandOutcome } from './outcome.ts';
 import type { NodeId } from './placement.ts';
 
 /** The node asked does not run that shard; `owner` is whom it believes to run it. */
@@ -28,5 +28,5 @@ export class PeerUnreachable extends Error {
  * LedgerError that it was refused with; NotOwner or PeerUnreachable otherwise.
  */
 export interface Peers {
-  ask(node: NodeId, shard: number, command: Command): Promise<Outcome>;
+  ask(node: NodeId, shard: number, command: Command): Promise<CommandOutcome>;
 }

@@ -1,8 +1,8 @@
 import type { Command } from '../domain/command.ts';
 import { sha256 } from '../domain/hash.ts';
 import { LedgerActor, type LedgerActorParts } from './ledger-actor.ts';
-import type { NodeWide } from './node-wide.ts';
-import type { Outcome } from './outcome.ts';
+import type { CommandOutcome } from './outcome.ts';
+import type { SharedActorState } from './shared-actor-state.ts';
 
 /** The shard of a ledger: the first 32 bits of SHA-256("v1|" + ledger id), modulo the number of shards. */
 export function shardOf(ledgerId: string, shardCount: number): number {
@@ -12,12 +12,12 @@ export function shardOf(ledgerId: string, shardCount: number): number {
 /** The ledgers of one shard that are in memory on this node. */
 export class Shard {
   readonly #parts: LedgerActorParts;
-  readonly #nodeWide: NodeWide;
+  readonly #nodeWide: SharedActorState;
   readonly #onLoad: () => void;
   readonly #ledgers = new Map<string, LedgerActor>();
 
   /** `onLoad` is called for each ledger that comes into memory. */
-  constructor(parts: LedgerActorParts, nodeWide: NodeWide, onLoad: () => void) {
+  constructor(parts: LedgerActorParts, nodeWide: SharedActorState, onLoad: () => void) {
     this.#parts = parts;
     this.#nodeWide = nodeWide;
     this.#onLoad = onLoad;
@@ -32,13 +32,13 @@ export class Shard {
     return this.#ledgers.get(ledgerId)?.stopped === false;
   }
 
-  submit(command: Command): Promise<Outcome> {
+  submit(command: Command): Promise<CommandOutcome> {
     return this.#ledger(command.ledgerId).submit(command);
   }
 
   /** See LedgerActor. */
   makeCertain(ledgerId: string): Promise<number> {
-    return this.#ledger(ledgerId).makeCertain();
+    return this.#ledger(ledgerId).readBarrier();
   }
 
   #ledger(ledgerId: string): LedgerActor {

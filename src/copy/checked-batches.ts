@@ -1,6 +1,6 @@
 import { batchBytesMax, batchEventsMax } from '../actors/bounds.ts';
 import { LedgerError } from '../domain/errors.ts';
-import { type LedgerEvent, type MasterLink, markLifeMs } from '../domain/event.ts';
+import { commandKeyLifeMs, type LedgerEvent, type MasterLink } from '../domain/event.ts';
 import { checkChain, type MasterEnd, masterEnd } from '../domain/integrity.ts';
 import { type LedgerFacts, ledgerFacts } from '../domain/ledger-facts.ts';
 import { names, type Projection, projectionsOf } from '../domain/projection.ts';
@@ -80,7 +80,7 @@ function entryOf(event: LedgerEvent, row: string, facts: LedgerFacts | null, now
 /** Marks that nobody looks for any more are not taken along. */
 function counts(projection: Projection, event: LedgerEvent, nowMs: number): boolean {
   if (projection.kind !== 'command' || projection.command.permanent) return true;
-  return Date.parse(event.createdAt) > nowMs - markLifeMs;
+  return Date.parse(event.createdAt) > nowMs - commandKeyLifeMs;
 }
 
 /** The event at a place of a store. Throws CopyRefused where there is none. */

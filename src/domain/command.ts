@@ -1,4 +1,4 @@
-import type { ActorType, CommandMark } from './event.ts';
+import type { ActorType, CommandKey } from './event.ts';
 import type { GrantScope } from './grant.ts';
 import type { LedgerFacts } from './ledger-facts.ts';
 import { grantedType, revokedType } from './service-events.ts';
@@ -34,7 +34,7 @@ export interface CommandBase {
   /** Whether an actor who has, or ever had, a key may leave the signature out. */
   readonly signatureRule: 'if_keyed' | 'optional';
   /** None for a command without a key; two for a signed command under header identity that has an idempotency key as well. */
-  readonly marks: readonly CommandMark[];
+  readonly marks: readonly CommandKey[];
   /** Another node may have carried it out, or be at it: outside a lane it waits for its twin instead of being refused, and no refusal of it is certain. */
   readonly resubmitted?: boolean;
   /** The command's place among those that its sender wants carried out in order; null for one that stands alone. */

@@ -1,6 +1,6 @@
 import type { Command, CommandBase, GrantAccess, OpenLedger, RevokeAccess } from './command.ts';
 import { LedgerError } from './errors.ts';
-import type { ActorType, CommandMark } from './event.ts';
+import type { ActorType, CommandKey } from './event.ts';
 import { delegatesMax, type Grant, type GrantScope, holdsAt } from './grant.ts';
 import type { LedgerFacts } from './ledger-facts.ts';
 import type { LedgerState } from './ledger-state.ts';
@@ -32,7 +32,7 @@ export interface Draft {
   /** null where the payload itself was signed, or nothing was. */
   readonly actorSigPayload: string | null;
   readonly signingKeyId: string | null;
-  readonly commands: readonly CommandMark[];
+  readonly commands: readonly CommandKey[];
 }
 
 /**

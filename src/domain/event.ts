@@ -48,14 +48,14 @@ export interface LedgerEvent extends EventContent {
   readonly authoritySig: string | null;
   readonly authorityKeyId: string | null;
   /** The names of the command that made the event (see CommandMark). Never shown to clients. */
-  readonly commands: readonly CommandMark[];
+  readonly commands: readonly CommandKey[];
 }
 
 /** For so long a mark that is not permanent counts (decisions.md, section 1). */
-export const markLifeMs = 24 * 60 * 60_000;
+export const commandKeyLifeMs = 24 * 60 * 60_000;
 
 /** Names the command that an event came from, so that the same command, sent again, is found instead of repeated. */
-export interface CommandMark {
+export interface CommandKey {
   /** Derived from the calling actor and its idempotency key, or from a signature under header identity. */
   readonly id: string;
   /** Hash of what was asked. The same id with another fingerprint is a key used twice. */

@@ -1,4 +1,4 @@
-import type { CommandMark, LedgerEvent } from './event.ts';
+import type { CommandKey, LedgerEvent } from './event.ts';
 import { type Grant, type GrantScope, grantOf } from './grant.ts';
 import { type LedgerFacts, ledgerFacts } from './ledger-facts.ts';
 import { masterFacts } from './master-facts.ts';
@@ -11,7 +11,7 @@ export type Projection =
   /** The event's seq is listed under `scope`, for example the events of one master. */
   | { readonly kind: 'scope'; readonly scope: string }
   /** The command is found by its id; for 24 hours, or for ever where it is permanent. */
-  | { readonly kind: 'command'; readonly command: CommandMark }
+  | { readonly kind: 'command'; readonly command: CommandKey }
   /** A value by key, for example the status of a master. JSON text. */
   | { readonly kind: 'cell'; readonly key: string; readonly value: string }
   /** A line of a list, in the order of `order`, unique within the list, for example the ledgers of an actor. JSON text. */

@@ -1,6 +1,6 @@
 import { contentHash, contentJson } from './content.ts';
 import { LedgerError } from './errors.ts';
-import type { ActorType, CommandMark, LedgerEvent } from './event.ts';
+import type { ActorType, CommandKey, LedgerEvent } from './event.ts';
 import { sha256HexForm } from './hash.ts';
 
 /**
@@ -60,7 +60,7 @@ export function formatRow(event: LedgerEvent, content: string = contentJson(even
   );
 }
 
-function commandText(command: CommandMark): string {
+function commandText(command: CommandKey): string {
   return `{"id":${JSON.stringify(command.id)},"fingerprint":${JSON.stringify(command.fingerprint)},"permanent":${command.permanent}}`;
 }
 

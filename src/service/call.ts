@@ -1,4 +1,4 @@
-import type { ActorType, CommandMark } from '../domain/event.ts';
+import type { ActorType, CommandKey } from '../domain/event.ts';
 import type { JsonNode } from '../domain/json.ts';
 import type { Walk } from './walk.ts';
 
@@ -37,7 +37,7 @@ export interface Call {
   /** X-Delivery-Chain as sent. */
   readonly deliveryChain: string | null;
   /** On methods that write to an existing ledger: the command's mark, where the call has an idempotency key. */
-  readonly command: CommandMark | null;
+  readonly command: CommandKey | null;
   /** Milliseconds since 1970. On a call that is run again with its idempotency key: the time of the first run. */
   readonly now: number;
   /** The next UUIDv7 of this call; the same sequence again when the call is run again with its idempotency key. */

@@ -1,5 +1,5 @@
 import { LedgerError } from '../domain/errors.ts';
-import { type LoopShare, loopShare } from './loop-share.ts';
+import { type EventLoopBudget, eventLoopBudget } from './event-loop-budget.ts';
 
 /**
  * Held by each walk from its first page on: a page of the store (pageCharsMax and one entry more, two bytes a character), and what the
@@ -15,7 +15,7 @@ const holdStepBytes = 64 * 1024;
 export interface WalkParts {
   readonly places: WalkPlaces;
   readonly memory: WalkMemory;
-  readonly share?: LoopShare;
+  readonly share?: EventLoopBudget;
 }
 
 /** Places of walks that run at once; see FairPlaces. */
@@ -49,7 +49,7 @@ export interface WalkCost {
 export class Walk {
   readonly signal: AbortSignal;
   readonly #parts: WalkParts;
-  readonly #share: LoopShare;
+  readonly #share: EventLoopBudget;
   readonly #caller: string;
   #entering: Promise<void> | null = null;
   #hasPlace = false;
@@ -63,7 +63,7 @@ export class Walk {
   /** `caller`: whom the walk counts for. `signal` ends with the caller or the deadline. */
   constructor(parts: WalkParts, caller: string, signal: AbortSignal) {
     this.#parts = parts;
-    this.#share = parts.share ?? loopShare;
+    this.#share = parts.share ?? eventLoopBudget;
     this.#caller = caller;
     this.signal = signal;
   }

@@ -1,4 +1,4 @@
-import type { CommandMark } from '../domain/event.ts';
+import type { CommandKey } from '../domain/event.ts';
 import type { Projection } from '../domain/projection.ts';
 
 export type { Projection };
@@ -63,7 +63,7 @@ export interface Snapshot {
 }
 
 /** By what a command mark is looked for. */
-export type MarkName = Pick<CommandMark, 'id' | 'permanent'>;
+export type MarkName = Pick<CommandKey, 'id' | 'permanent'>;
 
 export interface FoundCommand {
   readonly seq: number;

@@ -1,4 +1,4 @@
-import type { Outbox } from '../actors/outbox.ts';
+import type { CommitListener } from '../actors/commit-listener.ts';
 import { isoTime } from '../domain/time.ts';
 import { answeredSeqsIn } from '../service/webhooks/answered-seqs.ts';
 import { deliveriesIn } from '../service/webhooks/deliveries.ts';
@@ -6,9 +6,9 @@ import { type SubscriptionRecord, subscriptionsIn } from '../service/webhooks/su
 import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
 import type { LedgerEntry } from '../store/ledger-store.ts';
 import { cursorsIn } from './following/cursor-record.ts';
-import { Following } from './following/following.ts';
+import { LogTailer } from './following/log-tailer.ts';
 import { Pace } from './pacing/pace.ts';
-import { persevering } from './pacing/persevere.ts';
+import { retryUntilStopped } from './pacing/retry-until-stopped.ts';
 import { Tide } from './pacing/tide.ts';
 import { type AttemptParts, attempt } from './sending/attempt.ts';
 import { mayReadEvent } from './sending/event-access.ts';
@@ -22,11 +22,11 @@ const keptAliveEveryMs = 1_000;
  * Webhooks of a node: follows the ledgers that are its own and sends for the subscriptions that are its own. Everything that must not be
  * lost is in the store: the logs, a cursor a ledger, the delivery records. What is here in memory is found again at start.
  */
-export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
+export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   readonly #parts: WebhookParts;
   readonly #pace: Pace;
   readonly #tide: Tide;
-  readonly #following: Following;
+  readonly #following: LogTailer;
   readonly #sender: Sender;
   #stopped = false;
 
@@ -35,13 +35,13 @@ export class Webhooks implements Outbox, WebhookWork, AsyncDisposable {
     const { ledgers, records, reading, secrets, poster, clock, log, meter } = parts;
     const mine = (id: string) => parts.mine(id);
     const isStopped = () => this.#stopped;
-    const persevere = persevering(clock, log, isStopped);
+    const persevere = retryUntilStopped(clock, log, isStopped);
     const subscriptions = subscriptionsIn(records);
     this.#pace = new Pace(parts);
     this.#tide = new Tide({ clock, isBusy: () => this.#pace.isBusy });
     const riding = this.#tide.riding(records);
     const shared = { deliveries: deliveriesIn(riding, () => clock.now()), pace: this.#pace, clock, log, mine };
-    this.#following = new Following({
+    this.#following = new LogTailer({
       ...shared,
       ledgers,
       cursors: cursorsIn(riding),

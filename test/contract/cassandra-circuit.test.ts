@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Circuit, DeadlinePassed } from '../../src/store/cassandra/circuit.ts';
+import { KeyedMutex } from '../../src/store/cassandra/keyed-mutex.ts';
 import { commandSlot, commandWindows, keyText } from '../../src/store/cassandra/keys.ts';
-import { Turns } from '../../src/store/cassandra/turns.ts';
 
 class Gone extends Error {}
 class Silent extends Error {}
@@ -104,7 +104,7 @@ describe('the circuit before Cassandra', () => {
 
 describe('turns on a key', () => {
   test('one at a time; a write overtakes the takeovers that wait, once', async () => {
-    const turns = new Turns();
+    const turns = new KeyedMutex();
     const done: string[] = [];
     let running = 0;
     const take = (name: string, kind: 'write' | 'takeover') =>
@@ -125,7 +125,7 @@ describe('turns on a key', () => {
   });
 
   test('a failure passes the turn on, and other keys wait for nobody', async () => {
-    const turns = new Turns();
+    const turns = new KeyedMutex();
     const never = turns.take('a', 'write', () => new Promise(() => {}));
     const failed = turns.take('b', 'write', () => Promise.reject(new Gone()));
     const after = turns.take('b', 'write', async () => 'turn');

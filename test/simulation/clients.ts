@@ -1,4 +1,4 @@
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import type { Lane } from '../../src/domain/command.ts';
 import { names } from '../../src/domain/projection.ts';
 import { supplier } from '../support/commands.ts';
@@ -81,7 +81,7 @@ async function attempt({ world, book }: ClientParts, wanted: Wanted, node: Simul
     const answered = (told: Told) => life.deliver(() => resolve(told));
     life.deliver(() =>
       node.directory.submit(wanted.command).then(
-        (outcome: Outcome) => answered({ kind: 'written', outcome }),
+        (outcome: CommandOutcome) => answered({ kind: 'written', outcome }),
         (error: unknown) => answered(toldOf(error)),
       ),
     );

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/actors/clock.ts';
-import { ForwardClock } from '../../src/forward-clock.ts';
+import { MonotonicWallClock } from '../../src/monotonic-wall-clock.ts';
 
 interface Timer {
   readonly at: number;
@@ -62,13 +62,13 @@ export class ManualClock implements Clock {
 
 /** The same as a node that stands alone tells it: a jump sets the machine's clock, and this one never goes back. */
 export class ManualForwardClock extends ManualClock {
-  readonly #told: ForwardClock;
+  readonly #told: MonotonicWallClock;
   #jumpedMs = 0;
 
   constructor(startMs: number) {
     super(startMs);
     const wall = { now: () => super.now(), after: () => () => {} };
-    this.#told = new ForwardClock(wall, () => super.now() - this.#jumpedMs);
+    this.#told = new MonotonicWallClock(wall, () => super.now() - this.#jumpedMs);
   }
 
   override now(): number {

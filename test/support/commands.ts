@@ -10,7 +10,7 @@ import type {
   OpenLedger,
   RevokeAccess,
 } from '../../src/domain/command.ts';
-import type { CommandMark } from '../../src/domain/event.ts';
+import type { CommandKey } from '../../src/domain/event.ts';
 import { accessSignedForms, grantObject, grantSignedForms } from '../../src/domain/service-events.ts';
 
 /** A UUID that is told apart at a glance. */
@@ -139,7 +139,7 @@ export function revoke(from: Partial<RevokeAccess> = {}): RevokeAccess {
   };
 }
 
-export function mark(id: string, fingerprint = `asks ${id}`, permanent = false): CommandMark {
+export function mark(id: string, fingerprint = `asks ${id}`, permanent = false): CommandKey {
   return { id, fingerprint, permanent };
 }
 

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { GrpcPeers } from '../../cluster/peers/grpc-peers.ts';
 import { type PeerServiceParts, peerServer } from '../../cluster/peers/peer-service.ts';
 import type { PeerSecurity } from '../../cluster/peers/security.ts';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import type { Command } from '../../src/domain/command.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { openOpsDoor } from '../../src/rpc/ops-door.ts';
@@ -17,7 +17,7 @@ export const secret: PeerSecurity = { tls: null, secret: 'a secret of all the no
 
 /** A node's internal port, with whatever carries commands out; 0: any that is free. */
 export async function nodePort(
-  carryOut: (command: Command) => Promise<Outcome>,
+  carryOut: (command: Command) => Promise<CommandOutcome>,
   security = secret,
   at = 0,
   turnsStood = () => 0,

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { turnPaces } from '../../src/actors/bounds.ts';
+import { batchPaces } from '../../src/actors/bounds.ts';
 import { localPlacement } from '../../src/actors/local-placement.ts';
 import { noPeers } from '../../src/actors/no-peers.ts';
 import { readConfig } from '../../src/config.ts';
@@ -45,7 +45,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     placement: localPlacement('faulty'),
     peers: noPeers,
     revocationLeadMs: 0,
-    turnPace: turnPaces.commitsTogether,
+    turnPace: batchPaces.commitsTogether,
     clock:
       machine === undefined ? systemClock : new PlausibleClock({ ...systemClock, ...machine }, () => performance.now()),
     ...(machine === undefined ? {} : { machine }),

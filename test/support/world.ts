@@ -4,7 +4,7 @@ import { LedgerActor, type LedgerActorParts } from '../../src/actors/ledger-acto
 import { localPlacement } from '../../src/actors/local-placement.ts';
 import type { ActorMeter } from '../../src/actors/meter.ts';
 import { noPeers } from '../../src/actors/no-peers.ts';
-import type { NodeWide } from '../../src/actors/node-wide.ts';
+import type { SharedActorState } from '../../src/actors/shared-actor-state.ts';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../src/actors/signing-keys.ts';
 import { type Command, commandMaster } from '../../src/domain/command.ts';
 import { authorityDigest } from '../../src/domain/content.ts';
@@ -201,7 +201,7 @@ export interface Rig {
   readonly keys: TestKeys;
   readonly meter: TestMeter;
   readonly parts: LedgerActorParts;
-  newActor(node?: NodeWide): LedgerActor;
+  newActor(node?: SharedActorState): LedgerActor;
   directory(parts?: Partial<DirectoryParts>): Directory;
   /** What the store holds of the ledger. */
   log(): Promise<LedgerEvent[]>;

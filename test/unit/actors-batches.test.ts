@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { unpaced } from '../../src/actors/batch-pacing.ts';
 import { batchBytesMax, batchEventsMax } from '../../src/actors/bounds.ts';
 import { LedgerActor } from '../../src/actors/ledger-actor.ts';
-import { nodeWide } from '../../src/actors/node-wide.ts';
-import { unpaced } from '../../src/actors/turn-pacing.ts';
+import { sharedActorState } from '../../src/actors/shared-actor-state.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { uuidV7Time } from '../../src/domain/uuid.ts';
 import {
@@ -96,7 +96,7 @@ describe('a batch is bounded', () => {
     const actor = new LedgerActor(
       ledgerId,
       parts,
-      nodeWide(parts.clock, { ...unpaced, crowdedMax: 2 * batchEventsMax }),
+      sharedActorState(parts.clock, { ...unpaced, crowdedMax: 2 * batchEventsMax }),
     );
     await actor.submit(openLedger());
     await actor.submit(createMaster());

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { mailboxBytesMax, mailboxLettersMax } from '../../src/actors/bounds.ts';
-import { Letter } from '../../src/actors/letter.ts';
+import { mailboxBytesMax, mailboxCommandsMax } from '../../src/actors/bounds.ts';
 import { Mailbox } from '../../src/actors/mailbox.ts';
+import { PendingCommand } from '../../src/actors/pending-command.ts';
 import type { Command, Lane } from '../../src/domain/command.ts';
 import type { LedgerEntry } from '../../src/store/ledger-store.ts';
 import { settled } from '../support/clock.ts';
@@ -189,8 +189,8 @@ describe('the mailbox is bounded', () => {
     hold();
     const first = codeOf(actor.submit(append()));
     await settled();
-    const waiting = Array.from({ length: mailboxLettersMax }, () => codeOf(actor.submit(append())));
-    expect(actor.waiting).toBe(mailboxLettersMax);
+    const waiting = Array.from({ length: mailboxCommandsMax }, () => codeOf(actor.submit(append())));
+    expect(actor.waiting).toBe(mailboxCommandsMax);
     expect(await codeOf(actor.submit(inLane(0, null)))).toBe('overloaded');
     expect(await codeOf(actor.submit(inLane(1, 0)))).toBe('unavailable');
     expect(await codeOf(actor.submit(append({ marks: [mark('k')] })))).toBe('overloaded');
@@ -198,12 +198,12 @@ describe('the mailbox is bounded', () => {
     expect(new Set(await Promise.all([first, ...waiting]))).toEqual(new Set(['carried out']));
     expect(await codeOf(actor.submit(append({ marks: [mark('k')] })))).toBe('carried out');
     expect(faultsOf(await log())).toEqual([]);
-    expect(await log()).toHaveLength(3 + 1 + mailboxLettersMax + 1);
+    expect(await log()).toHaveLength(3 + 1 + mailboxCommandsMax + 1);
   });
 
   test('by bytes', () => {
-    const box = new Mailbox({ lettersMax: 10, bytesMax: 10_000 });
-    const letter = (bytes: number) => new Letter(append({ payload: 'a'.repeat(bytes) }), noAnswer, noAnswer);
+    const box = new Mailbox({ commandsMax: 10, bytesMax: 10_000 });
+    const letter = (bytes: number) => new PendingCommand(append({ payload: 'a'.repeat(bytes) }), noAnswer, noAnswer);
     box.push(letter(4_000));
     box.push(letter(2_000));
     expect(() => box.push(letter(4_000))).toThrow(expect.objectContaining({ code: 'overloaded' }));
@@ -215,8 +215,8 @@ describe('the mailbox is bounded', () => {
   });
 
   test('letters come out in their order, however they are taken', () => {
-    const box = new Mailbox({ lettersMax: 10_000, bytesMax: mailboxBytesMax });
-    const letters = Array.from({ length: 5_000 }, () => new Letter(append(), noAnswer, noAnswer));
+    const box = new Mailbox({ commandsMax: 10_000, bytesMax: mailboxBytesMax });
+    const letters = Array.from({ length: 5_000 }, () => new PendingCommand(append(), noAnswer, noAnswer));
     for (const letter of letters) box.push(letter);
     expect([...box.waiting()]).toEqual(letters);
     const taken = [];
@@ -227,8 +227,8 @@ describe('the mailbox is bounded', () => {
   });
 
   test('a letter larger than the mailbox is taken where nothing else waits', () => {
-    const box = new Mailbox({ lettersMax: 10, bytesMax: 10 });
-    box.push(new Letter(append(), noAnswer, noAnswer));
+    const box = new Mailbox({ commandsMax: 10, bytesMax: 10 });
+    box.push(new PendingCommand(append(), noAnswer, noAnswer));
     expect(box.size).toBe(1);
   });
 });

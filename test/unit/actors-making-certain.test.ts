@@ -22,23 +22,23 @@ async function twoNodes(wrapOther: (memory: LedgerStore) => LedgerStore = (memor
 describe('what stands in a ledger', () => {
   test('is certain where this node has written last, without a claim', async () => {
     const { actor, here } = await twoNodes();
-    expect([await actor.makeCertain(), here.meter.claims]).toEqual([2, []]);
+    expect([await actor.readBarrier(), here.meter.claims]).toEqual([2, []]);
   });
 
   test('is made certain by a claim where nothing is known of it, and by one alone', async () => {
     const { here } = await twoNodes();
-    expect(await here.newActor().makeCertain()).toBe(2);
+    expect(await here.newActor().readBarrier()).toBe(2);
     expect(here.meter.claims).toEqual(['certainty']);
   });
 
   test('is nothing in a ledger without events', async () => {
-    expect(await rig().newActor().makeCertain()).toBe(-1);
+    expect(await rig().newActor().readBarrier()).toBe(-1);
   });
 
   test('is made certain by a new claim where another node has written since, and commands go on from there', async () => {
     const { actor, other, here } = await twoNodes();
     await other.submit(append());
-    expect([await actor.makeCertain(), here.meter.claims]).toEqual([3, ['certainty']]);
+    expect([await actor.readBarrier(), here.meter.claims]).toEqual([3, ['certainty']]);
     expect((await actor.submit(append())).event.seq).toBe(4);
     expect(faultsOf(await here.log())).toEqual([]);
   });
@@ -59,7 +59,7 @@ describe('what stands in a ledger', () => {
     );
     const writing = other.submit(append({ payload: '{"by":"other"}' }));
     await settled();
-    expect(await actor.makeCertain()).toBe(2);
+    expect(await actor.readBarrier()).toBe(2);
     arrived.resolve();
     expect((await writing).event.seq).toBe(3);
     expect(fenced).toBe(1);
@@ -70,7 +70,7 @@ describe('what stands in a ledger', () => {
     const { actor } = await twoNodes();
     const writing = actor.submit(append());
     await Promise.resolve();
-    const asked = [actor.makeCertain(), actor.makeCertain()];
+    const asked = [actor.readBarrier(), actor.readBarrier()];
     expect(await Promise.all(asked)).toEqual([3, 3]);
     await writing;
   });
@@ -83,7 +83,7 @@ describe('what stands in a ledger', () => {
     const doubtful = codeOf(actor.submit(append({ deadline: here.clock.now() + 5 })));
     await here.clock.advance(100);
     expect([await doubtful, actor.stopped]).toEqual(['outcome_unknown', true]);
-    expect(await codeOf(actor.makeCertain())).toBe('unavailable');
+    expect(await codeOf(actor.readBarrier())).toBe('unavailable');
     expect(await directory.makeCertain(ledgerId)).toBe(3);
   });
 
@@ -91,7 +91,7 @@ describe('what stands in a ledger', () => {
     const { actor, other, faults } = await twoNodes();
     await other.submit(append());
     faults.fail('claim', 'unavailable');
-    const asked = codeOf(actor.makeCertain());
+    const asked = codeOf(actor.readBarrier());
     for (let turn = 0; turn < 3; turn++) await Promise.resolve();
     const written = actor.submit(append());
     expect(await asked).toBe('unavailable');
@@ -102,7 +102,7 @@ describe('what stands in a ledger', () => {
     const { here } = await twoNodes();
     here.data.ledgers.get(ledgerId)?.entries.set(1, { seq: 1, row: 'svc1\n{}\n{}\n\n{}' });
     const actor = here.newActor();
-    expect(await actor.makeCertain()).toBe(2);
+    expect(await actor.readBarrier()).toBe(2);
     expect(await codeOf(actor.submit(append()))).toBe('unavailable');
   });
 });

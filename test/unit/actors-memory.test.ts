@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { unpaced } from '../../src/actors/batch-pacing.ts';
 import {
   batchEventsMax,
   crowdedBatchEventsMax,
@@ -6,8 +7,7 @@ import {
   snapshotWhenLeavingEvents,
 } from '../../src/actors/bounds.ts';
 import type { LedgerActor } from '../../src/actors/ledger-actor.ts';
-import { nodeWide } from '../../src/actors/node-wide.ts';
-import { unpaced } from '../../src/actors/turn-pacing.ts';
+import { sharedActorState } from '../../src/actors/shared-actor-state.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/row.ts';
 import type { LedgerStore, Snapshot } from '../../src/store/ledger-store.ts';
@@ -161,7 +161,7 @@ describe('the tail behind a snapshot', () => {
     async (crowdedMax) => {
       const data = emptyLedgerData();
       const { newActor, parts, meter } = counting(data);
-      const actor = newActor(nodeWide(parts.clock, { ...unpaced, crowdedMax }));
+      const actor = newActor(sharedActorState(parts.clock, { ...unpaced, crowdedMax }));
       await open(actor);
       for (const events of [400, 100, 100, 300, 300, 900]) {
         await grow(actor, events, 300);

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { type BatchNeed, unpaced } from '../../src/actors/batch-pacing.ts';
 import {
   batchBytesMax,
   batchEventsMax,
+  batchTickMs,
   claimBackoffMinMs,
   claimRacesBeforeBackoff,
-  turnTickMs,
 } from '../../src/actors/bounds.ts';
 import { LedgerActor } from '../../src/actors/ledger-actor.ts';
-import { nodeWide } from '../../src/actors/node-wide.ts';
-import { type TurnNeed, unpaced } from '../../src/actors/turn-pacing.ts';
+import { sharedActorState } from '../../src/actors/shared-actor-state.ts';
 import { Fenced } from '../../src/store/ledger-store.ts';
 import { settled } from '../support/clock.ts';
 import { append, createMaster, ledgerId, openLedger, uuid } from '../support/commands.ts';
@@ -58,11 +58,11 @@ describe('ledgers that take turns', () => {
   test('what comes for a ledger while it waits is one group', async () => {
     const { clock, meter, send, others, release } = await stuck();
     const outcomes = send(2);
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     outcomes.push(...send(3));
-    await clock.advance(waitMaxMs - 2 * turnTickMs);
+    await clock.advance(waitMaxMs - 2 * batchTickMs);
     expect(meter.batches).toEqual([]);
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     await Promise.all(outcomes);
     expect(meter.batches).toEqual([5]);
     release();
@@ -77,9 +77,9 @@ describe('ledgers that take turns', () => {
         answered = true;
       }),
     );
-    await clock.advance(waitMaxMs - turnTickMs);
+    await clock.advance(waitMaxMs - batchTickMs);
     expect(answered).toBe(false);
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(answered).toBe(true);
     release();
     await Promise.all([outcome, ...others]);
@@ -95,7 +95,7 @@ describe('ledgers that take turns', () => {
     );
     await settled();
     const closed = directory[Symbol.asyncDispose]();
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(answered).toBe(outcomes.length);
     release();
     await Promise.all([...outcomes, ...others, closed]);
@@ -113,10 +113,10 @@ describe('what a ledger says of its turns', () => {
   /** A ledger whose turns begin when the test has them begin, and what it says meanwhile. */
   async function heldBack() {
     const { parts, clock } = rig();
-    let asked: (() => TurnNeed) | null = null;
+    let asked: (() => BatchNeed) | null = null;
     let begin = () => {};
     const pacing = {
-      begin: (need: () => TurnNeed) => {
+      begin: (need: () => BatchNeed) => {
         asked = need;
         return new Promise<void>((resolve) => {
           begin = resolve;
@@ -127,7 +127,7 @@ describe('what a ledger says of its turns', () => {
       },
     };
     const actor = new LedgerActor(ledgerId, parts, {
-      ...nodeWide(parts.clock, unpaced),
+      ...sharedActorState(parts.clock, unpaced),
       pacing,
       pace: { ...unpaced, quietMs },
     });
@@ -188,7 +188,7 @@ describe('what a ledger says of its turns', () => {
     const { actor, send, takeTurn, need } = await heldBack();
     send(1);
     await settled();
-    const asked = actor.makeCertain();
+    const asked = actor.readBarrier();
     expect(need()).toBe('haste');
     await takeTurn();
     expect(await asked).toBe(3);
@@ -221,7 +221,7 @@ test('a turn that rests behind lost claims is not counted meanwhile, and goes on
   });
   const counted: string[] = [];
   const pacing = {
-    begin: (need: () => TurnNeed) => {
+    begin: (need: () => BatchNeed) => {
       counted.push(need());
       return undefined;
     },
@@ -229,7 +229,7 @@ test('a turn that rests behind lost claims is not counted meanwhile, and goes on
       counted.push('end');
     },
   };
-  const node = { ...nodeWide(world.clock, unpaced), pacing, pace: { ...unpaced, quietMs } };
+  const node = { ...sharedActorState(world.clock, unpaced), pacing, pace: { ...unpaced, quietMs } };
   const actor = new LedgerActor(ledgerId, world.parts, node);
   const opened = actor.submit(openLedger());
   await settled();

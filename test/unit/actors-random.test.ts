@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Directory } from '../../src/actors/directory.ts';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import { PeerUnreachable } from '../../src/actors/peers.ts';
 import type { Placement } from '../../src/actors/placement.ts';
 import type { Command } from '../../src/domain/command.ts';
@@ -92,7 +92,7 @@ function commandOf(step: Step, index: number, nowMs: number): Command {
 
 interface Told {
   readonly command: Command;
-  readonly outcome: Outcome | LedgerError;
+  readonly outcome: CommandOutcome | LedgerError;
 }
 
 async function tell(directory: Directory, command: Command): Promise<Told> {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { turnTickMs } from '../../src/actors/bounds.ts';
+import { type BatchNeed, BatchPacing, unpaced } from '../../src/actors/batch-pacing.ts';
+import { batchTickMs } from '../../src/actors/bounds.ts';
 import type { Clock } from '../../src/actors/clock.ts';
-import { type TurnNeed, TurnPacing, unpaced } from '../../src/actors/turn-pacing.ts';
 import { ManualClock, settled } from '../support/clock.ts';
 import { startMs } from '../support/world.ts';
 
@@ -14,10 +14,10 @@ const quietMs = 60;
 function pacingUnderTest({ isSaturated = (): boolean => true, offMs = (): number => 0 } = {}) {
   const clock = new ManualClock(startMs);
   const machine: Clock = { now: () => clock.now() + offMs(), after: (delayMs, run) => clock.after(delayMs, run) };
-  const pacing = new TurnPacing(machine, { ...unpaced, freeMax, waitMaxMs, quietMs, isSaturated });
+  const pacing = new BatchPacing(machine, { ...unpaced, freeMax, waitMaxMs, quietMs, isSaturated });
   const begun: number[] = [];
   let asked = 0;
-  const ask = (need: () => TurnNeed = () => 'more'): void => {
+  const ask = (need: () => BatchNeed = () => 'more'): void => {
     const turn = asked++;
     const wait = pacing.begin(need);
     if (wait === undefined) begun.push(turn);
@@ -41,13 +41,13 @@ describe('turns of a saturated node', () => {
     const { clock, begun, ask, fill } = pacingUnderTest();
     fill();
     ask();
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     ask();
-    await clock.advance(waitMaxMs - 2 * turnTickMs);
+    await clock.advance(waitMaxMs - 2 * batchTickMs);
     expect(begun).toHaveLength(freeMax);
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(begun.slice(freeMax)).toEqual([freeMax]);
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(begun.slice(freeMax)).toEqual([freeMax, freeMax + 1]);
     expect(clock.timers).toBe(0);
   });
@@ -58,10 +58,10 @@ describe('turns of a saturated node', () => {
     ask();
     ask();
     pacing.end();
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(begun).toHaveLength(freeMax);
     pacing.end();
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(begun.slice(freeMax)).toEqual([freeMax, freeMax + 1]);
   });
 
@@ -69,11 +69,11 @@ describe('turns of a saturated node', () => {
     const { clock, pacing, begun, ask, fill } = pacingUnderTest();
     fill();
     for (let turn = 0; turn < freeMax; turn += 1) ask();
-    let need: TurnNeed = 'more';
+    let need: BatchNeed = 'more';
     ask(() => need);
     const late = 2 * freeMax;
     need = 'nothing';
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(begun).not.toContain(late);
     pacing.end();
     await settled();
@@ -86,14 +86,14 @@ describe('turns of a saturated node', () => {
   test('that come to need nothing more begin with the tick, together, as many as may run', async () => {
     const { clock, pacing, begun, ask, fill } = pacingUnderTest();
     fill();
-    const needs: TurnNeed[] = Array.from({ length: freeMax + 2 }, () => 'more');
+    const needs: BatchNeed[] = Array.from({ length: freeMax + 2 }, () => 'more');
     for (const at of needs.keys()) ask(() => needs[at] ?? 'more');
     for (let ended = 0; ended < 3; ended += 1) pacing.end();
     await settled();
     expect(begun).toHaveLength(freeMax);
-    await clock.advance(turnTickMs / 2);
+    await clock.advance(batchTickMs / 2);
     needs.fill('nothing', 1);
-    await clock.advance(turnTickMs / 2);
+    await clock.advance(batchTickMs / 2);
     expect(begun.slice(freeMax)).toEqual([freeMax + 1, freeMax + 2, freeMax + 3]);
   });
 
@@ -129,9 +129,9 @@ describe('turns of a saturated node', () => {
     const { clock, begun, ask, fill } = pacingUnderTest();
     fill();
     ask(() => 'nothing');
-    await clock.advance(waitMaxMs - turnTickMs);
+    await clock.advance(waitMaxMs - batchTickMs);
     expect(begun).toHaveLength(freeMax);
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(begun).toHaveLength(freeMax + 1);
   });
 
@@ -140,10 +140,10 @@ describe('turns of a saturated node', () => {
     fill();
     ask(() => 'haste');
     expect(begun).toHaveLength(freeMax + 1);
-    let need: TurnNeed = 'more';
+    let need: BatchNeed = 'more';
     ask(() => need);
     need = 'haste';
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(begun).toHaveLength(freeMax + 2);
     ask(() => 'nothing');
     expect(begun).toHaveLength(freeMax + 2);
@@ -155,9 +155,9 @@ describe('turns of a saturated node', () => {
     fill();
     ask();
     offMs = -60_000;
-    await clock.advance(waitMaxMs - turnTickMs);
+    await clock.advance(waitMaxMs - batchTickMs);
     expect(begun).toHaveLength(freeMax);
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(begun).toHaveLength(freeMax + 1);
   });
 
@@ -178,7 +178,7 @@ describe('turns of a saturated node', () => {
         let isSaturated = true;
         const { clock, pacing, begun, ask, fill } = pacingUnderTest({ isSaturated: () => isSaturated });
         const askedAt: number[] = [];
-        const needed: TurnNeed[] = [];
+        const needed: BatchNeed[] = [];
         let ended = 0;
         let overdue = 0;
         for (const [kind, number] of steps) {
@@ -196,9 +196,9 @@ describe('turns of a saturated node', () => {
           else if (kind === 'idle') isSaturated = false;
           await settled();
           const waiting = askedAt.filter((_, turn) => !begun.includes(turn));
-          overdue += waiting.filter((at) => clock.now() - at >= waitMaxMs + turnTickMs).length;
+          overdue += waiting.filter((at) => clock.now() - at >= waitMaxMs + batchTickMs).length;
         }
-        await clock.advance(waitMaxMs + turnTickMs);
+        await clock.advance(waitMaxMs + batchTickMs);
         expect(begun.toSorted((a, b) => a - b)).toEqual(askedAt.map((_, turn) => turn));
         expect(overdue).toBe(0);
         expect(clock.timers).toBe(0);
@@ -235,7 +235,7 @@ describe('turns of a node that has time to spare', () => {
     ask();
     ask();
     isBusy = false;
-    await clock.advance(turnTickMs);
+    await clock.advance(batchTickMs);
     expect(begun).toHaveLength(freeMax + 2);
     expect(clock.timers).toBe(0);
   });

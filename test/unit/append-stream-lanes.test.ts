@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import type { Lane } from '../../src/domain/command.ts';
 import { LedgerError, notFound } from '../../src/domain/errors.ts';
 import { uuidV7 } from '../../src/domain/uuid.ts';
@@ -64,8 +64,8 @@ async function codes(answers: ReturnType<typeof answersOf>, seen: string[] = [])
   return seen;
 }
 
-const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as Outcome;
-function checked(submit: (lane: Lane | null) => Promise<Outcome>): PreparedAppend {
+const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as CommandOutcome;
+function checked(submit: (lane: Lane | null) => Promise<CommandOutcome>): PreparedAppend {
   return { kind: 'checked', submit };
 }
 const written = async () => checked(async () => outcome);
@@ -119,17 +119,17 @@ test.each(['uuid', 'eventType', 'payload', 'signingKeyId', 'actorSig', 'idempote
 
 test('more events are taken while outcomes are in time, fewer while they are late or to be tried again', async () => {
   let nowMs = 0;
-  const held: PromiseWithResolvers<Outcome>[] = [];
+  const held: PromiseWithResolvers<CommandOutcome>[] = [];
   const prepare = async () =>
     checked(() => {
-      held.push(Promise.withResolvers<Outcome>());
-      return (held.at(-1) as PromiseWithResolvers<Outcome>).promise;
+      held.push(Promise.withResolvers<CommandOutcome>());
+      return (held.at(-1) as PromiseWithResolvers<CommandOutcome>).promise;
     });
   // Each of a ledger of its own: none waits behind one that failed.
   const behind = { prepare, ledgerOf: (id: string) => id };
   void codes(answersOf(behind, eventsOf(masters(100_000)), call, () => nowMs));
   /** Settles all that is open, and answers how many are open behind that. */
-  const settle = async (settleOne: (one: PromiseWithResolvers<Outcome>) => void): Promise<number> => {
+  const settle = async (settleOne: (one: PromiseWithResolvers<CommandOutcome>) => void): Promise<number> => {
     for (const one of held.splice(0)) settleOne(one);
     for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
     return held.length;

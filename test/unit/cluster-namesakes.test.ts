@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NamesakeWatch } from '../../cluster/placement/namesakes.ts';
+import { DuplicateNodeCheck } from '../../cluster/placement/duplicate-node-check.ts';
 import { desiredOwner } from '../../cluster/placement/rendezvous.ts';
 import { defaultTimings } from '../../cluster/placement/timings.ts';
 import { cluster, ids } from '../support/placement-rig.ts';
@@ -34,7 +34,7 @@ describe('a second node under an id that is in use', () => {
       draining: false,
       order: null,
     });
-    const watch = new NamesakeWatch(
+    const watch = new DuplicateNodeCheck(
       run('here'),
       memberTtlMs,
       () => memberTtlMs,

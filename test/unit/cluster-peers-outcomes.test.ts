@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import { outcomeFault } from '../../src/actors/outcome-check.ts';
 import type { Command } from '../../src/domain/command.ts';
 import type { LedgerEvent } from '../../src/domain/event.ts';
@@ -92,7 +92,7 @@ describe('an owner that answers with an event', () => {
       const outcome = await directory.submit(one);
       expect(outcomeFault(one, outcome), one.kind).toBeNull();
       if (one.kind === 'open_ledger') continue;
-      const replay: Outcome = await directory.submit(one);
+      const replay: CommandOutcome = await directory.submit(one);
       expect([replay.replayed, outcomeFault(one, replay)]).toEqual([true, null]);
       // No other command takes it for its own.
       for (const other of named) if (other !== one) expect(outcomeFault(other, outcome)).not.toBeNull();

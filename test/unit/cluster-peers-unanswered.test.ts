@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import { PeerUnreachable } from '../../src/actors/peers.ts';
 import type { Command } from '../../src/domain/command.ts';
 import { append } from '../support/commands.ts';
@@ -96,7 +96,7 @@ describe('a node that does not answer', () => {
     return nodePort((command) => directory.carryOut(command), secret, portNumber);
   }
 
-  async function untilCarriedOut(ask: (command: Command) => Promise<Outcome>): Promise<unknown> {
+  async function untilCarriedOut(ask: (command: Command) => Promise<CommandOutcome>): Promise<unknown> {
     let outcome: unknown;
     for (let tries = 0; tries < 60 && !isOutcome(outcome); tries++) {
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -120,7 +120,10 @@ describe('a node that has much to do', () => {
   }
 
   /** Asks for something that is answered at once, again and again, until `during` is over. */
-  async function askingOthers(ask: (command: Command) => Promise<Outcome>, during: Promise<unknown>): Promise<void> {
+  async function askingOthers(
+    ask: (command: Command) => Promise<CommandOutcome>,
+    during: Promise<unknown>,
+  ): Promise<void> {
     let over = false;
     void during.finally(() => {
       over = true;

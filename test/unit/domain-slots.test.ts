@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Slots } from '../../src/domain/slots.ts';
+import { Slab } from '../../src/domain/slab.ts';
 
 test('holds what was added and not removed, whatever the order of both', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.constant('add' as const), fc.nat(50))), (steps) => {
-      const slots = new Slots<{ readonly name: number }>();
+      const slots = new Slab<{ readonly name: number }>();
       const model = new Map<number, { readonly name: number }>();
       for (const [name, step] of steps.entries()) {
         if (step === 'add') {
@@ -25,7 +25,7 @@ test('holds what was added and not removed, whatever the order of both', () => {
 });
 
 test('grows no larger than what it held at once', () => {
-  const slots = new Slots<string>();
+  const slots = new Slab<string>();
   const used = new Set<number>();
   for (let round = 0; round < 1_000; round++) {
     const first = slots.add('first');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ForwardClock } from '../../src/forward-clock.ts';
+import { MonotonicWallClock } from '../../src/monotonic-wall-clock.ts';
 import { ManualClock } from '../support/clock.ts';
 
 const startMs = 1_000_000;
@@ -8,7 +8,7 @@ const startMs = 1_000_000;
 function clocks() {
   const wall = new ManualClock(startMs);
   let monotonicMs = 7.25;
-  const clock = new ForwardClock(wall, () => monotonicMs);
+  const clock = new MonotonicWallClock(wall, () => monotonicMs);
   const pass = async (ms: number) => {
     monotonicMs += ms;
     await wall.advance(ms);

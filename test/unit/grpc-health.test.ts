@@ -8,9 +8,9 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
-import { Slots } from '../../src/domain/slots.ts';
+import { Slab } from '../../src/domain/slab.ts';
 import { Connections } from '../../src/rpc/grpc/connections.ts';
-import { Outbox, type ThreadCall } from '../../src/rpc/grpc/frames.ts';
+import { FrameWriter, type ThreadCall } from '../../src/rpc/grpc/frames.ts';
 import { Health } from '../../src/rpc/grpc/health.ts';
 import { AnsweringServer } from '../../src/rpc/grpc/thread-refusals.ts';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
@@ -76,7 +76,7 @@ test('a handler of a standard method hears that its caller’s deadline has pass
   const asIs = (bytes: Buffer): Buffer => bytes;
   const path = '/grpc.test/Watch';
   const connections = new Connections({ connectionRequestBytes: 1, connectionAnswerBytes: 1 }, new MemoryBudget(1_000));
-  const parts = { calls: new Slots<ThreadCall>(), outbox: new Outbox(() => {}), connections, methods: new Map() };
+  const parts = { calls: new Slab<ThreadCall>(), outbox: new FrameWriter(() => {}), connections, methods: new Map() };
   const server = new AnsweringServer(parts, {});
   const called = Promise.withResolvers<ServerWritableStream<Buffer, Buffer>>();
   server.register(path, called.resolve, asIs, asIs, 'serverStream');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MarksMemory } from '../../src/actors/marks-memory.ts';
+import { RecentKeysMemory } from '../../src/actors/recent-keys-memory.ts';
 import { sha256Hex } from '../../src/domain/hash.ts';
 import type { LedgerEntry } from '../../src/store/ledger-store.ts';
 import { mark } from '../support/commands.ts';
@@ -21,11 +21,11 @@ function ids(count: number, name = 'mark'): string[] {
 
 /** The writer of a ledger, which knows where the ledger ends as an actor does. */
 class Writer {
-  readonly #memory: MarksMemory;
+  readonly #memory: RecentKeysMemory;
   readonly #ledgerId: string;
   #end = '';
 
-  constructor(memory = new MarksMemory(), ledgerId = 'ledger') {
+  constructor(memory = new RecentKeysMemory(), ledgerId = 'ledger') {
     this.#memory = memory;
     this.#ledgerId = ledgerId;
   }
@@ -59,7 +59,7 @@ class Writer {
 }
 
 /** Of a ledger that began here. */
-function begun(end: string, marks: readonly string[], memory = new MarksMemory(), ledgerId = 'ledger'): Writer {
+function begun(end: string, marks: readonly string[], memory = new RecentKeysMemory(), ledgerId = 'ledger'): Writer {
   return new Writer(memory, ledgerId).claims('').writes(end, marks);
 }
 
@@ -121,7 +121,7 @@ describe('a writer takes a mark for new', () => {
   });
 
   test('never for a state that is not the end of what it wrote', () => {
-    const memory = new MarksMemory();
+    const memory = new RecentKeysMemory();
     begun('a', [], memory);
     const known = memory.of('ledger');
     expect(['', 'a', 'b'].map((end) => known.isNew({ id: 'k', permanent: false }, end, 1))).toEqual([
@@ -134,7 +134,7 @@ describe('a writer takes a mark for new', () => {
 
 describe('filters', () => {
   test('are given back when the last of their marks has counted for a day', () => {
-    const memory = new MarksMemory();
+    const memory = new RecentKeysMemory();
     const all = memory.bytesLeft - ledgerBytes;
     const held = () => (all - memory.bytesLeft) / filterBytes;
     const writer = begun('a', ['early'], memory);
@@ -154,7 +154,7 @@ describe('filters', () => {
   });
 
   test('grow where one is full, and are as large as the marks of the one before else', () => {
-    const memory = new MarksMemory();
+    const memory = new RecentKeysMemory();
     const all = memory.bytesLeft - ledgerBytes;
     const writer = begun('a', ids(513), memory);
     expect(all - memory.bytesLeft).toBe((1 + 4) * filterBytes);
@@ -167,7 +167,7 @@ describe('beyond what a node may hold', () => {
   const ledgers = (count: number) => count * (ledgerBytes + filterBytes);
 
   test('the ledger that was asked for longest ago is forgotten', () => {
-    const memory = new MarksMemory(ledgers(2));
+    const memory = new RecentKeysMemory(ledgers(2));
     const first = begun('a', ['k'], memory, 'first');
     const second = begun('a', ['k'], memory, 'second');
     const forgotten = memory.of('second');
@@ -184,7 +184,7 @@ describe('beyond what a node may hold', () => {
   });
 
   test('a ledger may have half of it; what needs more knows nothing and learns anew, and the others are left alone', () => {
-    const memory = new MarksMemory(ledgers(4));
+    const memory = new RecentKeysMemory(ledgers(4));
     const other = begun('a', ['k'], memory, 'other');
     const writer = begun('a', ids(513), memory);
     expect(writer.isNew('other')).toBe(false);

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { LoopShare } from '../../src/service/loop-share.ts';
+import { EventLoopBudget } from '../../src/service/event-loop-budget.ts';
 
 const nextTurn = () => new Promise((resolve) => void setImmediate(resolve));
 
 /** Reads of so many pieces each, all begun at once: whose pieces were read in each turn of the event loop. */
 async function readersByTurn(reads: number, pieces: number, pieceChars: number): Promise<number[][]> {
-  const share = new LoopShare();
+  const share = new EventLoopBudget();
   const byTurn: number[][] = [[]];
   const readAll = async (reader: number) => {
     for (let piece = 0; piece < pieces; piece++) {

@@ -9,7 +9,7 @@ import { configTable } from '../../src/config-table.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { VerifyingThreads } from '../../src/service/signatures/verifying-threads.ts';
 import { Circuit } from '../../src/store/cassandra/circuit.ts';
-import { Turns } from '../../src/store/cassandra/turns.ts';
+import { KeyedMutex } from '../../src/store/cassandra/keyed-mutex.ts';
 import { ManualClock } from '../support/clock.ts';
 import { append, createMaster, openLedger } from '../support/commands.ts';
 import { streamWorld } from '../support/peer-stream-world.ts';
@@ -32,8 +32,8 @@ async function boundOf(outcome: Promise<unknown>): Promise<unknown> {
 describe('a call that is overloaded names the bound', () => {
   test('of the commands that wait for a ledger, and of their bytes', async () => {
     for (const [bound, limits] of [
-      ['LEDGER_QUEUE_MAX', { lettersMax: 2, bytesMax: 1_000_000 }],
-      ['LEDGER_QUEUE_MIB', { lettersMax: 1_000, bytesMax: 2_000 }],
+      ['LEDGER_QUEUE_MAX', { commandsMax: 2, bytesMax: 1_000_000 }],
+      ['LEDGER_QUEUE_MIB', { commandsMax: 1_000, bytesMax: 2_000 }],
     ] as const) {
       const directory = rig().directory({ queueLimits: limits });
       await directory.submit(openLedger());
@@ -66,7 +66,7 @@ describe('a call that is overloaded names the bound', () => {
   });
 
   test('of the writes that wait for one object', async () => {
-    const turns = new Turns(1);
+    const turns = new KeyedMutex(1);
     const ends = Promise.withResolvers<void>();
     const running = turns.take('a', 'write', () => ends.promise);
     const waiting = turns.take('a', 'write', async () => {});

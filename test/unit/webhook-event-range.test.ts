@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { unpaced } from '../../src/actors/batch-pacing.ts';
 import { batchEventsMax, crowdedBatchEventsMax } from '../../src/actors/bounds.ts';
-import { nodeWide } from '../../src/actors/node-wide.ts';
-import { unpaced } from '../../src/actors/turn-pacing.ts';
+import { sharedActorState } from '../../src/actors/shared-actor-state.ts';
 import { nextCommitDates } from '../../src/webhook/following/event-range.ts';
 import { append, createMaster, ledgerId, openLedger } from '../support/commands.ts';
 import { rig, storeWith } from '../support/world.ts';
@@ -17,7 +17,7 @@ test('what was committed next is found behind the largest commit that a store ta
       }),
   });
   const { clock, meter, newActor, parts } = world;
-  const actor = newActor(nodeWide(clock, { ...unpaced, crowdedMax: crowdedBatchEventsMax }));
+  const actor = newActor(sharedActorState(clock, { ...unpaced, crowdedMax: crowdedBatchEventsMax }));
   await actor.submit(openLedger());
   await actor.submit(createMaster());
   meter.batches.length = 0;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createLog } from '../../src/log.ts';
-import { LedgerLook } from '../../src/webhook/following/ledger-look.ts';
+import { TailScan } from '../../src/webhook/following/tail-scan.ts';
 import { Pace } from '../../src/webhook/pacing/pace.ts';
 import { settled } from '../support/clock.ts';
 import { rig } from '../support/world.ts';
@@ -10,7 +10,7 @@ function looking(ids: readonly string[], look: (id: string) => Promise<void> = a
   const looked: string[] = [];
   const { clock } = rig();
   const zero = () => 0;
-  const ledgerLook = new LedgerLook({
+  const ledgerLook = new TailScan({
     pace: new Pace({ clock, utilization: zero, monotonicMs: zero, processorMs: zero }),
     log: createLog('info', { write: () => {} }),
     watchedLedgers: () => ids,

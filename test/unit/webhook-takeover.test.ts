@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { names } from '../../src/domain/projection.ts';
 import type { SubscriptionRecord } from '../../src/service/webhooks/subscription-record.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import { Watches } from '../../src/webhook/following/watches.ts';
+import { SubscriptionIndex } from '../../src/webhook/following/subscription-index.ts';
 import {
   append,
   createMaster,
@@ -101,7 +101,7 @@ describe('a list in doubt', () => {
   };
   const rest = async () => {};
   const listed = async (wrap: (inner: LedgerStore) => LedgerStore = (inner) => inner) => {
-    const watches = new Watches(wrap(rig().memory), () => {});
+    const watches = new SubscriptionIndex(wrap(rig().memory), () => {});
     watches.add(wide);
     await watches.list(delegate, rest);
     return watches;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Took } from '../../src/webhook/targets/standings.ts';
+import type { AttemptResult } from '../../src/webhook/targets/standings.ts';
 import { type Lane, slots } from '../support/webhook-slots.ts';
 
 describe('slots', () => {
@@ -59,12 +59,12 @@ describe('slots', () => {
       owner: fc.nat(4),
       origin: fc.nat(5),
       ended: fc.nat(3),
-      took: fc.constantFrom<Took>(5, 2_000, 'no_answer', 'not_asked'),
+      took: fc.constantFrom<AttemptResult>(5, 2_000, 'no_answer', 'not_asked'),
     });
     const run = fc.asyncProperty(fc.array(step, { maxLength: 200 }), async (steps) => {
       const { clock, targets, sending, given, ready } = slots();
       const waiting = new Set<Lane>();
-      const end = (at: number, took: Took) => {
+      const end = (at: number, took: AttemptResult) => {
         const [ended] = sending.splice(at, 1);
         if (ended !== undefined && waiting.delete(ended.lane)) targets.done(ended.lane, took);
         given();

@@ -1,6 +1,6 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { LedgerError } from '../../domain/errors.ts';
-import type { CommandMark } from '../../domain/event.ts';
+import type { CommandKey } from '../../domain/event.ts';
 import type { JsonNode } from '../../domain/json.ts';
 import type { Call, Caller, CallSignature } from '../../service/call.ts';
 import type { Walk } from '../../service/walk.ts';
@@ -24,7 +24,7 @@ export class RunningCall implements Call {
   caller: Caller | null = null;
   signature: CallSignature | null = null;
   deliveryChain: string | null = null;
-  command: CommandMark | null = null;
+  command: CommandKey | null = null;
   now: number;
   replayed = false;
   /** What a stream ends with that takes no more requests. */

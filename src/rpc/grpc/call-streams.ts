@@ -6,7 +6,7 @@ import {
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
 } from '@grpc/grpc-js';
-import { Slots } from '../../domain/slots.ts';
+import { Slab } from '../../domain/slab.ts';
 import { limits } from '../../limits.ts';
 import { CallStream, callStreamKey, isGrpc, type WatchedStream } from './call-stream.ts';
 import type { Connections } from './connections.ts';
@@ -36,7 +36,7 @@ const streamCreated = 'http2.server.stream.created';
 
 /** Keeps a CallStream for each HTTP/2 stream of this thread, and sweeps over all of them. Once a thread. */
 export function watchCallStreams(parts: CallStreamsParts): void {
-  const streams = new Slots<CallStream>();
+  const streams = new Slab<CallStream>();
   const { connections, methods, unknownPath } = parts;
   const callStreamParts = {
     connections,

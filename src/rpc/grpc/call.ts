@@ -1,4 +1,4 @@
-import { bidden, type Inbox, type Outbox } from './frames.ts';
+import { type FrameReader, type FrameWriter, workerCommand } from './frames.ts';
 
 const nothing = Buffer.alloc(0);
 
@@ -15,13 +15,19 @@ export class GrpcCall {
   /** Names and values. */
   readonly #headers: readonly string[];
   readonly #number: number;
-  readonly #outbox: Outbox;
+  readonly #outbox: FrameWriter;
   readonly #ended: (number: number) => void;
   /** Its number may be another call's. */
   #isOver = false;
 
   /** `frame` behind the number of the method. `ended` is called with the call's last frame. */
-  constructor(number: number, isArriving: boolean, frame: Inbox, outbox: Outbox, ended: (number: number) => void) {
+  constructor(
+    number: number,
+    isArriving: boolean,
+    frame: FrameReader,
+    outbox: FrameWriter,
+    ended: (number: number) => void,
+  ) {
     this.isArriving = isArriving;
     this.deadline = frame.f64();
     this.#headers = frame.head();
@@ -40,35 +46,35 @@ export class GrpcCall {
 
   /** The answer of a unary call. `head`: names and values of headers. */
   answer(head: readonly string[], bytes: Uint8Array): void {
-    this.#last(bidden.answer)?.head(head).bytes(bytes);
+    this.#last(workerCommand.answer)?.head(head).bytes(bytes);
   }
 
   /** `details` is a serialized google.rpc.Status. */
   fail(status: number, head: readonly string[], message: string, details: Uint8Array): void {
-    this.#last(bidden.fail)?.u8(status).head(head).bytes(Buffer.from(message)).bytes(details);
+    this.#last(workerCommand.fail)?.u8(status).head(head).bytes(Buffer.from(message)).bytes(details);
   }
 
   /** Before the first answer of a stream. */
   start(head: readonly string[]): void {
-    this.#frame(bidden.headers)?.head(head);
+    this.#frame(workerCommand.headers)?.head(head);
   }
 
   send(bytes: Uint8Array): void {
-    this.#frame(bidden.send)?.bytes(bytes);
+    this.#frame(workerCommand.send)?.bytes(bytes);
   }
 
   end(): void {
-    this.#last(bidden.end);
+    this.#last(workerCommand.end);
   }
 
   /** Lets so many more requests come, now that so many bytes of them were taken. */
   grant(count: number, takenBytes: number): void {
-    this.#frame(bidden.grant)?.u32(count).u32(takenBytes);
+    this.#frame(workerCommand.grant)?.u32(count).u32(takenBytes);
   }
 
   /** The caller is let in: the rest of its request may come. */
   admit(): void {
-    this.#frame(bidden.admitted);
+    this.#frame(workerCommand.admitted);
   }
 
   /** The request of a call that was arriving. */
@@ -79,14 +85,14 @@ export class GrpcCall {
 
   /** Requests that come from now on are dropped. */
   drop(): void {
-    this.#frame(bidden.drop);
+    this.#frame(workerCommand.drop);
   }
 
-  #frame(kind: number): Outbox | null {
+  #frame(kind: number): FrameWriter | null {
     return this.#isOver ? null : this.#outbox.frame(kind, this.#number);
   }
 
-  #last(kind: number): Outbox | null {
+  #last(kind: number): FrameWriter | null {
     const frame = this.#frame(kind);
     if (frame !== null) this.#ended(this.#number);
     this.#isOver = true;

@@ -1,5 +1,5 @@
 import { constants, type Http2Session } from 'node:http2';
-import { Slots } from '../../domain/slots.ts';
+import { Slab } from '../../domain/slab.ts';
 import { limits } from '../../limits.ts';
 import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 
@@ -30,7 +30,7 @@ export class Connection {
   /** Of health and reflection, from the oldest on. */
   readonly standard = new Set<StandardStream>();
 
-  constructor(session: Http2Session, connections: Slots<Connection>) {
+  constructor(session: Http2Session, connections: Slab<Connection>) {
     this.session = session;
     this.slot = connections.add(this);
   }
@@ -62,7 +62,7 @@ export class Connections {
   readonly bounds: GrpcBounds;
   /** Of the last sweep, monotonic. */
   nowMs: number;
-  readonly #all = new Slots<Connection>();
+  readonly #all = new Slab<Connection>();
   readonly #memory: MemoryBudget;
   readonly #shareBytes: number;
   readonly #heldBytes = { request: 0, answer: 0, stream: 0 };

@@ -12,7 +12,7 @@ import type { GrpcBounds } from './connections.ts';
 import { descriptorFiles } from './descriptor-files.ts';
 import { GrpcBidiExchange, GrpcStreamExchange, GrpcUnaryExchange } from './exchange.ts';
 import { backlogKib, FrameBacklog } from './frame-backlog.ts';
-import { Inbox, Outbox, told } from './frames.ts';
+import { FrameReader, FrameWriter, workerEvent } from './frames.ts';
 import { answerRefused, cutOf, noteAnswered, type RefusedCallParts } from './refused-calls.ts';
 import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from './thread-messages.ts';
 
@@ -73,10 +73,10 @@ class Thread {
   readonly #parts: GrpcDoorParts;
   /** By the thread's numbers of methods. */
   readonly #endpoints: readonly Endpoint[];
-  readonly #outbox: Outbox;
+  readonly #outbox: FrameWriter;
   readonly #backlog: FrameBacklog;
   /** Posted by the thread and not handled yet, from the oldest on. */
-  #arrivals: Inbox[] = [];
+  #arrivals: FrameReader[] = [];
   /** By their numbers, which the thread gives again once a call has ended. */
   readonly #exchanges: (GrpcUnaryExchange | GrpcStreamExchange | undefined)[] = [];
   readonly #listening = Promise.withResolvers<{ readonly host: string; readonly port: number }>();
@@ -89,9 +89,9 @@ class Thread {
     this.#backlog = backlog;
     this.#parts = parts;
     this.#endpoints = endpoints;
-    this.#outbox = new Outbox((frames) => worker.postMessage(frames, [frames.buffer]));
+    this.#outbox = new FrameWriter((frames) => worker.postMessage(frames, [frames.buffer]));
     worker.on('message', (message: Uint8Array<ArrayBuffer> | ThreadNews) => {
-      if (message instanceof Uint8Array) this.#arrived(new Inbox(message));
+      if (message instanceof Uint8Array) this.#arrived(new FrameReader(message));
       else this.#hear(message);
     });
     worker.on('error', (error) => this.#fail(error));
@@ -141,7 +141,7 @@ class Thread {
   }
 
   /** Node hands over many messages in one turn of the event loop. Other work is done between two immediates. */
-  #arrived(frames: Inbox): void {
+  #arrived(frames: FrameReader): void {
     if (this.#arrivals.push(frames) === 1) setImmediate(this.#handleArrivals);
   }
 
@@ -162,21 +162,22 @@ class Thread {
   };
 
   /** Returns the number of frames. */
-  #handle(frames: Inbox): number {
+  #handle(frames: FrameReader): number {
     let count = 0;
     while (!frames.isEmpty) {
       count += 1;
       const kind = frames.u8();
       const number = frames.u32();
-      if (kind === told.begun || kind === told.arriving) this.#begin(number, kind === told.arriving, frames);
-      else if (kind === told.refused) answerRefused(this.#parts, number, frames, this.#outbox);
-      else if (kind === told.noted) noteAnswered(this.#parts, frames);
+      if (kind === workerEvent.begun || kind === workerEvent.arriving)
+        this.#begin(number, kind === workerEvent.arriving, frames);
+      else if (kind === workerEvent.refused) answerRefused(this.#parts, number, frames, this.#outbox);
+      else if (kind === workerEvent.noted) noteAnswered(this.#parts, frames);
       else this.#goOn(this.#exchanges[number], kind, frames);
     }
     return count;
   }
 
-  #begin(number: number, isArriving: boolean, frames: Inbox): void {
+  #begin(number: number, isArriving: boolean, frames: FrameReader): void {
     const endpoint = this.#endpoints[frames.u32()];
     if (endpoint === undefined) throw new Error('the thread tells of a method that there is not');
     const { pipeline } = this.#parts;
@@ -205,30 +206,30 @@ class Thread {
   };
 
   /** `exchange` is undefined where the call has been answered meanwhile. */
-  #goOn(exchange: GrpcUnaryExchange | GrpcStreamExchange | undefined, kind: number, frames: Inbox): void {
+  #goOn(exchange: GrpcUnaryExchange | GrpcStreamExchange | undefined, kind: number, frames: FrameReader): void {
     switch (kind) {
-      case told.request: {
+      case workerEvent.request: {
         const bytes = frames.bytes();
         if (exchange instanceof GrpcBidiExchange) exchange.requests.take(bytes);
         else exchange?.arrived(Buffer.from(bytes));
         return;
       }
-      case told.requestsEnd:
+      case workerEvent.requestsEnd:
         if (exchange instanceof GrpcBidiExchange) exchange.requests.end();
         return;
-      case told.sent: {
+      case workerEvent.sent: {
         const bytes = frames.u32();
         if (exchange instanceof GrpcStreamExchange) exchange.sent(bytes);
         return;
       }
-      case told.cut: {
+      case workerEvent.cut: {
         const status = frames.u8();
         const error = cutOf(frames);
         if (exchange instanceof GrpcBidiExchange) this.#parts.pipeline.running.endStream(exchange, error);
         else exchange?.cut(error, status);
         return;
       }
-      case told.gone:
+      case workerEvent.gone:
         if (exchange !== undefined) this.#gone(exchange);
     }
   }

@@ -4,7 +4,7 @@
  */
 
 /** What the thread tells of calls. */
-export const told = {
+export const workerEvent = {
   /** method u32, deadline f64 (milliseconds since 1970), head (the caller's address, names and values of headers), request bytes. */
   begun: 1,
   /** bytes: one more request of a stream, or the one of a call that was arriving. */
@@ -35,7 +35,7 @@ export const told = {
 } as const;
 
 /** What the thread is told to do. Each call gets one `answer`, `end` or `fail`, after which its number is free. */
-export const bidden = {
+export const workerCommand = {
   /** head (names and values of headers), bytes: the answer of a unary call. */
   answer: 1,
   /** status u8, head, message (UTF-8), details bytes (google.rpc.Status). */
@@ -62,7 +62,7 @@ const messageMaxFrames = 100;
 const messageFullBytes = 256 * 1024;
 
 /** Frames that wait to go over. Those of one turn of the event loop go together, behind what else the turn does. */
-export class Outbox {
+export class FrameWriter {
   readonly #post: (frames: Uint8Array<ArrayBuffer>, count: number) => void;
   readonly #afterTurn: () => void;
   #bytes = Buffer.allocUnsafeSlow(startBytes);
@@ -147,7 +147,7 @@ export class Outbox {
 }
 
 /** Reads frames in the order in which they were written. Bytes that it hands out are a view, which keeps all frames of the turn: copy what stays. */
-export class Inbox {
+export class FrameReader {
   readonly #bytes: Buffer;
   #at = 0;
 
@@ -202,7 +202,7 @@ export class Inbox {
 /** A call of grpc-js that the main thread answers. */
 export interface ThreadCall {
   /** Does what a frame says; true: that was the last. */
-  obey(kind: number, frame: Inbox): boolean;
+  handle(kind: number, frame: FrameReader): boolean;
 }
 
 /** The header that is looked for where grpc-js refuses a call, which may be one that has begun. */

@@ -4,7 +4,7 @@ import { requestIdOf } from '../call/request-id.ts';
 import { statusOf } from '../call/status.ts';
 import { tooLarge } from '../http/body.ts';
 import type { AnswerLog } from '../pipeline/answer-log.ts';
-import { bidden, type Inbox, type Outbox } from './frames.ts';
+import { type FrameReader, type FrameWriter, workerCommand } from './frames.ts';
 
 /** What the thread of a gRPC door tells of calls that the service never had. */
 export interface RefusedCallParts {
@@ -13,25 +13,30 @@ export interface RefusedCallParts {
 }
 
 /** Answers what grpc-js refused: with its status, which the protocol asks for, and with the words of the service (`frame` behind its number). */
-export function answerRefused(parts: RefusedCallParts, number: number, frame: Inbox, outbox: Outbox): void {
+export function answerRefused(parts: RefusedCallParts, number: number, frame: FrameReader, outbox: FrameWriter): void {
   const status = frame.u8();
   const ms = frame.f64();
   const [route = '', code = '', message = '', sentId, bound = ''] = frame.head();
   const error = refusalOf(code, message, bound);
   const requestId = noteRefused(parts, route, error.code, ms, sentId);
   const { message: text, bytes } = statusDetails(error, requestId, status);
-  outbox.frame(bidden.fail, number).u8(status).head(['x-request-id', requestId]).bytes(Buffer.from(text)).bytes(bytes);
+  outbox
+    .frame(workerCommand.fail, number)
+    .u8(status)
+    .head(['x-request-id', requestId])
+    .bytes(Buffer.from(text))
+    .bytes(bytes);
 }
 
 /** Notes what was answered without the service. */
-export function noteAnswered(parts: RefusedCallParts, frame: Inbox): void {
+export function noteAnswered(parts: RefusedCallParts, frame: FrameReader): void {
   const ms = frame.f64();
   const [route = '', code = '', sentId] = frame.head();
   noteRefused(parts, route, code === '' ? null : errorCodeOf(code), ms, sentId);
 }
 
 /** Why the requests of a stream can be read no further. */
-export function cutOf(frame: Inbox): LedgerError {
+export function cutOf(frame: FrameReader): LedgerError {
   const [code = '', message = '', bound = ''] = frame.head();
   return refusalOf(code, message, bound);
 }

@@ -7,7 +7,14 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import type { CallStream } from './call-stream.ts';
-import { bidden, type Inbox, type Outbox, requestIdHeader, type ThreadCall, told } from './frames.ts';
+import {
+  type FrameReader,
+  type FrameWriter,
+  requestIdHeader,
+  type ThreadCall,
+  workerCommand,
+  workerEvent,
+} from './frames.ts';
 import type { Status } from './refusals.ts';
 
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
@@ -64,8 +71,8 @@ export class ThreadUnaryCall implements ThreadCall {
     this.#callback = callback;
   }
 
-  obey(kind: number, frame: Inbox): boolean {
-    if (kind === bidden.answer) {
+  handle(kind: number, frame: FrameReader): boolean {
+    if (kind === workerCommand.answer) {
       this.#call.sendMetadata(metadataOf(frame));
       this.#callback(null, frame.bytes());
     } else {
@@ -83,7 +90,7 @@ export class ThreadRefusedCall implements ThreadCall {
     this.#send = send;
   }
 
-  obey(_kind: number, frame: Inbox): boolean {
+  handle(_kind: number, frame: FrameReader): boolean {
     this.#send(errorOf(frame));
     return true;
   }
@@ -110,12 +117,12 @@ export class ThreadArrivingCall implements ThreadCall {
     this.#own = own;
   }
 
-  obey(kind: number, frame: Inbox): boolean {
-    if (kind === bidden.admitted) {
+  handle(kind: number, frame: FrameReader): boolean {
+    if (kind === workerCommand.admitted) {
       this.#stream.admitted();
       return false;
     }
-    if (this.#own !== null) return this.#own.obey(kind, frame);
+    if (this.#own !== null) return this.#own.handle(kind, frame);
     this.#stream.call?.sendStatus(errorOf(frame));
     return true;
   }
@@ -124,7 +131,7 @@ export class ThreadArrivingCall implements ThreadCall {
 /** Answers of a stream, and its requests if they come one by one. */
 export class ThreadStreamCall implements ThreadCall {
   readonly #stream: StreamCall;
-  readonly #outbox: Outbox;
+  readonly #outbox: FrameWriter;
   readonly #own: CallStream;
   /** That the main thread knows it by. */
   number = 0;
@@ -134,20 +141,20 @@ export class ThreadStreamCall implements ThreadCall {
   /** Of answers that were taken, which the main thread was not told of yet. */
   #sentBytes = 0;
 
-  constructor(stream: StreamCall, own: CallStream, outbox: Outbox) {
+  constructor(stream: StreamCall, own: CallStream, outbox: FrameWriter) {
     this.#stream = stream;
     this.#own = own;
     this.#outbox = outbox;
     if ('read' in stream) stream.on('end', this.#onEnd).on('close', this.#onEnd);
   }
 
-  obey(kind: number, frame: Inbox): boolean {
+  handle(kind: number, frame: FrameReader): boolean {
     const stream = this.#stream;
     switch (kind) {
-      case bidden.headers:
+      case workerCommand.headers:
         stream.sendMetadata(metadataOf(frame));
         return false;
-      case bidden.send: {
+      case workerCommand.send: {
         const bytes = Buffer.from(frame.bytes());
         if (stream.destroyed) return false;
         stream.write(bytes, (error: Error | null | undefined) => {
@@ -155,13 +162,13 @@ export class ThreadStreamCall implements ThreadCall {
         });
         return false;
       }
-      case bidden.grant:
+      case workerCommand.grant:
         this.#grant(frame.u32(), frame.u32());
         return false;
-      case bidden.drop:
+      case workerCommand.drop:
         this.#drop();
         return false;
-      case bidden.end:
+      case workerCommand.end:
         this.#isOver = true;
         stream.end();
         return true;
@@ -186,7 +193,7 @@ export class ThreadStreamCall implements ThreadCall {
   }
 
   #tellSent(): void {
-    if (!this.#isOver) this.#outbox.frame(told.sent, this.number).u32(this.#sentBytes);
+    if (!this.#isOver) this.#outbox.frame(workerEvent.sent, this.number).u32(this.#sentBytes);
     this.#sentBytes = 0;
   }
 
@@ -202,11 +209,11 @@ export class ThreadStreamCall implements ThreadCall {
     this.#own.handedOn(bytes.length);
     if (this.#isOver) return;
     this.#own.gate.read(bytes.length);
-    this.#outbox.frame(told.request, this.number).bytes(bytes);
+    this.#outbox.frame(workerEvent.request, this.number).bytes(bytes);
   };
 
   #onEnd = (): void => {
-    if (!this.#isOver && !this.#requestsEnded) this.#outbox.frame(told.requestsEnd, this.number);
+    if (!this.#isOver && !this.#requestsEnded) this.#outbox.frame(workerEvent.requestsEnd, this.number);
     this.#requestsEnded = true;
   };
 
@@ -219,7 +226,7 @@ export class ThreadStreamCall implements ThreadCall {
   }
 }
 
-function metadataOf(frame: Inbox): Metadata {
+function metadataOf(frame: FrameReader): Metadata {
   const metadata = new Metadata();
   const head = frame.head();
   for (let at = 0; at < head.length; at += 2) metadata.set(head[at] ?? '', head[at + 1] ?? '');
@@ -227,7 +234,7 @@ function metadataOf(frame: Inbox): Metadata {
 }
 
 /** The error as grpc-js sends it: status, message, and ErrorInfo in the trailers. */
-function errorOf(frame: Inbox) {
+function errorOf(frame: FrameReader) {
   const code = frame.u8();
   const metadata = metadataOf(frame);
   const details = frame.bytes().toString();

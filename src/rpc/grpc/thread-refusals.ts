@@ -1,9 +1,9 @@
 import { status as grpcStatus, Server, type ServerInterceptingCallInterface } from '@grpc/grpc-js';
-import type { Slots } from '../../domain/slots.ts';
+import type { Slab } from '../../domain/slab.ts';
 import type { CallStream } from './call-stream.ts';
 import { beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
 import type { Connections } from './connections.ts';
-import { type Outbox, requestIdHeader, type ThreadCall, told } from './frames.ts';
+import { type FrameWriter, requestIdHeader, type ThreadCall, workerEvent } from './frames.ts';
 import { isStandard, type RefusalParts, refusalInterceptor } from './refusals.ts';
 import {
   headerOf,
@@ -19,8 +19,8 @@ import type { GrpcMethod } from './thread-messages.ts';
 const unknownPath = '/unknown';
 
 export interface AnsweringServerParts {
-  readonly calls: Slots<ThreadCall>;
-  readonly outbox: Outbox;
+  readonly calls: Slab<ThreadCall>;
+  readonly outbox: FrameWriter;
   readonly connections: Connections;
   /** By path: the methods that the main thread serves. */
   readonly methods: ReadonlyMap<string, GrpcMethod>;
@@ -42,13 +42,14 @@ export class AnsweringServer extends Server {
       unknownPath,
       onOtherMedia(path, requestId) {
         outbox
-          .frame(told.noted, 0)
+          .frame(workerEvent.noted, 0)
           .f64(0)
           .head([path ?? 'none', 'unsupported_media_type', requestId]);
       },
       admit: (stream) => tellArriving(parts, stream),
       closed({ own }) {
-        if (own instanceof ThreadArrivingCall && calls.get(own.number) === own) outbox.frame(told.gone, own.number);
+        if (own instanceof ThreadArrivingCall && calls.get(own.number) === own)
+          outbox.frame(workerEvent.gone, own.number);
       },
     });
   }
@@ -72,7 +73,7 @@ function tellArriving({ calls, outbox }: AnsweringServerParts, stream: CallStrea
   const arriving = new ThreadArrivingCall(stream);
   arriving.number = calls.add(arriving);
   outbox
-    .frame(told.arriving, arriving.number)
+    .frame(workerEvent.arriving, arriving.number)
     .u32(method.number)
     .f64(Number(call.getDeadline()))
     .head(headOfStream(call.getPeer(), headers));
@@ -84,7 +85,7 @@ function unknownMethod({ calls, outbox }: AnsweringServerParts) {
     const own = new ThreadStreamCall(call, callStreamOf(call), outbox);
     own.number = calls.add(own);
     const head = ['none', 'route_not_found', 'There is no such method here.', headerOf(call.metadata, requestIdHeader)];
-    outbox.frame(told.refused, own.number).u8(grpcStatus.UNIMPLEMENTED).f64(0).head(head);
+    outbox.frame(workerEvent.refused, own.number).u8(grpcStatus.UNIMPLEMENTED).f64(0).head(head);
   };
 }
 
@@ -102,21 +103,21 @@ function refusalsFor({ calls, outbox }: AnsweringServerParts): RefusalParts {
       if (isGone && own === null) return;
       if (own !== null && isReading(own) && calls.get(own.number) === own) {
         // The main thread has the call: what came before is answered first.
-        outbox.frame(told.cut, own.number).u8(status).head([code, message, bound]);
+        outbox.frame(workerEvent.cut, own.number).u8(status).head([code, message, bound]);
         return;
       }
       const number = calls.add(new ThreadRefusedCall(send));
       outbox
-        .frame(told.refused, number)
+        .frame(workerEvent.refused, number)
         .u8(status)
         .f64(ms)
         .head([route, code, message, sentId(call), bound]);
     },
     note(call, route, code, ms) {
-      if (code === null) outbox.frame(told.noted, 0).f64(ms).head([route, '', '']);
+      if (code === null) outbox.frame(workerEvent.noted, 0).f64(ms).head([route, '', '']);
       else if (callStreamOf(call).own === null)
         outbox
-          .frame(told.noted, 0)
+          .frame(workerEvent.noted, 0)
           .f64(ms)
           .head([route, code, isStandard(route) ? '' : sentId(call)]);
     },

@@ -13,7 +13,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { Slots } from '../../domain/slots.ts';
+import { Slab } from '../../domain/slab.ts';
 import { limits } from '../../limits.ts';
 import { collectWhenIdle } from '../../runtime/idle-collection.ts';
 import { MemoryBudget } from '../../runtime/memory-budget.ts';
@@ -24,7 +24,7 @@ import { callStreamOf } from './call-streams.ts';
 import { releaseClosedStreams } from './closed-streams.ts';
 import { Connections } from './connections.ts';
 import { backlogKib, FrameBacklog } from './frame-backlog.ts';
-import { Inbox, Outbox, type ThreadCall, told } from './frames.ts';
+import { FrameReader, FrameWriter, type ThreadCall, workerEvent } from './frames.ts';
 import { Health } from './health.ts';
 import { addReflection } from './reflection.ts';
 import {
@@ -46,7 +46,7 @@ const { host, port, tls, services, files, bounds, memory, backlog: sharedBacklog
 const backlog = new FrameBacklog(sharedBacklog);
 /** Of one turn of the event loop: the thread also has probes to answer, and keepalives to send. */
 let mayWaitMs: number = limits.grpcBacklogWaitMs;
-const outbox = new Outbox(
+const outbox = new FrameWriter(
   (frames, count) => {
     const kib = backlogKib(count, frames.length);
     main.postMessage(frames, [frames.buffer]);
@@ -58,7 +58,7 @@ const outbox = new Outbox(
     connections.nowMs = performance.now();
   },
 );
-const calls = new Slots<ThreadCall>();
+const calls = new Slab<ThreadCall>();
 const nothing = Buffer.alloc(0);
 
 const connections = new Connections(bounds, MemoryBudget.of(memory));
@@ -101,7 +101,7 @@ net.on('connection', (socket: Socket) => {
 net.maxConnections = limits.connectionsMax;
 
 main.on('message', (message: Uint8Array<ArrayBuffer> | ThreadOrder) => {
-  if (message instanceof Uint8Array) obey(new Inbox(message));
+  if (message instanceof Uint8Array) obey(new FrameReader(message));
   else if (message.order === 'say serving') health.setServing(message.serving);
   else void close(message.graceMs);
 });
@@ -119,20 +119,20 @@ function tell(news: ThreadNews): void {
   main?.postMessage(news);
 }
 
-function obey(frames: Inbox): void {
+function obey(frames: FrameReader): void {
   while (!frames.isEmpty) {
     const kind = frames.u8();
     const number = frames.u32();
     const call = calls.get(number);
     if (call === undefined) throw new Error(`a frame of kind ${kind} for call ${number}, which is over`);
-    if (call.obey(kind, frames)) calls.remove(number);
+    if (call.handle(kind, frames)) calls.remove(number);
   }
 }
 
 /** Tells the main thread when the caller of a call has gone. */
 function watch(call: EventEmitter, number: number, own: ThreadCall): void {
   call.on('cancelled', () => {
-    if (calls.get(number) === own) outbox.frame(told.gone, number);
+    if (calls.get(number) === own) outbox.frame(workerEvent.gone, number);
   });
 }
 
@@ -214,13 +214,13 @@ function begin<T extends ThreadUnaryCall | ThreadStreamCall>(
     arriving.begin(own);
     own.number = arriving.number;
     watch(call, own.number, arriving);
-    outbox.frame(told.request, own.number).bytes(request);
+    outbox.frame(workerEvent.request, own.number).bytes(request);
     return;
   }
   own.number = calls.add(own);
   stream.begun(own);
   watch(call, own.number, own);
-  outbox.frame(told.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
+  outbox.frame(workerEvent.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
 }
 
 function deadlineOf(call: UnaryCall | StreamCall): number {

@@ -1,5 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { Slots } from '../../domain/slots.ts';
+import { Slab } from '../../domain/slab.ts';
 import { limits } from '../../limits.ts';
 import type { BidiExchange, Exchange } from '../call/exchange.ts';
 import type { RunningCall } from '../call/running-call.ts';
@@ -28,7 +28,7 @@ export function createCallRegister(
   now: () => number,
   answerFor: (call: RunningCall, exchange: Exchange, error: LedgerError) => void,
 ): CallRegister {
-  const exchanges = new Slots<Exchange>();
+  const exchanges = new Slab<Exchange>();
   const waiting = new Set<() => void>();
 
   const sweep = (): void => {

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../actors/outcome.ts';
+import type { CommandOutcome } from '../../actors/outcome.ts';
 import { invalidField } from '../../domain/errors.ts';
 import { checkLimit, checkOffset, checkTime, checkUuid } from '../../domain/fields.ts';
 import { delegatesMax, type GrantScope } from '../../domain/grant.ts';
@@ -148,7 +148,7 @@ function oneScope(request: {
   return { scope: one.scope, name: one.name, id: checkUuid(one.name, one.id) };
 }
 
-function grantMessage(outcome: Outcome) {
+function grantMessage(outcome: CommandOutcome) {
   const { linkId, delegateActorId, role, grantedAt } = madeGrant(outcome);
   return { linkId, delegateActorId, role, isActive: true, grantedAt };
 }

@@ -1,5 +1,5 @@
 import type { Directory } from '../../actors/directory.ts';
-import type { Outcome } from '../../actors/outcome.ts';
+import type { CommandOutcome } from '../../actors/outcome.ts';
 import type { GrantAccess, RevokeAccess } from '../../domain/command.ts';
 import { invalidField, notFound } from '../../domain/errors.ts';
 import { checkLabel, checkTime, checkUuid } from '../../domain/fields.ts';
@@ -65,7 +65,7 @@ export class Delegations {
   }
 
   /** A grant by role and permissions, signed by who has keys. */
-  async grant(call: Call, scope: GrantScope, objectId: string, request: GrantFields): Promise<Outcome> {
+  async grant(call: Call, scope: GrantScope, objectId: string, request: GrantFields): Promise<CommandOutcome> {
     const delegateActorId = checkUuid('delegate_actor_id', request.delegateActorId);
     const role = checkLabel('role', request.role);
     const permissions =
@@ -99,7 +99,7 @@ export class Delegations {
     call: Call,
     masterId: string,
     request: { readonly actorId: string; readonly access: string; readonly expiresAt?: string | undefined },
-  ): Promise<Outcome> {
+  ): Promise<CommandOutcome> {
     const delegateActorId = checkUuid('actor_id', request.actorId);
     const { access } = request;
     if (access !== 'read' && access !== 'write') throw invalidField('access', '"read" or "write"');
@@ -125,7 +125,7 @@ export class Delegations {
     });
   }
 
-  async revoke(call: Call, scope: GrantScope, objectId: string, delegate: string): Promise<Outcome> {
+  async revoke(call: Call, scope: GrantScope, objectId: string, delegate: string): Promise<CommandOutcome> {
     const delegateActorId = checkUuid('delegate_actor_id', delegate);
     return this.#run(call, scope, objectId, async (object) => {
       const forms = revokeSignedForms(grantObject(scope, objectId), delegateActorId);
@@ -145,7 +145,7 @@ export class Delegations {
   }
 
   /** DELETE …/access/{link_id}. */
-  async revokeLink(call: Call, masterId: string, link: string): Promise<Outcome> {
+  async revokeLink(call: Call, masterId: string, link: string): Promise<CommandOutcome> {
     const linkId = checkUuid('link_id', link);
     return this.#run(call, 'master', masterId, async () => ({
       kind: 'revoke' as const,
@@ -175,7 +175,7 @@ export class Delegations {
     scope: GrantScope,
     objectId: string,
     make: (object: DelegationObject) => Promise<DelegationCommand>,
-  ): Promise<Outcome> {
+  ): Promise<CommandOutcome> {
     const caller = callerOf(call);
     const ledgerOf = () => this.#objects.ledgerOf(scope, objectId);
     const outcome = await this.#replays.orElse(call, ledgerOf, async () => {
@@ -211,12 +211,12 @@ function checkPermissions(text: string, parsed: JsonNode | null): JsonNode {
 }
 
 /** The grant that an outcome made. */
-export function madeGrant(outcome: Outcome): Grant {
+export function madeGrant(outcome: CommandOutcome): Grant {
   return grantOf(outcome.event);
 }
 
 /** The link that an outcome ended, and when. */
-export function endedLink(outcome: Outcome): {
+export function endedLink(outcome: CommandOutcome): {
   readonly linkId: string;
   readonly delegateActorId: string;
   readonly revokedAt: string;

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../actors/outcome.ts';
+import type { CommandOutcome } from '../../actors/outcome.ts';
 import { checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
 import type { Grant } from '../../domain/grant.ts';
 import { isoTime } from '../../domain/time.ts';
@@ -21,7 +21,7 @@ export function masterAccess(store: LedgerStore, delegations: Delegations, readi
   return {
     grantMasterAccess: async (request: GrantMasterAccessRequest, call: Call) => {
       const masterId = checkUuid('uuid', request.uuid);
-      const outcome: Outcome = await delegations.grantAccess(call, masterId, request);
+      const outcome: CommandOutcome = await delegations.grantAccess(call, masterId, request);
       return accessMessage(masterId, madeGrant(outcome));
     },
 

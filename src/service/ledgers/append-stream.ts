@@ -1,8 +1,8 @@
 import { commandTimeoutMs } from '../../actors/bounds.ts';
-import type { Outcome } from '../../actors/outcome.ts';
+import type { CommandOutcome } from '../../actors/outcome.ts';
 import { isRetryable } from '../../actors/refusals.ts';
 import { LedgerError, notFound } from '../../domain/errors.ts';
-import type { CommandMark } from '../../domain/event.ts';
+import type { CommandKey } from '../../domain/event.ts';
 import type { JsonNode } from '../../domain/json.ts';
 import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
 import type { LedgerNaming } from '../audit/ledger-naming.ts';
@@ -35,7 +35,7 @@ class StreamedCall implements Call {
   readonly signature: CallSignature | null;
   readonly deliveryChain: string | null;
   /** Set once the payload was read: it is part of the fingerprint. */
-  command: CommandMark | null = null;
+  command: CommandKey | null = null;
   readonly now: number;
   readonly deadline: number;
   readonly #stream: Call;
@@ -187,7 +187,7 @@ class AppendStream {
     lane.sending = true;
     for (let next = lane.waiting.shift(); next !== undefined; next = lane.waiting.shift()) {
       const promised = next;
-      let outcome: Promise<Outcome>;
+      let outcome: Promise<CommandOutcome>;
       try {
         const prepared = await promised.prepared;
         outcome = lane.failed ? Promise.reject(behindFailure()) : this.#submit(lane, prepared);
@@ -210,7 +210,7 @@ class AppendStream {
     lane.answering = false;
   }
 
-  #submit(lane: LedgerLane, prepared: PreparedAppend): Promise<Outcome> {
+  #submit(lane: LedgerLane, prepared: PreparedAppend): Promise<CommandOutcome> {
     if (prepared.kind === 'replayed') return Promise.resolve(prepared.first);
     // The master came after its event: nothing would keep that behind what the ledger's own lane sends.
     if (lane.id === null) return Promise.reject(notFound('master'));
@@ -232,7 +232,7 @@ class AppendStream {
     return outcome;
   }
 
-  async #settle(lane: LedgerLane, promised: Promised, outcome: Promise<Outcome>): Promise<void> {
+  async #settle(lane: LedgerLane, promised: Promised, outcome: Promise<CommandOutcome>): Promise<void> {
     let answer: Answer;
     let isDone = true;
     try {

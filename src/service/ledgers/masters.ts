@@ -1,5 +1,5 @@
 import type { Directory } from '../../actors/directory.ts';
-import type { Outcome } from '../../actors/outcome.ts';
+import type { CommandOutcome } from '../../actors/outcome.ts';
 import { sigDigest } from '../../domain/digest.ts';
 import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/fields.ts';
 import { masterFacts } from '../../domain/master-facts.ts';
@@ -203,7 +203,7 @@ function pageOf(
 }
 
 /** The answer to an append, made of the event alone, so that a replay gives the first answer again. */
-export function appendedMessage({ event }: Outcome) {
+export function appendedMessage({ event }: CommandOutcome) {
   return {
     traceledgerMasterUuid: event.master?.id ?? '',
     ledgerId: event.ledgerId,

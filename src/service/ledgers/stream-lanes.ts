@@ -1,4 +1,4 @@
-import type { Outcome } from '../../actors/outcome.ts';
+import type { CommandOutcome } from '../../actors/outcome.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import type { PreparedAppend } from '../writing/appending.ts';
 
@@ -22,7 +22,7 @@ export interface LedgerLane {
   readonly waiting: Promised[];
   sending: boolean;
   /** Sent, and not answered yet. One queue for as long as anything is open: nothing is answered before what was sent earlier. */
-  readonly outcomes: { readonly promised: Promised; readonly outcome: Promise<Outcome> }[];
+  readonly outcomes: { readonly promised: Promised; readonly outcome: Promise<CommandOutcome> }[];
   answering: boolean;
   lastSent: number | null;
   open: number;

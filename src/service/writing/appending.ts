@@ -1,5 +1,5 @@
 import type { Directory } from '../../actors/directory.ts';
-import type { Outcome } from '../../actors/outcome.ts';
+import type { CommandOutcome } from '../../actors/outcome.ts';
 import type { AppendEvent, Lane } from '../../domain/command.ts';
 import { sigDigest } from '../../domain/digest.ts';
 import { checkCallerEventType, checkUuid } from '../../domain/fields.ts';
@@ -35,9 +35,9 @@ export interface AppendFields {
 /** What may follow on the first half of an append. */
 export type PreparedAppend =
   /** It was checked and verified, and only waits to be carried out. */
-  | { readonly kind: 'checked'; submit(lane: Lane | null): Promise<Outcome> }
+  | { readonly kind: 'checked'; submit(lane: Lane | null): Promise<CommandOutcome> }
   /** It would be refused now, but was carried out before: it takes no place in a lane. */
-  | { readonly kind: 'replayed'; readonly first: Outcome };
+  | { readonly kind: 'replayed'; readonly first: CommandOutcome };
 
 /** An append whose fields were checked, and whose signature was not looked at yet. */
 interface ReadAppend extends SigningInput {
@@ -80,7 +80,7 @@ export class Appending {
   }
 
   /** Throws `signature_required`; rejects with every other error. */
-  append(call: Call, request: AppendFields): Promise<Outcome> {
+  append(call: Call, request: AppendFields): Promise<CommandOutcome> {
     return this.#replays.orElseSigned(
       call,
       () => this.findLedger(request.uuid),

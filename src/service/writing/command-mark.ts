@@ -1,5 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import type { CommandMark } from '../../domain/event.ts';
+import type { CommandKey } from '../../domain/event.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 
 /**
@@ -38,6 +38,6 @@ export function appendFingerprint(masterId: string, eventType: string, payload: 
 }
 
 /** The mark of a call that writes to an existing ledger. */
-export function commandMark(actorId: string, key: string, fingerprint: string): CommandMark {
+export function commandMark(actorId: string, key: string, fingerprint: string): CommandKey {
   return { id: commandId(actorId, key), fingerprint, permanent: false };
 }

@@ -1,4 +1,4 @@
-import type { CommandMark } from '../../domain/event.ts';
+import type { CommandKey } from '../../domain/event.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
@@ -8,11 +8,11 @@ import { callerOf } from '../call-caller.ts';
  * identity, its signed digest. No secret goes with header identity and reads show signatures to others, so such an event counts
  * once for ever (decisions.md, section 4). `digest` is null where no event was signed.
  */
-export function commandMarks(call: Call, digest: Buffer | null): readonly CommandMark[] {
+export function commandMarks(call: Call, digest: Buffer | null): readonly CommandKey[] {
   const caller = callerOf(call);
   if (caller.via !== 'entity_header' || digest === null) return call.command === null ? none : [call.command];
   const hex = digest.toString('hex');
-  const signed: CommandMark = {
+  const signed: CommandKey = {
     id: sha256Hex(`signed\0${caller.actorId}\0${hex}`).slice(0, 32),
     fingerprint: hex,
     permanent: true,
@@ -20,4 +20,4 @@ export function commandMarks(call: Call, digest: Buffer | null): readonly Comman
   return call.command === null ? [signed] : [call.command, signed];
 }
 
-const none: readonly CommandMark[] = [];
+const none: readonly CommandKey[] = [];

@@ -1,9 +1,9 @@
 import type { Directory } from '../../actors/directory.ts';
-import type { Outcome } from '../../actors/outcome.ts';
+import type { CommandOutcome } from '../../actors/outcome.ts';
 import { damagedReplay } from '../../actors/refusals.ts';
 import type { Command } from '../../domain/command.ts';
 import { LedgerError } from '../../domain/errors.ts';
-import type { CommandMark } from '../../domain/event.ts';
+import type { CommandKey } from '../../domain/event.ts';
 import { parseRow } from '../../domain/row.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../call.ts';
@@ -25,7 +25,7 @@ export class Replays {
   }
 
   /** What the call's idempotency key wrote on that ledger before; null if nothing. */
-  async find(call: Call, ledgerOf: () => Promise<string | null>): Promise<Outcome | null> {
+  async find(call: Call, ledgerOf: () => Promise<string | null>): Promise<CommandOutcome | null> {
     const mark = call.command;
     if (mark === null) return null;
     const ledgerId = await ledgerOf();
@@ -37,7 +37,7 @@ export class Replays {
    * The outcome of a command. Where one of the same name is running, that may be a replay too: what was written before under the name is
    * then the answer to both.
    */
-  carryOut(directory: Directory, command: Command): Promise<Outcome> {
+  carryOut(directory: Directory, command: Command): Promise<CommandOutcome> {
     return directory.submit(command).catch(async (error: unknown) => {
       if (!(error instanceof LedgerError) || error.code !== 'idempotency_in_progress') throw error;
       for (const mark of command.marks) {
@@ -48,7 +48,7 @@ export class Replays {
     });
   }
 
-  async #written(ledgerId: string, mark: CommandMark): Promise<Outcome | null> {
+  async #written(ledgerId: string, mark: CommandKey): Promise<CommandOutcome | null> {
     const found = (await this.#store.findCommands(ledgerId, [mark])).get(mark.id);
     if (found === undefined || found.fingerprint !== mark.fingerprint) return null;
     const [entry] = await this.#store.read(ledgerId, found.seq, 1);
@@ -61,7 +61,11 @@ export class Replays {
   }
 
   /** The outcome of `run`, which rejects and never throws, or, where it is refused, the first outcome of the same call. */
-  orElse(call: Call, ledgerOf: () => Promise<string | null>, run: () => Promise<Outcome>): Promise<Outcome> {
+  orElse(
+    call: Call,
+    ledgerOf: () => Promise<string | null>,
+    run: () => Promise<CommandOutcome>,
+  ): Promise<CommandOutcome> {
     return run().catch(async (error: unknown) => {
       const first = error instanceof LedgerError ? await this.#findAfter(error, call, ledgerOf) : null;
       if (first === null) throw error;
@@ -70,7 +74,11 @@ export class Replays {
   }
 
   /** What cannot be looked for does not make an uncertain outcome certain: a store that is away says `unavailable`, that nothing was written. */
-  async #findAfter(error: LedgerError, call: Call, ledgerOf: () => Promise<string | null>): Promise<Outcome | null> {
+  async #findAfter(
+    error: LedgerError,
+    call: Call,
+    ledgerOf: () => Promise<string | null>,
+  ): Promise<CommandOutcome | null> {
     try {
       return await this.find(call, ledgerOf);
     } catch (unread) {
@@ -82,7 +90,11 @@ export class Replays {
    * The same for a call that is signed as an event. A signature that is an entity's only credential has to verify for a replay too, so what
    * is refused before the ledger's actor stays refused. Throws `signature_required`.
    */
-  orElseSigned(call: Call, ledgerOf: () => Promise<string | null>, run: () => Promise<Outcome>): Promise<Outcome> {
+  orElseSigned(
+    call: Call,
+    ledgerOf: () => Promise<string | null>,
+    run: () => Promise<CommandOutcome>,
+  ): Promise<CommandOutcome> {
     demandEntitySignature(call);
     return callerOf(call).mustSign ? run() : this.orElse(call, ledgerOf, run);
   }

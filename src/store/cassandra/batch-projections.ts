@@ -1,4 +1,4 @@
-import type { CommandMark } from '../../domain/event.ts';
+import type { CommandKey } from '../../domain/event.ts';
 import type { Projection } from '../../domain/projection.ts';
 import type { EventProjections } from '../projection-writer.ts';
 
@@ -11,7 +11,7 @@ export interface BatchProjections {
   readonly bucket: number;
   /** Scopes that have events in the batch. */
   readonly scopes: readonly string[];
-  readonly commands: readonly (readonly [seq: number, command: CommandMark])[];
+  readonly commands: readonly (readonly [seq: number, command: CommandKey])[];
   /** The newest value of each key. */
   readonly cells: readonly (readonly [key: string, seq: number, value: string])[];
   readonly lines: readonly (readonly [list: string, order: string, value: string])[];
@@ -19,7 +19,7 @@ export interface BatchProjections {
 
 export function projectionsOfBatch(bucket: number, entries: readonly EventProjections[]): BatchProjections {
   const scopes = new Set<string>();
-  const commands: [number, CommandMark][] = [];
+  const commands: [number, CommandKey][] = [];
   const cells = new Map<string, readonly [string, number, string]>();
   const lines: [string, string, string][] = [];
   for (const { seq, projections } of entries)

@@ -1,4 +1,4 @@
-import { markLifeMs } from '../../domain/event.ts';
+import { commandKeyLifeMs } from '../../domain/event.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import { orderMaxBytes, recordIdMaxBytes } from '../store-text.ts';
 
@@ -27,7 +27,7 @@ const hourMs = 60 * 60 * 1000;
  * into, longer ones make a busy ledger's partitions too large.
  */
 const commandWindowMs = 12 * hourMs;
-export const commandTtlSeconds = markLifeMs / 1_000;
+export const commandTtlSeconds = commandKeyLifeMs / 1_000;
 /** Clocks of nodes differ by less. */
 const clockSkewMs = 5 * 60 * 1000;
 export const permanentSlots = 4;
@@ -41,7 +41,7 @@ export function commandSlot(id: string, permanent: boolean, nowMs: number): numb
 export function commandWindows(nowMs: number): number[] {
   const windows: number[] = [];
   const last = Math.floor((nowMs + clockSkewMs) / commandWindowMs);
-  const first = Math.floor((nowMs - markLifeMs - clockSkewMs) / commandWindowMs);
+  const first = Math.floor((nowMs - commandKeyLifeMs - clockSkewMs) / commandWindowMs);
   for (let window = Math.max(first, 0); window <= last; window++) windows.push(window);
   return windows;
 }

@@ -21,6 +21,7 @@ import { type Batch, batchOf, planBatch, writeBatch } from './appending.ts';
 import { type BatchProjections, parsePending } from './batch-projections.ts';
 import { bucketEvents as bucketEventsByDefault, isSameHead, readBucketState } from './bucket.ts';
 import { takeClaim } from './claiming.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 import { commandWindows, keyText, permanentSlot } from './keys.ts';
 import { type KnownLedger, knownAfter, knownLedgersMax, unknownProjections } from './known-ledgers.ts';
 import { readLines } from './lines.ts';
@@ -32,7 +33,6 @@ import { ProjectionLag } from './projection-lag.ts';
 import { readScopePage, readScopeSeqs } from './scopes.ts';
 import { type CqlSession, numberOf, textOf } from './session.ts';
 import { readSnapshot, writeSnapshot } from './snapshots.ts';
-import { Turns } from './turns.ts';
 
 const FENCE_BYTES = 16;
 /** How often projections are tried before the outcome counts as unknown, and what lies between; each try is bounded itself. */
@@ -66,7 +66,7 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #now: () => number;
   readonly #random: (bytes: number) => Buffer;
   readonly #bucketEvents: number;
-  readonly #turns: Turns;
+  readonly #turns: KeyedMutex;
   /**
    * Ledgers whose head was written or claimed here last, with everything up to it projected. Whoever fails in between is
    * forgotten, and then what is stored is asked.
@@ -75,7 +75,7 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #lag = new ProjectionLag();
 
   constructor({ session, now, random, bucketEvents = bucketEventsByDefault, writesMax }: CassandraLedgerOptions) {
-    this.#turns = new Turns(writesMax);
+    this.#turns = new KeyedMutex(writesMax);
     this.#session = session;
     this.#now = now;
     this.#random = random;

@@ -10,12 +10,12 @@ import type {
 } from '../record-store.ts';
 import { checkRecordWrite, unsettled } from '../record-write.ts';
 import { recordIdMaxBytes } from '../store-text.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 import { findRecords } from './record-finding.ts';
 import { addPlaces, dropPlaces, noPlaces, type Places, placesBeyond, placesFor } from './record-places.ts';
 import { putStatement, type RecordRow, readRecord, removeStatement } from './record-row.ts';
 import { RecordSweep } from './record-sweep.ts';
 import { type CqlSession, type Statement, textOf, Undecided } from './session.ts';
-import { Turns } from './turns.ts';
 
 const VERSION_BYTES = 16;
 /** Attempts to settle a conditional write whose outcome is unknown; each is bounded itself. */
@@ -47,7 +47,7 @@ type Outcome = 'applied' | 'refused' | 'unsure';
 export class CassandraRecordStore implements RecordStore {
   readonly #session: CqlSession;
   readonly #random: (bytes: number) => Buffer;
-  readonly #turns: Turns;
+  readonly #turns: KeyedMutex;
   readonly #sweep: RecordSweep;
   /** What the last turn left, for those who have waited meanwhile: it stood there after they asked. */
   readonly #left = new Map<string, RecordRow>();
@@ -55,7 +55,7 @@ export class CassandraRecordStore implements RecordStore {
 
   /** `writesMax`: writes that may wait for one record. */
   constructor(session: CqlSession, random: (bytes: number) => Buffer, writesMax?: number) {
-    this.#turns = new Turns(writesMax);
+    this.#turns = new KeyedMutex(writesMax);
     this.#session = session;
     this.#random = random;
     this.#sweep = new RecordSweep(session, (kind, id, version) => this.remove(kind, id, version));

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { StartError } from '../start-error.ts';
 import { defaultInFlightMax } from './circuit.ts';
-import { defaultWaitingMax } from './turns.ts';
+import { defaultWaitingMax } from './keyed-mutex.ts';
 
 /** What a node and `schema apply` refuse unless the operator allows it by this name (CASSANDRA_ALLOW). */
 export type Override = 'paxos-v1' | 'periodic-commit-log';

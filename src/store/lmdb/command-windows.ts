@@ -1,9 +1,9 @@
-import { markLifeMs } from '../../domain/event.ts';
+import { commandKeyLifeMs } from '../../domain/event.ts';
 import type { Commits } from './commits.ts';
 import type { BytesTable, Tables } from './tables.ts';
 
 /** Marks are found for at least this long, and for less than twice as long. */
-const commandWindowMs = markLifeMs;
+const commandWindowMs = commandKeyLifeMs;
 const EMPTY = -1;
 
 /**

@@ -1,5 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { Slots } from '../../domain/slots.ts';
+import { Slab } from '../../domain/slab.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
 import { StoreStopped } from '../store-stopped.ts';
 
@@ -14,7 +14,7 @@ const STALL_CHECKS = 3;
  */
 export class Commits {
   readonly #onFatal: (error: Error) => void;
-  #waiting = new Slots<(error: OutcomeUnknown) => void>();
+  #waiting = new Slab<(error: OutcomeUnknown) => void>();
   #isBroken = false;
   #isClosed = false;
   #finished = 0;
@@ -74,7 +74,7 @@ export class Commits {
     const first = !this.#isBroken;
     this.#isBroken = true;
     for (const reject of this.#waiting) reject(new OutcomeUnknown(error));
-    this.#waiting = new Slots();
+    this.#waiting = new Slab();
     this.#stopWatching();
     // lmdb-js rejects every write of a commit with an error that carries a promise of the real one.
     const real = commitErrorOf(error);

@@ -22,6 +22,7 @@ import { parseMark } from './command-mark.ts';
 import { CommandWindows } from './command-windows.ts';
 import type { Commits } from './commits.ts';
 import { claimedVersion, expectedVersion, fenceOf, formatHead, parseHead } from './fence.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 import {
   commandKey,
   ledgerKey,
@@ -36,7 +37,6 @@ import {
 import { entriesIn, keysIn } from './ranges.ts';
 import { LmdbSnapshots } from './snapshots.ts';
 import type { Tables } from './tables.ts';
-import { Turns } from './turns.ts';
 
 /** Claims of one ledger that may get in each other's way before one gives up. */
 const CLAIM_ATTEMPTS_MAX = 200;
@@ -56,7 +56,7 @@ export class LmdbLedgerStore implements LedgerStore {
   readonly #commits: Commits;
   readonly #windows: CommandWindows;
   readonly #snapshots: LmdbSnapshots;
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
 
   /** `now` in milliseconds since 1970; only the keeping of command marks depends on it. */
   constructor(tables: Tables, commits: Commits, now: () => number) {

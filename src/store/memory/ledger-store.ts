@@ -1,4 +1,4 @@
-import { markLifeMs } from '../../domain/event.ts';
+import { commandKeyLifeMs } from '../../domain/event.ts';
 import { checkEntryRun } from '../entry-order.ts';
 import {
   type Cell,
@@ -117,7 +117,7 @@ export class MemoryLedgerStore implements LedgerStore {
   }
 
   #commandOf(kept: KeptCommand | undefined): FoundCommand | undefined {
-    return kept !== undefined && this.#now() - kept.at <= markLifeMs ? kept : undefined;
+    return kept !== undefined && this.#now() - kept.at <= commandKeyLifeMs ? kept : undefined;
   }
 
   async cell(key: string): Promise<Cell | null> {

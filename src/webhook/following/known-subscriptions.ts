@@ -1,8 +1,8 @@
 import type { SubscriptionRecord, Subscriptions } from '../../service/webhooks/subscription-record.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import type { Pace } from '../pacing/pace.ts';
-import type { Persevere } from '../pacing/persevere.ts';
-import type { Watches } from './watches.ts';
+import type { Persevere } from '../pacing/retry-until-stopped.ts';
+import type { SubscriptionIndex } from './subscription-index.ts';
 
 const subscriptionsAtOnce = 500;
 /** Main thread: listing a page of subscriptions or of ledgers. */
@@ -10,7 +10,7 @@ const pageCostMs = 3;
 
 export interface KnownSubscriptionsParts {
   readonly subscriptions: Subscriptions;
-  readonly watches: Watches;
+  readonly watches: SubscriptionIndex;
   readonly pace: Pace;
   readonly persevere: Persevere;
   /** Whether other nodes make and end subscriptions too. */

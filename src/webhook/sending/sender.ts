@@ -6,7 +6,7 @@ import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { Pace } from '../pacing/pace.ts';
-import type { Took } from '../targets/standings.ts';
+import type { AttemptResult } from '../targets/standings.ts';
 import { Targets } from '../targets/targets.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { AttemptRecorder } from './attempt-recording.ts';
@@ -237,7 +237,7 @@ export class Sender {
   }
 }
 
-function tookOf(outcome: AttemptOutcome | null): Took {
+function tookOf(outcome: AttemptOutcome | null): AttemptResult {
   if (outcome === null || outcome.verdict === 'dropped') return 'not_asked';
   return outcome.tookMs ?? 'no_answer';
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../actors/clock.ts';
 import { OpenTurns } from './open-turns.ts';
 import { Slots } from './slots.ts';
-import { type Standing, Standings, type Took } from './standings.ts';
+import { type AttemptResult, Standings, type TargetHealth } from './standings.ts';
 import { Turns } from './turns.ts';
 
 /** Attempts at once. */
@@ -21,13 +21,13 @@ export const apartAtSlowMs = 1_000;
 interface Target<Lane> {
   readonly origin: string;
   readonly lanes: Turns<Lane>;
-  standing: Standing;
+  standing: TargetHealth;
   active: number;
 }
 
 /** What `turn` found. */
 interface Turn<Lane> {
-  readonly standing: Standing;
+  readonly standing: TargetHealth;
   readonly owner: string;
   readonly target: Target<Lane>;
 }
@@ -36,7 +36,7 @@ interface Attempt<Lane> {
   readonly target: Target<Lane>;
   readonly owner: string;
   /** Of the target when it began. */
-  readonly standing: Standing;
+  readonly standing: TargetHealth;
 }
 
 export interface TargetsParts<Lane> {
@@ -58,13 +58,13 @@ export class Targets<Lane> {
   readonly #targets = new Map<string, Target<Lane>>();
   readonly #standings = new Standings();
   /** Targets by the owners that have lanes ready there; open are those with a slot of their own to spare. */
-  readonly #turns: Readonly<Record<Standing, OpenTurns<Target<Lane>>>> = {
+  readonly #turns: Readonly<Record<TargetHealth, OpenTurns<Target<Lane>>>> = {
     quick: new OpenTurns('oldest'),
     untried: new OpenTurns('newest'),
     slow: new OpenTurns('oldest'),
   };
   /** The one that had its turn last is last. */
-  readonly #order: Standing[] = ['quick', 'untried', 'slow'];
+  readonly #order: TargetHealth[] = ['quick', 'untried', 'slow'];
   readonly #attempts = new Map<Lane, Attempt<Lane>>();
   readonly #slots: Readonly<Record<'untried' | 'slow', Slots>>;
   /** Attempts that began at quick targets, in all and by owner. */
@@ -126,7 +126,7 @@ export class Targets<Lane> {
   }
 
   /** The lane has sent, or had nothing to send after all. */
-  done(lane: Lane, took: Took): void {
+  done(lane: Lane, took: AttemptResult): void {
     const attempt = this.#attempts.get(lane);
     if (attempt === undefined) throw new Error('the lane was not sending');
     const { target, owner, standing } = attempt;
@@ -152,12 +152,12 @@ export class Targets<Lane> {
     return target;
   }
 
-  #hasSlot(standing: Standing): boolean {
+  #hasSlot(standing: TargetHealth): boolean {
     return standing === 'quick' ? this.#atQuick < attemptsAtQuickMax : this.#slots[standing].hasOne;
   }
 
   /** Which owners may take a slot that there is. */
-  #mayTake(standing: Standing): (owner: string) => boolean {
+  #mayTake(standing: TargetHealth): (owner: string) => boolean {
     if (standing !== 'quick') return () => true;
     const left = attemptsAtQuickMax - this.#atQuick;
     return (owner) => (this.#atQuickOf.get(owner) ?? 0) < left;
@@ -171,7 +171,7 @@ export class Targets<Lane> {
   }
 
   /** What waits for the target waits among those of this standing from now on. */
-  #move(target: Target<Lane>, standing: Standing): void {
+  #move(target: Target<Lane>, standing: TargetHealth): void {
     if (standing === target.standing) return;
     this.#turns[target.standing].setOpen(target, false);
     for (const owner of target.lanes.owners) {

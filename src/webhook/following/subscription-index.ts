@@ -24,7 +24,7 @@ interface WatchingActor {
  * are still being listed it counts as a watcher of every ledger, and who may read decides. The same holds of a list in doubt and the ledgers that
  * it is in doubt for: those that other nodes wrote since it was read.
  */
-export class Watches {
+export class SubscriptionIndex {
   readonly #ledgers: LedgerStore;
   readonly #found: (ledgerId: string) => void;
   readonly #subscriptions = new Map<string, SubscriptionRecord>();

@@ -1,5 +1,5 @@
 /** How the turns of a node's ledgers get on. */
-export interface TurnCounts {
+export interface BatchCounts {
   /** That the store has confirmed, ever: grows for as long as the node gets commands carried out. */
   readonly stood: number;
   /** Under way. */
@@ -7,4 +7,4 @@ export interface TurnCounts {
 }
 
 /** Of a node that has not begun. */
-export const noTurns: TurnCounts = { stood: 0, running: 0 };
+export const noBatches: BatchCounts = { stood: 0, running: 0 };

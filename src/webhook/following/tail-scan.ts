@@ -23,7 +23,7 @@ export interface LedgerLookParts {
  * Looks through the watched ledgers of this node, one at a time, for events that nobody here was told of: a node that could not reach this
  * one may have carried a command out itself.
  */
-export class LedgerLook {
+export class TailScan {
   readonly #parts: LedgerLookParts;
   #walk: Iterator<string> | null = null;
   #underWay: Promise<void> | null = null;

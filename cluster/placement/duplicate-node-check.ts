@@ -9,7 +9,7 @@ export function idIsTaken({ id, address, startedAt }: Run): string {
  * Looks whether another run has this node's id: where it died, as before a restart, only until it was not heard of for `memberTtlMs`;
  * beyond that it lives, which is told once.
  */
-export class NamesakeWatch {
+export class DuplicateNodeCheck {
   readonly #self: Run;
   readonly #memberTtlMs: number;
   readonly #monotonicMs: () => number;

@@ -7,7 +7,7 @@ const retryMs = 1_000;
 export type Persevere = (what: string, work: () => Promise<void>) => Promise<void>;
 
 /** Tries what failed again after a second, until it is done or `isStopped`. */
-export function persevering(clock: Clock, log: Log, isStopped: () => boolean): Persevere {
+export function retryUntilStopped(clock: Clock, log: Log, isStopped: () => boolean): Persevere {
   return async (what, work) => {
     while (!isStopped()) {
       try {

@@ -1,6 +1,6 @@
 import type { Command } from '../domain/command.ts';
 import { eventOverheadBytes } from './bounds.ts';
-import type { Outcome } from './outcome.ts';
+import type { CommandOutcome } from './outcome.ts';
 
 /**
  * A command with whoever waits for its outcome.
@@ -8,15 +8,15 @@ import type { Outcome } from './outcome.ts';
  * Invariant: it is answered once. One that was answered, because its time was up, is never decided afterwards, whatever the
  * clock says then.
  */
-export class Letter {
+export class PendingCommand {
   readonly command: Command;
   /** Estimated size of its events in a batch, bytes. */
   readonly bytes: number;
-  readonly #resolve: (outcome: Outcome) => void;
+  readonly #resolve: (outcome: CommandOutcome) => void;
   readonly #reject: (error: Error) => void;
   #answered = false;
 
-  constructor(command: Command, resolve: (outcome: Outcome) => void, reject: (error: Error) => void) {
+  constructor(command: Command, resolve: (outcome: CommandOutcome) => void, reject: (error: Error) => void) {
     this.command = command;
     this.bytes = commandBytes(command);
     this.#resolve = resolve;
@@ -27,7 +27,7 @@ export class Letter {
     return this.#answered;
   }
 
-  resolve(outcome: Outcome): void {
+  resolve(outcome: CommandOutcome): void {
     this.#answered = true;
     this.#resolve(outcome);
   }

@@ -1,9 +1,9 @@
-import { markLifeMs } from '../domain/event.ts';
+import { commandKeyLifeMs } from '../domain/event.ts';
 import { sha256Hex, sha256HexForm } from '../domain/hash.ts';
 import type { Head, LedgerEntry, MarkName } from '../store/ledger-store.ts';
 
 /** A mark counts by the clock that its event is dated by: an hour more, since that one may be corrected. */
-const keptMs = markLifeMs + 60 * 60_000;
+const keptMs = commandKeyLifeMs + 60 * 60_000;
 /** How long a filter is filled, full or not: it is given back as a whole, when the last of its marks counts no more. */
 const filterMs = 5 * 60 * 60_000;
 /** Bits for a mark, of which each sets some: then a full filter takes one of 1,000 marks for one of its own that is not. */
@@ -15,7 +15,7 @@ const growth = 4;
 const filterMarksMax = 2_097_152;
 
 /** Memory, counted in bytes. */
-export interface MarkBudget {
+export interface RecentKeysBudget {
   /** Whether there are so many left for a ledger that has `held` already; they are the caller's then. */
   take(bytes: number, held: number): boolean;
   giveBack(bytes: number): void;
@@ -38,8 +38,8 @@ interface Filter {
  *
  * Times are monotonic, in milliseconds: what a clock is set to says nothing of how long this node has been writing.
  */
-export class KnownMarks {
-  readonly #budget: MarkBudget;
+export class RecentKeys {
+  readonly #budget: RecentKeysBudget;
   /** The marks of every event since then are known. Infinity: nothing is. */
   #since = Number.POSITIVE_INFINITY;
   /** Hashes of the newest event, and of the one that it is once what was sent stands; '' before the first event. */
@@ -48,7 +48,7 @@ export class KnownMarks {
   /** From the oldest on. */
   #filters: Filter[] = [];
 
-  constructor(budget: MarkBudget) {
+  constructor(budget: RecentKeysBudget) {
     this.#budget = budget;
   }
 

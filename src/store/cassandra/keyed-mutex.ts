@@ -18,7 +18,7 @@ interface Queue {
  * A write may overtake the claims that wait, once: a claim that is followed at once by another would never come to
  * append. So may the claims that wait overtake the next write.
  */
-export class Turns {
+export class KeyedMutex {
   readonly #queues = new Map<string, Queue>();
   readonly #waitingMax: number;
 

@@ -1,12 +1,12 @@
-import type { Outbox } from '../../actors/outbox.ts';
+import type { CommitListener } from '../../actors/commit-listener.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { LedgerEntry } from '../../store/ledger-store.ts';
-import { Follower, type FollowerParts } from './follower.ts';
+import { InFlightWrites } from './in-flight-writes.ts';
 import { KnownSubscriptions, type KnownSubscriptionsParts } from './known-subscriptions.ts';
-import { LedgerCertainty, type LedgerCertaintyParts } from './ledger-certainty.ts';
-import { LedgerLook } from './ledger-look.ts';
-import { LedgerWrites } from './ledger-writes.ts';
-import { Watches } from './watches.ts';
+import { LedgerBarriers, type LedgerCertaintyParts } from './ledger-barriers.ts';
+import { type FollowerParts, LedgerTail } from './ledger-tail.ts';
+import { SubscriptionIndex } from './subscription-index.ts';
+import { TailScan } from './tail-scan.ts';
 
 /** Every so many looks the lists of watched ledgers are read again too. */
 const looksBetweenLists = 20;
@@ -17,25 +17,25 @@ export interface FollowingParts
     Omit<KnownSubscriptionsParts, 'watches'> {}
 
 /** Follows the ledgers that are this node's own: from what is appended to the records of its deliveries. */
-export class Following implements Outbox {
+export class LogTailer implements CommitListener {
   /** Which subscriptions are in force, and what they watch. */
-  readonly watches: Watches;
+  readonly watches: SubscriptionIndex;
   readonly #isShared: boolean;
   readonly #subscriptions: KnownSubscriptions;
-  readonly #writes: LedgerWrites;
-  readonly #certainty: LedgerCertainty;
-  readonly #follower: Follower;
-  readonly #look: LedgerLook;
+  readonly #writes: InFlightWrites;
+  readonly #certainty: LedgerBarriers;
+  readonly #follower: LedgerTail;
+  readonly #look: TailScan;
   #looks = 0;
 
   constructor(parts: FollowingParts) {
     const { ledgers, clock } = parts;
     const wake = (ledgerId: string) => this.#follower.wake(ledgerId);
     this.#isShared = parts.isShared;
-    this.watches = new Watches(ledgers, wake);
+    this.watches = new SubscriptionIndex(ledgers, wake);
     const watches = this.watches;
-    const writes = new LedgerWrites(() => clock.now());
-    const certainty = new LedgerCertainty({
+    const writes = new InFlightWrites(() => clock.now());
+    const certainty = new LedgerBarriers({
       ...parts,
       newestAnswered: (ledgerId) => writes.newestAnswered(ledgerId),
       certain: wake,
@@ -43,14 +43,14 @@ export class Following implements Outbox {
     this.#writes = writes;
     this.#certainty = certainty;
     this.#subscriptions = new KnownSubscriptions({ ...parts, watches });
-    this.#follower = new Follower({
+    this.#follower = new LedgerTail({
       ...parts,
       watches,
       certainty,
       underWayFrom: (ledgerId) => writes.underWayFrom(ledgerId),
       upToDate: () => this.catchUp(),
     });
-    this.#look = new LedgerLook({
+    this.#look = new TailScan({
       ...parts,
       watchedLedgers: () => watches.watchedLedgers(),
       look: (ledgerId) => this.#follower.look(ledgerId),

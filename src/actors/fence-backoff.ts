@@ -12,7 +12,7 @@ import {
  * lost the claim waits longest, who lost it again and again hardly at all: or owners that cannot reach each other would fence each other before
  * any of them has written (docs/architecture.md, Two owners).
  */
-export class Yielding {
+export class FenceBackoff {
   #lostRaces = 0;
   /** How long the last turn took that began with a claim. */
   #claimedTurnMs = 0;

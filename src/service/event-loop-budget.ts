@@ -7,7 +7,7 @@ const recordChars = 1_024;
  * The part of the main thread's time that long reads have. When they have used up their share of a turn of the event loop they go on in the
  * next one, in the order of asking: however many there are at once, everything else waits for one share, or for one piece that is larger.
  */
-export class LoopShare {
+export class EventLoopBudget {
   readonly #waiting: (() => void)[] = [];
   /** Of this turn. */
   #usedChars = 0;
@@ -50,4 +50,4 @@ export class LoopShare {
 }
 
 /** That of this thread. */
-export const loopShare = new LoopShare();
+export const eventLoopBudget = new EventLoopBudget();

@@ -2,7 +2,7 @@
  * One at a time for each key, in the order of asking. Who comes next starts a turn of the event loop after the one
  * before has ended: a claim that is followed at once by another would never come to append.
  */
-export class Turns {
+export class KeyedMutex {
   readonly #ends = new Map<string, Promise<void>>();
 
   async take<T>(key: string, work: () => Promise<T>): Promise<T> {

@@ -8,9 +8,9 @@ import type { Pace } from '../pacing/pace.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';
-import type { LedgerCertainty } from './ledger-certainty.ts';
+import type { LedgerBarriers } from './ledger-barriers.ts';
 import { changesBy } from './read-spans.ts';
-import type { Watches } from './watches.ts';
+import type { SubscriptionIndex } from './subscription-index.ts';
 
 /** Events looked at before the cursor moves: at 256 KiB each they are 16 MiB. */
 const rangeEventsMax = 64;
@@ -25,8 +25,8 @@ const eventCostMs = 0.03;
 
 export interface FollowerParts extends Omit<FanOutParts, 'now'> {
   readonly cursors: Cursors;
-  readonly watches: Watches;
-  readonly certainty: Pick<LedgerCertainty, 'reaches' | 'ask'>;
+  readonly watches: SubscriptionIndex;
+  readonly certainty: Pick<LedgerBarriers, 'reaches' | 'ask'>;
   readonly pace: Pace;
   readonly clock: Clock;
   readonly log: Log;
@@ -45,7 +45,7 @@ export interface FollowerParts extends Omit<FanOutParts, 'now'> {
  * owner may read them, and then moves the ledger's cursor. After a crash the range begins at the same place, where what was recorded of it is
  * found, so nothing is missed and nothing is doubled.
  */
-export class Follower {
+export class LedgerTail {
   readonly #parts: FollowerParts;
   readonly #fanOutParts: FanOutParts;
   readonly #waiting = new Set<string>();

@@ -1,5 +1,5 @@
-import { knownMarksBytesMax } from './bounds.ts';
-import { KnownMarks } from './known-marks.ts';
+import { recentKeysBytesMax } from './bounds.ts';
+import { RecentKeys } from './recent-keys.ts';
 
 /** What a ledger counts for beside its filters: more than its objects take. */
 const ledgerBytes = 512;
@@ -12,12 +12,12 @@ const ledgerShare = 0.5;
  *
  * Invariant: what is left, what the ledgers' filters take, and what each ledger counts for beside them are the whole together.
  */
-export class MarksMemory {
-  readonly #ledgers = new Map<string, KnownMarks>();
+export class RecentKeysMemory {
+  readonly #ledgers = new Map<string, RecentKeys>();
   readonly #bytesMax: number;
   #bytesLeft: number;
 
-  constructor(bytesMax = knownMarksBytesMax) {
+  constructor(bytesMax = recentKeysBytesMax) {
     this.#bytesMax = bytesMax;
     this.#bytesLeft = bytesMax;
   }
@@ -27,7 +27,7 @@ export class MarksMemory {
   }
 
   /** Of a ledger, for its actor: for no other one at the same time. What was forgotten meanwhile takes nothing any more: it is to be asked for anew. */
-  of(ledgerId: string): KnownMarks {
+  of(ledgerId: string): RecentKeys {
     const known = this.#ledgers.get(ledgerId) ?? this.#added(ledgerId);
     // The newest stands last.
     this.#ledgers.delete(ledgerId);
@@ -35,9 +35,9 @@ export class MarksMemory {
     return known;
   }
 
-  #added(ledgerId: string): KnownMarks {
+  #added(ledgerId: string): RecentKeys {
     this.#take(ledgerBytes, ledgerId);
-    const added: KnownMarks = new KnownMarks({
+    const added: RecentKeys = new RecentKeys({
       take: (bytes, held) => {
         const isForgotten = this.#ledgers.get(ledgerId) !== added;
         if (isForgotten || bytes + held > this.#bytesMax * ledgerShare) return false;

@@ -32,7 +32,7 @@ export interface LedgerCertaintyParts {
  * least of all. And what nobody could say of a write may yet come to stand without being told. Such a ledger's own actor is asked, which
  * claims it if it has to.
  */
-export class LedgerCertainty {
+export class LedgerBarriers {
   readonly #parts: LedgerCertaintyParts;
   readonly #certain = new RecentMap<string, number>(ledgersMax);
   readonly #waiting = new Set<string>();

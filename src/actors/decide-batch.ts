@@ -2,7 +2,7 @@ import type { Command, Lane } from '../domain/command.ts';
 import { commandMaster } from '../domain/command.ts';
 import { decide } from '../domain/decide.ts';
 import { LedgerError } from '../domain/errors.ts';
-import type { CommandMark, LedgerEvent } from '../domain/event.ts';
+import type { CommandKey, LedgerEvent } from '../domain/event.ts';
 import { applyToLedger, type LedgerState } from '../domain/ledger-state.ts';
 import { projectionsOf } from '../domain/projection.ts';
 import { formatRow } from '../domain/row.ts';
@@ -10,34 +10,34 @@ import { type AuthoritySigner, sealEvent } from '../domain/seal.ts';
 import { isoTime } from '../domain/time.ts';
 import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../domain/uuid.ts';
 import type { FoundCommand, LedgerEntry } from '../store/ledger-store.ts';
-import type { Letter } from './letter.ts';
+import { asksForKeys, type BatchReads } from './batch-reads.ts';
+import { keyReused } from './in-flight-commands.ts';
 import type { MasterActor } from './master-actor.ts';
+import type { PendingCommand } from './pending-command.ts';
 import { refusedAgain } from './refusals.ts';
 import type { ActorKeys } from './signing-keys.ts';
-import { asksForKeys, type TurnReads } from './turn-reads.ts';
-import { keyReused } from './twins.ts';
 
 /** What a turn needs, so that deciding needs no waiting. */
-export interface TurnContext {
-  readonly reads: TurnReads;
+export interface BatchContext {
+  readonly reads: BatchReads;
   readonly authority: AuthoritySigner;
   random(bytes: number): Uint8Array;
 }
 
 /** What a turn made of one letter. */
-export type Verdict =
+export type CommandResult =
   /** Its events are in the batch; the first of them is its outcome. */
-  | { readonly kind: 'written'; readonly letter: Letter; readonly event: LedgerEvent }
+  | { readonly kind: 'written'; readonly letter: PendingCommand; readonly event: LedgerEvent }
   /** The same command was written before, at this seq. */
-  | { readonly kind: 'replayed'; readonly letter: Letter; readonly seq: number }
+  | { readonly kind: 'replayed'; readonly letter: PendingCommand; readonly seq: number }
   /** Refused on the strength of the ledger's state: to be answered only once that state is confirmed. */
-  | { readonly kind: 'refused'; readonly letter: Letter; readonly error: LedgerError };
+  | { readonly kind: 'refused'; readonly letter: PendingCommand; readonly error: LedgerError };
 
-export interface Turn {
-  readonly verdicts: readonly Verdict[];
+export interface DecidedBatch {
+  readonly verdicts: readonly CommandResult[];
   readonly entries: readonly LedgerEntry[];
   /** Not decided yet: each stands behind one of its lane that is refused, which has to be told first. In their order. */
-  readonly deferred: readonly Letter[];
+  readonly deferred: readonly PendingCommand[];
   /** The ledger's state behind the last entry. */
   readonly state: LedgerState;
   /** The masters that the turn was decided with. */
@@ -45,10 +45,10 @@ export interface Turn {
 }
 
 /** Deciding one letter failed in a way that nobody foresaw: the turn is void, and the other letters had no part in it. */
-export class TurnFailed extends Error {
-  readonly letter: Letter;
+export class BatchFailed extends Error {
+  readonly letter: PendingCommand;
 
-  constructor(letter: Letter, cause: unknown) {
+  constructor(letter: PendingCommand, cause: unknown) {
     super('a command could not be decided', { cause });
     this.name = 'TurnFailed';
     this.letter = letter;
@@ -61,20 +61,24 @@ export class TurnFailed extends Error {
  * was told: it may come to be told that it is to be sent again. The masters' working states run ahead; the caller commits them or forgets
  * the masters. No I/O, no waiting. Throws TurnFailed.
  */
-export function decideTurn(committed: LedgerState, letters: readonly Letter[], context: TurnContext): Turn {
+export function decideBatch(
+  committed: LedgerState,
+  letters: readonly PendingCommand[],
+  context: BatchContext,
+): DecidedBatch {
   const entries: LedgerEntry[] = [];
-  const verdicts: Verdict[] = [];
-  const deferred: Letter[] = [];
+  const verdicts: CommandResult[] = [];
+  const deferred: PendingCommand[] = [];
   /** Lanes of which something is refused, and those of which something is deferred behind that. */
   const refusedLanes = new Set<string>();
   const deferredLanes = new Set<string>();
   let state = committed;
-  const refuse = (letter: Letter, error: LedgerError) => {
+  const refuse = (letter: PendingCommand, error: LedgerError) => {
     const { lane } = letter.command;
     if (lane) refusedLanes.add(lane.id);
     verdicts.push({ kind: 'refused', letter, error });
   };
-  const defer = (letter: Letter, lane: Lane) => {
+  const defer = (letter: PendingCommand, lane: Lane) => {
     deferredLanes.add(lane.id);
     deferred.push(letter);
   };
@@ -102,7 +106,7 @@ export function decideTurn(committed: LedgerState, letters: readonly Letter[], c
       verdicts.push({ kind: 'written', letter, event: decided.first });
       state = decided.state;
     } catch (error) {
-      if (!(error instanceof LedgerError) || entries.length > place) throw new TurnFailed(letter, error);
+      if (!(error instanceof LedgerError) || entries.length > place) throw new BatchFailed(letter, error);
       refuse(letter, command.resubmitted === true ? refusedAgain(error) : error);
     }
   }
@@ -117,7 +121,7 @@ interface Draft {
 }
 
 /** The events that a command makes. Throws the LedgerError that it is refused with. */
-function draftOne(before: LedgerState, command: Command, { reads }: TurnContext): Draft {
+function draftOne(before: LedgerState, command: Command, { reads }: BatchContext): Draft {
   const createdMs = Math.max(reads.now, before.createdAt === '' ? 0 : Date.parse(before.createdAt));
   const createdAt = isoTime(createdMs);
   checkKey(command, createdAt, reads);
@@ -131,7 +135,7 @@ function sealOne(
   before: LedgerState,
   command: Command,
   { createdMs, createdAt, master, events }: Draft,
-  context: TurnContext,
+  context: BatchContext,
   entries: LedgerEntry[],
 ): { state: LedgerState; first: LedgerEvent } {
   let state = before;
@@ -162,7 +166,7 @@ function sealOne(
 }
 
 /** The key must be good at the very time that the event will carry (decisions.md, section 4). */
-function checkKey(command: Command, createdAt: string, reads: TurnReads): void {
+function checkKey(command: Command, createdAt: string, reads: BatchReads): void {
   if (!asksForKeys(command)) return;
   const known: ActorKeys | undefined = reads.keys(command.actorId);
   if (known === undefined) throw new Error('a turn was decided without the keys of who asks');
@@ -194,7 +198,7 @@ function checkKey(command: Command, createdAt: string, reads: TurnReads): void {
 
 /** The command of the same name that was written before. Another fingerprint under any of its names is a key used twice. */
 function findTwin(
-  marks: readonly CommandMark[],
+  marks: readonly CommandKey[],
   commands: ReadonlyMap<string, FoundCommand>,
 ): { readonly seq: number; readonly same: boolean } | null {
   let twin: { readonly seq: number; readonly same: boolean } | null = null;

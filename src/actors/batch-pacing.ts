@@ -1,8 +1,8 @@
-import { batchEventsMax, turnTickMs } from './bounds.ts';
+import { batchEventsMax, batchTickMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
 
 /** When ledgers wait before their turns. */
-export interface TurnPace {
+export interface BatchPace {
   /**
    * Where so few run or wait none waits: so few commits are not what keeps a node busy. And as many run at most of those that need nothing
    * more, until they have waited for as long as they may.
@@ -19,7 +19,7 @@ export interface TurnPace {
 }
 
 /** They never do. */
-export const unpaced: TurnPace = {
+export const unpaced: BatchPace = {
   freeMax: 0,
   waitMaxMs: 0,
   quietMs: 0,
@@ -28,10 +28,10 @@ export const unpaced: TurnPace = {
 };
 
 /** What a ledger says of its turn: that more commands may come, that it has what it waits for, or that somebody waits for it to end. */
-export type TurnNeed = 'more' | 'nothing' | 'haste';
+export type BatchNeed = 'more' | 'nothing' | 'haste';
 
 interface Waiting {
-  readonly need: () => TurnNeed;
+  readonly need: () => BatchNeed;
   readonly go: () => void;
   /** When it came: milliseconds since 1970, and ticks, which go on where that clock is put back. */
   readonly at: number;
@@ -47,22 +47,22 @@ interface Waiting {
  * Where a turn ends, one begins that needs nothing more. All others that may begin do so with a tick, several together, so that what they
  * ask the store for goes out in one piece.
  */
-export class TurnPacing {
+export class BatchPacing {
   readonly #clock: Clock;
-  readonly #pace: TurnPace;
+  readonly #pace: BatchPace;
   #running = 0;
   /** Oldest first. */
   #waiting: Waiting[] = [];
   #tick = 0;
   #isTicking = false;
 
-  constructor(clock: Clock, pace: TurnPace) {
+  constructor(clock: Clock, pace: BatchPace) {
     this.#clock = clock;
     this.#pace = pace;
   }
 
   /** Begins a turn; undefined: at once. Each that has begun must `end`. While it waits, `need` is asked again with each tick. */
-  begin(need: () => TurnNeed): Promise<void> | undefined {
+  begin(need: () => BatchNeed): Promise<void> | undefined {
     if (this.#mayBegin(need(), this.#running + this.#waiting.length, 0)) {
       this.#running += 1;
       return undefined;
@@ -87,7 +87,7 @@ export class TurnPacing {
   }
 
   /** `others`: turns that run or wait, beside this one. */
-  #mayBegin(need: TurnNeed, others: number, waitedMs: number): boolean {
+  #mayBegin(need: BatchNeed, others: number, waitedMs: number): boolean {
     const { freeMax, waitMaxMs, isSaturated } = this.#pace;
     if (need === 'haste' || waitedMs >= waitMaxMs || others < freeMax) return true;
     // Full groups too: a store that is given more of them at once than it can write answers none in time.
@@ -101,7 +101,7 @@ export class TurnPacing {
     this.#waiting = [];
     for (const [at, turn] of asked.entries()) {
       const others = this.#running + this.#waiting.length + asked.length - at - 1;
-      const waitedMs = Math.max(now - turn.at, (this.#tick - turn.tick) * turnTickMs);
+      const waitedMs = Math.max(now - turn.at, (this.#tick - turn.tick) * batchTickMs);
       if (this.#mayBegin(turn.need(), others, waitedMs)) this.#go(turn);
       else this.#waiting.push(turn);
     }
@@ -110,7 +110,7 @@ export class TurnPacing {
   #startTicking(): void {
     if (this.#isTicking) return;
     this.#isTicking = true;
-    this.#clock.after(turnTickMs, () => {
+    this.#clock.after(batchTickMs, () => {
       this.#isTicking = false;
       this.#tick += 1;
       this.#goOn();

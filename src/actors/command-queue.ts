@@ -1,12 +1,12 @@
 import type { Command } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
 import type { Clock } from './clock.ts';
+import { InFlightCommands } from './in-flight-commands.ts';
 import { Lanes } from './lanes.ts';
-import { Letter } from './letter.ts';
 import { Mailbox, type MailboxLimits } from './mailbox.ts';
-import type { Outcome } from './outcome.ts';
+import type { CommandOutcome } from './outcome.ts';
+import { PendingCommand } from './pending-command.ts';
 import { isRetryable, timeIsUp } from './refusals.ts';
-import { Twins } from './twins.ts';
 
 /**
  * What comes for one ledger's actor: commands wait here, those of a lane in its order and none beside its twin, until the actor takes them; and
@@ -14,11 +14,11 @@ import { Twins } from './twins.ts';
  *
  * Invariant: behind a command that is to be sent again, nothing of its lane enters, and nothing of it is left in a batch that was looked through.
  */
-export class Intake {
+export class CommandQueue {
   readonly #clock: Clock;
   readonly #mailbox: Mailbox;
   readonly #lanes = new Lanes();
-  readonly #twins = new Twins();
+  readonly #twins = new InFlightCommands();
 
   constructor(clock: Clock, limits: MailboxLimits) {
     this.#clock = clock;
@@ -31,7 +31,7 @@ export class Intake {
   }
 
   /** Takes a command in: its outcome, or the LedgerError that it is refused with. Calls `wake` once its letter waits. */
-  submit(command: Command, wake: () => void): Promise<Outcome> {
+  submit(command: Command, wake: () => void): Promise<CommandOutcome> {
     const refusal = this.#lanes.enter(command.lane);
     if (refusal !== null) return Promise.reject(refusal);
     const twin = this.#twins.find(command);
@@ -45,9 +45,9 @@ export class Intake {
     return outcome;
   }
 
-  #enqueue(command: Command, wake: () => void): Promise<Outcome> {
+  #enqueue(command: Command, wake: () => void): Promise<CommandOutcome> {
     return new Promise((resolve, reject) => {
-      const letter = new Letter(command, resolve, reject);
+      const letter = new PendingCommand(command, resolve, reject);
       try {
         this.#mailbox.push(letter);
       } catch (full) {
@@ -64,7 +64,7 @@ export class Intake {
   }
 
   /** The next letters: at most `count` and `bytes`, but at least one if there is one. */
-  take(count: number, bytes: number): Letter[] {
+  take(count: number, bytes: number): PendingCommand[] {
     return this.#mailbox.take(count, bytes);
   }
 
@@ -72,12 +72,12 @@ export class Intake {
    * Of letters that are not sent, those that may still be: commands whose time is up, and those behind them in their lane, are refused, certain
    * not to be written.
    */
-  inTime(letters: Letter[]): Letter[] {
+  inTime(letters: PendingCommand[]): PendingCommand[] {
     const now = this.#clock.now();
-    const isLate = (letter: Letter) =>
+    const isLate = (letter: PendingCommand) =>
       letter.answered || letter.command.deadline <= now || this.#lanes.isBroken(letter.command.lane);
     if (!letters.some(isLate)) return letters;
-    const inTime: Letter[] = [];
+    const inTime: PendingCommand[] = [];
     for (const letter of letters) {
       if (!isLate(letter)) inTime.push(letter);
       else if (!letter.answered) this.refuse(letter, timeIsUp());
@@ -86,14 +86,14 @@ export class Intake {
   }
 
   /** Refuses those of `taken`, and of those that wait, whose time is up. `errorFor` says what is certain of a letter that was taken. */
-  refuseDue(taken: readonly Letter[], errorFor: (letter: Letter) => LedgerError): void {
+  refuseDue(taken: readonly PendingCommand[], errorFor: (letter: PendingCommand) => LedgerError): void {
     const now = this.#clock.now();
-    const isDue = (letter: Letter) => !letter.answered && letter.command.deadline <= now;
+    const isDue = (letter: PendingCommand) => !letter.answered && letter.command.deadline <= now;
     for (const letter of taken) if (isDue(letter)) this.refuse(letter, errorFor(letter));
     for (const letter of this.#mailbox.waiting()) if (isDue(letter)) this.refuse(letter, timeIsUp());
   }
 
-  refuse(letter: Letter, error: LedgerError): void {
+  refuse(letter: PendingCommand, error: LedgerError): void {
     this.#noteFailure(letter.command, error);
     letter.reject(error);
   }

@@ -7,7 +7,7 @@ const speedAhead = 0.5;
  * A clock that never goes back, over one that may be set back: it goes on at half speed until the other has caught up. What was answered
  * earlier is then never dated later, and dates tell which events came after a subscription (decisions.md, section 5).
  */
-export class ForwardClock implements Clock {
+export class MonotonicWallClock implements Clock {
   readonly #wall: Clock;
   readonly #monotonicMs: () => number;
   #nowMs: number;

@@ -9,7 +9,7 @@ const ledgersMax = 20_000;
  * What the ledgers of this node are writing, and the newest seq that each has answered as long ago as an event may still be for a new
  * subscription. In the order of time, so that what is too old stands first.
  */
-export class LedgerWrites {
+export class InFlightWrites {
   readonly #now: () => number;
   readonly #underWay = new Map<string, number>();
   readonly #answered = new Map<string, { readonly seq: number; readonly atMs: number }>();

@@ -8,7 +8,7 @@ const burstMs = 250;
  * Limits how many ledgers come into memory in a second, so that those of a lost node do not all load at once. Commands of one ledger
  * wait together and go on in the order in which they came.
  */
-export class ActivationPace {
+export class ActivationLimiter {
   readonly #clock: Clock;
   readonly #everyMs: number;
   #lastAt = Number.NEGATIVE_INFINITY;

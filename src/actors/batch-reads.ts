@@ -1,15 +1,15 @@
 import { type Command, commandMaster } from '../domain/command.ts';
-import type { CommandMark } from '../domain/event.ts';
+import type { CommandKey } from '../domain/event.ts';
 import type { FoundCommand, LedgerStore } from '../store/ledger-store.ts';
 import { keysReadAgeMaxMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
-import type { Letter } from './letter.ts';
 import type { LoadedMasters } from './loaded-masters.ts';
 import type { MasterActor } from './master-actor.ts';
+import type { PendingCommand } from './pending-command.ts';
 import type { ActorKeys, SigningKeys } from './signing-keys.ts';
 
 /** What a turn is decided with, beside the ledger's state. */
-export interface TurnReads {
+export interface BatchReads {
   /** Milliseconds since 1970. What is decided is dated then: the keys were looked at for this time, and for no later one. */
   readonly now: number;
   readonly masters: ReadonlyMap<string, MasterActor>;
@@ -18,28 +18,28 @@ export interface TurnReads {
   keys(actorId: string): ActorKeys | undefined;
 }
 
-export interface TurnSources {
+export interface BatchSources {
   readonly store: LedgerStore;
   readonly keys: SigningKeys;
   readonly clock: Clock;
   readonly masters: LoadedMasters;
   /** Marks that are known to be new are not looked for. */
-  readonly isNew: (mark: CommandMark) => boolean;
+  readonly isNew: (mark: CommandKey) => boolean;
 }
 
 /**
  * Reads what deciding these letters needs, side by side. When it resolves, what it read of keys is at most half a second old, and the
  * turn has to be decided at once; where that cannot be had, it ends with the letters' deadlines.
  */
-export async function readForTurn(
+export async function readForBatch(
   ledgerId: string,
-  letters: readonly Letter[],
-  sources: TurnSources,
-): Promise<TurnReads> {
+  letters: readonly PendingCommand[],
+  sources: BatchSources,
+): Promise<BatchReads> {
   const { store, clock, keys, isNew } = sources;
   const signers: Signers = new Map();
   const masterIds = new Set<string>();
-  const marks: CommandMark[] = [];
+  const marks: CommandKey[] = [];
   for (const { command } of letters) {
     if (asksForKeys(command)) noteSigner(signers, command);
     const masterId = commandMaster(command);

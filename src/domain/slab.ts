@@ -5,7 +5,7 @@
  * generation, every later one, with whatever was in it when it was outgrown, is kept until the next full collection. Measured on appends
  * by gRPC: a fifth of all that was allocated.
  */
-export class Slots<T> {
+export class Slab<T> {
   readonly #items: (T | undefined)[] = [];
   readonly #free: number[] = [];
 

@@ -1,16 +1,16 @@
 import type { Command } from '../domain/command.ts';
 import { LedgerError } from '../domain/errors.ts';
-import { Slots } from '../domain/slots.ts';
-import type { Outcome } from './outcome.ts';
+import { Slab } from '../domain/slab.ts';
+import type { CommandOutcome } from './outcome.ts';
 
 interface Running {
   readonly fingerprint: string;
-  readonly outcome: Promise<Outcome>;
+  readonly outcome: Promise<CommandOutcome>;
 }
 
 /** The marked commands that wait or are in flight in one ledger's actor, so that none of them is taken in twice. */
-export class Twins {
-  readonly #running = new Slots<Running>();
+export class InFlightCommands {
+  readonly #running = new Slab<Running>();
   /** By the id of a mark. */
   readonly #slots = new Map<string, number>();
 
@@ -19,7 +19,7 @@ export class Twins {
    * behind it must not be written before it is certain. null: it has no twin. That its key was used for another call is told only to one that
    * stands nowhere yet: what was sent before may be in the log already, and the other call, which only waits here, be the one that is refused.
    */
-  find(command: Command): Promise<Outcome> | LedgerError | null {
+  find(command: Command): Promise<CommandOutcome> | LedgerError | null {
     for (const mark of command.marks) {
       const slot = this.#slots.get(mark.id);
       const twin = slot === undefined ? undefined : this.#running.get(slot);
@@ -32,7 +32,7 @@ export class Twins {
   }
 
   /** Notes a command until its outcome is there. */
-  remember(command: Command, outcome: Promise<Outcome>): void {
+  remember(command: Command, outcome: Promise<CommandOutcome>): void {
     if (command.marks.length === 0) return;
     const slots = command.marks.map(({ id, fingerprint }) => {
       const slot = this.#running.add({ fingerprint, outcome });

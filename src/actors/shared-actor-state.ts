@@ -1,0 +1,24 @@
+import { type BatchCounts, noBatches } from './batch-counts.ts';
+import { type BatchPace, BatchPacing } from './batch-pacing.ts';
+import type { Clock } from './clock.ts';
+import { DeadlineWatch } from './deadline-watch.ts';
+import { RecentKeysMemory } from './recent-keys-memory.ts';
+
+/** What the ledgers of a node have in common while they work. */
+export interface SharedActorState {
+  readonly watch: DeadlineWatch;
+  readonly pacing: Pick<BatchPacing, 'begin' | 'end'>;
+  readonly pace: Pick<BatchPace, 'quietMs' | 'crowdedMax'>;
+  readonly turns: { -readonly [Count in keyof BatchCounts]: number };
+  readonly marks: RecentKeysMemory;
+}
+
+export function sharedActorState(clock: Clock, pace: BatchPace): SharedActorState {
+  return {
+    watch: new DeadlineWatch(clock),
+    pacing: new BatchPacing(clock, pace),
+    pace,
+    turns: { ...noBatches },
+    marks: new RecentKeysMemory(),
+  };
+}
