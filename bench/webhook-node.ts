@@ -43,7 +43,7 @@ export async function openWebhookNode() {
     log: createLog('warn'),
     registry: new Registry(),
     mine: () => true,
-    makeCertain: (ledgerId) => directory.makeCertain(ledgerId),
+    readBarrier: (ledgerId) => directory.readBarrier(ledgerId),
     tellOthers: null,
     utilization: machineUtilization(),
     processorMs: threadProcessorMs,

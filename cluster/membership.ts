@@ -101,7 +101,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const silentMs = () => clockCheck.silentMs;
   const hasStore = () => silentMs() < storeLostAfterMs;
   const addressOf = (id: string) => rebalancing?.view.members.find((member) => member.id === id)?.address ?? null;
-  const ownTurns = () => directory?.turns ?? noBatches;
+  const ownBatches = () => directory?.batches ?? noBatches;
   const peers = new GrpcPeers({
     self: self.id,
     security,
@@ -109,7 +109,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     bounds: parts.peerBounds,
     addressOf,
     monotonicMs,
-    ownTurns,
+    ownBatches,
     meter: metrics.peers,
   });
   const service = peerServer({
@@ -122,7 +122,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       metrics.unreadableCommand();
       failed('reading a command of another node', error);
     },
-    turnsStood: () => ownTurns().stood,
+    turnsStood: () => ownBatches().stood,
     carryOut: async (command) => {
       try {
         if (directory === null) throw new NotOwner(null);

@@ -87,7 +87,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       peers: membership.peers,
       membership,
       revocationLeadMs,
-      turnPace: batchPaces.commitsApart,
+      batchPace: batchPaces.commitsApart,
       memory,
       clock,
       log,

@@ -16,7 +16,7 @@ export interface ClockWatchParts {
 }
 
 /**
- * Tells operators that this node is ahead of its machine, whose clock was set back (forward-clock.ts): by a metric, and by one line in the log
+ * Tells operators that this node is ahead of its machine, whose clock was set back (monotonic-wall-clock.ts): by a metric, and by one line in the log
  * each time that it comes to be more than 5 s. Answers what ends it.
  */
 export function watchClock({ clock, machine, log, registry }: ClockWatchParts): () => void {

@@ -62,7 +62,7 @@ export async function startEmbedded(
         placement: localPlacement(self),
         peers: noPeers,
         revocationLeadMs,
-        turnPace: batchPaces.commitsTogether,
+        batchPace: batchPaces.commitsTogether,
         clock,
         log,
       };

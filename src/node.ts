@@ -78,7 +78,7 @@ export interface NodeParts {
   /** How far ahead a key's revocation is dated: long enough that no node believes an older record by then. 0 on a node that stands alone. */
   readonly revocationLeadMs: number;
   /** How ledgers wait before their turns while the node is saturated: what suits its store. */
-  readonly turnPace: Omit<BatchPace, 'isSaturated'>;
+  readonly batchPace: Omit<BatchPace, 'isSaturated'>;
   /** Of a node whose membership counts in it too; none given: made here. */
   readonly memory?: MemoryBudget;
   readonly clock: Clock;
@@ -171,7 +171,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     log,
     registry: metrics.registry,
     mine: (id) => membership?.mine(id) ?? true,
-    makeCertain: (ledgerId) => directory.makeCertain(ledgerId),
+    readBarrier: (ledgerId) => directory.readBarrier(ledgerId),
     tellOthers: membership === undefined ? null : (id) => membership.tellOthers(id),
     utilization: machineUtilization(),
     processorMs: threadProcessorMs,
@@ -197,7 +197,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     peers: parts.peers,
     queueLimits: { commandsMax: config.queues.ledgerCommandsMax, bytesMax: config.queues.ledgerBytesMax },
     checksRows: membership !== undefined,
-    turnPace: { ...parts.turnPace, isSaturated: saturation() },
+    batchPace: { ...parts.batchPace, isSaturated: saturation() },
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond, isClockRight }),
   });
   const accesses = new AccessQueue({ log: parts.access, clock, random, report: accessReport(log) });

@@ -41,7 +41,7 @@ export interface GrpcPeersParts {
   /** host:port of a node's internal port; null if there is no such node. */
   readonly addressOf: (node: NodeId) => string | null;
   readonly monotonicMs: () => number;
-  readonly ownTurns: () => BatchCounts;
+  readonly ownBatches: () => BatchCounts;
   readonly meter: PeerMeter;
   readonly budgetMs?: number;
   readonly patienceMs?: number;
@@ -68,7 +68,7 @@ export class GrpcPeers implements Peers {
 
   constructor(parts: GrpcPeersParts) {
     this.#parts = parts;
-    this.#counted = new CountedTime(parts.ownTurns, parts.monotonicMs());
+    this.#counted = new CountedTime(parts.ownBatches, parts.monotonicMs());
   }
 
   // Synchronous up to the stream, so that commands keep the order in which they were asked.

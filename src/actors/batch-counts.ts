@@ -1,10 +1,10 @@
-/** How the turns of a node's ledgers get on. */
+/** Counts of the batches of a node's ledgers. */
 export interface BatchCounts {
-  /** That the store has confirmed, ever: grows for as long as the node gets commands carried out. */
+  /** Batches that the store has confirmed since the node started. */
   readonly stood: number;
-  /** Under way. */
+  /** Batches that run now. */
   readonly running: number;
 }
 
-/** Of a node that has not begun. */
+/** The counts of a node that has just started. */
 export const noBatches: BatchCounts = { stood: 0, running: 0 };

@@ -1,14 +1,14 @@
 import { batchEventsMax, batchTickMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
 
-/** When ledgers wait before their turns. */
+/** When ledgers wait before their batches. */
 export interface BatchPace {
   /**
    * Where so few run or wait none waits: so few commits are not what keeps a node busy. And as many run at most of those that need nothing
    * more, until they have waited for as long as they may.
    */
   readonly freeMax: number;
-  /** No turn waits for longer. */
+  /** No batch waits for longer. */
   readonly waitMaxMs: number;
   /** A group that nothing has joined for so long needs no more. */
   readonly quietMs: number;
@@ -27,7 +27,7 @@ export const unpaced: BatchPace = {
   isSaturated: () => false,
 };
 
-/** What a ledger says of its turn: that more commands may come, that it has what it waits for, or that somebody waits for it to end. */
+/** What a ledger says of its batch: that more commands may come, that it has what it waits for, or that somebody waits for it to end. */
 export type BatchNeed = 'more' | 'nothing' | 'haste';
 
 interface Waiting {
@@ -39,12 +39,12 @@ interface Waiting {
 }
 
 /**
- * Has the ledgers of a node wait before their turns while the node has more to do than it can. Commands then wait in the mailboxes of their
+ * Has the ledgers of a node wait before their batches while the node has more to do than it can. Commands then wait in the mailboxes of their
  * ledgers, where they become larger groups, instead of in front of the node: a commit of ten events costs little more than one of five.
  * While there is time to spare nobody begins to wait, however slow the store is; and nobody waits for longer than the pace says, whatever
- * became of the turns before.
+ * became of the batches before.
  *
- * Where a turn ends, one begins that needs nothing more. All others that may begin do so with a tick, several together, so that what they
+ * Where a batch ends, one begins that needs nothing more. All others that may begin do so with a tick, several together, so that what they
  * ask the store for goes out in one piece.
  */
 export class BatchPacing {
@@ -61,7 +61,7 @@ export class BatchPacing {
     this.#pace = pace;
   }
 
-  /** Begins a turn; undefined: at once. Each that has begun must `end`. While it waits, `need` is asked again with each tick. */
+  /** Begins a batch; undefined: at once. Each that has begun must `end`. While it waits, `need` is asked again with each tick. */
   begin(need: () => BatchNeed): Promise<void> | undefined {
     if (this.#mayBegin(need(), this.#running + this.#waiting.length, 0)) {
       this.#running += 1;
@@ -73,20 +73,20 @@ export class BatchPacing {
     });
   }
 
-  /** Ends a turn. */
+  /** Ends a batch. */
   end(): void {
     this.#running -= 1;
     if (this.#running >= this.#pace.freeMax) return;
     const next = this.#waiting.findIndex(({ need }) => need() === 'nothing');
-    if (next >= 0) for (const turn of this.#waiting.splice(next, 1)) this.#go(turn);
+    if (next >= 0) for (const batch of this.#waiting.splice(next, 1)) this.#go(batch);
   }
 
-  #go(turn: Waiting): void {
+  #go(batch: Waiting): void {
     this.#running += 1;
-    turn.go();
+    batch.go();
   }
 
-  /** `others`: turns that run or wait, beside this one. */
+  /** `others`: batches that run or wait, beside this one. */
   #mayBegin(need: BatchNeed, others: number, waitedMs: number): boolean {
     const { freeMax, waitMaxMs, isSaturated } = this.#pace;
     if (need === 'haste' || waitedMs >= waitMaxMs || others < freeMax) return true;
@@ -99,11 +99,11 @@ export class BatchPacing {
     const asked = this.#waiting;
     const now = this.#clock.now();
     this.#waiting = [];
-    for (const [at, turn] of asked.entries()) {
+    for (const [at, batch] of asked.entries()) {
       const others = this.#running + this.#waiting.length + asked.length - at - 1;
-      const waitedMs = Math.max(now - turn.at, (this.#tick - turn.tick) * batchTickMs);
-      if (this.#mayBegin(turn.need(), others, waitedMs)) this.#go(turn);
-      else this.#waiting.push(turn);
+      const waitedMs = Math.max(now - batch.at, (this.#tick - batch.tick) * batchTickMs);
+      if (this.#mayBegin(batch.need(), others, waitedMs)) this.#go(batch);
+      else this.#waiting.push(batch);
     }
   }
 

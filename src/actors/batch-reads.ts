@@ -8,13 +8,13 @@ import type { MasterActor } from './master-actor.ts';
 import type { PendingCommand } from './pending-command.ts';
 import type { ActorKeys, SigningKeys } from './signing-keys.ts';
 
-/** What a turn is decided with, beside the ledger's state. */
+/** What a batch is decided with, beside the ledger's state. */
 export interface BatchReads {
-  /** Milliseconds since 1970. What is decided is dated then: the keys were looked at for this time, and for no later one. */
+  /** Milliseconds since 1970. The events get this date: the keys were looked up for it, and for no later time. */
   readonly now: number;
   readonly masters: ReadonlyMap<string, MasterActor>;
   readonly commands: ReadonlyMap<string, FoundCommand>;
-  /** The keys of an actor as they are known at this very moment. */
+  /** The keys of an actor as they are known now. */
   keys(actorId: string): ActorKeys | undefined;
 }
 
@@ -23,24 +23,24 @@ export interface BatchSources {
   readonly keys: SigningKeys;
   readonly clock: Clock;
   readonly masters: LoadedMasters;
-  /** Marks that are known to be new are not looked for. */
+  /** Keys that are known to be new are not looked up in the store. */
   readonly isNew: (mark: CommandKey) => boolean;
 }
 
 /**
- * Reads what deciding these letters needs, side by side. When it resolves, what it read of keys is at most half a second old, and the
- * turn has to be decided at once; where that cannot be had, it ends with the letters' deadlines.
+ * Reads what deciding a batch needs, all at once. When it resolves, the signing keys were read at most half a second ago,
+ * and the batch must be decided at once. Keys that stay older are read again until the last deadline of the batch.
  */
 export async function readForBatch(
   ledgerId: string,
-  letters: readonly PendingCommand[],
+  batch: readonly PendingCommand[],
   sources: BatchSources,
 ): Promise<BatchReads> {
   const { store, clock, keys, isNew } = sources;
   const signers: Signers = new Map();
   const masterIds = new Set<string>();
   const marks: CommandKey[] = [];
-  for (const { command } of letters) {
+  for (const { command } of batch) {
     if (asksForKeys(command)) noteSigner(signers, command);
     const masterId = commandMaster(command);
     if (masterId !== null) masterIds.add(masterId);
@@ -54,24 +54,24 @@ export async function readForBatch(
     ...Array.from(masterIds, loadMaster),
   ]);
   let now = clock.now();
-  const lastDeadline = letters.reduce((last, { command }) => Math.max(last, command.deadline), 0);
+  const lastDeadline = batch.reduce((last, { command }) => Math.max(last, command.deadline), 0);
   let known = knownKeys(keys, signers, read, now);
   while (known === null && now < lastDeadline) {
     const again = await readKeys(keys, signers, clock);
     now = clock.now();
     known = knownKeys(keys, signers, again, now);
   }
-  // A change made on this node counts at once, so memory is asked again when the turn is decided.
+  // A change made on this node counts at once, so memory is asked again when the batch is decided.
   const keysOf = (actorId: string) => freshKeys(keys, actorId, signers.get(actorId)) ?? known?.get(actorId);
   return { now, masters, commands, keys: keysOf };
 }
 
-/** Whether a turn needs to know the keys of who asks. */
+/** Whether deciding the command needs the signing keys of its author. */
 export function asksForKeys(command: Command): boolean {
   return command.signature !== null || command.signatureRule === 'if_keyed';
 }
 
-/** The keys that the letters name, by who is said to have signed with them. */
+/** The key ids that the commands name, by the actor that is said to have signed. */
 type Signers = Map<string, Set<string>>;
 
 function noteSigner(signers: Signers, { actorId, signature }: Command): void {
@@ -80,7 +80,7 @@ function noteSigner(signers: Signers, { actorId, signature }: Command): void {
   signers.set(actorId, named);
 }
 
-/** What memory holds, unless it lacks a key that is named: that may have been enrolled on another node a moment ago. */
+/** The keys in memory. undefined if a named key is missing: another node may just have enrolled it. */
 function freshKeys(keys: SigningKeys, actorId: string, named: ReadonlySet<string> = noNames): ActorKeys | undefined {
   const fresh = keys.fresh(actorId);
   if (fresh === undefined) return undefined;
@@ -89,12 +89,12 @@ function freshKeys(keys: SigningKeys, actorId: string, named: ReadonlySet<string
 }
 
 interface KeysRead {
-  /** Milliseconds since 1970, from before the reading. */
+  /** When the reading began, milliseconds since 1970. */
   readonly begunAt: number;
   readonly found: ReadonlyMap<string, ActorKeys>;
 }
 
-/** Reads the keys that memory does not hold. */
+/** Reads the keys that are not in memory. */
 async function readKeys(keys: SigningKeys, signers: Signers, clock: Clock): Promise<KeysRead> {
   const begunAt = clock.now();
   const found = new Map<string, ActorKeys>();
@@ -107,7 +107,7 @@ async function readKeys(keys: SigningKeys, signers: Signers, clock: Clock): Prom
   return { begunAt, found };
 }
 
-/** The keys of all signers, from memory or as just read; null if some are known no more, or not well enough any longer. */
+/** The keys of all signers, from memory or as just read. null if some are missing or too old. */
 function knownKeys(
   keys: SigningKeys,
   signers: Signers,

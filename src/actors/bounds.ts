@@ -23,7 +23,7 @@ export const batchPaces = {
   commitsTogether: { freeMax: 16, waitMaxMs: 100, quietMs: 0, crowdedMax: crowdedBatchEventsMax },
   commitsApart: { freeMax: 8, waitMaxMs: 500, quietMs: 350, crowdedMax: batchEventsMax },
 } as const;
-/** How often it is looked who has waited for long enough, and whether there is time to spare again. */
+/** How often waiting batches are looked at, ms. */
 export const batchTickMs = 25;
 
 /** Waiting commands of one ledger: 64 commits, on LMDB half as many larger ones, about a second of work. */
@@ -31,56 +31,56 @@ export const mailboxCommandsMax = 4_096;
 export const mailboxBytesMax = 32 * 1024 * 1024;
 export const mailboxLimits = { commandsMax: mailboxCommandsMax, bytesMax: mailboxBytesMax } as const;
 
-/** A snapshot is saved at least this often, so that a tail to replay stays below 1,024 events (two times this, and a batch each) even when one save is late. */
+/** Events between two snapshots: a tail to replay stays below 1,024 events (twice this, and a batch each) if one save is late. */
 export const snapshotEveryEvents = 384;
-/** After a save that failed the next one is tried this many events later. */
+/** Events after a failed save until the next one. */
 export const snapshotRetryEvents = 64;
-/** What leaves memory with a shorter tail than this is not saved: reading so few events again costs less than a write. */
+/** A shorter tail is not saved when its owner leaves memory: to read so few events again costs less than a write. */
 export const snapshotWhenLeavingEvents = 64;
 /** Events read at once while a state is rebuilt. */
 export const replayPageEvents = 256;
 
-/** Masters that one ledger's actor keeps in memory; the rest is loaded again when it is needed. */
+/** Masters that one ledger's actor keeps in memory. */
 export const mastersInMemoryMax = 1_024;
 /** A ledger without a command for this long leaves memory. */
 export const passivateAfterMs = 60_000;
-/** Ledgers in memory; beyond it those leave early that had no command for a second. */
+/** Ledgers in memory. Beyond it a ledger leaves after passivateWhenCrowdedAfterMs without a command. */
 export const ledgersInMemoryMax = 10_000;
 export const passivateWhenCrowdedAfterMs = 1_000;
-/** Ledgers loaded after which it is looked whether there are too many, without waiting for the next regular look. */
+/** After so many ledgers were loaded, idle ones are looked for at once. */
 export const ledgersLoadedBetweenLooks = 1_000;
 
-/** How old the keys that a turn read may be when it is decided. A cluster dates a revocation two seconds ahead, and caches keys for one. */
+/** How old the keys may be that a batch is decided with, ms. A cluster dates a revocation 2 s ahead, and caches keys for 1 s. */
 export const keysReadAgeMaxMs = 500;
-/** How often a busy ledger looks for commands whose time is up: what their answer may be late by. */
+/** How often a busy ledger looks for passed deadlines, ms: an answer may be so late. */
 export const deadlineCheckMs = 50;
 
-/** How long a command may take, from its call's arrival, where its caller names no shorter time (architecture.md). */
+/** How long a command may take from the arrival of its call, ms, if its caller sets no earlier deadline. */
 export const commandTimeoutMs = 10_000;
 
-/** Nodes that a command is sent to before it is carried out here. */
+/** Nodes that a command is sent to before this node runs it. */
 export const hopsMax = 2;
 
-/** How long an owner leaves its ledger to one that fenced it, in turns of its own: time to write what that one claimed it for. */
-export const yieldTurns = 1.5;
-/** So many times that at most, where others need more. */
-export const patienceMax = 8;
-/** What is left of that each time one was done in time. */
-export const patienceKept = 0.8;
-/** The longest that it may be, before jitter, which doubles it at most. */
-export const yieldMaxMs = 400;
-/** Lost races for a claim in a row behind which it waits for a while at least. */
+/** How long an actor waits after another node has fenced it, in batches of its own: time for the other node to write. */
+export const backoffBatches = 1.5;
+/** The most by which that is multiplied, if other nodes need longer. */
+export const backoffFactorMax = 8;
+/** What is left of that factor each time another node has written in time. */
+export const backoffFactorKept = 0.8;
+/** The longest wait, ms, before jitter, which at most doubles it. */
+export const backoffMaxMs = 400;
+/** After so many lost claims in a row, it waits at least claimBackoffMinMs. */
 export const claimRacesBeforeBackoff = 2;
-/** So long, however fast its turns are. */
+/** The shortest wait then, ms. */
 export const claimBackoffMinMs = 25;
-/** The longest rest between claims that are to settle a write. */
+/** The longest pause between claims that find out whether a write landed, ms. */
 export const settleRestMaxMs = 200;
 
 /**
- * What a node may keep of the marks that its ledgers' commands of a day have: two bytes each where filters are full, 1.5 KB for each ledger at least. A small part of
- * the memory of a node, and a day of 350 commands a second.
+ * Memory for the keys of a node's recent commands, bytes: two bytes a key in a full filter, and at least 1.5 KB a ledger.
+ * Enough for a day of 350 commands a second.
  */
 export const recentKeysBytesMax = 64 * 1024 * 1024;
 
-/** Number of shards of a new store (cluster.md). */
+/** Number of shards of a new store. */
 export const defaultShardCount = 256;

@@ -9,47 +9,51 @@ import { PendingCommand } from './pending-command.ts';
 import { isRetryable, timeIsUp } from './refusals.ts';
 
 /**
- * What comes for one ledger's actor: commands wait here, those of a lane in its order and none beside its twin, until the actor takes them; and
- * here they are refused.
+ * The commands that wait for one ledger's actor: in the order of their lanes, and no two with the same key. Commands are
+ * refused here too.
  *
- * Invariant: behind a command that is to be sent again, nothing of its lane enters, and nothing of it is left in a batch that was looked through.
+ * Invariant: once a command is refused with an error that allows a retry, no later command of its lane is accepted, and
+ * `inTime` removes those that were accepted before.
  */
 export class CommandQueue {
   readonly #clock: Clock;
   readonly #mailbox: Mailbox;
   readonly #lanes = new Lanes();
-  readonly #twins = new InFlightCommands();
+  readonly #inFlight = new InFlightCommands();
 
   constructor(clock: Clock, limits: MailboxLimits) {
     this.#clock = clock;
     this.#mailbox = new Mailbox(limits);
   }
 
-  /** Letters that wait. */
+  /** The number of waiting commands. */
   get size(): number {
     return this.#mailbox.size;
   }
 
-  /** Takes a command in: its outcome, or the LedgerError that it is refused with. Calls `wake` once its letter waits. */
+  /**
+   * Accepts a command and resolves with its outcome. Rejects with the LedgerError that it is refused with. Calls `wake`
+   * once the command waits.
+   */
   submit(command: Command, wake: () => void): Promise<CommandOutcome> {
     const refusal = this.#lanes.enter(command.lane);
     if (refusal !== null) return Promise.reject(refusal);
-    const twin = this.#twins.find(command);
-    if (twin !== null) {
-      if (!(twin instanceof LedgerError)) return twin;
-      this.#noteFailure(command, twin);
-      return Promise.reject(twin);
+    const inFlight = this.#inFlight.find(command);
+    if (inFlight !== null) {
+      if (!(inFlight instanceof LedgerError)) return inFlight;
+      this.#noteFailure(command, inFlight);
+      return Promise.reject(inFlight);
     }
     const outcome = this.#enqueue(command, wake);
-    this.#twins.remember(command, outcome);
+    this.#inFlight.remember(command, outcome);
     return outcome;
   }
 
   #enqueue(command: Command, wake: () => void): Promise<CommandOutcome> {
     return new Promise((resolve, reject) => {
-      const letter = new PendingCommand(command, resolve, reject);
+      const pending = new PendingCommand(command, resolve, reject);
       try {
-        this.#mailbox.push(letter);
+        this.#mailbox.push(pending);
       } catch (full) {
         this.#noteFailure(command, full);
         throw full;
@@ -58,49 +62,52 @@ export class CommandQueue {
     });
   }
 
-  /** Whether so many letters wait, or so many bytes. */
+  /** Whether at least `count` commands or `bytes` bytes wait. */
   holds(count: number, bytes: number): boolean {
     return this.#mailbox.holds(count, bytes);
   }
 
-  /** The next letters: at most `count` and `bytes`, but at least one if there is one. */
+  /** Takes the next commands: at most `count` and `bytes`, but at least one if one waits. */
   take(count: number, bytes: number): PendingCommand[] {
     return this.#mailbox.take(count, bytes);
   }
 
   /**
-   * Of letters that are not sent, those that may still be: commands whose time is up, and those behind them in their lane, are refused, certain
-   * not to be written.
+   * Returns the commands of an unsent batch that may still be written. Refuses those whose deadline has passed, and those
+   * behind them in their lane: these are certain not to be written.
    */
-  inTime(letters: PendingCommand[]): PendingCommand[] {
+  inTime(batch: PendingCommand[]): PendingCommand[] {
     const now = this.#clock.now();
-    const isLate = (letter: PendingCommand) =>
-      letter.answered || letter.command.deadline <= now || this.#lanes.isBroken(letter.command.lane);
-    if (!letters.some(isLate)) return letters;
+    const isLate = (pending: PendingCommand) =>
+      pending.answered || pending.command.deadline <= now || this.#lanes.isBroken(pending.command.lane);
+    if (!batch.some(isLate)) return batch;
     const inTime: PendingCommand[] = [];
-    for (const letter of letters) {
-      if (!isLate(letter)) inTime.push(letter);
-      else if (!letter.answered) this.refuse(letter, timeIsUp());
+    for (const pending of batch) {
+      if (!isLate(pending)) inTime.push(pending);
+      else if (!pending.answered) this.refuse(pending, timeIsUp());
     }
     return inTime;
   }
 
-  /** Refuses those of `taken`, and of those that wait, whose time is up. `errorFor` says what is certain of a letter that was taken. */
-  refuseDue(taken: readonly PendingCommand[], errorFor: (letter: PendingCommand) => LedgerError): void {
+  /**
+   * Refuses the commands of `taken`, and the waiting ones, whose deadline has passed. `errorFor` says what is certain of
+   * a command that was taken.
+   */
+  refuseDue(taken: readonly PendingCommand[], errorFor: (pending: PendingCommand) => LedgerError): void {
     const now = this.#clock.now();
-    const isDue = (letter: PendingCommand) => !letter.answered && letter.command.deadline <= now;
-    for (const letter of taken) if (isDue(letter)) this.refuse(letter, errorFor(letter));
-    for (const letter of this.#mailbox.waiting()) if (isDue(letter)) this.refuse(letter, timeIsUp());
+    const isDue = (pending: PendingCommand) => !pending.answered && pending.command.deadline <= now;
+    for (const pending of taken) if (isDue(pending)) this.refuse(pending, errorFor(pending));
+    for (const pending of this.#mailbox.waiting()) if (isDue(pending)) this.refuse(pending, timeIsUp());
   }
 
-  refuse(letter: PendingCommand, error: LedgerError): void {
-    this.#noteFailure(letter.command, error);
-    letter.reject(error);
+  refuse(pending: PendingCommand, error: LedgerError): void {
+    this.#noteFailure(pending.command, error);
+    pending.reject(error);
   }
 
-  /** Refuses all that wait. */
+  /** Refuses all waiting commands. */
   refuseAll(errorFor: () => LedgerError): void {
-    for (const letter of this.#mailbox.drain()) this.refuse(letter, errorFor());
+    for (const pending of this.#mailbox.drain()) this.refuse(pending, errorFor());
   }
 
   #noteFailure(command: Command, error: unknown): void {

@@ -1,17 +1,17 @@
 import type { LedgerEntry } from '../store/ledger-store.ts';
 
 /**
- * Is told of every batch that this node has written, before any of its commands is answered. It must not throw, and waits for nothing: it
- * only learns where to look. What it misses by a crash it finds in the log.
+ * Learns of every batch that this node writes, before any of its commands is answered. Implementations must not throw or
+ * block. What a listener misses in a crash, it finds in the log.
  */
 export interface CommitListener {
-  /** The store is asked to write from this seq on: until `settled`, none of what the log shows from there on is answered. */
+  /** A write begins at `fromSeq`. Until `settled`, no event that the log shows from there on is answered. */
   writing(ledgerId: string, fromSeq: number): void;
-  /** That write is over, whatever came of it; where it stands, `committed` follows. */
+  /** The write has ended. If it stands, `committed` follows. */
   settled(ledgerId: string): void;
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void;
-  /** Nobody can say whether these stand in the log; if not, they may until `claimed`. */
+  /** Whether these entries are in the log is unknown. They may still land until `claimed`. */
   unsettled(ledgerId: string, entries: readonly LedgerEntry[]): void;
-  /** The ledger was claimed: no earlier write can land any more, and one that has may not have been told. */
+  /** The ledger was claimed: no earlier write can land any more. One that landed may have had no `committed`. */
   claimed(ledgerId: string): void;
 }

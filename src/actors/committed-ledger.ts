@@ -24,7 +24,10 @@ import { outcomeUnknown } from './refusals.ts';
 import { checkRows } from './row-check.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
 
-/** What the store says of a turn: it stands; nothing of it is in the log, nor ever will be; or nobody can say any more. */
+/**
+ * What became of a batch: it stands; another node has claimed the ledger, or nothing was written, and nothing of the batch
+ * is or will be in the log; or that could not be found out.
+ */
 export type WriteResult = 'stands' | 'fenced' | 'not_written' | 'unsettled';
 
 export interface CommittedLedgerParts {
@@ -32,15 +35,16 @@ export interface CommittedLedgerParts {
   readonly clock: Clock;
   readonly monotonicMs: () => number;
   readonly meter: ActorMeter;
-  readonly marks: RecentKeysMemory;
+  readonly recentKeys: RecentKeysMemory;
   readonly checksRows?: boolean;
 }
 
 /**
  * A ledger and its masters as the store holds them, under a claim of this node.
  *
- * Invariant: while there is a claim, `state` and `masters` are the folds of exactly what the store acknowledged under it, or held when
- * it was made; with the claim they are all forgotten. What is known of marks is kept, and counts where the ledger still ends there.
+ * Invariant: while there is a claim, `state` and `masters` are the folds of what the store held when the claim was made and
+ * acknowledged since. They are forgotten with the claim. The recent keys are kept: they hold while the ledger's end is the
+ * same.
  */
 export class CommittedLedger {
   readonly #ledgerId: string;
@@ -52,20 +56,23 @@ export class CommittedLedger {
   #masters: LoadedMasters;
   #saving: SnapshotSaving;
   readonly #monotonicMs: () => number;
-  readonly #marksMemory: RecentKeysMemory;
-  #marks: RecentKeys;
+  readonly #recentKeysMemory: RecentKeysMemory;
+  #recentKeys: RecentKeys;
 
   readonly #checksRows: boolean;
 
-  constructor(ledgerId: string, { store, clock, monotonicMs, meter, marks, checksRows = false }: CommittedLedgerParts) {
+  constructor(
+    ledgerId: string,
+    { store, clock, monotonicMs, meter, recentKeys, checksRows = false }: CommittedLedgerParts,
+  ) {
     this.#checksRows = checksRows;
     this.#ledgerId = ledgerId;
     this.#store = store;
     this.#clock = clock;
     this.#meter = meter;
     this.#monotonicMs = monotonicMs;
-    this.#marksMemory = marks;
-    this.#marks = marks.of(ledgerId);
+    this.#recentKeysMemory = recentKeys;
+    this.#recentKeys = recentKeys.of(ledgerId);
     this.#masters = new LoadedMasters(store, ledgerId);
     this.#saving = new SnapshotSaving(store, ledgerId, -1);
   }
@@ -92,32 +99,32 @@ export class CommittedLedger {
     this.#saving = new SnapshotSaving(this.#store, this.#ledgerId, snapshotSeq);
     this.#claim = claim;
     this.#state = state;
-    this.#marks = this.#marksMemory.of(this.#ledgerId);
-    this.#marks.claimed(claim.head, this.#monotonicMs());
+    this.#recentKeys = this.#recentKeysMemory.of(this.#ledgerId);
+    this.#recentKeys.claimed(claim.head, this.#monotonicMs());
     this.#meter.activated((this.#clock.now() - started) / 1_000);
     return claim;
   }
 
-  /** Whether no event that `state` is the fold of has this mark, or none that counts any more; false where that is not known. */
-  isNew(mark: MarkName): boolean {
-    return this.#marks.isNew(mark, this.#state.hash, this.#monotonicMs());
+  /** Whether `state` has no event with this key, or none within the key's life. false if that is not known. */
+  isNew(key: MarkName): boolean {
+    return this.#recentKeys.isNew(key, this.#state.hash, this.#monotonicMs());
   }
 
-  /** Forgets claim and states: they are read anew before the next decision. */
+  /** Forgets the claim and all states. They are read again before the next decision. */
   forget(): void {
     this.#claim = null;
     this.#state = emptyLedger;
     this.#masters = new LoadedMasters(this.#store, this.#ledgerId);
   }
 
-  /** Whether the state is still the ledger's, by a read begun now: what a refusal rests on. */
+  /** Has the store confirm by a new read that claim and state still stand. Refusals rest on it. */
   async confirm(claim: Claim): Promise<WriteResult> {
     const { seq, hash } = this.#state;
     return (await this.#store.stands(claim, seq < 0 ? null : { seq, hash })) ? 'stands' : 'fenced';
   }
 
-  /** Answers the seq of the newest event (-1: there is none) once it is certain; see LedgerActor. A new claim is not loaded for. */
-  async makeCertain(): Promise<number> {
+  /** See LedgerActor. A claim that it makes loads no state. */
+  async readBarrier(): Promise<number> {
     if (this.#claim !== null && (await this.confirm(this.#claim)) === 'stands') return this.#state.seq;
     this.forget();
     const { head } = await this.#store.claim(this.#ledgerId);
@@ -126,38 +133,38 @@ export class CommittedLedger {
   }
 
   /**
-   * Makes a turn's entries durable, and its state this ledger's. `not_written` leaves a new claim and the state under it. Throws
-   * LedgerError: nothing was written, or `outcome_unknown`.
+   * Writes a batch, and takes over its state. After `not_written` there is a new claim, with its state. Throws LedgerError:
+   * nothing was written, or `outcome_unknown`.
    */
-  async write(claim: Claim, turn: DecidedBatch): Promise<WriteResult> {
-    if (this.#checksRows) checkRows(this.#ledgerId, turn.entries);
+  async write(claim: Claim, batch: DecidedBatch): Promise<WriteResult> {
+    if (this.#checksRows) checkRows(this.#ledgerId, batch.entries);
     const started = this.#clock.now();
-    this.#marks = this.#marksMemory.of(this.#ledgerId);
-    this.#marks.sent(turn.entries, this.#monotonicMs());
+    this.#recentKeys = this.#recentKeysMemory.of(this.#ledgerId);
+    this.#recentKeys.sent(batch.entries, this.#monotonicMs());
     try {
-      await this.#store.append(claim, turn.entries);
+      await this.#store.append(claim, batch.entries);
     } catch (error) {
       if (error instanceof Fenced) return 'fenced';
-      if (error instanceof OutcomeUnknown) return await this.#settle(turn);
+      if (error instanceof OutcomeUnknown) return await this.#settle(batch);
       if (error instanceof LedgerError) throw error;
-      // Nothing that a store may throw: whether it wrote is anybody's guess.
+      // A store must not throw anything else, so whether it wrote is unknown.
       throw outcomeUnknown(error);
     }
-    this.#meter.committed(turn.entries.length, charactersOf(turn.entries), (this.#clock.now() - started) / 1_000);
-    this.#state = turn.state;
-    this.#marks.stood();
-    for (const master of turn.masters.values()) master.commit();
+    this.#meter.committed(batch.entries.length, charactersOf(batch.entries), (this.#clock.now() - started) / 1_000);
+    this.#state = batch.state;
+    this.#recentKeys.stood();
+    for (const master of batch.masters.values()) master.commit();
     return 'stands';
   }
 
   /**
-   * A new claim shuts the write out or finds it done: then it is certain. Tried until the last deadline of those who wait, or until the
-   * store says that it has stopped; until it is settled, the ledger accepts no other write.
+   * Finds out whether a write landed, by a new claim: it shuts the write out or finds it done. Tries again until the last
+   * deadline of the batch, or until the store has stopped. The ledger accepts no other write meanwhile.
    */
-  async #settle(turn: DecidedBatch): Promise<WriteResult> {
-    const [first] = turn.entries;
-    if (first === undefined) throw new Error('a turn without entries was written');
-    const lastDeadline = Math.max(...turn.verdicts.map(({ letter }) => letter.command.deadline));
+  async #settle(batch: DecidedBatch): Promise<WriteResult> {
+    const [first] = batch.entries;
+    if (first === undefined) throw new Error('a batch without entries was written');
+    const lastDeadline = Math.max(...batch.results.map(({ pending }) => pending.command.deadline));
     for (let attempt = 0; ; attempt++) {
       try {
         await this.activate('unknown_outcome');
@@ -178,11 +185,11 @@ export class CommittedLedger {
     }
   }
 
-  /** Saves what has a long tail after a turn, and lets masters go that are too many. */
-  tidy(turn: DecidedBatch): void {
+  /** Saves snapshots that are due after a batch, and removes masters from memory if there are too many. */
+  tidy(batch: DecidedBatch): void {
     const state = this.#state;
     void this.#saving.saveWhenDue(state.seq, () => snapshotOf(state));
-    for (const master of turn.masters.values()) void master.saveWhenDue();
+    for (const master of batch.masters.values()) void master.saveWhenDue();
     this.#masters.trim();
   }
 

@@ -2,18 +2,18 @@ import { Slab } from '../domain/slab.ts';
 import { deadlineCheckMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
 
-/** Looks at everything that is busy every deadlineCheckMs, by one timer for all: a timer for each turn of each actor costs more than the look. */
+/** Calls a function of each busy actor every deadlineCheckMs. One timer for all costs less than a timer for each batch. */
 export class DeadlineWatch {
   readonly #clock: Clock;
   readonly #looks = new Slab<() => void>();
-  /** null: nothing is busy, and no timer runs. */
+  /** null while nothing is busy and no timer runs. */
   #cancel: (() => void) | null = null;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Calls `look` from time to time until the function that it gives back is called, once. */
+  /** Calls `look` every deadlineCheckMs until the returned function is called. Call that once. */
   begin(look: () => void): () => void {
     const slot = this.#looks.add(look);
     if (this.#cancel === null) this.#arm();

@@ -17,100 +17,100 @@ import type { PendingCommand } from './pending-command.ts';
 import { refusedAgain } from './refusals.ts';
 import type { ActorKeys } from './signing-keys.ts';
 
-/** What a turn needs, so that deciding needs no waiting. */
+/** What deciding a batch needs, so that it does no I/O. */
 export interface BatchContext {
   readonly reads: BatchReads;
   readonly authority: AuthoritySigner;
   random(bytes: number): Uint8Array;
 }
 
-/** What a turn made of one letter. */
+/** What became of one command of a batch. */
 export type CommandResult =
-  /** Its events are in the batch; the first of them is its outcome. */
-  | { readonly kind: 'written'; readonly letter: PendingCommand; readonly event: LedgerEvent }
-  /** The same command was written before, at this seq. */
-  | { readonly kind: 'replayed'; readonly letter: PendingCommand; readonly seq: number }
-  /** Refused on the strength of the ledger's state: to be answered only once that state is confirmed. */
-  | { readonly kind: 'refused'; readonly letter: PendingCommand; readonly error: LedgerError };
+  /** Its events are in the batch. The first one is its outcome. */
+  | { readonly kind: 'written'; readonly pending: PendingCommand; readonly event: LedgerEvent }
+  /** The same command was written before, at `seq`. */
+  | { readonly kind: 'replayed'; readonly pending: PendingCommand; readonly seq: number }
+  /** Refused because of the ledger's state. Answered only once the store has confirmed that state. */
+  | { readonly kind: 'refused'; readonly pending: PendingCommand; readonly error: LedgerError };
 
 export interface DecidedBatch {
-  readonly verdicts: readonly CommandResult[];
+  readonly results: readonly CommandResult[];
   readonly entries: readonly LedgerEntry[];
-  /** Not decided yet: each stands behind one of its lane that is refused, which has to be told first. In their order. */
+  /** Not decided yet, in their order: each is behind a refused command of its lane, which must be answered first. */
   readonly deferred: readonly PendingCommand[];
-  /** The ledger's state behind the last entry. */
+  /** The ledger's state after the last entry. */
   readonly state: LedgerState;
-  /** The masters that the turn was decided with. */
+  /** The masters that the batch was decided with. */
   readonly masters: ReadonlyMap<string, MasterActor>;
 }
 
-/** Deciding one letter failed in a way that nobody foresaw: the turn is void, and the other letters had no part in it. */
+/** A command failed with something other than a LedgerError. The batch is discarded; its other commands are retried. */
 export class BatchFailed extends Error {
-  readonly letter: PendingCommand;
+  readonly pending: PendingCommand;
 
-  constructor(letter: PendingCommand, cause: unknown) {
+  constructor(pending: PendingCommand, cause: unknown) {
     super('a command could not be decided', { cause });
     this.name = 'TurnFailed';
-    this.letter = letter;
+    this.pending = pending;
   }
 }
 
 /**
- * Decides letters one by one, each against the committed state folded with this batch's earlier entries: so a revocation
- * shuts out the append behind it in the same batch. A refused command adds nothing, and nothing behind it in its lane is written before it
- * was told: it may come to be told that it is to be sent again. The masters' working states run ahead; the caller commits them or forgets
- * the masters. No I/O, no waiting. Throws TurnFailed.
+ * Decides the commands one by one, each against the committed state folded with the batch's earlier entries. So a
+ * revocation shuts out an append behind it in the same batch. A refused command adds nothing. The commands behind it in
+ * its lane wait until it is answered, because the answer may be that it has to be sent again. The masters' working states
+ * run ahead: the caller commits them, or forgets the masters. Does no I/O. Throws BatchFailed.
  */
 export function decideBatch(
   committed: LedgerState,
-  letters: readonly PendingCommand[],
+  batch: readonly PendingCommand[],
   context: BatchContext,
 ): DecidedBatch {
   const entries: LedgerEntry[] = [];
-  const verdicts: CommandResult[] = [];
+  const results: CommandResult[] = [];
   const deferred: PendingCommand[] = [];
-  /** Lanes of which something is refused, and those of which something is deferred behind that. */
+  /** Lanes with a refused command, and lanes with a command that is deferred behind it. */
   const refusedLanes = new Set<string>();
   const deferredLanes = new Set<string>();
   let state = committed;
-  const refuse = (letter: PendingCommand, error: LedgerError) => {
-    const { lane } = letter.command;
+  const refuse = (pending: PendingCommand, error: LedgerError) => {
+    const { lane } = pending.command;
     if (lane) refusedLanes.add(lane.id);
-    verdicts.push({ kind: 'refused', letter, error });
+    results.push({ kind: 'refused', pending, error });
   };
-  const defer = (letter: PendingCommand, lane: Lane) => {
+  const defer = (pending: PendingCommand, lane: Lane) => {
     deferredLanes.add(lane.id);
-    deferred.push(letter);
+    deferred.push(pending);
   };
-  for (const letter of letters) {
-    const { command } = letter;
+  for (const pending of batch) {
+    const { command } = pending;
     const { lane } = command;
-    const twin = findTwin(command.marks, context.reads.commands);
-    if (twin !== null) {
-      if (twin.same) verdicts.push({ kind: 'replayed', letter, seq: twin.seq });
-      else refuse(letter, keyReused());
+    const written = findWritten(command.marks, context.reads.commands);
+    if (written !== null) {
+      if (written.same) results.push({ kind: 'replayed', pending, seq: written.seq });
+      else refuse(pending, keyReused());
       continue;
     }
     if (lane && deferredLanes.has(lane.id)) {
-      defer(letter, lane);
+      defer(pending, lane);
       continue;
     }
     const place = entries.length;
     try {
       const draft = draftOne(state, command, context);
       if (lane && refusedLanes.has(lane.id)) {
-        defer(letter, lane);
+        defer(pending, lane);
         continue;
       }
       const decided = sealOne(state, command, draft, context, entries);
-      verdicts.push({ kind: 'written', letter, event: decided.first });
+      results.push({ kind: 'written', pending, event: decided.first });
       state = decided.state;
     } catch (error) {
-      if (!(error instanceof LedgerError) || entries.length > place) throw new BatchFailed(letter, error);
-      refuse(letter, command.resubmitted === true ? refusedAgain(error) : error);
+      if (!(error instanceof LedgerError) || entries.length > place) throw new BatchFailed(pending, error);
+      refuse(pending, command.resubmitted === true ? refusedAgain(error) : error);
     }
   }
-  return { verdicts, entries, deferred, state, masters: context.reads.masters };
+  return { results, entries, deferred, state, masters: context.reads.masters };
 }
 
 interface Draft {
@@ -130,7 +130,7 @@ function draftOne(before: LedgerState, command: Command, { reads }: BatchContext
   return { createdMs, createdAt, master, events: decide(before, master?.working ?? null, command, createdAt) };
 }
 
-/** Adds a command's entries; the state behind them, and the first of its events. */
+/** Adds the entries of a command. Returns the state after them, and its first event. */
 function sealOne(
   before: LedgerState,
   command: Command,
@@ -165,11 +165,11 @@ function sealOne(
   return { state, first };
 }
 
-/** The key must be good at the very time that the event will carry (decisions.md, section 4). */
+/** Throws unless the signing key is valid at the time that the event will carry. */
 function checkKey(command: Command, createdAt: string, reads: BatchReads): void {
   if (!asksForKeys(command)) return;
   const known: ActorKeys | undefined = reads.keys(command.actorId);
-  if (known === undefined) throw new Error('a turn was decided without the keys of who asks');
+  if (known === undefined) throw new Error('a batch was decided without the keys of its author');
   const signature = command.signature;
   if (signature === null) {
     if (known.keys.size > 0) {
@@ -196,17 +196,17 @@ function checkKey(command: Command, createdAt: string, reads: BatchReads): void 
   }
 }
 
-/** The command of the same name that was written before. Another fingerprint under any of its names is a key used twice. */
-function findTwin(
+/** Finds the command with the same key that was written before. `same` is false if the key was used for another call. */
+function findWritten(
   marks: readonly CommandKey[],
   commands: ReadonlyMap<string, FoundCommand>,
 ): { readonly seq: number; readonly same: boolean } | null {
-  let twin: { readonly seq: number; readonly same: boolean } | null = null;
+  let written: { readonly seq: number; readonly same: boolean } | null = null;
   for (const mark of marks) {
     const found = commands.get(mark.id);
     if (found === undefined) continue;
     if (found.fingerprint !== mark.fingerprint) return { seq: found.seq, same: false };
-    twin = { seq: found.seq, same: true };
+    written = { seq: found.seq, same: true };
   }
-  return twin;
+  return written;
 }

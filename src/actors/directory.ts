@@ -23,28 +23,28 @@ export interface DirectoryParts extends LedgerActorParts {
   readonly shardCount: number;
   readonly placement: Placement;
   readonly peers: Peers;
-  /** Ledgers that may come into memory in a second; none given: no limit. */
+  /** Ledgers that may be loaded in a second. No limit if left out. */
   readonly activationsPerSecond?: number;
-  /** None given: ledgers do not wait before their turns. */
-  readonly turnPace?: BatchPace;
+  /** When batches begin. At once if left out. */
+  readonly batchPace?: BatchPace;
 }
 
 /**
- * Finds the actor of a ledger, here or on another node, and has commands carried out by it.
+ * Finds the actor of a ledger, on this node or another one, and has it run commands.
  *
- * Where nobody else can be reached, the command is carried out here: a claim in the store, not placement, decides who writes. A node whose clock
- * is off carries nothing out: what other nodes send it goes back to them, and the rest is refused.
+ * If no other node can be reached, this node runs the command: a claim in the store decides who writes, not placement. A
+ * node whose clock is off runs nothing: it sends commands of other nodes back, and refuses the rest.
  */
 export class Directory {
   readonly #parts: DirectoryParts;
   readonly #pace: ActivationLimiter | null;
-  readonly #nodeWide: SharedActorState;
+  readonly #sharedState: SharedActorState;
   readonly #shards = new Map<number, Shard>();
-  /** Shards of ledgers that were asked for lately: to compute one takes a hash. */
+  /** Shards of recent ledgers, since each costs a hash to compute. */
   readonly #shardNumbers = new Map<string, number>();
-  /** Other nodes that carried a command of the shard out: asked first, until one says no or cannot be reached. */
+  /** The node that last ran a command of the shard. It is asked first, until it refuses or cannot be reached. */
   readonly #owners = new Map<number, NodeId>();
-  /** Shards that are being handed over; what comes for them waits until that is done. */
+  /** Shards that are being handed over. New commands for them wait until that has ended. */
   readonly #leaving = new Map<number, Promise<void>>();
   #closing = false;
   #loaded = 0;
@@ -52,24 +52,24 @@ export class Directory {
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts;
-    this.#nodeWide = sharedActorState(parts.clock, parts.turnPace ?? unpaced);
+    this.#sharedState = sharedActorState(parts.clock, parts.batchPace ?? unpaced);
     this.#pace =
       parts.activationsPerSecond === undefined ? null : new ActivationLimiter(parts.clock, parts.activationsPerSecond);
     this.#armLook();
   }
 
-  /** The outcome of a command, or the LedgerError it was refused with. */
+  /** Runs a command on its owner. Rejects with the LedgerError that it is refused with. */
   async submit(command: Command): Promise<CommandOutcome> {
     if (this.#closing) throw stopping();
     const shard = this.#shardOf(command.ledgerId);
     const owner = this.#owners.get(shard) ?? (await this.#locate(shard));
     if (owner === null || owner === this.#parts.self) return this.#runHere(shard, command);
-    return this.#forward(owner, shard, this.#marked(command));
+    return this.#forward(owner, shard, this.#keyed(command));
   }
 
   /**
-   * The outcome of a command that another node sent here as to the owner of its shard, or the LedgerError it was refused with. NotOwner
-   * where another node is known to run the shard: then nothing was done.
+   * Runs a command that another node sent to this one as the owner of its shard. Rejects with the LedgerError that it is
+   * refused with, or with NotOwner if another node is known to run the shard: then nothing was done.
    */
   async carryOut(command: Command): Promise<CommandOutcome> {
     const shard = this.#shardOf(command.ledgerId);
@@ -86,20 +86,17 @@ export class Directory {
     }
   }
 
-  /**
-   * Makes certain what stands in a ledger that this node runs; see LedgerActor. LedgerError `unavailable` where it does not run it, or not
-   * for long: nothing is claimed then.
-   */
-  async makeCertain(ledgerId: string): Promise<number> {
+  /** See LedgerActor. Rejects with `unavailable`, and claims nothing, if this node does not run the ledger or is about to leave it. */
+  async readBarrier(ledgerId: string): Promise<number> {
     const shard = this.#shardOf(ledgerId);
     const owner = await this.#locate(shard);
     if (this.#closing || owner !== this.#parts.self || this.#leaving.has(shard)) throw notRunHere();
-    return this.#shard(shard).makeCertain(ledgerId);
+    return this.#shard(shard).readBarrier(ledgerId);
   }
 
   /**
-   * Hands a shard over: takes no command for it, lets the ones that run end, takes its ledgers out of memory and calls `release`. What came
-   * meanwhile goes to whom placement names then. Rejects with what `release` rejects with.
+   * Hands a shard over: accepts no command for it, waits for the running ones, removes its ledgers from memory and calls
+   * `release`. Commands that came meanwhile go to the owner that placement names then. Rejects as `release` does.
    */
   async leave(shard: number, release: () => Promise<void>): Promise<void> {
     await this.#leaving.get(shard);
@@ -129,8 +126,8 @@ export class Directory {
     return this.#parts.placement.locate(shard).catch(() => null);
   }
 
-  /** A command that goes to another node can be found again, so that it lands once even where that node's answer is lost. */
-  #marked(command: Command): Command {
+  /** Gives a command a key if it has none, so that it is written once even if the other node's answer is lost. */
+  #keyed(command: Command): Command {
     if (command.marks.length > 0) return command;
     const id = Buffer.from(this.#parts.random(16)).toString('hex');
     return { ...command, marks: [{ id, fingerprint: id, permanent: false }] };
@@ -156,7 +153,7 @@ export class Directory {
     }
   }
 
-  /** Carries a command out that another node may have carried out, or may be at. */
+  /** Runs a command that another node may have run, or may be running. */
   async #runAgain(shard: number, command: Command): Promise<CommandOutcome> {
     try {
       return await this.#runHere(shard, { ...command, resubmitted: true });
@@ -165,9 +162,9 @@ export class Directory {
     }
   }
 
-  /** Synchronous as far as the shard is not being handed over. Throws `unavailable`. */
+  /** Synchronous unless the shard is being handed over. Throws `unavailable`. */
   #runHere(shard: number, command: Command): Promise<CommandOutcome> {
-    // Asked again after every wait: nothing comes into memory behind the closing.
+    // Checked again after every wait: nothing is loaded after closing.
     if (this.#closing) throw stopping();
     const left = this.#leaving.get(shard);
     if (left !== undefined) return left.then(() => this.submit(command));
@@ -179,16 +176,16 @@ export class Directory {
     return this.#parts.isClockRight?.() === false;
   }
 
-  /** Synchronous as far as no new ledger has to wait for its turn, so that commands keep their order. */
+  /** Synchronous unless a new ledger has to wait to be loaded, so that commands keep their order. */
   #admit(number: number, command: Command): Promise<CommandOutcome> {
     const shard = this.#shard(number);
     const isLoaded = this.#pace === null || shard.has(command.ledgerId);
-    const turn = isLoaded ? null : this.#pace.take(command.ledgerId, command.deadline);
-    return turn === null ? shard.submit(command) : this.#admitAfter(turn, number, command);
+    const admitted = isLoaded ? null : this.#pace.take(command.ledgerId, command.deadline);
+    return admitted === null ? shard.submit(command) : this.#admitAfter(admitted, number, command);
   }
 
-  async #admitAfter(turn: Promise<void>, number: number, command: Command): Promise<CommandOutcome> {
-    await turn;
+  async #admitAfter(admitted: Promise<void>, number: number, command: Command): Promise<CommandOutcome> {
+    await admitted;
     if (this.#closing) throw stopping();
     const left = this.#leaving.get(number);
     if (left === undefined) return this.#shard(number).submit(command);
@@ -196,7 +193,7 @@ export class Directory {
     return this.submit(command);
   }
 
-  /** Ledgers in memory, and commands that wait for them. */
+  /** The number of ledgers in memory, and of commands that wait for them. */
   load(): { readonly ledgers: number; readonly waiting: number } {
     let ledgers = 0;
     let waiting = 0;
@@ -207,15 +204,14 @@ export class Directory {
     return { ledgers, waiting };
   }
 
-  /** How the turns of this node's ledgers get on. */
-  get turns(): BatchCounts {
-    return this.#nodeWide.turns;
+  get batches(): BatchCounts {
+    return this.#sharedState.batches;
   }
 
   #shard(number: number): Shard {
     let shard = this.#shards.get(number);
     if (shard === undefined) {
-      shard = new Shard(this.#parts, this.#nodeWide, () => this.#noteLoad());
+      shard = new Shard(this.#parts, this.#sharedState, () => this.#noteLoad());
       this.#shards.set(number, shard);
     }
     return shard;
@@ -240,7 +236,7 @@ export class Directory {
     });
   }
 
-  /** Takes no more commands, lets the ones that run end, and saves snapshots. */
+  /** Accepts no more commands, waits for the running ones, and saves snapshots. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing = true;
     this.#cancelLook();

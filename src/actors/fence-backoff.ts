@@ -1,50 +1,55 @@
 import {
+  backoffBatches,
+  backoffFactorKept,
+  backoffFactorMax,
+  backoffMaxMs,
   claimBackoffMinMs,
   claimRacesBeforeBackoff,
-  patienceKept,
-  patienceMax,
-  yieldMaxMs,
-  yieldTurns,
 } from './bounds.ts';
 
 /**
- * How long an owner leaves its ledger to one that fenced it: as long as a turn seems to take, where turns were cut short before. Who has just
- * lost the claim waits longest, who lost it again and again hardly at all: or owners that cannot reach each other would fence each other before
- * any of them has written (docs/architecture.md, Two owners).
+ * How long an actor waits before it claims a ledger again that another node has fenced: about as long as the other node's
+ * batch takes. Each further loss in a row makes the wait shorter. Without the wait, nodes that cannot reach each other
+ * would fence each other before any of them has written (docs/architecture.md, Two owners).
  */
 export class FenceBackoff {
   #lostRaces = 0;
-  /** How long the last turn took that began with a claim. */
-  #claimedTurnMs = 0;
-  /** How much longer than this one others seem to need; 0 before one of them was cut short. */
-  #patience = 0;
-  /** The newest event's seq when the claim was lost; null while that is not so. */
+  /** Duration of the last batch that had to claim first, ms. */
+  #claimedBatchMs = 0;
+  /** How many times as long as ours the batches of other nodes seem to take. 0 until one of them was cut short. */
+  #factor = 0;
+  /** The seq of the newest event when the claim was lost. null while the claim is held. */
   #fencedAt: number | null = null;
 
-  /** A turn that began with a claim is over, whatever came of it. */
-  turnTook(ms: number): void {
-    this.#claimedTurnMs = ms;
+  /** A batch that had to claim first has ended, with any result. */
+  batchTook(ms: number): void {
+    this.#claimedBatchMs = ms;
   }
 
-  /** A turn stands. */
+  /** A batch stands. */
   stood(): void {
     this.#lostRaces = 0;
   }
 
-  /** The claim was lost; `seq` is the newest event known, `chance` is in [0, 1). Answers how long to wait before the next one, in ms. */
+  /**
+   * The claim was lost. `seq`: the newest event known. `chance`: in [0, 1), for jitter. Returns how long to wait before the
+   * next claim, ms.
+   */
   fenced(seq: number, chance: number): number {
     this.#fencedAt = seq;
     this.#lostRaces += 1;
-    const turnMs = Math.min(yieldMaxMs, yieldTurns * this.#patience * this.#claimedTurnMs) / this.#lostRaces;
+    const batchMs = Math.min(backoffMaxMs, backoffBatches * this.#factor * this.#claimedBatchMs) / this.#lostRaces;
     const leastMs = this.#lostRaces > claimRacesBeforeBackoff ? claimBackoffMinMs : 0;
-    return Math.ceil(Math.max(turnMs, leastMs) * (1 + chance));
+    return Math.ceil(Math.max(batchMs, leastMs) * (1 + chance));
   }
 
-  /** The ledger is claimed again; `seq` is its newest event. Whoever came between and wrote nothing needs longer than it was given. */
+  /** The ledger is claimed again, and ends in `seq`. If the other node wrote nothing, it needs longer than it was given. */
   claimed(seq: number): void {
     if (this.#fencedAt === null) return;
     const isWritten = seq > this.#fencedAt;
-    this.#patience = isWritten ? this.#patience * patienceKept : Math.min(patienceMax, Math.max(1, this.#patience * 2));
+    this.#factor = isWritten
+      ? this.#factor * backoffFactorKept
+      : Math.min(backoffFactorMax, Math.max(1, this.#factor * 2));
     this.#fencedAt = null;
   }
 }

@@ -8,30 +8,32 @@ interface Running {
   readonly outcome: Promise<CommandOutcome>;
 }
 
-/** The marked commands that wait or are in flight in one ledger's actor, so that none of them is taken in twice. */
+/** The commands with a key that wait or are being written in one ledger's actor, so that none is accepted twice. */
 export class InFlightCommands {
   readonly #running = new Slab<Running>();
-  /** By the id of a mark. */
+  /** By the id of a command key. */
   readonly #slots = new Map<string, number>();
 
   /**
-   * What a command gets whose mark is running already. Sent before, the same and in no lane: the twin's outcome. Else a refusal: in a lane what is
-   * behind it must not be written before it is certain. null: it has no twin. That its key was used for another call is told only to one that
-   * stands nowhere yet: what was sent before may be in the log already, and the other call, which only waits here, be the one that is refused.
+   * Looks for a command in flight with the same key. Returns null if there is none.
+   *
+   * A resubmitted command outside of a lane gets the outcome of the one in flight. Others are refused: in a lane, the
+   * commands behind it must not be written before its outcome is certain. A reused key is reported only to a command
+   * that was never sent before: a resubmitted one may already be in the log, and then the other call is the one to refuse.
    */
   find(command: Command): Promise<CommandOutcome> | LedgerError | null {
     for (const mark of command.marks) {
       const slot = this.#slots.get(mark.id);
-      const twin = slot === undefined ? undefined : this.#running.get(slot);
-      if (twin === undefined) continue;
-      const isSame = twin.fingerprint === mark.fingerprint;
+      const inFlight = slot === undefined ? undefined : this.#running.get(slot);
+      if (inFlight === undefined) continue;
+      const isSame = inFlight.fingerprint === mark.fingerprint;
       if (command.resubmitted !== true) return isSame ? inProgress() : keyReused();
-      return isSame && !command.lane ? twin.outcome : inProgress();
+      return isSame && !command.lane ? inFlight.outcome : inProgress();
     }
     return null;
   }
 
-  /** Notes a command until its outcome is there. */
+  /** Remembers a command until it has its outcome. */
   remember(command: Command, outcome: Promise<CommandOutcome>): void {
     if (command.marks.length === 0) return;
     const slots = command.marks.map(({ id, fingerprint }) => {
@@ -54,7 +56,7 @@ function inProgress(): LedgerError {
   );
 }
 
-/** The same name for another call (decisions.md, section 1). */
+/** A key that was used for another call. */
 export function keyReused(): LedgerError {
   return new LedgerError(
     'idempotency_key_reused',

@@ -3,18 +3,18 @@ import type { LedgerError } from '../domain/errors.ts';
 import { RecentMap } from '../domain/recent-map.ts';
 import { laneBroken } from './refusals.ts';
 
-/** Lanes that one ledger remembers: what is in a forgotten one is refused, and it starts anew. */
+/** Lanes that one ledger remembers. Commands of a forgotten lane are refused, and their client starts a new one. */
 const lanesMax = 1_024;
 const notBroken = Number.POSITIVE_INFINITY;
 
 /**
- * Keeps commands of one lane in order within one ledger's actor: a command enters only behind the one before it, and none once an earlier
- * one was dropped. An actor that was made anew knows no lane, so that what was sent to its forerunner is not overtaken.
+ * Keeps the commands of a lane (one client stream to one ledger) in order: a command is accepted only behind the one before
+ * it, and none after one was dropped. A new actor knows no lane, so no command overtakes those sent to the actor before it.
  */
 export class Lanes {
   readonly #lanes = new RecentMap<string, { last: number; brokenFrom: number }>(lanesMax);
 
-  /** null: the command may enter. */
+  /** Returns null if the command may enter. */
   enter(lane: Lane | null | undefined): LedgerError | null {
     if (lane === null || lane === undefined) return null;
     const known = this.#lanes.get(lane.id);
@@ -27,14 +27,14 @@ export class Lanes {
     return null;
   }
 
-  /** Nothing behind this command may enter or be written any more. What is before it goes on. */
+  /** No command behind this one may enter or be written any more. Those before it may. */
   breakOff(lane: Lane | null | undefined): void {
     if (lane === null || lane === undefined) return;
     const known = this.#lanes.get(lane.id);
     if (known !== undefined) known.brokenFrom = Math.min(known.brokenFrom, lane.index);
   }
 
-  /** Whether one before this command was dropped. Of a forgotten lane that may be so. */
+  /** Whether a command before this one was dropped. true for a forgotten lane, where that is unknown. */
   isBroken(lane: Lane | null | undefined): boolean {
     if (lane === null || lane === undefined) return false;
     const known = this.#lanes.get(lane.id);

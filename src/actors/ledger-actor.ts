@@ -24,108 +24,110 @@ import type { SigningKeys } from './signing-keys.ts';
 
 export type { ActorMeter } from './meter.ts';
 
-/** What every ledger's actor of a node shares. */
+/** What all ledger actors of a node are made from. */
 export interface LedgerActorParts {
   readonly store: LedgerStore;
   readonly keys: SigningKeys;
   readonly authority: () => AuthoritySigner;
   readonly clock: Clock;
-  /** Milliseconds from any beginning, as long as the process runs; never goes back. */
+  /** Milliseconds since some point in the past; never goes back. */
   readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
   readonly meter: ActorMeter;
   readonly outbox?: CommitListener;
-  /** What may wait for one ledger; absent: the default. */
+  /** How many commands may wait for one ledger. The default if left out. */
   readonly queueLimits?: MailboxLimits;
-  /** Whether this node's clock may decide and date. Absent: it always may. */
+  /** Whether this node's clock is right, so that it may decide and date events. true if left out. */
   readonly isClockRight?: () => boolean;
-  /** Rows are read back before they are written: on nodes that carry out what other nodes ask for. false if left out. */
+  /** Whether rows are parsed again before they are written, as on nodes that run commands of other nodes. false if left out. */
   readonly checksRows?: boolean;
 }
 
 /**
- * One ledger in memory. It owns the ledger's mailbox, gives out seq, created_at and hash, and commits in groups: while one
- * write is in flight, whatever arrives forms the next batch.
+ * One ledger in memory. It owns the ledger's queue, assigns seq, created_at and hash, and writes in batches: the commands
+ * that arrive during a write are the next batch.
  *
- * Invariants: one write in flight; nothing is answered as written before the store has acknowledged it, nor refused for the
- * ledger's state before the store has confirmed that claim and head still stand; whatever is unexpected stops the actor for good, and
- * the next command builds a new one from the log.
+ * Invariants:
+ * - One write is in flight.
+ * - A command is answered as written only after the store has acknowledged it, and refused because of the ledger's state
+ *   only after the store has confirmed that claim and head still stand.
+ * - An unexpected error stops the actor for good. The next command builds a new one from the log.
  */
 export class LedgerActor {
   readonly ledgerId: string;
   readonly #parts: LedgerActorParts;
-  readonly #nodeWide: SharedActorState;
-  readonly #intake: CommandQueue;
+  readonly #sharedState: SharedActorState;
+  readonly #queue: CommandQueue;
   readonly #growth: GroupGrowth;
-  readonly #yielding = new FenceBackoff();
+  readonly #backoff = new FenceBackoff();
   readonly #ledger: CommittedLedger;
-  /** The letters that are being worked on, and what was sent to the store of them. */
+  /** The commands being worked on, and the decided batch that was sent to the store. */
   #batch: PendingCommand[] = [];
   #sent: DecidedBatch | null = null;
-  /** Those who ask what is certain. */
-  readonly #asking: PromiseWithResolvers<number>[] = [];
-  /** null while there is nothing to do. */
+  /** Callers of readBarrier() that wait for the running batch. */
+  readonly #barriers: PromiseWithResolvers<number>[] = [];
+  /** null while the actor is idle. */
   #work: Promise<void> | null = null;
   #stopped = false;
-  /** Whoever has it closed waits for it, and so do those who come for its shard. */
+  /** Set by close(). New commands for the shard wait until it has ended. */
   #isClosing = false;
   #lastUsed: number;
 
   constructor(ledgerId: string, parts: LedgerActorParts, node = sharedActorState(parts.clock, unpaced)) {
     this.ledgerId = ledgerId;
     this.#parts = parts;
-    this.#nodeWide = node;
-    this.#intake = new CommandQueue(parts.clock, parts.queueLimits ?? mailboxLimits);
+    this.#sharedState = node;
+    this.#queue = new CommandQueue(parts.clock, parts.queueLimits ?? mailboxLimits);
     this.#growth = new GroupGrowth(parts.clock, node.pace.quietMs);
-    this.#ledger = new CommittedLedger(ledgerId, { ...parts, marks: node.marks });
+    this.#ledger = new CommittedLedger(ledgerId, { ...parts, recentKeys: node.recentKeys });
     this.#lastUsed = parts.clock.now();
   }
 
-  /** No more commands are taken; a new actor has to be made. */
+  /** Whether the actor accepts no more commands, so that a new one has to be made. */
   get stopped(): boolean {
     return this.#stopped;
   }
 
-  /** Milliseconds since 1970 of the last command's end; null while there is something to do. */
+  /** When the last command ended, milliseconds since 1970. null while the actor is busy. */
   get idleSince(): number | null {
     return this.#work === null ? this.#lastUsed : null;
   }
 
   get waiting(): number {
-    return this.#intake.size;
+    return this.#queue.size;
   }
 
-  /** Carries a command out: its outcome, or the LedgerError that it is refused with. */
+  /** Runs a command. Rejects with the LedgerError that it is refused with. */
   submit(command: Command): Promise<CommandOutcome> {
     if (this.#stopped) return Promise.reject(reloading());
-    return this.#intake.submit(command, this.#wake);
+    return this.#queue.submit(command, this.#wake);
   }
 
   /**
-   * Answers the seq of the ledger's newest event (-1: it has none) once that is certain: every event up to it has its projections, whoever
-   * wrote it, and no write that was begun before on any node can land any more. Costs a read where this node has written last, and otherwise
-   * a claim. Rejects with what the store throws, or `unavailable`.
+   * Resolves with the seq of the ledger's newest event (-1 if it has none) once that is certain: every event up to it has
+   * its projections, and no write that any node began before can still land. Costs a read if this node wrote last, else a
+   * claim. Rejects with what the store throws, or `unavailable`.
    */
   readBarrier(): Promise<number> {
     if (this.#stopped) return Promise.reject(reloading());
-    const asked = Promise.withResolvers<number>();
-    this.#asking.push(asked);
+    const barrier = Promise.withResolvers<number>();
+    this.#barriers.push(barrier);
     this.#wake();
-    return asked.promise;
+    return barrier.promise;
   }
 
   readonly #wake = (): void => {
     this.#work ??= this.#run();
   };
 
-  /** Takes the actor out of memory if it has nothing to do: saves what makes the next activation short. True if it is gone. */
+  /** Removes the actor from memory if it is idle, and saves snapshots. Returns whether it did. */
   passivate(): boolean {
     if (this.#work !== null) return false;
     void this.#leave();
     return true;
   }
 
-  /** Takes the actor out of memory once all that was submitted is answered. */
+  /** Removes the actor from memory once every submitted command is answered. */
   async close(): Promise<void> {
     this.#isClosing = true;
     while (this.#work !== null) await this.#work;
@@ -139,54 +141,54 @@ export class LedgerActor {
   }
 
   async #run(): Promise<void> {
-    // What arrives in the same tick of the event loop joins the first batch.
+    // Commands that arrive in the same turn of the event loop join the first batch.
     await Promise.resolve();
-    const { watch, pacing, pace, turns } = this.#nodeWide;
+    const { watch, pacing, pace, batches } = this.#sharedState;
     const stopWatching = watch.begin(() => this.#lookAtDeadlines());
-    while ((this.#intake.size > 0 || this.#asking.length > 0) && !this.#stopped) {
+    while ((this.#queue.size > 0 || this.#barriers.length > 0) && !this.#stopped) {
       this.#growth.start();
-      const turn = pacing.begin(() => this.#turnNeed());
-      if (turn !== undefined) await turn;
-      const half = Math.floor(this.#intake.size / 2);
+      const paced = pacing.begin(() => this.#batchNeed());
+      if (paced !== undefined) await paced;
+      const half = Math.floor(this.#queue.size / 2);
       const eventsMax = Math.max(batchEventsMax, Math.min(half, pace.crowdedMax));
-      this.#batch = this.#intake.take(eventsMax, batchBytesMax);
-      turns.running += 1;
+      this.#batch = this.#queue.take(eventsMax, batchBytesMax);
+      batches.running += 1;
       try {
         await this.#settle();
       } catch (error) {
         this.#stop(error);
       } finally {
         this.#batch = [];
-        turns.running -= 1;
+        batches.running -= 1;
         pacing.end();
       }
-      if (this.#asking.length > 0) await this.#tellCertainty();
+      if (this.#barriers.length > 0) await this.#answerBarriers();
     }
     stopWatching();
     this.#lastUsed = this.#parts.clock.now();
     this.#work = null;
   }
 
-  /** Who has it closed, or asks what is certain, waits for a turn to end. */
-  #turnNeed(): BatchNeed {
-    if (this.#isClosing || this.#asking.length > 0) return 'haste';
-    const isWhole = this.#intake.holds(batchEventsMax, batchBytesMax) || this.#growth.isWhole(this.#intake.size);
+  /** A caller of close() or readBarrier() waits for the batch to end. */
+  #batchNeed(): BatchNeed {
+    if (this.#isClosing || this.#barriers.length > 0) return 'haste';
+    const isWhole = this.#queue.holds(batchEventsMax, batchBytesMax) || this.#growth.isWhole(this.#queue.size);
     return isWhole ? 'nothing' : 'more';
   }
 
-  /** That it could not be made certain is no harm to the commands: their own claim tells them. */
-  async #tellCertainty(): Promise<void> {
-    const asking = this.#asking.splice(0);
+  /** A barrier that fails does not fail the commands: they find out by their own claim. */
+  async #answerBarriers(): Promise<void> {
+    const barriers = this.#barriers.splice(0);
     try {
       if (this.#stopped) throw reloading();
-      const seq = await this.#ledger.makeCertain();
-      for (const { resolve } of asking) resolve(seq);
+      const seq = await this.#ledger.readBarrier();
+      for (const { resolve } of barriers) resolve(seq);
     } catch (error) {
-      for (const { reject } of asking) reject(error);
+      for (const { reject } of barriers) reject(error);
     }
   }
 
-  /** Works on the batch until each of its letters has its answer. */
+  /** Works on the batch until each of its commands is answered. */
   async #settle(): Promise<void> {
     const { store, keys, clock, authority, random, meter } = this.#parts;
     const replays: Promise<void>[] = [];
@@ -201,31 +203,31 @@ export class LedgerActor {
         keys,
         clock,
         masters: this.#ledger.masters,
-        isNew: (mark) => this.#ledger.isNew(mark),
+        isNew: (key) => this.#ledger.isNew(key),
       });
-      // From here to the store nothing is waited for: a command whose time is up by now is certain not to be written.
+      // There is no await between this check and the write: a command whose deadline has passed is certain not to be written.
       if (!this.#dropLate()) break;
       this.#checkClock();
       const context = { reads, authority: authority(), random };
-      const turn = decideBatch(this.#ledger.state, this.#batch, context);
-      for (const verdict of turn.verdicts) if (verdict.kind === 'replayed') replays.push(this.#replay(verdict));
-      const decided = turn.verdicts.filter(({ kind }) => kind !== 'replayed').map(({ letter }) => letter);
-      this.#batch = [...decided, ...turn.deferred];
-      const written = await this.#write(claim, turn);
-      if (held === null) this.#yielding.turnTook(clock.now() - began);
+      const decided = decideBatch(this.#ledger.state, this.#batch, context);
+      for (const result of decided.results) if (result.kind === 'replayed') replays.push(this.#replay(result));
+      const toAnswer = decided.results.filter(({ kind }) => kind !== 'replayed').map(({ pending }) => pending);
+      this.#batch = [...toAnswer, ...decided.deferred];
+      const written = await this.#write(claim, decided);
+      if (held === null) this.#backoff.batchTook(clock.now() - began);
       if (written === 'stands') {
-        this.#yielding.stood();
-        if (this.#batch.length > 0) this.#nodeWide.turns.stood += 1;
-        if (turn.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, turn.entries);
-        this.#answer(turn);
-        this.#batch = [...turn.deferred];
+        this.#backoff.stood();
+        if (this.#batch.length > 0) this.#sharedState.batches.stood += 1;
+        if (decided.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, decided.entries);
+        this.#answer(decided);
+        this.#batch = [...decided.deferred];
         continue;
       }
       if (written === 'unsettled') throw outcomeUnknown();
       if (written === 'fenced') {
         meter.fenced();
         const [byte = 0] = random(1);
-        const waitMs = this.#yielding.fenced(this.#ledger.state.seq, byte / 256);
+        const waitMs = this.#backoff.fenced(this.#ledger.state.seq, byte / 256);
         this.#ledger.forget();
         reason = 'fenced';
         if (waitMs > 0) await this.#rest(waitMs);
@@ -234,93 +236,93 @@ export class LedgerActor {
     await Promise.all(replays);
   }
 
-  /** Throws `unavailable`, so that the actor stops, while this node's clock is off: nothing of the batch is claimed or written. */
+  /** Throws `unavailable`, which stops the actor, if this node's clock is off. Nothing of the batch is written then. */
   #checkClock(): void {
     if (this.#parts.isClockRight?.() === false) throw clockIsOff();
   }
 
   async #activate(reason: ClaimReason): Promise<Claim> {
     const claim = await this.#ledger.activate(reason);
-    this.#yielding.claimed(this.#ledger.state.seq);
+    this.#backoff.claimed(this.#ledger.state.seq);
     this.#parts.outbox?.claimed(this.ledgerId);
     return claim;
   }
 
-  /** Refuses what is too late to be sent; whether any of the batch is left. */
+  /** Refuses commands whose deadline has passed. Returns whether any of the batch is left. */
   #dropLate(): boolean {
-    this.#batch = this.#intake.inTime(this.#batch);
+    this.#batch = this.#queue.inTime(this.#batch);
     return this.#batch.length > 0;
   }
 
-  /** Has the store make a turn durable, or, where there are only refusals, confirm the state they rest on. */
-  async #write(claim: Claim, turn: DecidedBatch): Promise<WriteResult> {
+  /** Writes a batch. If it has refusals alone, has the store confirm the state that they rest on. */
+  async #write(claim: Claim, decided: DecidedBatch): Promise<WriteResult> {
     if (this.#batch.length === 0) return 'stands';
-    if (turn.entries.length === 0) return this.#ledger.confirm(claim);
+    if (decided.entries.length === 0) return this.#ledger.confirm(claim);
     const { outbox } = this.#parts;
-    this.#sent = turn;
-    outbox?.writing(this.ledgerId, turn.entries[0]?.seq ?? 0);
+    this.#sent = decided;
+    outbox?.writing(this.ledgerId, decided.entries[0]?.seq ?? 0);
     let written: WriteResult = 'unsettled';
     try {
-      written = await this.#ledger.write(claim, turn);
+      written = await this.#ledger.write(claim, decided);
       return written;
     } finally {
       this.#sent = null;
       outbox?.settled(this.ledgerId);
-      if (written === 'unsettled') outbox?.unsettled(this.ledgerId, turn.entries);
+      if (written === 'unsettled') outbox?.unsettled(this.ledgerId, decided.entries);
     }
   }
 
-  /** The turn stands: what was written is told before anything else may fail. */
-  #answer(turn: DecidedBatch): void {
-    for (const verdict of turn.verdicts) {
-      if (verdict.kind === 'replayed') continue;
-      this.#parts.meter.verdict(verdict.kind);
-      if (verdict.kind === 'written') verdict.letter.resolve({ event: verdict.event, replayed: false });
-      else this.#intake.refuse(verdict.letter, verdict.error);
+  /** Answers a batch that stands, before anything else may fail. */
+  #answer(decided: DecidedBatch): void {
+    for (const result of decided.results) {
+      if (result.kind === 'replayed') continue;
+      this.#parts.meter.verdict(result.kind);
+      if (result.kind === 'written') result.pending.resolve({ event: result.event, replayed: false });
+      else this.#queue.refuse(result.pending, result.error);
     }
-    this.#ledger.tidy(turn);
+    this.#ledger.tidy(decided);
   }
 
-  /** Answers with the event that the same command wrote before. It is in the log for good, so that nothing has to be confirmed. */
-  async #replay(verdict: Extract<CommandResult, { kind: 'replayed' }>): Promise<void> {
+  /** Answers with the event that the same command wrote before. It is in the log for good: nothing has to be confirmed. */
+  async #replay(result: Extract<CommandResult, { kind: 'replayed' }>): Promise<void> {
     const { store, meter } = this.#parts;
     meter.verdict('replayed');
     try {
-      const [entry] = await store.read(this.ledgerId, verdict.seq, 1);
-      if (entry?.seq !== verdict.seq) throw new Error(`ledger ${this.ledgerId}: seq ${verdict.seq} is missing`);
-      verdict.letter.resolve({ event: parseRow(entry.row), replayed: true });
+      const [entry] = await store.read(this.ledgerId, result.seq, 1);
+      if (entry?.seq !== result.seq) throw new Error(`ledger ${this.ledgerId}: seq ${result.seq} is missing`);
+      result.pending.resolve({ event: parseRow(entry.row), replayed: true });
     } catch (error) {
-      const refusal = error instanceof LedgerError ? error : damagedReplay(this.ledgerId, verdict.seq, error);
-      this.#intake.refuse(verdict.letter, refusal);
+      const refusal = error instanceof LedgerError ? error : damagedReplay(this.ledgerId, result.seq, error);
+      this.#queue.refuse(result.pending, refusal);
     }
   }
 
-  /** While the actor is busy: whose time is up is told what is certain, whatever the store is doing. */
+  /** Refuses commands whose deadline has passed while the actor is busy, whatever the store is doing. */
   #lookAtDeadlines(): void {
-    this.#intake.refuseDue(this.#batch, (letter) => (this.#isInFlight(letter) ? outcomeUnknown() : timeIsUp()));
+    this.#queue.refuseDue(this.#batch, (pending) => (this.#isInFlight(pending) ? outcomeUnknown() : timeIsUp()));
   }
 
-  #isInFlight(letter: PendingCommand): boolean {
-    return this.#sent?.verdicts.some((verdict) => verdict.letter === letter && verdict.kind === 'written') === true;
+  #isInFlight(pending: PendingCommand): boolean {
+    return this.#sent?.results.some((result) => result.pending === pending && result.kind === 'written') === true;
   }
 
-  /** In the middle of a turn, which does not count meanwhile. Nothing can join its group any more, so that it goes on at once. */
+  /** Rests in the middle of a batch, which does not count as running meanwhile. The batch is closed, so it resumes at once. */
   async #rest(waitMs: number): Promise<void> {
-    const { pacing } = this.#nodeWide;
+    const { pacing } = this.#sharedState;
     pacing.end();
     await sleep(this.#parts.clock, waitMs);
     void pacing.begin(() => 'haste');
   }
 
-  /** Crash-only: whoever waits is told what is certain, and the actor is never used again. */
+  /** Refuses all commands, each with what is certain of it. The actor is not used again. */
   #stop(cause: unknown): void {
     this.#stopped = true;
     if (cause instanceof BrokenChain) this.#parts.meter.damaged();
-    for (const letter of this.#batch) {
-      if (cause instanceof LedgerError) this.#intake.refuse(letter, cause);
-      else if (cause instanceof BatchFailed && cause.letter !== letter) this.#intake.refuse(letter, reloading(cause));
-      else this.#intake.refuse(letter, somethingWrong(cause));
+    for (const pending of this.#batch) {
+      if (cause instanceof LedgerError) this.#queue.refuse(pending, cause);
+      else if (cause instanceof BatchFailed && cause.pending !== pending) this.#queue.refuse(pending, reloading(cause));
+      else this.#queue.refuse(pending, somethingWrong(cause));
     }
-    this.#intake.refuseAll(() => reloading(cause));
+    this.#queue.refuseAll(() => reloading(cause));
   }
 }

@@ -2,7 +2,7 @@ import type { LedgerStore } from '../store/ledger-store.ts';
 import { mastersInMemoryMax } from './bounds.ts';
 import { MasterActor } from './master-actor.ts';
 
-/** The masters of one ledger that are in memory; those used longest ago leave first. */
+/** The masters of one ledger that are in memory. The least recently used one leaves first. */
 export class LoadedMasters {
   readonly #store: LedgerStore;
   readonly #ledgerId: string;
@@ -23,7 +23,7 @@ export class LoadedMasters {
     return loaded;
   }
 
-  /** Lets those go that are too many. Not while a turn is under way. */
+  /** Removes masters from memory if there are too many. Not during a batch. */
   trim(): void {
     for (const [masterId, master] of this.#masters) {
       if (this.#masters.size <= mastersInMemoryMax) return;

@@ -14,11 +14,11 @@ function ledgerIsFull(bound: string): LedgerError {
   );
 }
 
-/** Letters in the order of their arrival. Bounded: a full mailbox refuses (`overloaded`) instead of growing. */
+/** Commands in the order of their arrival. A full mailbox refuses (`overloaded`) instead of growing. */
 export class Mailbox {
   readonly #limits: MailboxLimits;
-  /** Letters before `#first` are taken and no longer held; the array is cut now and then, so that taking is cheap. */
-  #letters: (PendingCommand | undefined)[] = [];
+  /** Commands before `#first` are taken. The array is cut only now and then, so that taking is cheap. */
+  #waiting: (PendingCommand | undefined)[] = [];
   #first = 0;
   #bytes = 0;
 
@@ -27,53 +27,53 @@ export class Mailbox {
   }
 
   get size(): number {
-    return this.#letters.length - this.#first;
+    return this.#waiting.length - this.#first;
   }
 
-  /** Throws `overloaded` when full; nothing is kept then. One letter always fits, whatever its size. */
-  push(letter: PendingCommand): void {
+  /** Throws `overloaded` if the mailbox is full. An empty mailbox takes a command of any size. */
+  push(pending: PendingCommand): void {
     if (this.size > 0) {
       if (this.size >= this.#limits.commandsMax) throw ledgerIsFull('LEDGER_QUEUE_MAX');
-      if (this.#bytes + letter.bytes > this.#limits.bytesMax) throw ledgerIsFull('LEDGER_QUEUE_MIB');
+      if (this.#bytes + pending.bytes > this.#limits.bytesMax) throw ledgerIsFull('LEDGER_QUEUE_MIB');
     }
-    this.#letters.push(letter);
-    this.#bytes += letter.bytes;
+    this.#waiting.push(pending);
+    this.#bytes += pending.bytes;
   }
 
-  /** Whether so many letters wait, or so many bytes. */
+  /** Whether at least `count` commands or `bytes` bytes wait. */
   holds(count: number, bytes: number): boolean {
     return this.size >= count || this.#bytes >= bytes;
   }
 
-  /** The next letters: at most `count` and `bytes`, but at least one if there is one. */
+  /** Takes the next commands: at most `count` and `bytes`, but at least one if one waits. */
   take(count: number, bytes: number): PendingCommand[] {
     const taken: PendingCommand[] = [];
     let sum = 0;
     while (taken.length < count) {
-      const letter = this.#letters[this.#first];
-      if (letter === undefined || (taken.length > 0 && sum + letter.bytes > bytes)) break;
-      taken.push(letter);
-      sum += letter.bytes;
-      this.#letters[this.#first] = undefined;
+      const pending = this.#waiting[this.#first];
+      if (pending === undefined || (taken.length > 0 && sum + pending.bytes > bytes)) break;
+      taken.push(pending);
+      sum += pending.bytes;
+      this.#waiting[this.#first] = undefined;
       this.#first += 1;
     }
     this.#bytes -= sum;
-    if (this.#first > 1_024 || this.#first === this.#letters.length) {
-      this.#letters = this.#letters.slice(this.#first);
+    if (this.#first > 1_024 || this.#first === this.#waiting.length) {
+      this.#waiting = this.#waiting.slice(this.#first);
       this.#first = 0;
     }
     return taken;
   }
 
-  /** The letters that wait, in their order; they stay. */
+  /** The waiting commands, in their order. They stay. */
   *waiting(): Iterable<PendingCommand> {
-    for (let at = this.#first; at < this.#letters.length; at++) {
-      const letter = this.#letters[at];
-      if (letter !== undefined) yield letter;
+    for (let at = this.#first; at < this.#waiting.length; at++) {
+      const pending = this.#waiting[at];
+      if (pending !== undefined) yield pending;
     }
   }
 
-  /** Everything that waits, leaving the mailbox empty. */
+  /** Takes all waiting commands. */
   drain(): PendingCommand[] {
     return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
   }

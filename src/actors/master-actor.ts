@@ -15,10 +15,10 @@ import { isOfLog, readSnapshot } from './ledger-loading.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
 
 /**
- * One master, inside the turn of its ledger's actor: it owns the master's state and its place in the chain.
+ * One master. Its ledger's actor uses it while it decides a batch.
  *
- * Invariants: `#state` is what the store holds; `#working` runs ahead of it only during a turn, and at the turn's end becomes the
- * state (commit) or is forgotten with the actor.
+ * Invariants: `#state` is what the store holds. `#working` runs ahead of it only during a batch; at the batch's end it
+ * becomes the state (`commit`), or is forgotten with this object.
  */
 export class MasterActor {
   readonly masterId: string;
@@ -34,8 +34,9 @@ export class MasterActor {
   }
 
   /**
-   * Loads the newest state: from its snapshot, if that is of this fold and of this log, and the events after it. Where the ledger's
-   * claim was lost it may be ahead of the ledger's state; what is decided on that does not stand. Throws BrokenChain.
+   * Loads the newest state from its snapshot, if that is of this fold and of this log, and the events after it. If the
+   * ledger's claim was lost, the state may be ahead of the ledger's: a batch decided with it does not stand. Throws
+   * BrokenChain.
    */
   static async load(store: LedgerStore, ledgerId: string, masterId: string): Promise<MasterActor> {
     let state = await fromSnapshot(store, ledgerId, masterId);
@@ -60,7 +61,7 @@ export class MasterActor {
     }
   }
 
-  /** The state as of the events decided so far in this turn. */
+  /** The state after the events that this batch has decided so far. */
   get working(): MasterState | null {
     return this.#working;
   }

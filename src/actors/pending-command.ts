@@ -3,10 +3,10 @@ import { eventOverheadBytes } from './bounds.ts';
 import type { CommandOutcome } from './outcome.ts';
 
 /**
- * A command with whoever waits for its outcome.
+ * A command with its waiting caller.
  *
- * Invariant: it is answered once. One that was answered, because its time was up, is never decided afterwards, whatever the
- * clock says then.
+ * Invariant: it is answered once. A command whose deadline has passed is answered and never decided afterwards, even if
+ * the clock is set back.
  */
 export class PendingCommand {
   readonly command: Command;

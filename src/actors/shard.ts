@@ -12,14 +12,14 @@ export function shardOf(ledgerId: string, shardCount: number): number {
 /** The ledgers of one shard that are in memory on this node. */
 export class Shard {
   readonly #parts: LedgerActorParts;
-  readonly #nodeWide: SharedActorState;
+  readonly #sharedState: SharedActorState;
   readonly #onLoad: () => void;
   readonly #ledgers = new Map<string, LedgerActor>();
 
-  /** `onLoad` is called for each ledger that comes into memory. */
-  constructor(parts: LedgerActorParts, nodeWide: SharedActorState, onLoad: () => void) {
+  /** `onLoad` is called for each ledger that is loaded. */
+  constructor(parts: LedgerActorParts, sharedState: SharedActorState, onLoad: () => void) {
     this.#parts = parts;
-    this.#nodeWide = nodeWide;
+    this.#sharedState = sharedState;
     this.#onLoad = onLoad;
   }
 
@@ -27,7 +27,7 @@ export class Shard {
     return this.#ledgers.size;
   }
 
-  /** Whether the ledger is in memory, and serves. */
+  /** Whether the ledger is in memory and accepts commands. */
   has(ledgerId: string): boolean {
     return this.#ledgers.get(ledgerId)?.stopped === false;
   }
@@ -37,28 +37,28 @@ export class Shard {
   }
 
   /** See LedgerActor. */
-  makeCertain(ledgerId: string): Promise<number> {
+  readBarrier(ledgerId: string): Promise<number> {
     return this.#ledger(ledgerId).readBarrier();
   }
 
   #ledger(ledgerId: string): LedgerActor {
     let ledger = this.#ledgers.get(ledgerId);
     if (ledger === undefined || ledger.stopped) {
-      ledger = new LedgerActor(ledgerId, this.#parts, this.#nodeWide);
+      ledger = new LedgerActor(ledgerId, this.#parts, this.#sharedState);
       this.#ledgers.set(ledgerId, ledger);
       this.#onLoad();
     }
     return ledger;
   }
 
-  /** Commands that wait in all mailboxes. */
+  /** The number of waiting commands of all ledgers. */
   get waiting(): number {
     let sum = 0;
     for (const ledger of this.#ledgers.values()) sum += ledger.waiting;
     return sum;
   }
 
-  /** Takes ledgers out of memory that had no command since `before` (ms since 1970), and what has stopped. */
+  /** Removes ledgers that had no command since `before` (ms since 1970), and stopped ones. */
   passivate(before: number): void {
     for (const [ledgerId, ledger] of this.#ledgers) {
       const { idleSince } = ledger;
@@ -67,7 +67,7 @@ export class Shard {
     }
   }
 
-  /** Takes all ledgers out of memory, each once its commands are answered. Nothing may be submitted any more. */
+  /** Removes all ledgers, each once its commands are answered. Nothing may be submitted any more. */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#ledgers.values(), (ledger) => ledger.close()));
     this.#ledgers.clear();

@@ -4,13 +4,13 @@ import type { Clock } from './clock.ts';
 import { DeadlineWatch } from './deadline-watch.ts';
 import { RecentKeysMemory } from './recent-keys-memory.ts';
 
-/** What the ledgers of a node have in common while they work. */
+/** What the ledger actors of a node share. */
 export interface SharedActorState {
   readonly watch: DeadlineWatch;
   readonly pacing: Pick<BatchPacing, 'begin' | 'end'>;
   readonly pace: Pick<BatchPace, 'quietMs' | 'crowdedMax'>;
-  readonly turns: { -readonly [Count in keyof BatchCounts]: number };
-  readonly marks: RecentKeysMemory;
+  readonly batches: { -readonly [Count in keyof BatchCounts]: number };
+  readonly recentKeys: RecentKeysMemory;
 }
 
 export function sharedActorState(clock: Clock, pace: BatchPace): SharedActorState {
@@ -18,7 +18,7 @@ export function sharedActorState(clock: Clock, pace: BatchPace): SharedActorStat
     watch: new DeadlineWatch(clock),
     pacing: new BatchPacing(clock, pace),
     pace,
-    turns: { ...noBatches },
-    marks: new RecentKeysMemory(),
+    batches: { ...noBatches },
+    recentKeys: new RecentKeysMemory(),
   };
 }

@@ -24,7 +24,7 @@ export interface NodeWebhooksParts {
   /** Whether this node works for the ledger or subscription of this id. */
   mine(id: string): boolean;
   /** See WebhookParts. */
-  makeCertain(ledgerId: string): Promise<number>;
+  readBarrier(ledgerId: string): Promise<number>;
   /** See WebhookParts. */
   readonly tellOthers: ((subscriptionId: string) => void) | null;
   /** How busy the event loop or the machine was since the last call: 0 to 1. */
@@ -46,7 +46,7 @@ export function openWebhooks(parts: NodeWebhooksParts): Webhooks {
     poster: createPoster(receiverConnector({ policy, lookup, clock }), attemptsPerTargetMax),
     meter: webhookMeter(parts.registry),
     mine: (id) => parts.mine(id),
-    makeCertain: (ledgerId) => parts.makeCertain(ledgerId),
+    readBarrier: (ledgerId) => parts.readBarrier(ledgerId),
     utilization: () => parts.utilization(),
     monotonicMs: () => parts.monotonicMs(),
     processorMs: () => parts.processorMs(),

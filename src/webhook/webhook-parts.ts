@@ -21,7 +21,7 @@ export interface WebhookParts extends PaceParts {
   /** Whether this node works for the ledger or subscription of this id; on a node that stands alone always. */
   mine(id: string): boolean;
   /** Has the actor of a ledger on this node make certain what stands in it: answers its newest seq (Directory). */
-  makeCertain(ledgerId: string): Promise<number>;
+  readBarrier(ledgerId: string): Promise<number>;
   /** Tells whoever works for a subscription that something may be due for it. null: there are no other nodes. */
   readonly tellOthers: ((subscriptionId: string) => void) | null;
 }

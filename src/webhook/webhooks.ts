@@ -51,7 +51,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
       isShared: parts.tellOthers !== null,
       isStopped,
       facts: (ledgerId) => reading.ledgerFacts(ledgerId),
-      makeCertain: (ledgerId) => parts.makeCertain(ledgerId),
+      readBarrier: (ledgerId) => parts.readBarrier(ledgerId),
       // What another node told of it before it was known here was not heard.
       added: (subscriptionId) => this.#sender.wake(subscriptionId),
       ended: (subscriptionId) => this.ended(subscriptionId),

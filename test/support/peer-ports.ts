@@ -100,7 +100,7 @@ export function peersAt(
     security: secret,
     addressOf: (node) => (node !== 'node-a' || where.port === null ? null : `127.0.0.1:${where.port}`),
     monotonicMs: () => performance.now(),
-    ownTurns: () => ({ stood: 0, running: 0 }),
+    ownBatches: () => ({ stood: 0, running: 0 }),
     meter: { forwarded: () => {} },
     ...more,
   });

@@ -54,13 +54,13 @@ export class FarEnd extends EventEmitter {
 const noTls = { ca: Buffer.alloc(0), cert: Buffer.alloc(0), key: Buffer.alloc(0) };
 const stepMs = 50;
 
-/** A stream with the bounds of a cluster, in a test's time; `ownTurns` are this node's. Wants `vi.useRealTimers()` afterwards. */
+/** A stream with the bounds of a cluster, in a test's time; `ownBatches` are this node's. Wants `vi.useRealTimers()` afterwards. */
 export function streamWorld(
   clock: ManualClock,
   memory = new MemoryBudget(1024 * 1024 * 1024),
   bounds: PeerBounds = defaultPeerBounds,
 ) {
-  const ownTurns = { stood: 0, running: 0 };
+  const ownBatches = { stood: 0, running: 0 };
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const far = new FarEnd();
   const stream = new PeerStream({
@@ -69,7 +69,7 @@ export function streamWorld(
     memory,
     bounds,
     monotonicMs: () => clock.now(),
-    counted: new CountedTime(() => ownTurns, clock.now()),
+    counted: new CountedTime(() => ownBatches, clock.now()),
     budgetMs,
     patienceMs,
     ended: () => {},
@@ -83,5 +83,5 @@ export function streamWorld(
       await settled();
     }
   };
-  return { far, stream, ownTurns, pass };
+  return { far, stream, ownBatches, pass };
 }

@@ -45,7 +45,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     placement: localPlacement('faulty'),
     peers: noPeers,
     revocationLeadMs: 0,
-    turnPace: batchPaces.commitsTogether,
+    batchPace: batchPaces.commitsTogether,
     clock:
       machine === undefined ? systemClock : new PlausibleClock({ ...systemClock, ...machine }, () => performance.now()),
     ...(machine === undefined ? {} : { machine }),

@@ -126,7 +126,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     log: createLog('info', { write: (line) => void logged.push(line) }),
     meter: { fannedOut: () => {}, attempted: (outcome) => void outcomes.push(outcome) },
     mine: options.mine ?? (() => true),
-    makeCertain: (ledgerId) => directory.makeCertain(ledgerId),
+    readBarrier: (ledgerId) => directory.readBarrier(ledgerId),
     tellOthers: options.tellOthers ?? null,
     utilization: options.utilization ?? (() => 0),
     monotonicMs: options.monotonicMs ?? (() => clock.now()),

@@ -51,13 +51,13 @@ describe('turns that stand', () => {
   test('are those that the store has confirmed: of events, and of refusals', async () => {
     const world = await node();
     const { directory } = world;
-    expect(directory.turns.stood).toBe(0);
+    expect(directory.batches.stood).toBe(0);
     await directory.submit(append({ marks: [mark('one')] }));
-    expect(directory.turns.stood).toBe(1);
+    expect(directory.batches.stood).toBe(1);
     expect(await codeOf(directory.submit(append({ actorId: stranger })))).toBe('not_found');
-    expect(directory.turns.stood).toBe(2);
+    expect(directory.batches.stood).toBe(2);
     await directory.submit(append({ marks: [mark('one')] }));
-    expect(directory.turns.stood).toBe(2);
+    expect(directory.batches.stood).toBe(2);
   });
 
   test('are none that the store did not answer', async () => {
@@ -67,7 +67,7 @@ describe('turns that stand', () => {
     const world = rig({ wrap: (memory) => storeWith(memory, { append: unavailable, stands: unavailable }) });
     const directory = world.directory();
     expect(await codeOf(directory.submit(openLedger()))).toBe('unavailable');
-    expect(directory.turns.stood).toBe(0);
+    expect(directory.batches.stood).toBe(0);
   });
 });
 
@@ -83,21 +83,21 @@ describe('turns that run', () => {
       wrap: (memory) => storeWith(memory, { append: (...given) => wait().then(() => memory.append(...given)) }),
     });
     const directory = world.directory();
-    expect(directory.turns.running).toBe(0);
+    expect(directory.batches.running).toBe(0);
     const opened = directory.submit(openLedger());
     await settled();
-    expect(directory.turns.running).toBe(1);
+    expect(directory.batches.running).toBe(1);
     held[0]?.resolve();
     await opened;
     await settled();
-    expect(directory.turns.running).toBe(0);
+    expect(directory.batches.running).toBe(0);
     const made = codeOf(directory.submit(createMaster()));
     await settled();
-    expect(directory.turns.running).toBe(1);
+    expect(directory.batches.running).toBe(1);
     held[1]?.reject(new LedgerError('unavailable', 'The store cannot be reached.'));
     expect(await made).toBe('unavailable');
     await settled();
-    expect(directory.turns.running).toBe(0);
+    expect(directory.batches.running).toBe(0);
   });
 });
 

@@ -203,13 +203,13 @@ describe('the mailbox is bounded', () => {
 
   test('by bytes', () => {
     const box = new Mailbox({ commandsMax: 10, bytesMax: 10_000 });
-    const letter = (bytes: number) => new PendingCommand(append({ payload: 'a'.repeat(bytes) }), noAnswer, noAnswer);
-    box.push(letter(4_000));
-    box.push(letter(2_000));
-    expect(() => box.push(letter(4_000))).toThrow(expect.objectContaining({ code: 'overloaded' }));
-    box.push(letter(100));
+    const pending = (bytes: number) => new PendingCommand(append({ payload: 'a'.repeat(bytes) }), noAnswer, noAnswer);
+    box.push(pending(4_000));
+    box.push(pending(2_000));
+    expect(() => box.push(pending(4_000))).toThrow(expect.objectContaining({ code: 'overloaded' }));
+    box.push(pending(100));
     expect(box.take(1, 10_000)).toHaveLength(1);
-    box.push(letter(4_000));
+    box.push(pending(4_000));
     expect(box.drain()).toHaveLength(3);
     expect(box.size).toBe(0);
   });
@@ -217,16 +217,16 @@ describe('the mailbox is bounded', () => {
   test('letters come out in their order, however they are taken', () => {
     const box = new Mailbox({ commandsMax: 10_000, bytesMax: mailboxBytesMax });
     const letters = Array.from({ length: 5_000 }, () => new PendingCommand(append(), noAnswer, noAnswer));
-    for (const letter of letters) box.push(letter);
+    for (const pending of letters) box.push(pending);
     expect([...box.waiting()]).toEqual(letters);
     const taken = [];
     for (let count = 1; box.size > 0; count++) taken.push(...box.take(count, Number.POSITIVE_INFINITY));
-    expect(taken.every((letter, index) => letter === letters[index])).toBe(true);
+    expect(taken.every((pending, index) => pending === letters[index])).toBe(true);
     expect(taken).toHaveLength(5_000);
     expect(box.take(1, 1)).toEqual([]);
   });
 
-  test('a letter larger than the mailbox is taken where nothing else waits', () => {
+  test('a pending larger than the mailbox is taken where nothing else waits', () => {
     const box = new Mailbox({ commandsMax: 10, bytesMax: 10 });
     box.push(new PendingCommand(append(), noAnswer, noAnswer));
     expect(box.size).toBe(1);

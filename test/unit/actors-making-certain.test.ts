@@ -84,7 +84,7 @@ describe('what stands in a ledger', () => {
     await here.clock.advance(100);
     expect([await doubtful, actor.stopped]).toEqual(['outcome_unknown', true]);
     expect(await codeOf(actor.readBarrier())).toBe('unavailable');
-    expect(await directory.makeCertain(ledgerId)).toBe(3);
+    expect(await directory.readBarrier(ledgerId)).toBe(3);
   });
 
   test('is not certain while the store takes no claim, which commands are not harmed by', async () => {
@@ -112,7 +112,7 @@ describe('a node that does not run the ledger claims nothing', () => {
     const { here } = await twoNodes();
     const directory = here.directory({ placement: { ...localPlacement('node-a'), locate: async () => owner } });
     await prepare(directory);
-    return [await codeOf(directory.makeCertain(ledgerId)), here.meter.claims];
+    return [await codeOf(directory.readBarrier(ledgerId)), here.meter.claims];
   };
 
   test('but the one that runs it does', async () => {

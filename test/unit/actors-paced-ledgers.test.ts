@@ -34,7 +34,7 @@ describe('ledgers that take turns', () => {
         }),
     });
     const directory = world.directory({
-      turnPace: { ...unpaced, freeMax, waitMaxMs, quietMs, isSaturated: () => true },
+      batchPace: { ...unpaced, freeMax, waitMaxMs, quietMs, isSaturated: () => true },
     });
     const ids = Array.from({ length: freeMax + 1 }, (_, at) => uuid(0x500 + at));
     for (const ledgerId of ids) {
@@ -103,7 +103,7 @@ describe('ledgers that take turns', () => {
 
   test('to be told what is certain nobody waits for a turn', async () => {
     const { directory, last, others, release } = await stuck();
-    expect(await directory.makeCertain(last)).toBe(2);
+    expect(await directory.readBarrier(last)).toBe(2);
     release();
     await Promise.all(others);
   });

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { CountedTime } from '../../cluster/peers/counted-time.ts';
 
-/** What is counted from 0 to `untilMs`, looked at every 50 ms, while `turns` says how many of this node's have stood and run at a time. */
-function counted(untilMs: number, turns: (now: number) => { stood: number; running: number }): number {
+/** What is counted from 0 to `untilMs`, looked at every 50 ms, while `batches` says how many of this node's have stood and run at a time. */
+function counted(untilMs: number, batches: (now: number) => { stood: number; running: number }): number {
   let now = 0;
-  const time = new CountedTime(() => turns(now), now);
+  const time = new CountedTime(() => batches(now), now);
   for (; now < untilMs; now += 50) time.at(now);
   return time.at(now);
 }
@@ -12,11 +12,11 @@ function counted(untilMs: number, turns: (now: number) => { stood: number; runni
 test.each([
   ['none run', { stood: 0, running: 0 }, 10_000],
   ['one runs and none stands: the first second alone', { stood: 0, running: 1 }, 950],
-])('where %s', (_, turns, expected) => {
-  expect(counted(10_000, () => turns)).toBe(expected);
+])('where %s', (_, batches, expected) => {
+  expect(counted(10_000, () => batches)).toBe(expected);
 });
 
-test('turns that take less than a second each are counted whole', () => {
+test('batches that take less than a second each are counted whole', () => {
   expect(counted(10_000, (now) => ({ stood: Math.floor(now / 900), running: 3 }))).toBe(10_000);
 });
 

@@ -20,7 +20,7 @@ async function world() {
   const [written] = await log();
   if (written === undefined) throw new Error('nothing was written');
 
-  const { far, stream, ownTurns, pass } = streamWorld(clock);
+  const { far, stream, ownBatches, pass } = streamWorld(clock);
   far.accept();
   const placement = {
     acquire: async () => ({ held: false, owner: 'node-a' }) as const,
@@ -42,7 +42,7 @@ async function world() {
   };
   const carriesOut = others((id) => outcomeAnswer(id, { event: written, replayed: false }));
   const fails = (error: unknown) => others((id) => errorAnswer(id, error));
-  return { clock, log, far, stream, ownTurns, pass, submit, carriesOut, fails };
+  return { clock, log, far, stream, ownBatches, pass, submit, carriesOut, fails };
 }
 
 /** What has become of a promise so far. */
@@ -81,13 +81,13 @@ describe('an owner that gets nothing carried out', () => {
   });
 
   test('is given up after 2.5 s where turns of this node are merely slow', async () => {
-    const { ownTurns, pass, submit } = await world();
+    const { ownBatches, pass, submit } = await world();
     const outcome = submit();
-    ownTurns.running = 1;
+    ownBatches.running = 1;
     let passed = 0;
     await pass(2_600, () => {
       passed += 200;
-      if (passed % 800 === 0) ownTurns.stood += 1;
+      if (passed % 800 === 0) ownBatches.stood += 1;
     });
     expect(outcome).toMatchObject({ value: { event: { seq: 3 } } });
   });
@@ -108,13 +108,13 @@ describe('an owner that gets nothing carried out while the store confirms nothin
     ['that was asked for something a moment ago', 0],
     ['that nobody has asked for anything for a while', 1_600],
   ])('and %s is not given up for it: once the store goes on, it has time to show work', async (_, idleMs) => {
-    const { log, far, ownTurns, pass, submit } = await world();
+    const { log, far, ownBatches, pass, submit } = await world();
     await pass(idleMs);
     const outcome = submit();
-    ownTurns.running = 1;
+    ownBatches.running = 1;
     await pass(4_000);
-    ownTurns.stood += 1;
-    ownTurns.running = 0;
+    ownBatches.stood += 1;
+    ownBatches.running = 0;
     await pass(1_200);
     expect(outcome).toEqual({});
     far.works();
@@ -127,12 +127,12 @@ describe('an owner that gets nothing carried out while the store confirms nothin
   });
 
   test('is given up 1.5 s after the store went on, if it shows no work', async () => {
-    const { log, far, ownTurns, pass, submit } = await world();
+    const { log, far, ownBatches, pass, submit } = await world();
     const outcome = submit();
-    ownTurns.running = 1;
+    ownBatches.running = 1;
     await pass(6_000);
     const storeGoesOn = () => {
-      ownTurns.stood += 1;
+      ownBatches.stood += 1;
     };
     await pass(1_300, storeGoesOn);
     expect(outcome).toEqual({});
@@ -143,9 +143,9 @@ describe('an owner that gets nothing carried out while the store confirms nothin
   });
 
   test('is waited for no longer than callers wait, and those who came later go on waiting', async () => {
-    const { log, far, ownTurns, pass, submit } = await world();
+    const { log, far, ownBatches, pass, submit } = await world();
     const outcome = submit();
-    ownTurns.running = 1;
+    ownBatches.running = 1;
     await pass(11_000);
     const later = submit();
     await pass(1_100);

@@ -164,7 +164,10 @@ describe('a node that has much to do', () => {
 
   test('is waited for beyond its time while turns of this node stand still as well, as long as callers wait', async () => {
     const { port } = await nodePort(() => new Promise(() => {}));
-    const peers = peersAt({ port }, { ownTurns: () => ({ stood: 0, running: 1 }), budgetMs: 1_200, patienceMs: 2_200 });
+    const peers = peersAt(
+      { port },
+      { ownBatches: () => ({ stood: 0, running: 1 }), budgetMs: 1_200, patienceMs: 2_200 },
+    );
     const began = performance.now();
     expect(await failure(peers.ask('node-a', 0, append()))).toMatchObject({ mayHaveArrived: true });
     expect(performance.now() - began).toBeGreaterThan(2_100);

@@ -21,7 +21,7 @@ export interface LedgerCertaintyParts {
   /** The newest seq that this node has answered lately; null: none. */
   newestAnswered(ledgerId: string): number | null;
   /** Has the ledger's own actor on this node make certain what stands in it; the newest seq. */
-  makeCertain(ledgerId: string): Promise<number>;
+  readBarrier(ledgerId: string): Promise<number>;
   /** More of the ledger is certain now than before. */
   certain(ledgerId: string): void;
 }
@@ -70,11 +70,11 @@ export class LedgerBarriers {
   }
 
   async #askActor(ledgerId: string): Promise<void> {
-    const { pace, clock, log, mine, makeCertain, certain } = this.#parts;
+    const { pace, clock, log, mine, readBarrier, certain } = this.#parts;
     try {
       await pace.take(claimCostMs);
       if (mine(ledgerId) && !this.#stopped) {
-        this.#certain.set(ledgerId, await makeCertain(ledgerId));
+        this.#certain.set(ledgerId, await readBarrier(ledgerId));
         certain(ledgerId);
       }
     } catch (error) {

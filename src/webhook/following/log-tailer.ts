@@ -13,7 +13,7 @@ const looksBetweenLists = 20;
 
 export interface FollowingParts
   extends Omit<FollowerParts, 'watches' | 'certainty' | 'underWayFrom' | 'upToDate'>,
-    Pick<LedgerCertaintyParts, 'makeCertain'>,
+    Pick<LedgerCertaintyParts, 'readBarrier'>,
     Omit<KnownSubscriptionsParts, 'watches'> {}
 
 /** Follows the ledgers that are this node's own: from what is appended to the records of its deliveries. */
