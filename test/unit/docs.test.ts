@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { apiText, withTables } from '../../docs/make.ts';
@@ -10,6 +10,24 @@ test('the tables of variables and limits in the documentation are those of the c
   expect(read('operations.md')).toContain('`CASSANDRA_CONTACT_POINTS`');
   expect(read('operations.md')).toContain('| attempts at one target at once, a node | 4 |');
   expect(withTables(read('operations.md'))).toBe(read('operations.md'));
+});
+
+test('every file that the documentation names is there', () => {
+  const root = join(import.meta.dirname, '../..');
+  const pages = [
+    'README.md',
+    'CHANGELOG.md',
+    'SECURITY.md',
+    ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
+  ];
+  const named = pages
+    .filter((name) => name.endsWith('.md'))
+    .flatMap((page) => [
+      ...readFileSync(join(root, page), 'utf8').matchAll(/`((?:src|cluster|test|bench|proto|docs)\/[\w./-]+)`/g),
+    ])
+    .map(([, path = '']) => path);
+  expect(named.length).toBeGreaterThan(100);
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 
 test('the page of the API is that of the descriptors', () => {
