@@ -42,7 +42,7 @@ export async function openWebhookNode() {
     clock: systemClock,
     log: createLog('warn'),
     registry: new Registry(),
-    mine: () => true,
+    ownsShardOf: () => true,
     readBarrier: (ledgerId) => directory.readBarrier(ledgerId),
     tellOthers: null,
     utilization: machineUtilization(),

@@ -147,7 +147,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     placement: leases,
     peers,
     hasStore,
-    mine: (id) => webhookShards.mine(id),
+    ownsShardOf: (id) => webhookShards.ownsShardOf(id),
     tellOthers: (subscriptionId) => news.tell(subscriptionId),
     takeConnection: (socket: Socket, proved) => service.takeConnection(socket, proved),
     pages: new Map([

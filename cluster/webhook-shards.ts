@@ -32,7 +32,7 @@ export class WebhookShards {
     this.#parts = parts;
   }
 
-  mine(id: string): boolean {
+  ownsShardOf(id: string): boolean {
     const shard = this.#shardOf(id);
     return this.#working.has(shard) && this.#parts.leases.holds(shard);
   }

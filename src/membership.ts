@@ -6,7 +6,7 @@ import type { Readiness } from './rpc/ops-door.ts';
 
 /** Webhooks as they are shared between nodes. */
 export interface SharedWebhooks {
-  /** This node is to work for more ids; `own` is called when `mine` may say so. */
+  /** This node is to work for more ids; `own` is called when `ownsShardOf` may say so. */
   takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void>;
   giveUp(isGone: (id: string) => boolean): void;
   catchUp(): Promise<void>;
@@ -27,7 +27,7 @@ export interface Membership {
   /** Ledgers that may come into memory in a second. */
   readonly activationsPerSecond: number;
   /** Whether this node does the webhooks of the ledger or subscription of this id, or other work in the background of this name. */
-  mine(id: string): boolean;
+  ownsShardOf(id: string): boolean;
   /** Tells the node that sends for a subscription that something may be due. May get lost. */
   tellOthers(subscriptionId: string): void;
   /** Takes over a connection to the internal port that does not begin like HTTP/1; calls `proved` once it is known to be another node's. */

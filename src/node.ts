@@ -170,7 +170,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     clock,
     log,
     registry: metrics.registry,
-    mine: (id) => membership?.mine(id) ?? true,
+    ownsShardOf: (id) => membership?.ownsShardOf(id) ?? true,
     readBarrier: (ledgerId) => directory.readBarrier(ledgerId),
     tellOthers: membership === undefined ? null : (id) => membership.tellOthers(id),
     utilization: machineUtilization(),
@@ -225,7 +225,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       webhookSteps: () =>
         production
           ? skippedWebhookSteps('webhooks go to public addresses alone, and this run has none')
-          : webhookSteps((id) => membership?.mine(id) ?? true),
+          : webhookSteps((id) => membership?.ownsShardOf(id) ?? true),
       now,
     },
   });
@@ -320,7 +320,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     log,
     registry: metrics.registry,
     // One node for all: whoever has the shard of this name.
-    mine: () => membership?.mine('records that have run out') ?? true,
+    ownsShardOf: () => membership?.ownsShardOf('records that have run out') ?? true,
   });
   const unwatchClock = watchClock({ clock, machine, log, registry: metrics.registry });
   const accessSweep = setInterval(() => {

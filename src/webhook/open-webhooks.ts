@@ -22,7 +22,7 @@ export interface NodeWebhooksParts {
   readonly log: Log;
   readonly registry: Registry;
   /** Whether this node works for the ledger or subscription of this id. */
-  mine(id: string): boolean;
+  ownsShardOf(id: string): boolean;
   /** See WebhookParts. */
   readBarrier(ledgerId: string): Promise<number>;
   /** See WebhookParts. */
@@ -45,7 +45,7 @@ export function openWebhooks(parts: NodeWebhooksParts): Webhooks {
     reading: new LedgerReading(ledgers, () => clock.now()),
     poster: createPoster(receiverConnector({ policy, lookup, clock }), attemptsPerTargetMax),
     meter: webhookMeter(parts.registry),
-    mine: (id) => parts.mine(id),
+    ownsShardOf: (id) => parts.ownsShardOf(id),
     readBarrier: (ledgerId) => parts.readBarrier(ledgerId),
     utilization: () => parts.utilization(),
     monotonicMs: () => parts.monotonicMs(),

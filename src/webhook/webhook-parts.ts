@@ -19,7 +19,7 @@ export interface WebhookParts extends PaceParts {
   readonly log: Log;
   readonly meter: WebhookMeter;
   /** Whether this node works for the ledger or subscription of this id; on a node that stands alone always. */
-  mine(id: string): boolean;
+  ownsShardOf(id: string): boolean;
   /** Has the actor of a ledger on this node make certain what stands in it: answers its newest seq (Directory). */
   readBarrier(ledgerId: string): Promise<number>;
   /** Tells whoever works for a subscription that something may be due for it. null: there are no other nodes. */

@@ -33,14 +33,14 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   constructor(parts: WebhookParts) {
     this.#parts = parts;
     const { ledgers, records, reading, secrets, poster, clock, log, meter } = parts;
-    const mine = (id: string) => parts.mine(id);
+    const ownsShardOf = (id: string) => parts.ownsShardOf(id);
     const isStopped = () => this.#stopped;
     const persevere = retryUntilStopped(clock, log, isStopped);
     const subscriptions = subscriptionsIn(records);
     this.#pace = new Pace(parts);
     this.#tide = new Tide({ clock, isBusy: () => this.#pace.isBusy });
     const riding = this.#tide.riding(records);
-    const shared = { deliveries: deliveriesIn(riding, () => clock.now()), pace: this.#pace, clock, log, mine };
+    const shared = { deliveries: deliveriesIn(riding, () => clock.now()), pace: this.#pace, clock, log, ownsShardOf };
     this.#following = new LogTailer({
       ...shared,
       ledgers,
@@ -63,7 +63,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
       secrets,
       poster,
       clock,
-      mayStillSend: (subscriptionId) => mine(subscriptionId) && this.subscription(subscriptionId) !== undefined,
+      mayStillSend: (subscriptionId) => ownsShardOf(subscriptionId) && this.subscription(subscriptionId) !== undefined,
       mayRead: (actorId, ledgerId, masterId) => mayReadEvent(reading, actorId, ledgerId, masterId),
     };
     this.#sender = new Sender({
@@ -136,7 +136,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   }
 
   queued(subscriptionId: string): void {
-    if (this.#parts.mine(subscriptionId)) this.#sender.wake(subscriptionId);
+    if (this.#parts.ownsShardOf(subscriptionId)) this.#sender.wake(subscriptionId);
     else this.#parts.tellOthers?.(subscriptionId);
   }
 
@@ -160,7 +160,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
 
   /**
    * This node is to work for more ids than before: `isNew` says which, and no other node writes them any more. Finds the subscriptions that
-   * other nodes have made meanwhile; `own` is called when that is done, and only from then on `mine` may say so: a cursor must not move on
+   * other nodes have made meanwhile; `own` is called when that is done, and only from then on `ownsShardOf` may say so: a cursor must not move on
    * without them. Whom other nodes have let into these ledgers is found afterwards: until then every owner counts as let in.
    */
   async takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void> {

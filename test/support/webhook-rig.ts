@@ -75,7 +75,9 @@ export interface WebhookRig {
   /** As SIGKILL does: no write of these webhooks lands any more, nothing is sent. */
   kill(): void;
   /** Another process over the same data. */
-  restarted(options?: Pick<WebhookRigOptions, 'rig' | 'ledgers' | 'mine' | 'tellOthers' | 'wrapRecords'>): WebhookRig;
+  restarted(
+    options?: Pick<WebhookRigOptions, 'rig' | 'ledgers' | 'ownsShardOf' | 'tellOthers' | 'wrapRecords'>,
+  ): WebhookRig;
 }
 
 /** The types of the events that were sent, in order: all, or those to one URL. */
@@ -95,7 +97,7 @@ export interface WebhookRigOptions {
   readonly monotonicMs?: () => number;
   readonly secretsKey?: Buffer;
   readonly production?: boolean;
-  readonly mine?: (id: string) => boolean;
+  readonly ownsShardOf?: (id: string) => boolean;
   readonly tellOthers?: (subscriptionId: string) => void;
   /** Whether it is started; a process that begins anew on old data is started by the test. */
   readonly started?: boolean;
@@ -125,7 +127,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     clock,
     log: createLog('info', { write: (line) => void logged.push(line) }),
     meter: { fannedOut: () => {}, attempted: (outcome) => void outcomes.push(outcome) },
-    mine: options.mine ?? (() => true),
+    ownsShardOf: options.ownsShardOf ?? (() => true),
     readBarrier: (ledgerId) => directory.readBarrier(ledgerId),
     tellOthers: options.tellOthers ?? null,
     utilization: options.utilization ?? (() => 0),

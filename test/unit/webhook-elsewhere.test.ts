@@ -19,7 +19,7 @@ const url = 'https://hooks.example/a';
 async function twoNodes() {
   const reads = { heads: [] as string[], rows: 0 };
   const first = webhookRig({
-    mine: () => true,
+    ownsShardOf: () => true,
     tellOthers: () => {},
     wrapLedgers: (inner) =>
       storeWith(inner, {
@@ -33,7 +33,7 @@ async function twoNodes() {
         },
       }),
   });
-  const other = first.restarted({ mine: () => false, tellOthers: () => {} });
+  const other = first.restarted({ ownsShardOf: () => false, tellOthers: () => {} });
   other.webhooks.start();
   await first.run(openLedger(), createMaster());
   return { first, other, reads };

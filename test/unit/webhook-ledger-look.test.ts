@@ -14,7 +14,7 @@ function looking(ids: readonly string[], look: (id: string) => Promise<void> = a
     pace: new Pace({ clock, utilization: zero, monotonicMs: zero, processorMs: zero }),
     log: createLog('info', { write: () => {} }),
     watchedLedgers: () => ids,
-    mine: (id) => !id.startsWith('other'),
+    ownsShardOf: (id) => !id.startsWith('other'),
     look: (id) => {
       looked.push(id);
       return look(id);

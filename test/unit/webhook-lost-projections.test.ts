@@ -45,7 +45,7 @@ function nodeOn(tables: SimulatedTables, clock: Rig['clock'] | undefined, dies: 
 interface Lost {
   readonly first: WebhookRig;
   /** A node that takes over. `wrap` comes between it and the store. */
-  takenOver(options?: { wrap?: (store: LedgerStore) => LedgerStore; mine?: () => boolean }): WebhookRig;
+  takenOver(options?: { wrap?: (store: LedgerStore) => LedgerStore; ownsShardOf?: () => boolean }): WebhookRig;
 }
 
 /** An order whose node dies between its last batch, which these commands make, and the projections of it. */
@@ -65,11 +65,11 @@ async function diedAt(before: readonly Command[], ...last: readonly Command[]): 
   first.kill();
   return {
     first,
-    takenOver: ({ wrap = (inner: LedgerStore) => inner, mine = () => true } = {}) => {
+    takenOver: ({ wrap = (inner: LedgerStore) => inner, ownsShardOf = () => true } = {}) => {
       const node = nodeOn(tables, first.clock, () => false);
       const store = wrap(node.store);
       const base = rig({ clock: first.clock, wrap: () => store });
-      const next = first.restarted({ rig: base, ledgers: store, mine });
+      const next = first.restarted({ rig: base, ledgers: store, ownsShardOf });
       next.webhooks.start();
       return next;
     },
@@ -142,15 +142,15 @@ test('while the store takes no claim it waits, and fails nothing', async () => {
 });
 
 test('a node that has lost the ledger by then claims nothing', async () => {
-  let isMine = true;
+  let isOwned = true;
   const { takenOver } = await diedAt([], toDelegate);
   const next = takenOver({
-    mine: () => isMine,
+    ownsShardOf: () => isOwned,
     wrap: (store) =>
       storeWith(store, {
         read: async (...asked) => {
           const entries = await store.read(...asked);
-          isMine = false;
+          isOwned = false;
           return entries;
         },
       }),
@@ -158,7 +158,7 @@ test('a node that has lost the ledger by then claims nothing', async () => {
   await next.quiet();
   await next.clock.advance(5_000);
   await next.quiet();
-  expect(isMine).toBe(false);
+  expect(isOwned).toBe(false);
   expect([next.rig.meter.claims, next.posts]).toEqual([[], []]);
 });
 

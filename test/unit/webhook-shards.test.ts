@@ -6,7 +6,7 @@ import { recordsWith } from '../support/world.ts';
 describe('shards', () => {
   test('a node follows and sends for what is its own, takes over what it is given, and gives up what it is not', async () => {
     let own = new Set<string>();
-    const world = await webhookOrder({ mine: (id) => own.has(id) });
+    const world = await webhookOrder({ ownsShardOf: (id) => own.has(id) });
     const { id } = await world.subscribe(supplier, { url: hookUrl });
     await world.run(append());
     await world.quiet();
@@ -36,15 +36,15 @@ describe('shards', () => {
 
   test('a ledger given up in the middle of a range: no more of it is recorded, and what another node did meanwhile counts', async () => {
     const recorded = Promise.withResolvers<void>();
-    const held = { made: 0, isMine: true, isRecording: true };
+    const held = { made: 0, isOwned: true, isRecording: true };
     const world = await webhookOrder({
-      mine: (id) => id !== ledgerId || held.isMine,
+      ownsShardOf: (id) => id !== ledgerId || held.isOwned,
       wrapRecords: (inner) =>
         recordsWith(inner, {
           put: async (write) => {
             if (write.kind === 'webhook_deliveries' && write.replaces === 'absent' && held.isRecording) {
               held.made += 1;
-              held.isMine = false;
+              held.isOwned = false;
               await recorded.promise;
             }
             return inner.put(write);
@@ -65,7 +65,7 @@ describe('shards', () => {
     await other.quiet();
     await other.run(append(), append());
     await other.quiet();
-    held.isMine = true;
+    held.isOwned = true;
     await world.webhooks.takeOver(
       (id) => id === ledgerId,
       () => {},

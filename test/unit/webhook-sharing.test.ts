@@ -39,8 +39,8 @@ async function twoNodes({
     told.push(id);
     if (hears) for (const { webhooks } of nodes) webhooks.heard(id);
   };
-  const first = webhookRig({ mine: (id) => own.first.has(id), tellOthers, records });
-  const second = first.restarted({ mine: (id) => own.second.has(id), tellOthers, wrapRecords: wrapSecond });
+  const first = webhookRig({ ownsShardOf: (id) => own.first.has(id), tellOthers, records });
+  const second = first.restarted({ ownsShardOf: (id) => own.second.has(id), tellOthers, wrapRecords: wrapSecond });
   nodes.push(first, second);
   second.webhooks.start();
   await second.run(openLedger(), createMaster());

@@ -24,13 +24,13 @@ const otherId = uuid(0x2);
 async function twoNodes() {
   const own = { first: true, second: false };
   const lists: string[] = [];
-  const first = webhookRig({ mine: () => own.first, tellOthers: () => {} });
+  const first = webhookRig({ ownsShardOf: () => own.first, tellOthers: () => {} });
   const second = webhookRig({
     rig: first.rig,
     records: first.records,
     secretsKey: first.secretsKey,
     started: false,
-    mine: () => own.second,
+    ownsShardOf: () => own.second,
     tellOthers: () => {},
     wrapLedgers: (inner) =>
       storeWith(inner, {

@@ -26,7 +26,7 @@ export interface FanOutParts {
   readonly pace: Pace;
   now(): number;
   /** Whether this node follows the ledger. */
-  mine(ledgerId: string): boolean;
+  ownsShardOf(ledgerId: string): boolean;
   facts(ledgerId: string): Promise<LedgerFacts | null>;
   /** New deliveries were recorded. */
   fannedOut(deliveries: number): void;
@@ -65,7 +65,7 @@ export async function fanOut(
       made.push({ subscriptionId: subscription.id, ledgerId, fromSeq, throughSeq, deliveries });
       woken.add(subscription.id);
     }
-    if (!parts.mine(ledgerId)) return null;
+    if (!parts.ownsShardOf(ledgerId)) return null;
     await record(parts, made);
   }
   return woken;

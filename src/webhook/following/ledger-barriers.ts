@@ -17,7 +17,7 @@ export interface LedgerCertaintyParts {
   readonly clock: Clock;
   readonly log: Log;
   /** Whether this node follows the ledger. */
-  mine(ledgerId: string): boolean;
+  ownsShardOf(ledgerId: string): boolean;
   /** The newest seq that this node has answered lately; null: none. */
   newestAnswered(ledgerId: string): number | null;
   /** Has the ledger's own actor on this node make certain what stands in it; the newest seq. */
@@ -70,10 +70,10 @@ export class LedgerBarriers {
   }
 
   async #askActor(ledgerId: string): Promise<void> {
-    const { pace, clock, log, mine, readBarrier, certain } = this.#parts;
+    const { pace, clock, log, ownsShardOf, readBarrier, certain } = this.#parts;
     try {
       await pace.take(claimCostMs);
-      if (mine(ledgerId) && !this.#stopped) {
+      if (ownsShardOf(ledgerId) && !this.#stopped) {
         this.#certain.set(ledgerId, await readBarrier(ledgerId));
         certain(ledgerId);
       }

@@ -31,7 +31,7 @@ export interface FollowerParts extends Omit<FanOutParts, 'now'> {
   readonly clock: Clock;
   readonly log: Log;
   /** Whether this node works for the ledger or subscription of this id. */
-  mine(id: string): boolean;
+  ownsShardOf(id: string): boolean;
   /** The first seq of the ledger that this node is writing and has not answered; null: there is none. */
   underWayFrom(ledgerId: string): number | null;
   /** Resolves when memory holds every subscription whose making was answered before. */
@@ -74,7 +74,7 @@ export class LedgerTail {
 
   /** Looks whether the ledger has events behind its cursor. */
   wake(ledgerId: string): void {
-    if (this.#stopped || !this.#parts.mine(ledgerId)) return;
+    if (this.#stopped || !this.#parts.ownsShardOf(ledgerId)) return;
     this.#waiting.add(ledgerId);
     this.#startWaiting();
   }
@@ -135,7 +135,7 @@ export class LedgerTail {
     }
     this.#running.delete(ledgerId);
     // Whoever follows it now moves its cursor: the one that is known here would be an old one when the ledger comes back.
-    if (!this.#parts.mine(ledgerId)) this.forget(ledgerId);
+    if (!this.#parts.ownsShardOf(ledgerId)) this.forget(ledgerId);
     if (this.#stopped) this.#waiting.clear();
     this.#startWaiting();
     if (this.#running.size === 0) this.#idle.resolve();
@@ -143,7 +143,7 @@ export class LedgerTail {
 
   /** Fans out one batch. True if there may be more. */
   async #advance(ledgerId: string): Promise<boolean> {
-    const { ledgers, watches, certainty, pace, cursors, mine, queued } = this.#parts;
+    const { ledgers, watches, certainty, pace, cursors, ownsShardOf, queued } = this.#parts;
     await pace.take(rangeEventsMax * eventCostMs);
     if (!watches.isWatched(ledgerId)) {
       this.#cursors.delete(ledgerId);
@@ -175,7 +175,7 @@ export class LedgerTail {
     this.#cursors.set(ledgerId, { version: cursor.version, nextSeq });
     const elsewhere: string[] = [];
     for (const subscriptionId of woken) {
-      if (mine(subscriptionId)) queued(subscriptionId);
+      if (ownsShardOf(subscriptionId)) queued(subscriptionId);
       else elsewhere.push(subscriptionId);
     }
     try {

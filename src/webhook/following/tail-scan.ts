@@ -14,7 +14,7 @@ export interface LedgerLookParts {
   /** May change while it is walked through. */
   watchedLedgers(): Iterable<string>;
   /** Whether this node follows the ledger. */
-  mine(ledgerId: string): boolean;
+  ownsShardOf(ledgerId: string): boolean;
   /** Looks at one ledger. */
   look(ledgerId: string): Promise<void>;
 }
@@ -50,7 +50,7 @@ export class TailScan {
   }
 
   async #goOn(): Promise<void> {
-    const { pace, mine, look, watchedLedgers } = this.#parts;
+    const { pace, ownsShardOf, look, watchedLedgers } = this.#parts;
     this.#walk ??= watchedLedgers()[Symbol.iterator]();
     for (let looked = 0, passed = 0; looked < ledgersARoundMax; ) {
       const { value: ledgerId, done } = this.#walk.next();
@@ -58,11 +58,11 @@ export class TailScan {
         this.#walk = null;
         return;
       }
-      const isMine = mine(ledgerId);
-      if (!isMine && ++passed % passedAtOnce !== 0) continue;
+      const isOwned = ownsShardOf(ledgerId);
+      if (!isOwned && ++passed % passedAtOnce !== 0) continue;
       await pace.take(lookCostMs);
       if (this.#stopped) return;
-      if (!isMine) continue;
+      if (!isOwned) continue;
       looked += 1;
       await look(ledgerId);
     }

@@ -26,7 +26,7 @@ export interface SenderParts {
   /** The subscription, while it is in force. */
   subscription(id: string): SubscriptionRecord | undefined;
   /** Whether this node sends for the subscription. */
-  mine(subscriptionId: string): boolean;
+  ownsShardOf(subscriptionId: string): boolean;
   /** The first seq of a ledger that may lack delivery records. */
   position(ledgerId: string): Promise<number>;
   attempt(subscription: SubscriptionRecord, delivery: DeliveryRecord): Promise<AttemptOutcome | null>;
@@ -77,7 +77,7 @@ export class Sender {
 
   /** Something may be due for the subscription. */
   wake(subscriptionId: string): void {
-    if (this.#stopped || !this.#parts.mine(subscriptionId)) return;
+    if (this.#stopped || !this.#parts.ownsShardOf(subscriptionId)) return;
     const subscription = this.#parts.subscription(subscriptionId);
     if (subscription === undefined) return;
     const queue = this.#queues.get(subscriptionId) ?? new SendQueue(subscription);
