@@ -261,3 +261,29 @@ test('two streams that are called the same have lanes of their own', async () =>
   expect(ids).toHaveLength(2);
   expect(ids[0]).not.toBe(ids[1]);
 });
+
+test('of an outcome with long details the beginning leaves, as in trailers, and what was cut is named', async () => {
+  const long = { event_type: 'NOTED', expected_canonical_json: '"é'.repeat(60_000) };
+  const short = { event_type: 'NOTED', expected_canonical_json: '{"a":1}' };
+  const errors = [
+    new LedgerError('invalid_signature', 'It does not verify.', long),
+    new LedgerError('invalid_signature', 'It does not verify.', short),
+    new LedgerError('internal', 'm'.repeat(5_000)),
+  ];
+  const prepare = ({ clientIndex }: AppendEventsRequest) => Promise.reject(errors[Number(clientIndex)]);
+  const refused: { message: string; details: string; cut?: string | undefined }[] = [];
+  // Each of a ledger of its own: none waits behind one that failed.
+  for await (const { outcome } of answersOf({ prepare, ledgerOf: (id) => id }, eventsOf(masters(3))))
+    if (outcome.case === 'error') refused.push(outcome.value);
+  const [cut, whole, lengthy] = refused;
+  expect(Buffer.byteLength(cut?.details ?? '')).toBeLessThanOrEqual(3 * 1024);
+  const details = JSON.parse(cut?.details ?? '{}');
+  expect(details.event_type).toBe('NOTED');
+  expect(long.expected_canonical_json.startsWith(details.expected_canonical_json.slice(0, -1))).toBe(true);
+  expect(details.expected_canonical_json.length).toBeGreaterThan(500);
+  expect(cut?.cut).toBe('expected_canonical_json');
+  expect(whole).not.toHaveProperty('cut');
+  expect(whole?.details).toBe(JSON.stringify(short));
+  expect(Buffer.byteLength(lengthy?.message ?? '')).toBeLessThanOrEqual(512);
+  expect(lengthy?.cut).toBe('message');
+});

@@ -1,6 +1,7 @@
 import { commandTimeoutMs } from '../../actors/bounds.ts';
 import type { Outcome } from '../../actors/outcome.ts';
 import { isRetryable } from '../../actors/refusals.ts';
+import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
 import { LedgerError, notFound } from '../../domain/errors.ts';
 import type { CommandMark } from '../../domain/event.ts';
 import type { JsonNode } from '../../domain/json.ts';
@@ -24,7 +25,7 @@ type Answer =
       readonly clientIndex: bigint;
       readonly outcome: {
         case: 'error';
-        value: { code: string; message: string; details: string; resumeFrom?: bigint };
+        value: { code: string; message: string; details: string; resumeFrom?: bigint; cut?: string };
       };
     };
 
@@ -253,7 +254,13 @@ class AppendStream {
       thrown instanceof LedgerError
         ? thrown
         : new LedgerError('internal', 'Something went wrong inside the service.', {}, thrown);
-    const value = { code: error.code, message: error.message, details: JSON.stringify(error.details) };
+    const { message, details, cut } = boundError(error.message, error.details, trailerBounds);
+    const value = {
+      code: error.code,
+      message,
+      details: JSON.stringify(details),
+      ...(cut.length === 0 ? {} : { cut: namesOf(cut) }),
+    };
     if (!mayBeRetried(thrown)) return { clientIndex, outcome: { case: 'error', value } };
     lane.resumeFrom ??= clientIndex;
     const resumable = { ...value, resumeFrom: lane.resumeFrom };
