@@ -22,8 +22,8 @@ export interface ErrorBounds {
 }
 
 /**
- * Headers and trailers, and outcomes of a stream: with ids and names around it at most 4 KiB. Many clients and proxies refuse 8 KiB, some with
- * their whole connection.
+ * Headers and trailers, and outcomes of a stream: with ids and names around it at most 4 KiB. Many clients and proxies
+ * refuse 8 KiB, some with their whole connection.
  */
 export const trailerBounds: ErrorBounds = { messageMaxBytes: 512, detailsMaxBytes: 3 * 1024 };
 /** Bodies: as long as a request may be, since what it sent may come back in its details. */

@@ -4,9 +4,11 @@ import type { Lane } from '../../src/domain/command.ts';
 import { LedgerError, notFound } from '../../src/domain/errors.ts';
 import { uuidV7 } from '../../src/domain/uuid.ts';
 import type { AppendEventsRequest } from '../../src/gen/svc/v1/masters_pb.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import type { LedgerNaming } from '../../src/service/audit/ledger-naming.ts';
 import type { Call } from '../../src/service/call.ts';
 import { appendStream } from '../../src/service/ledgers/append-stream.ts';
+import { StreamsMemory } from '../../src/service/ledgers/stream-memory.ts';
 import { Appending, type PreparedAppend } from '../../src/service/writing/appending.ts';
 import { heldBytes } from '../support/held-bytes.ts';
 
@@ -30,6 +32,7 @@ function answersOf(
   events: AsyncIterable<AppendEventsRequest> | Iterable<AppendEventsRequest>,
   as = call,
   now = Date.now,
+  memory = new MemoryBudget(1024 * 1024 * 1024),
 ) {
   const { ledgerOf = () => null, findLedger = async () => null } = behind;
   const prepare = behind.prepare ?? (() => Promise.reject(notFound('master')));
@@ -37,7 +40,7 @@ function answersOf(
   async function* requests() {
     yield* events;
   }
-  return appendStream(appending as unknown as Appending, naming, now)(requests(), as);
+  return appendStream(appending as unknown as Appending, naming, new StreamsMemory(memory), now)(requests(), as);
 }
 
 function* masters(count: number): Iterable<string> {
