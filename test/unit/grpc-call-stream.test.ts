@@ -225,6 +225,19 @@ test('calls count by themselves: too many of one connection are overloaded befor
   expect([rig.refusals.length, session.destroyed]).toEqual([1, true]);
 });
 
+test('a connection that goes on to open calls for which there is no room ends', () => {
+  const rig = new Rig();
+  const session = new Session();
+  const open = () => {
+    const { own } = rig.open(session, method('bidi_streaming'));
+    if (own.call !== null) own.begin(own.call);
+  };
+  for (let call = 0; call < 1_124; call += 1) open();
+  expect([rig.refusals.length, session.destroyed]).toEqual([100, false]);
+  open();
+  expect(session.destroyed).toBe(true);
+});
+
 test('bytes that wait in buffers of Node’s while streams are paused count too', () => {
   const rig = new Rig();
   const session = new Session();
@@ -255,13 +268,20 @@ test('an answer of which nothing is taken for 30 s ends with its connection; one
   expect(rig.held()).toEqual([0, 0, 0]);
 });
 
-test('an error whose trailers are not taken ends with its connection too', () => {
-  const rig = new Rig();
-  const session = new Session();
-  rig.open(session, method('unary')).own.answered();
-  rig.pass(30_100);
-  expect(session.destroyed).toBe(true);
-});
+test.each([false, true])(
+  'an error whose trailers are not taken ends with its connection too, finished for Node: %s',
+  (writableFinished) => {
+    const rig = new Rig();
+    const session = new Session();
+    const { own, http } = rig.open(session, method('unary'));
+    own.answered();
+    http.writableFinished = writableFinished;
+    rig.pass(29_900);
+    expect(session.destroyed).toBe(false);
+    rig.pass(200);
+    expect(session.destroyed).toBe(true);
+  },
+);
 
 test('a caller that goes on to send after its answer is cut off soon', () => {
   const rig = new Rig();

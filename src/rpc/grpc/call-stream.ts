@@ -152,8 +152,9 @@ export class CallStream {
     return this.#isRefused;
   }
 
-  /** That the whole port is full is not its connection's fault. */
+  /** The port is full, and its connection holds more than its part. */
   #refuseForRoom(): void {
+    this.#parts.connections.refused(this.connection);
     this.refuse(status.UNAVAILABLE, 'overloaded', tooManyCalls, budgetBound);
   }
 
@@ -275,12 +276,14 @@ export class CallStream {
     else if (!this.#isReceived && !this.isOver && this.call !== null) this.#lookAtRequest(nowMs);
   }
 
-  /** Its trailers must be taken, and its request must end. */
+  /**
+   * Its trailers must be taken, and its request must end. A status without an answer before it is finished for Node before
+   * anything of it was sent, and a reset waits for the socket too: what is still open then is not taken.
+   */
   #lookAtAnswered(nowMs: number): void {
     const ms = nowMs - this.#answeredMs;
-    if (this.stream.writableFinished) {
-      if (ms > limits.grpcAnsweredLingerMs) this.stream.close();
-    } else if (ms > limits.grpcAnswerTimeoutMs) this.connection.end();
+    if (ms > limits.grpcAnswerTimeoutMs) this.connection.end();
+    else if (ms > limits.grpcAnsweredLingerMs && this.stream.writableFinished) this.stream.close();
   }
 
   #lookAtRequest(nowMs: number): void {
