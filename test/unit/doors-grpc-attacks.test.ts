@@ -190,6 +190,22 @@ test.each([
   expect([answered['grpc-status'], reasonOf(answered), taken]).toEqual(['13', 'invalid_argument', 0]);
 });
 
+test('a call with 20 KiB of headers is refused, and its connection lives on; one with 8 KiB is answered', async () => {
+  using one = session();
+  const call = (path: string, headerBytes: number): Promise<IncomingHttpHeaders> => {
+    const pieces = Array.from({ length: 4 }, (_, at) => [`x-piece-${at}`, 'x'.repeat(headerBytes / 4)]);
+    const { stream, ended } = open(one, path, { ...bearer, ...Object.fromEntries(pieces) });
+    stream.end(grpcMessage(Buffer.alloc(0)));
+    return ended;
+  };
+  for (const path of [append, appends]) {
+    const refused = await call(path, 20 * 1024);
+    expect([refused['grpc-status'], reasonOf(refused), taken]).toEqual(['8', 'invalid_argument', 0]);
+  }
+  expect([(await call(append, 8 * 1024))['grpc-status'], taken]).toEqual(['0', 1]);
+  await expectCalm();
+});
+
 test('a node that stops ends connections over TLS, also those whose handshake has not ended', async () => {
   const stopping = await startDoorNode({ tls: ownCertificate(), handlers: {} });
   const over = new AbortController();

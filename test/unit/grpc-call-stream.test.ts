@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
+import { limits } from '../../src/limits.ts';
 import { CallStream, type RefusedStatusObject } from '../../src/rpc/grpc/call-stream.ts';
 import { Connections } from '../../src/rpc/grpc/connections.ts';
 import type { GrpcMethod } from '../../src/rpc/grpc/thread-messages.ts';
@@ -236,6 +237,28 @@ test('a connection that goes on to open calls for which there is no room ends', 
   expect([rig.refusals.length, session.destroyed]).toEqual([100, false]);
   open();
   expect(session.destroyed).toBe(true);
+});
+
+test('headers count with their call until it closes, and those beyond 16 KiB refuse it', () => {
+  const rig = new Rig();
+  const begin = (bytes: number) => {
+    const { own, http } = rig.open(new Session(), method('bidi_streaming'), { ...grpc, 'x-long': 'x'.repeat(bytes) });
+    if (own.call !== null) own.begin(own.call);
+    rig.pass(100);
+    return http;
+  };
+  const short = begin(500);
+  expect(rig.held()[0]).toBe(limits.grpcCallBytes);
+  const long = begin(15 * 1024);
+  const heldBytes = rig.held()[0] ?? 0;
+  expect(heldBytes - 2 * limits.grpcCallBytes).toBeGreaterThan(14 * 1024);
+  expect(heldBytes - 2 * limits.grpcCallBytes).toBeLessThan(15 * 1024);
+  expect(rig.refusals).toEqual([]);
+  const refused = begin(16 * 1024);
+  expect(rig.refusals).toEqual(['invalid_argument']);
+  for (const http of [short, long, refused]) http.emit('close');
+  rig.pass(100);
+  expect(rig.held()).toEqual([0, 0, 0]);
 });
 
 test('bytes that wait in buffers of Node’s while streams are paused count too', () => {
