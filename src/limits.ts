@@ -84,7 +84,7 @@ export const limits = Object.freeze({
   grpcConnectionStandardStreamsMax: 16,
   /** Messages to methods of health and reflection, which hold names. */
   grpcStandardMessageMaxBytes: 16 * 1024,
-  /** An answer of which nothing is taken for so long ends with its connection; so does an answered call that is still open. */
+  /** An answer of which nothing is taken for so long ends with its connection, as does an answered call still open. */
   grpcAnswerTimeoutMs: 30_000,
   /** How long a caller may take to end its request after it was answered; then its stream is reset. */
   grpcAnsweredLingerMs: 1_000,

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
@@ -10,6 +12,7 @@ import {
   frame,
   frameType,
   grpcMessage,
+  preface,
   settings,
 } from '../support/attacks/http2-frames.ts';
 import { bearer, startDoorNode } from '../support/door-node.ts';
@@ -60,4 +63,16 @@ test('calls that were refused on a socket that is not read end with it after 30 
   // A ping without an answer would end the connection only 80 s after its start.
   await expect.poll(heldBytes, { timeout: limits.grpcAnswerTimeoutMs + 5_000, interval: 100 }).toBe(0);
   over.abort();
+});
+
+test('a connection whose preface does not come to its end is ended by a ping that it does not answer', async () => {
+  await using node = await startDoorNode({ handlers: {} });
+  const begun = performance.now();
+  const sockets = [Buffer.alloc(0), preface.subarray(0, 10), preface].map((beginning) => {
+    const socket = connect(node.grpc.port, '127.0.0.1', () => socket.write(beginning));
+    return socket.on('error', () => {}).resume();
+  });
+  await Promise.all(sockets.map((socket) => once(socket, 'close')));
+  const ms = performance.now() - begun;
+  expect(ms).toBeLessThan(limits.grpcKeepaliveMs + limits.grpcKeepaliveTimeoutMs + 5_000);
 });

@@ -10,6 +10,7 @@ import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { type AppendEventsRequest, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { attackerOf, type GrpcTarget, untilClosed } from '../support/attacks/grpc-connections.ts';
 import { floods } from '../support/attacks/grpc-floods.ts';
+import { run as shakeHands } from '../support/attacks/grpc-handshakes.ts';
 import { run as reflect } from '../support/attacks/grpc-reflection.ts';
 import { run as untaken } from '../support/attacks/grpc-untaken.ts';
 import { grpcMessage } from '../support/attacks/http2-frames.ts';
@@ -282,6 +283,14 @@ test('reflection is read as its answers are taken: of one that takes none, one r
 
 test('a caller that reads no socket holds little', async () => {
   await attackFor(1_500, (signal) => untaken(target(), signal, 2));
+  await expectCalm();
+});
+
+test('connections that begin and do not go on leave the port to others, and hold nothing of the budget', async () => {
+  for (const tls of [false, true]) {
+    const attacked = { grpc: (tls ? secure : node).grpcAddress, tls };
+    await attackFor(1_500, (signal) => shakeHands(attacked, signal, 2));
+  }
   await expectCalm();
 });
 

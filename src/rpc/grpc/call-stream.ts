@@ -288,8 +288,8 @@ export class CallStream {
   }
 
   /**
-   * Its trailers must be taken, and its request must end. A status without an answer before it is finished for Node before
-   * anything of it was sent, and a reset waits for the socket too: what is still open then is not taken.
+   * Its trailers must be taken, and its request must end. A status without an answer before it is finished for Node
+   * before anything of it was sent, and a reset waits for the socket too: what is still open then is not taken.
    */
   #lookAtAnswered(nowMs: number): void {
     const ms = nowMs - this.#answeredMs;
