@@ -40,6 +40,7 @@ import { appendStream } from './service/ledgers/append-stream.ts';
 import { engagementService } from './service/ledgers/engagements.ts';
 import { ledgerService } from './service/ledgers/ledgers.ts';
 import { masterService } from './service/ledgers/masters.ts';
+import { type NodeMemory, StreamsMemory } from './service/ledgers/stream-memory.ts';
 import { entityService } from './service/parties/entities.ts';
 import { organizationService } from './service/parties/organizations.ts';
 import { LedgerReading } from './service/reading/ledger-reading.ts';
@@ -76,6 +77,7 @@ export interface ApiParts {
   readonly webhooks: { readonly secrets: SecretBox; readonly targets: TargetPolicy; readonly work: WebhookWork };
   /** How far ahead a key's revocation is dated; 0 on a node that stands alone. */
   readonly revocationLeadMs: number;
+  readonly memory: NodeMemory;
 }
 
 /** Every service of the API with its functions. */
@@ -107,7 +109,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
       {
         ...masterService(ledgers, identities, reading, directory, appending, seals, replays),
         ...masterAccess(ledgers, delegations, reading, now),
-        appendEvents: appendStream(appending, named, now),
+        appendEvents: appendStream(appending, named, new StreamsMemory(parts.memory), now),
       },
       masterNames(named),
     ),

@@ -84,7 +84,7 @@ export const limits = Object.freeze({
   grpcConnectionStandardStreamsMax: 16,
   /** Messages to methods of health and reflection, which hold names. */
   grpcStandardMessageMaxBytes: 16 * 1024,
-  /** An answer of which nothing is taken for so long ends with its connection. */
+  /** An answer of which nothing is taken for so long ends with its connection, as does an answered call still open. */
   grpcAnswerTimeoutMs: 30_000,
   /** How long a caller may take to end its request after it was answered; then its stream is reset. */
   grpcAnsweredLingerMs: 1_000,
@@ -94,6 +94,8 @@ export const limits = Object.freeze({
   grpcAnswerPieceBytes: 64 * 1024,
   /** What a call takes by itself, from its headers until its stream closes: objects of Node, grpc-js and the service. Measured: 21 KiB. */
   grpcCallBytes: 16 * 1024,
+  /** Of the headers of a call, what grpcCallBytes has room for: what is beyond counts by itself. */
+  grpcCallHeaderBytes: 1024,
   /** What grpc-js takes for a message by itself while it waits, however short it is. */
   grpcMessageBytes: 512,
   /**

@@ -219,6 +219,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     stores: parts.stores,
     production,
     revocationLeadMs: parts.revocationLeadMs,
+    memory,
     webhooks: { secrets, targets, work: webhooks },
     sandbox: {
       target: () => ownAddress(config, http, tls?.cert ?? null),

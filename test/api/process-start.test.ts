@@ -5,6 +5,12 @@ import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
+import { refuse } from '../../src/cli/refuse.ts';
+import { readConfig } from '../../src/config.ts';
+import { readTls } from '../../src/doors.ts';
+import { startEmbedded } from '../../src/embedded.ts';
+import { createLog } from '../../src/log.ts';
+import type { RunningNode } from '../../src/node.ts';
 import { watchHost } from '../support/host-watch.ts';
 import { type ProcessEnvironment, runToEnd, startNodeProcess } from '../support/node-process.ts';
 import { temporaryDir } from '../support/running-node.ts';
@@ -43,8 +49,45 @@ async function refuses(env: ProcessEnvironment, ...words: string[]): Promise<voi
   expect(performance.now() - begun).toBeLessThan(host.bound(8_000));
 }
 
+/** The same of a node in this process, for what a start checks: how a process says it is shown by the others. */
+async function refusesHere(env: ProcessEnvironment, ...words: string[]): Promise<void> {
+  const anyPorts = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0' };
+  const start = async (): Promise<RunningNode> => {
+    const config = readConfig({ ...anyPorts, DATA_DIR: freshDir(), ...env });
+    readTls(config, Date.now());
+    return startEmbedded(config, createLog('silent', { write: () => {} }), () => {});
+  };
+  const began = performance.now();
+  const error = await start().then(
+    async (node) => {
+      await node.stop();
+      throw new Error('the node has started');
+    },
+    (refusal: unknown) => refusal,
+  );
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const code = refuse(error);
+  const text = stderr.mock.calls.map(([line]) => String(line)).join('');
+  stderr.mockRestore();
+  expect(code).toBe(1);
+  expect(text).toMatch(/^ledger-trust: [^\n]+\n$/);
+  for (const word of words) expect(text).toContain(word);
+  expect(performance.now() - began).toBeLessThan(8_000);
+}
+
 test.each<[string, ProcessEnvironment, ...string[]]>([
   ['a variable that is no number', { PORT: 'many' }, 'PORT', 'many'],
+  ['a data directory that is a file', { DATA_DIR: authorityFile }, authorityFile],
+  [
+    'production mode and nothing else',
+    { SVC_MODE: 'production' },
+    'AUTHORITY_KEY_FILE',
+    'SECRETS_KEY_FILE',
+    'TLS_TERMINATED',
+  ],
+])('a node does not start with %s', (_name, env, ...words) => refuses(env, ...words));
+
+test.each<[string, ProcessEnvironment, ...string[]]>([
   ['a certificate that is not there', { TLS_CERT_FILE: '/no/cert.pem', TLS_KEY_FILE: '/no/key.pem' }, 'TLS_CERT_FILE'],
   ['a certificate that is none', { TLS_CERT_FILE: secretsFile, TLS_KEY_FILE: secretsFile }, 'TLS'],
   ['an authority key that is not there', { AUTHORITY_KEY_FILE: '/no/key.pem' }, 'AUTHORITY_KEY_FILE'],
@@ -59,15 +102,7 @@ test.each<[string, ProcessEnvironment, ...string[]]>([
   ['a data directory where none can ever be', { DATA_DIR: '/proc/none/data' }, '/proc/none/data'],
   ['an address that is not this machine’s', { HOST: '203.0.113.7' }, 'HOST', '203.0.113.7'],
   ['an internal address that is none', { OPS_HOST: '999.1.1.1' }, 'OPS_HOST', '999.1.1.1'],
-  ['a data directory that is a file', { DATA_DIR: authorityFile }, authorityFile],
-  [
-    'production mode and nothing else',
-    { SVC_MODE: 'production' },
-    'AUTHORITY_KEY_FILE',
-    'SECRETS_KEY_FILE',
-    'TLS_TERMINATED',
-  ],
-])('a node does not start with %s', (_name, env, ...words) => refuses(env, ...words));
+])('a node does not start with %s', (_name, env, ...words) => refusesHere(env, ...words));
 
 test.each(['PORT', 'GRPC_PORT', 'OPS_PORT'])('a node does not start when %s is taken', async (variable) => {
   const server = createServer().listen(0, '127.0.0.1');
@@ -98,7 +133,7 @@ test.each(['authority.pem', 'secrets.key'])('a lost %s is asked for, and none is
   // Each holder of the directory has a socket of its own.
   const files = () => readdirSync(DATA_DIR).filter((file) => !file.endsWith('.sock'));
   const before = files();
-  await refuses({ DATA_DIR }, `${path} is missing`, 'restore it from the backup');
+  await refusesHere({ DATA_DIR }, `${path} is missing`, 'restore it from the backup');
   expect(files()).toEqual(before);
   writeFileSync(path, kept, { mode: 0o600 });
   await using again = await startNodeProcess({ DATA_DIR });
@@ -109,22 +144,22 @@ test('a directory of another format, or under other keys, is not opened', async 
   const DATA_DIR = freshDir();
   const first = await startNodeProcess({ DATA_DIR });
   expect(await first.terminate()).toMatchObject({ code: 0, stderr: '' });
-  await refuses({ DATA_DIR, AUTHORITY_KEY_FILE: authorityFile }, 'authority');
-  await refuses({ DATA_DIR, SECRETS_KEY_FILE: secretsFile }, 'SECRETS_KEY_FILE');
+  await refusesHere({ DATA_DIR, AUTHORITY_KEY_FILE: authorityFile }, 'authority');
+  await refusesHere({ DATA_DIR, SECRETS_KEY_FILE: secretsFile }, 'SECRETS_KEY_FILE');
   await using again = await startNodeProcess({ DATA_DIR });
   expect((await fetch(`${again.base}/health`)).status).toBe(200);
   await again.terminate();
 
   for (const text of ['ledger-trust data, format 99\n', 'no format at all']) {
     writeFileSync(join(DATA_DIR, 'FORMAT'), text);
-    await refuses({ DATA_DIR }, DATA_DIR, text.includes('99') ? 'format 99' : 'an unknown format');
+    await refusesHere({ DATA_DIR }, DATA_DIR, text.includes('99') ? 'format 99' : 'an unknown format');
     expect(readFileSync(join(DATA_DIR, 'FORMAT'), 'utf8')).toBe(text);
   }
 
   const odd = freshDir();
   mkdirSync(odd);
   writeFileSync(join(odd, 'data.mdb'), 'not a database'.repeat(1000));
-  await refuses({ DATA_DIR: odd }, odd);
+  await refusesHere({ DATA_DIR: odd }, odd);
 });
 
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { run as grpcFloods } from '../support/attacks/grpc-floods.ts';
+import { run as grpcHandshakes } from '../support/attacks/grpc-handshakes.ts';
 import { run as grpcReflection } from '../support/attacks/grpc-reflection.ts';
 import { run as grpcUnfinished } from '../support/attacks/grpc-unfinished.ts';
 import { run as grpcUntaken } from '../support/attacks/grpc-untaken.ts';
@@ -57,6 +58,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
   'rapid reset': repeated(({ grpc }) => rapidReset(grpc, 2_000)),
   'headers without end': repeated(({ grpc }) => continuationFlood(grpc)),
   'grpc floods': grpcFloods,
+  'grpc handshakes': grpcHandshakes,
   'grpc reflection': grpcReflection,
   'grpc unfinished': grpcUnfinished,
   'grpc untaken': grpcUntaken,

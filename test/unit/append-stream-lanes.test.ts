@@ -4,9 +4,11 @@ import type { Lane } from '../../src/domain/command.ts';
 import { LedgerError, notFound } from '../../src/domain/errors.ts';
 import { uuidV7 } from '../../src/domain/uuid.ts';
 import type { AppendEventsRequest } from '../../src/gen/svc/v1/masters_pb.ts';
+import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import type { LedgerNaming } from '../../src/service/audit/ledger-naming.ts';
 import type { Call } from '../../src/service/call.ts';
 import { appendStream } from '../../src/service/ledgers/append-stream.ts';
+import { StreamsMemory } from '../../src/service/ledgers/stream-memory.ts';
 import { Appending, type PreparedAppend } from '../../src/service/writing/appending.ts';
 import { heldBytes } from '../support/held-bytes.ts';
 
@@ -30,6 +32,7 @@ function answersOf(
   events: AsyncIterable<AppendEventsRequest> | Iterable<AppendEventsRequest>,
   as = call,
   now = Date.now,
+  memory = new MemoryBudget(1024 * 1024 * 1024),
 ) {
   const { ledgerOf = () => null, findLedger = async () => null } = behind;
   const prepare = behind.prepare ?? (() => Promise.reject(notFound('master')));
@@ -37,7 +40,7 @@ function answersOf(
   async function* requests() {
     yield* events;
   }
-  return appendStream(appending as unknown as Appending, naming, now)(requests(), as);
+  return appendStream(appending as unknown as Appending, naming, new StreamsMemory(memory), now)(requests(), as);
 }
 
 function* masters(count: number): Iterable<string> {
@@ -260,4 +263,30 @@ test('two streams that are called the same have lanes of their own', async () =>
     await codes(answersOf({ ledgerOf: (id) => id, prepare }, eventsOf([master]), { ...call, newId } as Call));
   expect(ids).toHaveLength(2);
   expect(ids[0]).not.toBe(ids[1]);
+});
+
+test('of an outcome with long details the beginning leaves, as in trailers, and what was cut is named', async () => {
+  const long = { event_type: 'NOTED', expected_canonical_json: '"é'.repeat(60_000) };
+  const short = { event_type: 'NOTED', expected_canonical_json: '{"a":1}' };
+  const errors = [
+    new LedgerError('invalid_signature', 'It does not verify.', long),
+    new LedgerError('invalid_signature', 'It does not verify.', short),
+    new LedgerError('internal', 'm'.repeat(5_000)),
+  ];
+  const prepare = ({ clientIndex }: AppendEventsRequest) => Promise.reject(errors[Number(clientIndex)]);
+  const refused: { message: string; details: string; cut?: string | undefined }[] = [];
+  // Each of a ledger of its own: none waits behind one that failed.
+  for await (const { outcome } of answersOf({ prepare, ledgerOf: (id) => id }, eventsOf(masters(3))))
+    if (outcome.case === 'error') refused.push(outcome.value);
+  const [cut, whole, lengthy] = refused;
+  expect(Buffer.byteLength(cut?.details ?? '')).toBeLessThanOrEqual(3 * 1024);
+  const details = JSON.parse(cut?.details ?? '{}');
+  expect(details.event_type).toBe('NOTED');
+  expect(long.expected_canonical_json.startsWith(details.expected_canonical_json.slice(0, -1))).toBe(true);
+  expect(details.expected_canonical_json.length).toBeGreaterThan(500);
+  expect(cut?.cut).toBe('expected_canonical_json');
+  expect(whole).not.toHaveProperty('cut');
+  expect(whole?.details).toBe(JSON.stringify(short));
+  expect(Buffer.byteLength(lengthy?.message ?? '')).toBeLessThanOrEqual(512);
+  expect(lengthy?.cut).toBe('message');
 });

@@ -10,6 +10,7 @@ import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { type AppendEventsRequest, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { attackerOf, type GrpcTarget, untilClosed } from '../support/attacks/grpc-connections.ts';
 import { floods } from '../support/attacks/grpc-floods.ts';
+import { run as shakeHands } from '../support/attacks/grpc-handshakes.ts';
 import { run as reflect } from '../support/attacks/grpc-reflection.ts';
 import { run as untaken } from '../support/attacks/grpc-untaken.ts';
 import { grpcMessage } from '../support/attacks/http2-frames.ts';
@@ -190,6 +191,22 @@ test.each([
   expect([answered['grpc-status'], reasonOf(answered), taken]).toEqual(['13', 'invalid_argument', 0]);
 });
 
+test('a call with 20 KiB of headers is refused, and its connection lives on; one with 8 KiB is answered', async () => {
+  using one = session();
+  const call = (path: string, headerBytes: number): Promise<IncomingHttpHeaders> => {
+    const pieces = Array.from({ length: 4 }, (_, at) => [`x-piece-${at}`, 'x'.repeat(headerBytes / 4)]);
+    const { stream, ended } = open(one, path, { ...bearer, ...Object.fromEntries(pieces) });
+    stream.end(grpcMessage(Buffer.alloc(0)));
+    return ended;
+  };
+  for (const path of [append, appends]) {
+    const refused = await call(path, 20 * 1024);
+    expect([refused['grpc-status'], reasonOf(refused), taken]).toEqual(['8', 'invalid_argument', 0]);
+  }
+  expect([(await call(append, 8 * 1024))['grpc-status'], taken]).toEqual(['0', 1]);
+  await expectCalm();
+});
+
 test('a node that stops ends connections over TLS, also those whose handshake has not ended', async () => {
   const stopping = await startDoorNode({ tls: ownCertificate(), handlers: {} });
   const over = new AbortController();
@@ -266,6 +283,14 @@ test('reflection is read as its answers are taken: of one that takes none, one r
 
 test('a caller that reads no socket holds little', async () => {
   await attackFor(1_500, (signal) => untaken(target(), signal, 2));
+  await expectCalm();
+});
+
+test('connections that begin and do not go on leave the port to others, and hold nothing of the budget', async () => {
+  for (const tls of [false, true]) {
+    const attacked = { grpc: (tls ? secure : node).grpcAddress, tls };
+    await attackFor(1_500, (signal) => shakeHands(attacked, signal, 2));
+  }
   await expectCalm();
 });
 

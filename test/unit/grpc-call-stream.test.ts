@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
+import { limits } from '../../src/limits.ts';
 import { CallStream, type RefusedStatusObject } from '../../src/rpc/grpc/call-stream.ts';
 import { Connections } from '../../src/rpc/grpc/connections.ts';
 import type { GrpcMethod } from '../../src/rpc/grpc/thread-messages.ts';
@@ -225,6 +226,41 @@ test('calls count by themselves: too many of one connection are overloaded befor
   expect([rig.refusals.length, session.destroyed]).toEqual([1, true]);
 });
 
+test('a connection that goes on to open calls for which there is no room ends', () => {
+  const rig = new Rig();
+  const session = new Session();
+  const open = () => {
+    const { own } = rig.open(session, method('bidi_streaming'));
+    if (own.call !== null) own.begin(own.call);
+  };
+  for (let call = 0; call < 1_124; call += 1) open();
+  expect([rig.refusals.length, session.destroyed]).toEqual([100, false]);
+  open();
+  expect(session.destroyed).toBe(true);
+});
+
+test('headers count with their call until it closes, and those beyond 16 KiB refuse it', () => {
+  const rig = new Rig();
+  const begin = (bytes: number) => {
+    const { own, http } = rig.open(new Session(), method('bidi_streaming'), { ...grpc, 'x-long': 'x'.repeat(bytes) });
+    if (own.call !== null) own.begin(own.call);
+    rig.pass(100);
+    return http;
+  };
+  const short = begin(500);
+  expect(rig.held()[0]).toBe(limits.grpcCallBytes);
+  const long = begin(15 * 1024);
+  const heldBytes = rig.held()[0] ?? 0;
+  expect(heldBytes - 2 * limits.grpcCallBytes).toBeGreaterThan(14 * 1024);
+  expect(heldBytes - 2 * limits.grpcCallBytes).toBeLessThan(15 * 1024);
+  expect(rig.refusals).toEqual([]);
+  const refused = begin(16 * 1024);
+  expect(rig.refusals).toEqual(['invalid_argument']);
+  for (const http of [short, long, refused]) http.emit('close');
+  rig.pass(100);
+  expect(rig.held()).toEqual([0, 0, 0]);
+});
+
 test('bytes that wait in buffers of Node’s while streams are paused count too', () => {
   const rig = new Rig();
   const session = new Session();
@@ -255,13 +291,20 @@ test('an answer of which nothing is taken for 30 s ends with its connection; one
   expect(rig.held()).toEqual([0, 0, 0]);
 });
 
-test('an error whose trailers are not taken ends with its connection too', () => {
-  const rig = new Rig();
-  const session = new Session();
-  rig.open(session, method('unary')).own.answered();
-  rig.pass(30_100);
-  expect(session.destroyed).toBe(true);
-});
+test.each([false, true])(
+  'an error whose trailers are not taken ends with its connection too, finished for Node: %s',
+  (writableFinished) => {
+    const rig = new Rig();
+    const session = new Session();
+    const { own, http } = rig.open(session, method('unary'));
+    own.answered();
+    http.writableFinished = writableFinished;
+    rig.pass(29_900);
+    expect(session.destroyed).toBe(false);
+    rig.pass(200);
+    expect(session.destroyed).toBe(true);
+  },
+);
 
 test('a caller that goes on to send after its answer is cut off soon', () => {
   const rig = new Rig();

@@ -1,9 +1,9 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
+import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
 import type { LedgerError } from '../../domain/errors.ts';
 import { type ErrorInfo, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
-import { boundError, trailerBounds } from './error-bounds.ts';
 import { statusOf } from './status.ts';
 
 /** An error as it leaves in headers or trailers, or may: by gRPC, gRPC-Web and Connect. */
@@ -21,12 +21,9 @@ export function rpcError(error: LedgerError, requestId: string): RpcError {
   const json = JSON.stringify(details);
   const metadata: Record<string, string> = { request_id: requestId };
   if (json !== '{}') metadata.details = json;
-  if (cut.length > 0) metadata.cut = cut.join(',').slice(0, cutMaxChars);
+  if (cut.length > 0) metadata.cut = namesOf(cut);
   return { message, info: create(ErrorInfoSchema, { reason: error.code, domain: 'svc', metadata }) };
 }
-
-/** Names of details are the service's own and few. */
-const cutMaxChars = 128;
 
 /**
  * A serialized google.rpc.Status that holds it: the value of the gRPC trailer `grpc-status-details-bin`. `code`: the call's status, where it is

@@ -39,6 +39,8 @@ export class CallStream {
   readonly #encoding: string;
   readonly #parts: CallStreamParts;
   readonly #framing = new MessageFraming();
+  /** As they came. */
+  readonly #headerBytes: number;
   /** Of the request, beside what the call takes by itself. */
   #requestBytes = 0;
   #unfinishedBytes = 0;
@@ -67,7 +69,8 @@ export class CallStream {
     this.#beganMs = parts.connections.nowMs;
     // A stream that is there has a session until it closes.
     this.connection = parts.connections.of(stream.session as NonNullable<typeof stream.session>);
-    this.#hasRoom = parts.connections.request(this.connection, limits.grpcCallBytes);
+    this.#headerBytes = headerBytesOf(headers);
+    this.#hasRoom = parts.connections.request(this.connection, this.#callBytes);
     const encoding = headers['grpc-encoding'];
     this.#encoding = encoding === undefined || encoding === 'identity' ? 'identity' : String(encoding);
     stream[callStreamKey] = this;
@@ -75,6 +78,11 @@ export class CallStream {
     // grpc-js answers it with 415, and reads none of it.
     if (!isGrpc(headers)) this.answered();
     if (method === null) parts.connections.addStandard(this);
+  }
+
+  /** What the call takes by itself, with its headers. */
+  get #callBytes(): number {
+    return limits.grpcCallBytes + Math.max(0, this.#headerBytes - limits.grpcCallHeaderBytes);
   }
 
   displace(): void {
@@ -139,6 +147,9 @@ export class CallStream {
   begin(call: ServerInterceptingCallInterface): void {
     this.call = call;
     if (!this.#hasRoom) this.#refuseForRoom();
+    // Streams of health and reflection are few, and answered before a refusal would be.
+    else if (this.method !== null && this.#headerBytes > limits.headersMaxBytes)
+      this.refuse(status.RESOURCE_EXHAUSTED, 'invalid_argument', headersTooLarge);
   }
 
   /** Whether its connection holds too much, for which it is refused then. `hasRoom`: so does not the whole port. */
@@ -152,8 +163,9 @@ export class CallStream {
     return this.#isRefused;
   }
 
-  /** That the whole port is full is not its connection's fault. */
+  /** The port is full, and its connection holds more than its part. */
   #refuseForRoom(): void {
+    this.#parts.connections.refused(this.connection);
     this.refuse(status.UNAVAILABLE, 'overloaded', tooManyCalls, budgetBound);
   }
 
@@ -275,12 +287,14 @@ export class CallStream {
     else if (!this.#isReceived && !this.isOver && this.call !== null) this.#lookAtRequest(nowMs);
   }
 
-  /** Its trailers must be taken, and its request must end. */
+  /**
+   * Its trailers must be taken, and its request must end. A status without an answer before it is finished for Node
+   * before anything of it was sent, and a reset waits for the socket too: what is still open then is not taken.
+   */
   #lookAtAnswered(nowMs: number): void {
     const ms = nowMs - this.#answeredMs;
-    if (this.stream.writableFinished) {
-      if (ms > limits.grpcAnsweredLingerMs) this.stream.close();
-    } else if (ms > limits.grpcAnswerTimeoutMs) this.connection.end();
+    if (ms > limits.grpcAnswerTimeoutMs) this.connection.end();
+    else if (ms > limits.grpcAnsweredLingerMs && this.stream.writableFinished) this.stream.close();
   }
 
   #lookAtRequest(nowMs: number): void {
@@ -306,7 +320,7 @@ export class CallStream {
     if (this.method === null) this.#parts.connections.removeStandard(this);
     this.#request(-this.#requestBytes);
     this.#unfinished(0);
-    this.#parts.connections.request(this.connection, -limits.grpcCallBytes);
+    this.#parts.connections.request(this.connection, -this.#callBytes);
     this.#answer(-this.#answerBytes);
     this.#lookAtPaused();
     this.#parts.closed(this);
@@ -327,6 +341,16 @@ export function isGrpc(headers: IncomingHttpHeaders): boolean {
   return headers['content-type']?.startsWith('application/grpc') === true;
 }
 
+/** Of each header 32 bytes more than its texts have, as HTTP/2 counts them (RFC 9113, section 6.5.2). */
+function headerBytesOf(headers: IncomingHttpHeaders): number {
+  let bytes = 0;
+  for (const name in headers) {
+    const value = headers[name] ?? '';
+    bytes += name.length + (typeof value === 'string' ? value : value.join()).length + 32;
+  }
+  return bytes;
+}
+
 /** A status of which the code of the service is known. */
 export type RefusedStatusObject = Parameters<ServerInterceptingCallInterface['sendStatus']>[0] & Refusal;
 
@@ -344,6 +368,7 @@ const answerBound = 'GRPC_CONNECTION_ANSWER_MIB';
 /** Sentences of refusals. */
 const tooManyCalls =
   'Calls of this connection hold more than its part of what the node has for gRPC; nothing was written: retry in a moment.';
+const headersTooLarge = `A call may have headers of ${limits.headersMaxBytes} bytes together.`;
 const unknownFlag = 'Each message must begin with a flag byte of 0 or 1.';
 const noEncoding = 'A compressed message needs the header grpc-encoding, which says how it is compressed.';
 const standardTooLarge = `A message to this method may have ${limits.grpcStandardMessageMaxBytes} bytes.`;

@@ -1,5 +1,5 @@
+import { bodyBounds, boundError } from '../../domain/error-bounds.ts';
 import type { LedgerError } from '../../domain/errors.ts';
-import { bodyBounds, boundError } from '../call/error-bounds.ts';
 
 /**
  * The one error body of HTTP (decisions.md, section 2). `details` is left out where there are none; `cut` names details, and `message`, that

@@ -1,6 +1,7 @@
 import { commandTimeoutMs } from '../../actors/bounds.ts';
 import type { CommandOutcome } from '../../actors/outcome.ts';
 import { isRetryable } from '../../actors/refusals.ts';
+import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
 import { LedgerError, notFound } from '../../domain/errors.ts';
 import type { CommandKey } from '../../domain/event.ts';
 import type { JsonNode } from '../../domain/json.ts';
@@ -13,6 +14,7 @@ import type { Appending, PreparedAppend } from '../writing/appending.ts';
 import { appendedMessage } from './masters.ts';
 import { OpenEvents } from './open-events.ts';
 import { type LedgerLane, LedgerLanes, type Promised } from './stream-lanes.ts';
+import type { StreamMemory, StreamsMemory } from './stream-memory.ts';
 
 /** An outcome on its way to the caller. */
 type Answer =
@@ -24,7 +26,7 @@ type Answer =
       readonly clientIndex: bigint;
       readonly outcome: {
         case: 'error';
-        value: { code: string; message: string; details: string; resumeFrom?: bigint };
+        value: { code: string; message: string; details: string; resumeFrom?: bigint; cut?: string };
       };
     };
 
@@ -80,14 +82,28 @@ class StreamedCall implements Call {
 /**
  * AppendEvents (architecture.md, Doors): events are verified side by side and sent to their ledgers in the order of the stream; outcomes
  * come back in that order for each ledger, interleaved between ledgers. A refused event does not end the stream.
- * What is open is bounded, so that a caller that does not read its outcomes is not read from.
+ * What is open is bounded, and counted in the node's memory budget, so that a caller that does not read its outcomes is
+ * not read from.
  */
-export function appendStream(appending: Appending, naming: LedgerNaming, now: () => number) {
+export function appendStream(appending: Appending, naming: LedgerNaming, memory: StreamsMemory, now: () => number) {
   return async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call): AsyncIterable<Answer> {
-    const stream = new AppendStream(appending, naming, call, now);
+    const stream = new AppendStream(appending, naming, memory.ofStream(), call, now);
     void stream.take(requests);
-    yield* stream.answers();
+    try {
+      yield* stream.answers();
+    } finally {
+      stream.close();
+    }
   };
+}
+
+/** An outcome that waits to be handed out. */
+interface Ready {
+  readonly answer: Answer;
+  /** Of its event. */
+  readonly length: number;
+  /** What it counts for in the memory budget. */
+  readonly bytes: number;
 }
 
 class AppendStream {
@@ -97,15 +113,21 @@ class AppendStream {
   readonly #caller: Caller;
   readonly #now: () => number;
   readonly #lanes: LedgerLanes;
-  readonly #ready: { answer: Answer; length: number }[] = [];
+  readonly #memory: StreamMemory;
+  #ready: Ready[] = [];
+  /** Of all outcomes that are ready, and the one that is being handed out. */
+  #readyBytes = 0;
   readonly #open = new OpenEvents();
   #sent = 0;
   #ended = false;
+  /** Nobody takes outcomes any more. */
+  #closed = false;
   #failure: unknown = null;
   #wakeReader: (() => void) | null = null;
   #wakeWriter: (() => void) | null = null;
 
-  constructor(appending: Appending, naming: LedgerNaming, call: Call, now: () => number) {
+  constructor(appending: Appending, naming: LedgerNaming, memory: StreamMemory, call: Call, now: () => number) {
+    this.#memory = memory;
     this.#appending = appending;
     this.#naming = naming;
     this.#call = call;
@@ -115,12 +137,19 @@ class AppendStream {
   }
 
   async take(requests: AsyncIterable<AppendEventsRequest>): Promise<void> {
+    /** Of an event that is not in a lane yet. */
+    let heldBytes = 0;
     try {
       for await (const request of requests) {
+        const length = lengthOf(request);
+        heldBytes = bytesOf(length);
+        this.#memory.hold(heldBytes);
         // The lane is that of the ledger, so the ledger has to be known before anything behind this event is looked at.
         const ledgerId = this.#appending.ledgerOf(request.uuid) ?? (await this.#appending.findLedger(request.uuid));
-        this.#begin(request, ledgerId);
-        while (!this.#open.mayTake) {
+        if (this.#closed) break;
+        this.#begin(request, ledgerId, length, heldBytes);
+        heldBytes = 0;
+        while (!this.#mayTake) {
           await new Promise<void>((resolve) => {
             this.#wakeReader = resolve;
           });
@@ -129,22 +158,26 @@ class AppendStream {
     } catch (error) {
       this.#failure = error;
     }
+    this.#memory.hold(-heldBytes);
     this.#ended = true;
     this.#wake();
+  }
+
+  /** What a stream that is closed takes goes nowhere, so it need not wait for room. */
+  get #mayTake(): boolean {
+    return this.#closed || (this.#open.mayTake && this.#memory.mayTake);
   }
 
   /** Outcomes as they become ready. An event counts as open until its outcome was taken from here. */
   async *answers(): AsyncIterable<Answer> {
     for (;;) {
-      for (let at = 0; at < this.#ready.length; at++) {
-        const next = this.#ready[at];
-        if (next === undefined) continue;
+      for (let next = this.#ready.shift(); next !== undefined; next = this.#ready.shift()) {
         yield next.answer;
         this.#open.handedOut(next.length);
+        this.#memory.hold(-next.bytes);
+        this.#readyBytes -= next.bytes;
       }
-      this.#ready.length = 0;
-      this.#wakeReader?.();
-      this.#wakeReader = null;
+      this.#wakeTaker();
       if (this.#ended && this.#open.count === 0) {
         if (this.#failure !== null) throw this.#failure;
         return;
@@ -156,15 +189,22 @@ class AppendStream {
     }
   }
 
-  #begin(request: AppendEventsRequest, ledgerId: string | null): void {
+  /** Nobody takes outcomes any more: takes no more events. Those that are open are let go as they are settled. */
+  close(): void {
+    this.#closed = true;
+    this.#ready = [];
+    this.#memory.hold(-this.#readyBytes);
+    this.#wakeTaker();
+  }
+
+  #begin(request: AppendEventsRequest, ledgerId: string | null, length: number, bytes: number): void {
     const lane = this.#lanes.of(ledgerId);
     const { clientIndex } = request;
-    const length = lengthOf(request);
     this.#open.taken(length);
     const call = new StreamedCall(this.#call, this.#caller, request, this.#now());
     const prepared = this.#named(request.uuid, this.#appending.prepare(call, request, request.idempotencyKey));
     prepared.catch(() => {});
-    lane.waiting.push({ clientIndex, length, takenAt: call.now, prepared });
+    lane.waiting.push({ clientIndex, length, bytes, takenAt: call.now, prepared });
     if (!lane.sending) void this.#send(lane);
   }
 
@@ -244,7 +284,16 @@ class AppendStream {
       answer = this.#refusal(lane, promised.clientIndex, error);
     }
     this.#open.settled(isDone ? this.#now() - promised.takenAt : Number.POSITIVE_INFINITY);
-    this.#ready.push({ answer, length: promised.length });
+    this.#isReady(promised, answer);
+  }
+
+  /** From here on the event's own text is held no more. */
+  #isReady({ length, bytes }: Promised, answer: Answer): void {
+    const answerBytes = this.#closed ? 0 : bytesOf(lengthOfAnswer(answer));
+    this.#memory.hold(answerBytes - bytes);
+    if (this.#closed) return;
+    this.#readyBytes += answerBytes;
+    this.#ready.push({ answer, length, bytes: answerBytes });
     this.#wake();
   }
 
@@ -253,7 +302,13 @@ class AppendStream {
       thrown instanceof LedgerError
         ? thrown
         : new LedgerError('internal', 'Something went wrong inside the service.', {}, thrown);
-    const value = { code: error.code, message: error.message, details: JSON.stringify(error.details) };
+    const { message, details, cut } = boundError(error.message, error.details, trailerBounds);
+    const value = {
+      code: error.code,
+      message,
+      details: JSON.stringify(details),
+      ...(cut.length === 0 ? {} : { cut: namesOf(cut) }),
+    };
     if (!mayBeRetried(thrown)) return { clientIndex, outcome: { case: 'error', value } };
     lane.resumeFrom ??= clientIndex;
     const resumable = { ...value, resumeFrom: lane.resumeFrom };
@@ -262,6 +317,11 @@ class AppendStream {
 
   #wake(): void {
     this.#wakeWriter?.();
+  }
+
+  #wakeTaker(): void {
+    this.#wakeReader?.();
+    this.#wakeReader = null;
   }
 }
 
@@ -274,6 +334,19 @@ function lengthOf(request: AppendEventsRequest): number {
     (idempotencyKey?.length ?? 0) +
     (deliveryChain?.length ?? 0);
   return uuid.length + eventType.length + payload.length + optional;
+}
+
+/** Of what is as long as the details of an error; the rest of an outcome is short. */
+function lengthOfAnswer({ outcome }: Answer): number {
+  return outcome.case === 'error' ? outcome.value.message.length + outcome.value.details.length : 0;
+}
+
+/** Objects that stand for an event or its outcome, with its ids. */
+const objectBytes = 1024;
+
+/** What an event or outcome of so many characters takes: two bytes for each, or its text twice where it is ASCII. */
+function bytesOf(length: number): number {
+  return objectBytes + 2 * length;
 }
 
 /** What nobody foresaw may be gone the next time. */

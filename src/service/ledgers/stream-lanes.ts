@@ -10,6 +10,8 @@ export interface Promised {
   readonly clientIndex: bigint;
   /** What it counts for while it is open. */
   readonly length: number;
+  /** The same in the memory budget. */
+  readonly bytes: number;
   /** Milliseconds since 1970. */
   readonly takenAt: number;
   readonly prepared: Promise<PreparedAppend>;

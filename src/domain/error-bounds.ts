@@ -1,10 +1,18 @@
-import type { ErrorDetails } from '../../domain/errors.ts';
+import type { ErrorDetails } from './errors.ts';
 
 /** What leaves of an error. `cut`: what had to be shortened or left out, by name. */
 export interface BoundedError {
   readonly message: string;
   readonly details: ErrorDetails;
   readonly cut: readonly string[];
+}
+
+/** Names of details are the service's own and few. */
+const cutMaxChars = 128;
+
+/** Names of what was cut as one text, separated by commas. */
+export function namesOf(cut: readonly string[]): string {
+  return cut.join(',').slice(0, cutMaxChars);
 }
 
 /** Bounds of an error, in bytes of UTF-8: of its message, and of its details as JSON. */
@@ -14,8 +22,8 @@ export interface ErrorBounds {
 }
 
 /**
- * Headers and trailers: with ids and names around it at most 4 KiB. Many clients and proxies refuse 8 KiB, some with
- * their whole connection.
+ * Headers and trailers, and outcomes of a stream: with ids and names around it at most 4 KiB. Many clients and proxies
+ * refuse 8 KiB, some with their whole connection.
  */
 export const trailerBounds: ErrorBounds = { messageMaxBytes: 512, detailsMaxBytes: 3 * 1024 };
 /** Bodies: as long as a request may be, since what it sent may come back in its details. */
