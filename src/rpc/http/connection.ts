@@ -29,6 +29,8 @@ export class HttpConnection {
   readonly socket: Socket;
   /** The answer to the request that came last; null before the first. */
   newest: HttpResponse | null = null;
+  /** Of bodies that have begun and not ended. */
+  unfinishedBytes = 0;
   readonly #memory: MemoryBudget;
   readonly #underWay: HttpResponse[] = [];
   readonly #waiting: WaitingRequest[] = [];
@@ -134,6 +136,13 @@ export class HttpConnection {
   end(): void {
     this.#isEnding = true;
     this.socket.end();
+  }
+
+  /** Ends the connection at once. What it holds is free from here on, so that others can have it in the same turn. */
+  abort(): void {
+    this.socket.destroy();
+    for (const response of this.#underWay) response.releaseAll();
+    this.#dropWaiting();
   }
 
   /** What is counted for answers of this connection. */

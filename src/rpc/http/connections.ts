@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 import { HttpConnection } from './connection.ts';
-import type { AnswerRules, HttpListener } from './response.ts';
+import type { AnswerRules, HttpListener, HttpResponse } from './response.ts';
 
 /** Where the connection of a socket stands. */
 const ofSocket = Symbol('connection');
@@ -12,12 +12,18 @@ type KnownSocket = Socket & { [ofSocket]?: HttpConnection };
 /** How often a drain looks whether what it waits for has happened. */
 const drainLookMs = 10;
 
+/** What bodies that have begun and not ended may hold together, of the node's memory budget. */
+const unfinishedShare = 1 / 4;
+
 /** All connections of one HTTP port. */
 export class HttpConnections implements Disposable {
   readonly #memory: MemoryBudget;
   readonly #monotonicMs: () => number;
   readonly #rules: AnswerRules;
   readonly #open = new Set<HttpConnection>();
+  /** Those with bodies that have begun and not ended, and what they hold together. */
+  readonly #unfinished = new Set<HttpConnection>();
+  #unfinishedBytes = 0;
   /** Sockets below TLS, from the start of their handshake on. */
   readonly #belowTls = new Set<Socket>();
   readonly #sweep: NodeJS.Timeout;
@@ -30,8 +36,10 @@ export class HttpConnections implements Disposable {
     this.#rules = {
       memory,
       headers,
+      tryHoldUnfinished: (response, bytes) => this.#tryHoldUnfinished(this.#connectionOf(response), bytes),
+      releaseUnfinished: (response, bytes) => this.#addUnfinished(this.#connectionOf(response), -bytes),
       // More may be on its way behind this one, so its answer is not the last.
-      isLast: (response) => this.#isDraining && this.of(response.req.socket)?.newest === response,
+      isLast: (response) => this.#isDraining && this.#connectionOf(response)?.newest === response,
     };
     this.#sweep = setInterval(() => this.#endStalled(), limits.answerSweepMs).unref();
   }
@@ -55,6 +63,39 @@ export class HttpConnections implements Disposable {
 
   of(socket: object): HttpConnection | null {
     return (socket as KnownSocket)[ofSocket] ?? null;
+  }
+
+  #connectionOf(response: HttpResponse): HttpConnection | null {
+    return this.of(response.req.socket);
+  }
+
+  /**
+   * Bodies need no credential to begin and may take seconds, so they have a share of the budget of their own. Where it
+   * is full, a connection that holds more than its equal part is refused; for one with less, the connection that holds
+   * most ends.
+   */
+  #tryHoldUnfinished(connection: HttpConnection | null, bytes: number): boolean {
+    if (connection === null) return true;
+    this.#addUnfinished(connection, bytes);
+    const shareBytes = this.#memory.maxBytes * unfinishedShare;
+    if (this.#unfinishedBytes <= shareBytes) return true;
+    if (connection.unfinishedBytes > shareBytes / this.#unfinished.size) {
+      this.#addUnfinished(connection, -bytes);
+      return false;
+    }
+    // It holds more than the equal part, so that there is room then.
+    let largest = connection;
+    for (const one of this.#unfinished) if (one.unfinishedBytes > largest.unfinishedBytes) largest = one;
+    largest.abort();
+    return true;
+  }
+
+  #addUnfinished(connection: HttpConnection | null, bytes: number): void {
+    if (connection === null) return;
+    connection.unfinishedBytes += bytes;
+    this.#unfinishedBytes += bytes;
+    if (connection.unfinishedBytes > 0) this.#unfinished.add(connection);
+    else this.#unfinished.delete(connection);
   }
 
   /** The listener that serves requests within the bounds of their connections. */
