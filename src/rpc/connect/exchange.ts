@@ -100,7 +100,7 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
     if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
     const { output } = this.#endpoint.method;
     const { length } = toBinary(output, create(output, answer as MessageInitShape<typeof output>));
-    if (length > limits.smallAnswerMaxBytes) throw outOfMemoryBudget();
+    if (length > limits.smallAnswerMaxBytes && !this.response.tryHoldAnswer(length)) throw outOfMemoryBudget();
   }
 
   succeed(call: RunningCall, answer: object): void {

@@ -152,6 +152,13 @@ export class HttpConnection {
     return bytes;
   }
 
+  /** The same, and what is counted for bodies of its requests, which are held until they are answered. */
+  get heldBytes(): number {
+    let bytes = this.heldAnswerBytes;
+    for (const response of this.#underWay) bytes += response.heldRequestBytes;
+    return bytes;
+  }
+
   /**
    * For how long answers have waited and the kernel has taken none of their bytes. It takes more only when a good part of its send buffer is
    * free, so a client that reads slowly but steadily stalls for moments too.

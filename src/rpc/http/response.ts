@@ -24,6 +24,8 @@ export interface AnswerRules {
    */
   tryHoldUnfinished(response: HttpResponse, bytes: number): boolean;
   releaseUnfinished(response: HttpResponse, bytes: number): void;
+  /** Whether there is room for so many bytes of an answer. Ends connections that take nothing, where there is none. */
+  makeRoom(response: HttpResponse, bytes: number): boolean;
   /** Whether this answer is the last one of its connection. */
   isLast(response: HttpResponse): boolean;
 }
@@ -80,16 +82,21 @@ export class HttpResponse extends ServerResponse {
   }
 
   /**
-   * Holds the bytes of a large answer of a read from before it is written. False where answers would hold more than half of the memory budget: the other
-   * half stays for requests, so that what nobody reads keeps no one from writing.
+   * Holds the bytes of a large answer of a read from before it is written. False where answers would hold more than
+   * half of the memory budget: the other half stays for requests, so that what nobody reads keeps no one from writing.
    */
   tryHoldAnswer(bytes: number): boolean {
     if (this.rules === null || this.writableEnded || this.#isReleased) return true;
-    const { memory } = this.rules;
     const more = inSteps(bytes) - this.#answerBytes;
-    if (memory.heldBytes('answer') + more > memory.maxBytes / 2 || !memory.tryHold('answer', more)) return false;
+    if (more <= 0) return true;
+    if (!this.rules.makeRoom(this, more) || !this.rules.memory.tryHold('answer', more)) return false;
     this.#answerBytes += more;
     return true;
+  }
+
+  /** What is counted for the request's body. */
+  get heldRequestBytes(): number {
+    return this.#requestBytes;
   }
 
   /** What is counted for this answer. */
