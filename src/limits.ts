@@ -47,8 +47,15 @@ export const limits = Object.freeze({
   answerSweepMs: 1_000,
   /** An answer of which the kernel takes nothing for so long ends with its connection: within 30 s, the sweep included. */
   answerStallMs: 25_000,
-  /** After this the connections that hold most end, while more than three quarters of the memory budget are held. */
+  /** After this those that hold most end, while three quarters of the budget, or of its half for answers, are held. */
   answerStallFullMs: 3_000,
+  /**
+   * After this they end where a large read would be refused otherwise. A client that reads takes something sooner.
+   * Younger ones that fill the room of 128 MiB are 256 pages of 2 MiB a second.
+   */
+  answerStallRoomMs: 250,
+  /** How often answers are looked at meanwhile, so that it is known when the kernel last took some of them. */
+  answerLookMs: 100,
   /** An answer of a read above this is refused where answers hold half of the memory budget, or it has no room. */
   smallAnswerMaxBytes: 64 * 1024,
   /** A stopping node leaves idle connections open for so long: a request that is on its way is answered, with `connection: close`. */

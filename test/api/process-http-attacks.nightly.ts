@@ -85,7 +85,7 @@ describe('a node in production mode with its own settings', () => {
     expect(effects.rssAfterMib - effects.rssBeforeMib).toBeLessThan(100);
   });
 
-  test('60 connections with an unread page each have ended after 30 s', async () => {
+  test('60 connections that asked for four pages each, and read nothing, have ended after 30 s', async () => {
     const { page } = target;
     const begun = performance.now();
     const times = await Promise.all(

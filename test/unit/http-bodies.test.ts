@@ -4,7 +4,7 @@ import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { bearer, type DoorNode, masterId, startDoorNode } from '../support/door-node.ts';
 
 const KiB = 1024;
-const memory = new MemoryBudget(1024 * KiB);
+const memory = new MemoryBudget(4096 * KiB);
 
 let node: DoorNode;
 let payloads: string[] = [];

@@ -149,11 +149,82 @@ test('a node that is nearly full ends who holds most, and nobody else once a qua
   }
 });
 
-test('answers that nobody reads hold half of the budget at most: the next large read is refused, a body is not', async () => {
-  for (let at = 0; at < 2; at += 1) ask(getPage);
+test('answers alone that nobody reads end sooner too, once they fill three quarters of their half', async () => {
+  const asked = [ask(getPage), ask(getPage)];
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  await delay(limits.answerSweepMs + 100);
+  aheadMs = limits.answerStallFullMs;
+  await expect.poll(() => memory.heldBytes('answer'), { timeout: 5_000 }).toBeLessThan(24 * MiB);
+  await delay(limits.answerSweepMs + 100);
+  // One was enough.
+  expect(memory.heldBytes('answer')).toBeGreaterThan(8 * MiB);
+  expect(asked.map(({ destroyed }) => destroyed)).toEqual([false, false]);
+});
+
+test('pages that nobody reads, asked for again and again, keep no reader from its pages', async () => {
+  let most = 0;
+  const watching = setInterval(() => {
+    most = Math.max(most, memory.heldBytes('answer'));
+  }, 1);
+  const asking = setInterval(() => ask(getPage), 4 * limits.answerStallRoomMs);
+  const lengths: number[] = [];
+  try {
+    for (let at = 0; at < 4; at += 1) ask(getPage);
+    await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+    for (let at = 0; at < 8; at += 1) {
+      await delay(limits.answerStallRoomMs + 2 * limits.answerLookMs);
+      const answer = await fetch(`${node.base}/v1/health`);
+      expect(answer.status).toBe(200);
+      lengths.push((await answer.text()).length);
+    }
+  } finally {
+    clearInterval(asking);
+    clearInterval(watching);
+  }
+  expect(Math.min(...lengths)).toBeGreaterThan(page.length);
+  expect(most).toBeLessThanOrEqual(memory.maxBytes / 2 + MiB);
+});
+
+test('who reads slowly keeps its page when there must be room: who has taken nothing for long ends', async () => {
+  const slow = ask('GET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  const closed = once(slow, 'close');
+  let bytes = 0;
+  slow.on('data', (chunk) => {
+    bytes += chunk.length;
+    slow.pause();
+    setTimeout(() => slow.resume(), 5);
+  });
+  slow.resume();
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(8 * MiB);
+  ask(getPage);
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  await delay(limits.answerStallRoomMs + 2 * limits.answerLookMs);
+  // The page is still being read, so that there is room for no third one.
+  expect(memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  expect((await (await fetch(`${node.base}/v1/health`)).text()).length).toBeGreaterThan(page.length);
+  await closed;
+  expect(bytes).toBeGreaterThan(page.length);
+});
+
+test('a connection with more than its part of what answers may hold is refused its next large read', async () => {
+  const greedy = ask(`${getPage.repeat(3)}GET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
   await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
   await expect.poll(() => node.pipeline.running.size).toBe(0);
-  expect((await fetch(`${node.base}/v1/health`)).status).toBe(503);
+  expect(memory.heldBytes('answer')).toBeLessThanOrEqual(memory.maxBytes / 2);
+  let text = '';
+  greedy.on('data', (chunk) => {
+    text += chunk.toString('latin1');
+  });
+  await once(greedy.resume(), 'close');
+  const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status);
+  expect(statuses).toEqual(['200', '200', '503', '503']);
+});
+
+test('answers that nobody reads leave the other half of the budget to bodies', async () => {
+  for (let at = 0; at < 4; at += 1) ask(getPage);
+  await expect.poll(() => memory.heldBytes('answer')).toBeGreaterThan(24 * MiB);
+  await expect.poll(() => node.pipeline.running.size).toBe(0);
+  expect(memory.heldBytes('answer')).toBeLessThanOrEqual(memory.maxBytes / 2);
   const headers = { 'content-type': 'application/json' };
   const body = JSON.stringify({ padding: 'x'.repeat(1_000_000) });
   const answer = await fetch(`${node.base}/v1/actors`, { method: 'POST', headers, body });

@@ -63,7 +63,7 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
     const body = await readBody(this.request, this.response, this.call);
     const message = await unpackMessage(this.#format, this.header(this.#format.encodingHeader), body);
     const unpackedBytes = Math.max(0, message.length - body.length);
-    if (!this.response.tryHoldRequest(unpackedBytes)) throw outOfMemoryBudget();
+    if (!this.response.tryHoldRequest(unpackedBytes, true)) throw outOfMemoryBudget();
     this.#message = message;
   }
 
@@ -100,7 +100,7 @@ export class ConnectExchange extends HttpExchange implements UnaryExchange, Stre
     if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
     const { output } = this.#endpoint.method;
     const { length } = toBinary(output, create(output, answer as MessageInitShape<typeof output>));
-    if (length > limits.smallAnswerMaxBytes) throw outOfMemoryBudget();
+    if (length > limits.smallAnswerMaxBytes && !this.response.tryHoldAnswer(length)) throw outOfMemoryBudget();
   }
 
   succeed(call: RunningCall, answer: object): void {

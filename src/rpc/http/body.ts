@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
@@ -20,40 +21,81 @@ export function hasBody(request: IncomingMessage): boolean {
  *
  * Bytes count in the memory budget as they come, not as they are announced: who announces much and sends nothing takes no room from others.
  */
-export function readBody(
+export function readBody(request: IncomingMessage, response: HttpResponse, call: AbortableCall): Promise<Buffer> {
+  if (!hasBody(request)) return Promise.resolve(empty);
+  let body: Buffer = empty;
+  let length = 0;
+  return receive(request, response, call, {
+    take(chunk, isLast) {
+      if (!response.tryHoldRequest(chunk.length, isLast)) return false;
+      body = appended(body, length, chunk);
+      length += chunk.length;
+      return true;
+    },
+    end: () => body.subarray(0, length),
+  });
+}
+
+/**
+ * Reads a body like `readBody`, and keeps nothing of it but its SHA-256 in hex. A signature covers also a body that the
+ * method does not take.
+ */
+export function dropBody(request: IncomingMessage, response: HttpResponse, call: AbortableCall): Promise<string> {
+  const hash = createHash('sha256');
+  return receive(request, response, call, {
+    take(chunk) {
+      hash.update(chunk);
+      return true;
+    },
+    end: () => hash.digest('hex'),
+  });
+}
+
+type AbortableCall = Pick<RunningCall, 'onAbort'> | null;
+
+/** What becomes of a body. */
+interface Taker<T> {
+  /** False where the node would hold more than it may. `isLast`: the body is known to end here. */
+  take(chunk: Buffer, isLast: boolean): boolean;
+  end(): T;
+}
+
+function receive<T>(
   request: IncomingMessage,
   response: HttpResponse,
-  call: Pick<RunningCall, 'onAbort'> | null,
-): Promise<Buffer> {
-  if (!hasBody(request)) return Promise.resolve(empty);
+  call: AbortableCall,
+  taker: Taker<T>,
+): Promise<T> {
   const max = limits.requestBodyMaxBytes;
-  if (Number(request.headers['content-length'] ?? 0) > max) return Promise.reject(tooLarge());
+  const declared = Number(request.headers['content-length'] ?? Number.NaN);
+  if (declared > max) return Promise.reject(tooLarge());
   continueIfExpected(request, response);
   return new Promise((resolve, reject) => {
-    let body: Buffer = empty;
     let length = 0;
-    const settle = (finish: () => void): void => {
+    const settle = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
       if (call !== null) call.onAbort = null;
-      finish();
+    };
+    const fail = (error: LedgerError): void => {
+      settle();
+      response.dropRequest();
+      reject(error);
     };
     const onData = (chunk: Buffer): void => {
-      if (length + chunk.length > max) {
-        request.pause();
-        settle(() => reject(tooLarge()));
-      } else if (!response.tryHoldRequest(chunk.length)) {
-        request.pause();
-        settle(() => reject(outOfMemoryBudget()));
-      } else {
-        body = appended(body, length, chunk);
-        length += chunk.length;
-      }
+      length += chunk.length;
+      const isTooLarge = length > max;
+      if (!isTooLarge && taker.take(chunk, length === declared)) return;
+      request.pause();
+      fail(isTooLarge ? tooLarge() : outOfMemoryBudget());
     };
-    const onEnd = (): void => settle(() => resolve(body.subarray(0, length)));
-    const onGone = (): void =>
-      settle(() => reject(new LedgerError('unavailable', 'The request ended before its body.')));
+    const onEnd = (): void => {
+      settle();
+      response.requestEnded();
+      resolve(taker.end());
+    };
+    const onGone = (): void => fail(new LedgerError('unavailable', 'The request ended before its body.'));
     const onLate = (): void =>
-      settle(() => reject(new LedgerError('unavailable', 'The request did not arrive in time: nothing was written.')));
+      fail(new LedgerError('unavailable', 'The request did not arrive in time: nothing was written.'));
     if (call !== null) call.onAbort = onLate;
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });

@@ -29,6 +29,8 @@ export class HttpConnection {
   readonly socket: Socket;
   /** The answer to the request that came last; null before the first. */
   newest: HttpResponse | null = null;
+  /** Of bodies that have begun and not ended. */
+  unfinishedBytes = 0;
   readonly #memory: MemoryBudget;
   readonly #underWay: HttpResponse[] = [];
   readonly #waiting: WaitingRequest[] = [];
@@ -136,10 +138,24 @@ export class HttpConnection {
     this.socket.end();
   }
 
+  /** Ends the connection at once. What it holds is free from here on, so that others can have it in the same turn. */
+  abort(): void {
+    this.socket.destroy();
+    for (const response of this.#underWay) response.releaseAll();
+    this.#dropWaiting();
+  }
+
   /** What is counted for answers of this connection. */
   get heldAnswerBytes(): number {
     let bytes = 0;
     for (const response of this.#underWay) bytes += response.heldAnswerBytes;
+    return bytes;
+  }
+
+  /** The same, and what is counted for bodies of its requests, which are held until they are answered. */
+  get heldBytes(): number {
+    let bytes = this.heldAnswerBytes;
+    for (const response of this.#underWay) bytes += response.heldRequestBytes;
     return bytes;
   }
 

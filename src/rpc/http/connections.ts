@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 import { HttpConnection } from './connection.ts';
-import type { AnswerRules, HttpListener } from './response.ts';
+import type { AnswerRules, HttpListener, HttpResponse } from './response.ts';
 
 /** Where the connection of a socket stands. */
 const ofSocket = Symbol('connection');
@@ -12,15 +12,26 @@ type KnownSocket = Socket & { [ofSocket]?: HttpConnection };
 /** How often a drain looks whether what it waits for has happened. */
 const drainLookMs = 10;
 
+/** What bodies that have begun and not ended may hold together, of the node's memory budget. */
+const unfinishedShare = 1 / 4;
+/** What answers may hold together before large ones of reads are refused. */
+const answerShare = 1 / 2;
+/** Beyond this part of what may be held, connections that take nothing end sooner. */
+const nearlyFull = 3 / 4;
+
 /** All connections of one HTTP port. */
 export class HttpConnections implements Disposable {
   readonly #memory: MemoryBudget;
   readonly #monotonicMs: () => number;
   readonly #rules: AnswerRules;
   readonly #open = new Set<HttpConnection>();
+  /** Those with bodies that have begun and not ended, and what they hold together. */
+  readonly #unfinished = new Set<HttpConnection>();
+  #unfinishedBytes = 0;
   /** Sockets below TLS, from the start of their handshake on. */
   readonly #belowTls = new Set<Socket>();
   readonly #sweep: NodeJS.Timeout;
+  readonly #look: NodeJS.Timeout;
   #isDraining = false;
 
   /** `headers`: as `name, value, …`; every answer carries them. */
@@ -30,10 +41,14 @@ export class HttpConnections implements Disposable {
     this.#rules = {
       memory,
       headers,
+      tryHoldUnfinished: (response, bytes) => this.#tryHoldUnfinished(this.#connectionOf(response), bytes),
+      releaseUnfinished: (response, bytes) => this.#addUnfinished(this.#connectionOf(response), -bytes),
+      makeRoom: (response, bytes) => this.#makeRoom(this.#connectionOf(response), bytes),
       // More may be on its way behind this one, so its answer is not the last.
-      isLast: (response) => this.#isDraining && this.of(response.req.socket)?.newest === response,
+      isLast: (response) => this.#isDraining && this.#connectionOf(response)?.newest === response,
     };
     this.#sweep = setInterval(() => this.#endStalled(), limits.answerSweepMs).unref();
+    this.#look = setInterval(() => this.#lookAtAnswers(), limits.answerLookMs).unref();
   }
 
   add(socket: Socket): void {
@@ -57,6 +72,39 @@ export class HttpConnections implements Disposable {
     return (socket as KnownSocket)[ofSocket] ?? null;
   }
 
+  #connectionOf(response: HttpResponse): HttpConnection | null {
+    return this.of(response.req.socket);
+  }
+
+  /**
+   * Bodies need no credential to begin and may take seconds, so they have a share of the budget of their own. Where it
+   * is full, a connection that holds more than its equal part is refused; for one with less, the connection that holds
+   * most ends.
+   */
+  #tryHoldUnfinished(connection: HttpConnection | null, bytes: number): boolean {
+    if (connection === null) return true;
+    this.#addUnfinished(connection, bytes);
+    const shareBytes = this.#memory.maxBytes * unfinishedShare;
+    if (this.#unfinishedBytes <= shareBytes) return true;
+    if (connection.unfinishedBytes > shareBytes / this.#unfinished.size) {
+      this.#addUnfinished(connection, -bytes);
+      return false;
+    }
+    // It holds more than the equal part, so that there is room then.
+    let largest = connection;
+    for (const one of this.#unfinished) if (one.unfinishedBytes > largest.unfinishedBytes) largest = one;
+    largest.abort();
+    return true;
+  }
+
+  #addUnfinished(connection: HttpConnection | null, bytes: number): void {
+    if (connection === null) return;
+    connection.unfinishedBytes += bytes;
+    this.#unfinishedBytes += bytes;
+    if (connection.unfinishedBytes > 0) this.#unfinished.add(connection);
+    else this.#unfinished.delete(connection);
+  }
+
   /** The listener that serves requests within the bounds of their connections. */
   listener(serve: HttpListener): HttpListener {
     return (request, response) => {
@@ -65,26 +113,60 @@ export class HttpConnections implements Disposable {
     };
   }
 
-  /** Ends connections whose answers the kernel does not take: all after answerStallMs, and sooner those that hold most of a nearly full budget. */
+  /**
+   * Ends connections whose answers the kernel does not take: all after answerStallMs, and sooner those that hold most
+   * of a nearly full budget.
+   */
   #endStalled(): void {
+    for (const connection of this.#stalled(this.#open, limits.answerStallMs)) connection.abort();
+    if (!this.#isNearlyFull) return;
+    const holding = [...this.#open].filter((one) => one.heldBytes > 0);
+    for (const connection of this.#stalled(holding, limits.answerStallFullMs)) {
+      connection.abort();
+      if (!this.#isNearlyFull) return;
+    }
+  }
+
+  /** Notes when the kernel has last taken bytes of answers, while it may soon matter more exactly than sweeps tell. */
+  #lookAtAnswers(): void {
+    if (!this.#isNearlyFull) return;
     const nowMs = this.#monotonicMs();
-    let excessBytes = this.#memory.heldBytes() - this.#memory.maxBytes * 0.75;
-    const stalled: { readonly connection: HttpConnection; readonly heldBytes: number }[] = [];
-    for (const connection of this.#open) {
-      const stalledMs = connection.stalledMs(nowMs);
-      const heldBytes = connection.heldAnswerBytes;
-      if (stalledMs >= limits.answerStallMs) {
-        connection.socket.destroy();
-        excessBytes -= heldBytes;
-      } else if (stalledMs >= limits.answerStallFullMs && heldBytes > 0) stalled.push({ connection, heldBytes });
+    for (const connection of this.#open) if (connection.heldAnswerBytes > 0) connection.stalledMs(nowMs);
+  }
+
+  /** Answers have a part of the budget and are refused beyond it. They alone never fill three quarters of the whole. */
+  get #isNearlyFull(): boolean {
+    const bytes = this.#memory.maxBytes * nearlyFull;
+    return this.#memory.heldBytes() > bytes || this.#memory.heldBytes('answer') > bytes * answerShare;
+  }
+
+  /**
+   * Whether answers may hold so many bytes more. Where there is no room, a connection that holds more than its equal
+   * part is refused. For one with less, others end that take nothing: who does not read keeps nobody from reading.
+   */
+  #makeRoom(connection: HttpConnection | null, bytes: number): boolean {
+    const maxBytes = this.#memory.maxBytes * answerShare;
+    const hasRoom = (): boolean => this.#memory.heldBytes('answer') + bytes <= maxBytes;
+    if (hasRoom()) return true;
+    const holding = [...this.#open].filter((one) => one.heldAnswerBytes > 0);
+    if (connection === null || connection.heldAnswerBytes * holding.length > maxBytes) return false;
+    const others = holding.filter((one) => one !== connection);
+    for (const other of this.#stalled(others, limits.answerStallRoomMs)) {
+      other.abort();
+      if (hasRoom()) return true;
     }
-    if (excessBytes <= 0) return;
-    stalled.sort((left, right) => right.heldBytes - left.heldBytes);
-    for (const { connection, heldBytes } of stalled) {
-      connection.socket.destroy();
-      excessBytes -= heldBytes;
-      if (excessBytes <= 0) return;
+    return false;
+  }
+
+  /** Those of which the kernel has taken nothing for so long; the first are those that have held most for longest. */
+  #stalled(connections: Iterable<HttpConnection>, leastMs: number): HttpConnection[] {
+    const nowMs = this.#monotonicMs();
+    const stalled: { readonly connection: HttpConnection; readonly weight: number }[] = [];
+    for (const connection of connections) {
+      const ms = connection.stalledMs(nowMs);
+      if (ms >= leastMs) stalled.push({ connection, weight: ms * connection.heldBytes });
     }
+    return stalled.sort((left, right) => right.weight - left.weight).map(({ connection }) => connection);
   }
 
   /**
@@ -113,5 +195,6 @@ export class HttpConnections implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#sweep);
+    clearInterval(this.#look);
   }
 }

@@ -18,6 +18,14 @@ export interface AnswerRules {
   readonly memory: MemoryBudget;
   /** `name, value, …` of headers that every answer carries. */
   readonly headers: readonly string[];
+  /**
+   * Counts bytes of a body that has begun and not ended, for the answer's connection. False, and nothing is counted,
+   * where such bodies hold too much together, and this connection more than its part.
+   */
+  tryHoldUnfinished(response: HttpResponse, bytes: number): boolean;
+  releaseUnfinished(response: HttpResponse, bytes: number): void;
+  /** Whether there is room for so many bytes of an answer. Ends connections that take nothing, where there is none. */
+  makeRoom(response: HttpResponse, bytes: number): boolean;
   /** Whether this answer is the last one of its connection. */
   isLast(response: HttpResponse): boolean;
 }
@@ -34,31 +42,61 @@ export class HttpResponse extends ServerResponse {
   /** Bytes of the request's body, and how many are counted for them. */
   #bodyBytes = 0;
   #requestBytes = 0;
+  /** Of those, while the body has not ended. */
+  #unfinishedBytes = 0;
   #answerBytes = 0;
   #isCounted = true;
   #isReleased = false;
 
-  /** Counts bytes of the request's body. False where the node would hold more than it may. */
-  tryHoldRequest(bytes: number): boolean {
-    if (this.rules === null || bytes === 0 || this.#isReleased) return true;
+  /**
+   * Counts bytes of the request's body. False where the node would hold more than it may; the body is to be dropped
+   * then. `isLast`: it ends with them, so that a body that comes at once is never one of the unfinished.
+   */
+  tryHoldRequest(bytes: number, isLast: boolean): boolean {
+    const { rules } = this;
+    if (rules === null || bytes === 0 || this.#isReleased) return true;
     const more = inSteps(this.#bodyBytes + bytes) - this.#requestBytes;
-    if (more > 0 && !this.rules.memory.tryHold('request', more)) return false;
+    if (isLast) this.requestEnded();
+    else if (more > 0) {
+      if (!rules.tryHoldUnfinished(this, more)) return false;
+      this.#unfinishedBytes += more;
+    }
+    if (more > 0 && !rules.memory.tryHold('request', more)) return false;
     this.#bodyBytes += bytes;
     this.#requestBytes += more;
     return true;
   }
 
+  /** Notes that the request's body has ended. */
+  requestEnded(): void {
+    if (this.#unfinishedBytes > 0) this.rules?.releaseUnfinished(this, this.#unfinishedBytes);
+    this.#unfinishedBytes = 0;
+  }
+
+  /** Counts nothing more for the request's body, which nobody keeps. */
+  dropRequest(): void {
+    this.requestEnded();
+    this.#release('request', this.#requestBytes);
+    this.#requestBytes = 0;
+    this.#bodyBytes = 0;
+  }
+
   /**
-   * Holds the bytes of a large answer of a read from before it is written. False where answers would hold more than half of the memory budget: the other
-   * half stays for requests, so that what nobody reads keeps no one from writing.
+   * Holds the bytes of a large answer of a read from before it is written. False where answers would hold more than
+   * half of the memory budget: the other half stays for requests, so that what nobody reads keeps no one from writing.
    */
   tryHoldAnswer(bytes: number): boolean {
     if (this.rules === null || this.writableEnded || this.#isReleased) return true;
-    const { memory } = this.rules;
     const more = inSteps(bytes) - this.#answerBytes;
-    if (memory.heldBytes('answer') + more > memory.maxBytes / 2 || !memory.tryHold('answer', more)) return false;
+    if (more <= 0) return true;
+    if (!this.rules.makeRoom(this, more) || !this.rules.memory.tryHold('answer', more)) return false;
     this.#answerBytes += more;
     return true;
+  }
+
+  /** What is counted for the request's body. */
+  get heldRequestBytes(): number {
+    return this.#requestBytes;
   }
 
   /** What is counted for this answer. */
@@ -120,10 +158,9 @@ export class HttpResponse extends ServerResponse {
   /** Releases what is still counted. */
   releaseAll(): void {
     this.#isReleased = true;
+    this.dropRequest();
     this.#release('answer', this.#answerBytes);
-    this.#release('request', this.#requestBytes);
     this.#answerBytes = 0;
-    this.#requestBytes = 0;
   }
 
   #release(kind: MemoryKind, bytes: number): void {

@@ -14,7 +14,7 @@ import type { RunningCall } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
-import { endAfterUnreadBody, hasBody, readBody } from '../http/body.ts';
+import { dropBody, endAfterUnreadBody, hasBody, readBody } from '../http/body.ts';
 import { errorEnvelope } from '../http/error-envelope.ts';
 import { HttpExchange } from '../http/exchange.ts';
 import type { HttpResponse } from '../http/response.ts';
@@ -45,6 +45,8 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
   protected readonly extraHeaders: readonly string[];
   readonly #params: Readonly<Record<string, string>>;
   #body: Buffer | null = null;
+  /** Of a body that the route does not take. */
+  #droppedHash: string | null = null;
   #answer: string | null = null;
 
   constructor(
@@ -69,13 +71,19 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
       });
     }
     if (!hasBody(this.request)) return undefined;
+    if (!this.entry.route.hasBody) {
+      return dropBody(this.request, this.response, this.call).then((hash) => {
+        this.#droppedHash = hash;
+      });
+    }
     return readBody(this.request, this.response, this.call).then((body) => {
       this.#body = body;
     });
   }
 
   signedRequest(): Omit<EntityRequest, 'timestamp'> {
-    return { method: this.request.method ?? '', path: this.request.url ?? '', bodyHash: sha256Hex(this.#body ?? '') };
+    const bodyHash = this.#droppedHash ?? sha256Hex(this.#body ?? '');
+    return { method: this.request.method ?? '', path: this.request.url ?? '', bodyHash };
   }
 
   decode(): Decoded {
@@ -94,7 +102,7 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
 
   readable(): Message {
     const { method, hasBody } = this.entry.route;
-    const members = hasBody && this.#body !== null && this.#isJson ? jsonMembers(this.#body) : {};
+    const members = this.#body !== null && this.#isJson ? jsonMembers(this.#body) : {};
     const query = new URLSearchParams(hasBody ? '' : this.query);
     return messageOfTexts(method.input, ({ name }) => this.#params[name] ?? members[name] ?? query.get(name));
   }
@@ -104,7 +112,7 @@ export class RestExchange extends HttpExchange implements UnaryExchange {
   }
 
   #readJson(): JsonNode | null {
-    if (!this.entry.route.hasBody || this.#body === null || this.#body.length === 0) return null;
+    if (this.#body === null || this.#body.length === 0) return null;
     if (!this.#isJson) {
       throw new LedgerError('unsupported_media_type', 'A request body must come with Content-Type: application/json.', {
         header: 'Content-Type',
