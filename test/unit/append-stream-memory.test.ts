@@ -1,6 +1,6 @@
 import type { Client } from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Outcome } from '../../src/actors/outcome.ts';
+import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { type AppendEventsRequest, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
@@ -66,7 +66,7 @@ const call = {
   caller: { actorId: 'actor', mustSign: false },
   signal: new AbortController().signal,
 } as unknown as Call;
-const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as Outcome;
+const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as CommandOutcome;
 
 type Prepare = (request: AppendEventsRequest) => Promise<PreparedAppend>;
 
@@ -105,11 +105,11 @@ function endless(handler: ReturnType<typeof handlerOf>, chars: number) {
 describe('streams whose budget is full', () => {
   test('256 streams whose events are not answered hold no more than half of the budget, and take their next in turn', async () => {
     const budget = new MemoryBudget(64 * MiB);
-    const open: PromiseWithResolvers<Outcome>[] = [];
+    const open: PromiseWithResolvers<CommandOutcome>[] = [];
     const prepare = async (): Promise<PreparedAppend> => ({
       kind: 'checked',
       submit: () => {
-        const made = Promise.withResolvers<Outcome>();
+        const made = Promise.withResolvers<CommandOutcome>();
         open.push(made);
         return made.promise;
       },
@@ -197,8 +197,8 @@ describe('every end of a stream gives back what it held', () => {
     ['the stop of the node', () => void node?.grpc.close(100)],
   ])('%s', async (end, bringAbout) => {
     const memory = new MemoryBudget(64 * MiB);
-    const open: ((outcome: Outcome) => void)[] = [];
-    const submit = () => new Promise<Outcome>((resolve) => open.push(resolve));
+    const open: ((outcome: CommandOutcome) => void)[] = [];
+    const submit = () => new Promise<CommandOutcome>((resolve) => open.push(resolve));
     const handler = handlerOf(memory, async () => ({ kind: 'checked', submit }));
     node = await startDoorNode({ memory, handlers: { 'MasterService.AppendEvents': handler } });
     client = grpcClient(node.grpcAddress);
