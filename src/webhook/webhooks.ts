@@ -19,14 +19,14 @@ import type { WebhookParts } from './webhook-parts.ts';
 const keptAliveEveryMs = 1_000;
 
 /**
- * Webhooks of a node: follows the ledgers that are its own and sends for the subscriptions that are its own. Everything that must not be
- * lost is in the store: the logs, a cursor a ledger, the delivery records. What is here in memory is found again at start.
+ * The webhooks of a node: tails the ledgers and sends for the subscriptions whose shards it runs. Everything that must not
+ * be lost is in the store: the logs, a cursor for each ledger, the delivery records. Memory is rebuilt at start.
  */
 export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   readonly #parts: WebhookParts;
   readonly #pace: Pace;
   readonly #tide: Tide;
-  readonly #following: LogTailer;
+  readonly #tailer: LogTailer;
   readonly #sender: Sender;
   #stopped = false;
 
@@ -35,19 +35,19 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     const { ledgers, records, reading, secrets, poster, clock, log, meter } = parts;
     const ownsShardOf = (id: string) => parts.ownsShardOf(id);
     const isStopped = () => this.#stopped;
-    const persevere = retryUntilStopped(clock, log, isStopped);
+    const retry = retryUntilStopped(clock, log, isStopped);
     const subscriptions = subscriptionsIn(records);
     this.#pace = new Pace(parts);
     this.#tide = new Tide({ clock, isBusy: () => this.#pace.isBusy });
     const riding = this.#tide.riding(records);
     const shared = { deliveries: deliveriesIn(riding, () => clock.now()), pace: this.#pace, clock, log, ownsShardOf };
-    this.#following = new LogTailer({
+    this.#tailer = new LogTailer({
       ...shared,
       ledgers,
       cursors: cursorsIn(riding),
       answeredSeqs: answeredSeqsIn(records),
       subscriptions,
-      persevere,
+      retryUntilStopped: retry,
       isShared: parts.tellOthers !== null,
       isStopped,
       facts: (ledgerId) => reading.ledgerFacts(ledgerId),
@@ -69,12 +69,12 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     this.#sender = new Sender({
       ...shared,
       subscription: (id) => this.subscription(id),
-      position: (ledgerId) => this.#following.position(ledgerId),
+      position: (ledgerId) => this.#tailer.position(ledgerId),
       attempt: (subscription, delivery) => attempt(attemptParts, subscription, delivery),
       gone: (subscriptionId) => {
         this.ended(subscriptionId);
         const at = isoTime(clock.now());
-        return persevere('ending a subscription', async () => {
+        return retry('ending a subscription', async () => {
           await subscriptions.end(subscriptionId, at, 'receiver');
         });
       },
@@ -82,57 +82,57 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     });
   }
 
-  /** Looks through all subscriptions in force: whose ledgers are watched, and what waits to be sent. Goes on in the background. */
+  /** Finds all active subscriptions, then tails and sends in the background. */
   start(): void {
-    void this.#following.start().then(() => this.#wakeSender(() => true));
+    void this.#tailer.start().then(() => this.#wakeSender(() => true));
   }
 
   /** Reads the subscriptions again if other nodes have changed them since they were read last. */
   catchUp(): Promise<void> {
-    return this.#following.catchUp();
+    return this.#tailer.catchUp();
   }
 
   writing(ledgerId: string, fromSeq: number): void {
-    this.#following.writing(ledgerId, fromSeq);
+    this.#tailer.writing(ledgerId, fromSeq);
   }
 
   settled(ledgerId: string): void {
-    this.#following.settled(ledgerId);
+    this.#tailer.settled(ledgerId);
   }
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
     this.#tide.committed();
     this.#pace.committed(entries.length);
-    this.#following.committed(ledgerId, entries);
+    this.#tailer.committed(ledgerId, entries);
   }
 
   unsettled(ledgerId: string, entries: readonly LedgerEntry[]): void {
-    this.#following.unsettled(ledgerId, entries);
+    this.#tailer.unsettled(ledgerId, entries);
   }
 
   claimed(ledgerId: string): void {
-    this.#following.claimed(ledgerId);
+    this.#tailer.claimed(ledgerId);
   }
 
   newestAnswered(ledgerId: string): number | null {
-    return this.#following.newestAnswered(ledgerId);
+    return this.#tailer.newestAnswered(ledgerId);
   }
 
   writtenLately(limit: number): readonly string[] {
-    return this.#following.writtenLately(limit);
+    return this.#tailer.writtenLately(limit);
   }
 
   subscribed(subscription: SubscriptionRecord): void {
-    this.#following.subscribed(subscription);
+    this.#tailer.subscribed(subscription);
   }
 
   ended(subscriptionId: string): void {
-    this.#following.ended(subscriptionId);
+    this.#tailer.ended(subscriptionId);
     this.#sender.drop(subscriptionId);
   }
 
   mayHaveEnded(subscriptionId: string, at: string): void {
-    this.#following.mayHaveEnded(subscriptionId, at);
+    this.#tailer.mayHaveEnded(subscriptionId, at);
   }
 
   queued(subscriptionId: string): void {
@@ -146,54 +146,54 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   }
 
   /**
-   * Looks whether anything is due for the subscriptions that are this node's, and whether its ledgers have events that nobody told of: what was
-   * told may not have arrived, and who wrote may not have been this node. Goes on in the background.
+   * Looks for due deliveries of this node's subscriptions, and for events of its ledgers that it was not told of: messages
+   * get lost, and other nodes may have written. Continues in the background.
    */
   lookForDue(): void {
     this.#wakeSender(() => true);
-    this.#following.look();
+    this.#tailer.look();
   }
 
   #wakeSender(isDue: (subscriptionId: string) => boolean): void {
-    for (const { id } of this.#following.watches.all()) if (isDue(id)) this.#sender.wake(id);
+    for (const { id } of this.#tailer.watches.all()) if (isDue(id)) this.#sender.wake(id);
   }
 
   /**
-   * This node is to work for more ids than before: `isNew` says which, and no other node writes them any more. Finds the subscriptions that
-   * other nodes have made meanwhile; `own` is called when that is done, and only from then on `ownsShardOf` may say so: a cursor must not move on
-   * without them. Whom other nodes have let into these ledgers is found afterwards: until then every owner counts as let in.
+   * This node takes over more ids: `isNew` says which. No other node writes them any more. Finds the subscriptions that
+   * other nodes have created meanwhile, and then calls `own`. `ownsShardOf` may be true for them only from then on: a
+   * cursor must not move without these subscriptions. New readers of the ledgers are found afterwards.
    */
   async takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void> {
-    await this.#following.takeOver(isNew, own);
+    await this.#tailer.takeOver(isNew, own);
     this.#wakeSender(isNew);
   }
 
   /**
-   * Another node works for these ids now. What is under way ends. The store keeps two nodes from writing over each other; but of a range that
-   * both are recording at once, each as long as the log was when it looked, some deliveries may be recorded, and sent, twice.
+   * Another node has taken these ids over. Running work ends. The store keeps the nodes from overwriting each other. If
+   * both record the same range at once, some deliveries may be recorded, and sent, twice.
    */
   giveUp(isGone: (id: string) => boolean): void {
-    this.#following.giveUp(isGone);
-    for (const { id } of this.#following.watches.all()) if (isGone(id)) this.#sender.drop(id);
+    this.#tailer.giveUp(isGone);
+    for (const { id } of this.#tailer.watches.all()) if (isGone(id)) this.#sender.drop(id);
   }
 
-  /** The subscription, while it is in force. */
+  /** The subscription, while it is active. */
   subscription(id: string): SubscriptionRecord | undefined {
-    return this.#following.watches.get(id);
+    return this.#tailer.watches.get(id);
   }
 
-  /** Deliveries in memory. */
+  /** The number of deliveries in memory. */
   get held(): number {
     return this.#sender.held;
   }
 
-  /** Begins nothing new and waits for what is under way, at most as long as an attempt may take. */
+  /** Starts nothing new, and waits for running work: at most as long as an attempt may take. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true;
-    // Clocks do not keep the process alive, and what is under way may be waiting for one.
+    // Timers of the clock do not keep the process alive, and running work may wait for one.
     const alive = setInterval(() => {}, keptAliveEveryMs);
     try {
-      await Promise.all([this.#following.stop(), this.#sender.stop()]);
+      await Promise.all([this.#tailer.stop(), this.#sender.stop()]);
       await this.#parts.poster[Symbol.asyncDispose]();
     } finally {
       clearInterval(alive);

@@ -66,7 +66,7 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #now: () => number;
   readonly #random: (bytes: number) => Buffer;
   readonly #bucketEvents: number;
-  readonly #turns: KeyedMutex;
+  readonly #mutex: KeyedMutex;
   /**
    * Ledgers whose head was written or claimed here last, with everything up to it projected. Whoever fails in between is
    * forgotten, and then what is stored is asked.
@@ -75,7 +75,7 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #lag = new ProjectionLag();
 
   constructor({ session, now, random, bucketEvents = bucketEventsByDefault, writesMax }: CassandraLedgerOptions) {
-    this.#turns = new KeyedMutex(writesMax);
+    this.#mutex = new KeyedMutex(writesMax);
     this.#session = session;
     this.#now = now;
     this.#random = random;
@@ -83,7 +83,7 @@ export class CassandraLedgerStore implements LedgerStore {
   }
 
   claim(ledgerId: string): Promise<Claim> {
-    return this.#turns.take(ledgerId, 'takeover', () => this.#claim(ledgerId));
+    return this.#mutex.take(ledgerId, 'takeover', () => this.#claim(ledgerId));
   }
 
   async #claim(ledgerId: string): Promise<Claim> {
@@ -110,7 +110,7 @@ export class CassandraLedgerStore implements LedgerStore {
 
   async append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void> {
     const batch = batchOf(entries, this.#bucketEvents);
-    await this.#turns.take(claim.ledgerId, 'write', () => this.#append(claim, batch));
+    await this.#mutex.take(claim.ledgerId, 'write', () => this.#append(claim, batch));
   }
 
   async #append({ ledgerId, fence, head }: Claim, batch: Batch): Promise<void> {

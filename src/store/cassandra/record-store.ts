@@ -47,7 +47,7 @@ type Outcome = 'applied' | 'refused' | 'unsure';
 export class CassandraRecordStore implements RecordStore {
   readonly #session: CqlSession;
   readonly #random: (bytes: number) => Buffer;
-  readonly #turns: KeyedMutex;
+  readonly #mutex: KeyedMutex;
   readonly #sweep: RecordSweep;
   /** What the last turn left, for those who have waited meanwhile: it stood there after they asked. */
   readonly #left = new Map<string, RecordRow>();
@@ -55,7 +55,7 @@ export class CassandraRecordStore implements RecordStore {
 
   /** `writesMax`: writes that may wait for one record. */
   constructor(session: CqlSession, random: (bytes: number) => Buffer, writesMax?: number) {
-    this.#turns = new KeyedMutex(writesMax);
+    this.#mutex = new KeyedMutex(writesMax);
     this.#session = session;
     this.#random = random;
     this.#sweep = new RecordSweep(session, (kind, id, version) => this.remove(kind, id, version));
@@ -74,11 +74,11 @@ export class CassandraRecordStore implements RecordStore {
   /** Throws nothing away that others need: a failure, or nobody waiting, ends what is known. */
   async #inTurn<T>(kind: string, id: string, work: (before: RecordRow) => Promise<Turned<T>>): Promise<T> {
     const key = JSON.stringify([kind, id]);
-    return this.#turns.take(key, 'write', async () => {
+    return this.#mutex.take(key, 'write', async () => {
       const before = this.#left.get(key) ?? (await readRecord(this.#session, kind, id));
       this.#left.delete(key);
       const { result, after } = await work(before);
-      if (this.#turns.hasWaiting(key)) this.#left.set(key, after);
+      if (this.#mutex.hasWaiting(key)) this.#left.set(key, after);
       return result;
     });
   }

@@ -56,7 +56,7 @@ export class LmdbLedgerStore implements LedgerStore {
   readonly #commits: Commits;
   readonly #windows: CommandWindows;
   readonly #snapshots: LmdbSnapshots;
-  readonly #turns = new KeyedMutex();
+  readonly #mutex = new KeyedMutex();
 
   /** `now` in milliseconds since 1970; only the keeping of command marks depends on it. */
   constructor(tables: Tables, commits: Commits, now: () => number) {
@@ -67,7 +67,7 @@ export class LmdbLedgerStore implements LedgerStore {
   }
 
   claim(ledgerId: string): Promise<Claim> {
-    return this.#turns.take(ledgerId, () => this.#claim(ledgerId));
+    return this.#mutex.take(ledgerId, () => this.#claim(ledgerId));
   }
 
   async #claim(ledgerId: string): Promise<Claim> {

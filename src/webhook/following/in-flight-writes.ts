@@ -1,13 +1,13 @@
 import { startWindowMs } from './subscription-start.ts';
 
-/** For twice as long: an event may be dated ahead of this node's clock. */
+/** Twice the window: an event may be dated ahead of this node's clock. */
 const keptMs = 2 * startWindowMs;
-/** Ledgers remembered; of others a subscription may get what was answered just before it, and misses nothing. */
+/** Ledgers remembered. For others, a new subscription may also get events answered just before it. */
 const ledgersMax = 20_000;
 
 /**
- * What the ledgers of this node are writing, and the newest seq that each has answered as long ago as an event may still be for a new
- * subscription. In the order of time, so that what is too old stands first.
+ * The writes in flight of this node's ledgers, and the newest seq that each has answered lately: a new subscription begins
+ * after it. In the order of time, oldest first.
  */
 export class InFlightWrites {
   readonly #now: () => number;
@@ -33,17 +33,17 @@ export class InFlightWrites {
     this.#forgetOld();
   }
 
-  /** The first seq that is not answered yet though the log may show it; null: nothing is being written. */
+  /** The first seq that is not answered yet though the log may show it. null if nothing is being written. */
   underWayFrom(ledgerId: string): number | null {
     return this.#underWay.get(ledgerId) ?? null;
   }
 
-  /** null: none lately. */
+  /** null if there is none. */
   newestAnswered(ledgerId: string): number | null {
     return this.#answered.get(ledgerId)?.seq ?? null;
   }
 
-  /** Ledgers in the order of their newest answers, at most `limit`, the newest ones. */
+  /** The at most `limit` ledgers that answered last, the newest one last. */
   lately(limit: number): string[] {
     return [...this.#answered.keys()].slice(-limit);
   }

@@ -1,7 +1,7 @@
 import type { SubscriptionRecord, Subscriptions } from '../../service/webhooks/subscription-record.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import type { Pace } from '../pacing/pace.ts';
-import type { Persevere } from '../pacing/retry-until-stopped.ts';
+import type { RetryUntilStopped } from '../pacing/retry-until-stopped.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
 const subscriptionsAtOnce = 500;
@@ -12,7 +12,7 @@ export interface KnownSubscriptionsParts {
   readonly subscriptions: Subscriptions;
   readonly watches: SubscriptionIndex;
   readonly pace: Pace;
-  readonly persevere: Persevere;
+  readonly retryUntilStopped: RetryUntilStopped;
   /** Whether other nodes make and end subscriptions too. */
   readonly isShared: boolean;
   isStopped(): boolean;
@@ -36,15 +36,15 @@ export class KnownSubscriptions {
 
   /** Reads all of them. */
   find(): Promise<void> {
-    return this.#parts.persevere('finding subscriptions', () => this.#read());
+    return this.#parts.retryUntilStopped('finding subscriptions', () => this.#read());
   }
 
   /** Reads them again if other nodes have changed them since they were read last. One look at a time. */
   catchUp(): Promise<void> {
-    const { subscriptions, persevere, isShared } = this.#parts;
+    const { subscriptions, retryUntilStopped, isShared } = this.#parts;
     if (!isShared) return Promise.resolve();
     this.#catchingUp = this.#catchingUp.then(() =>
-      persevere('looking for new subscriptions', async () => {
+      retryUntilStopped('looking for new subscriptions', async () => {
         if ((await subscriptions.changes()) !== this.#changes) await this.#read();
       }),
     );
@@ -53,18 +53,20 @@ export class KnownSubscriptions {
 
   /** Takes one in; its owner's ledgers are listed in the background. Harmless if it is there. */
   add(subscription: SubscriptionRecord): void {
-    const { watches, pace, persevere, added } = this.#parts;
+    const { watches, pace, retryUntilStopped, added } = this.#parts;
     const isKnown = watches.get(subscription.id) !== undefined;
     const isToList = watches.add(subscription);
     if (!isKnown) added(subscription.id);
     if (!isToList) return;
-    void persevere('listing watched ledgers', () => watches.list(subscription.actorId, () => pace.take(pageCostMs)));
+    void retryUntilStopped('listing watched ledgers', () =>
+      watches.list(subscription.actorId, () => pace.take(pageCostMs)),
+    );
   }
 
   /** See WebhookWork. Its end may have landed, may land yet, or other nodes were not told: ended once more it is certain. */
   mayHaveEnded(subscriptionId: string, at: string): void {
-    const { subscriptions, persevere, ended } = this.#parts;
-    void persevere('ending a subscription', async () => {
+    const { subscriptions, retryUntilStopped, ended } = this.#parts;
+    void retryUntilStopped('ending a subscription', async () => {
       await subscriptions.end(subscriptionId, at, 'owner');
       ended(subscriptionId);
     });
@@ -74,7 +76,7 @@ export class KnownSubscriptions {
   listAgain(): void {
     if (this.#isListingAgain) return;
     this.#isListingAgain = true;
-    void this.#parts.persevere('listing watched ledgers again', () => this.#listDoubted());
+    void this.#parts.retryUntilStopped('listing watched ledgers again', () => this.#listDoubted());
   }
 
   async #read(): Promise<void> {

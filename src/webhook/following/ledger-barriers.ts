@@ -3,52 +3,52 @@ import { RecentMap } from '../../domain/recent-map.ts';
 import type { Log } from '../../log.ts';
 import type { Pace } from '../pacing/pace.ts';
 
-/** Ledgers asked about at once. */
+/** Read barriers at once. */
 const ledgersAtOnce = 8;
-/** Ledgers remembered; another one is asked about again, which is a read if its actor is in memory. */
+/** Ledgers remembered. A forgotten one needs another barrier: a read, if its actor is in memory. */
 const ledgersMax = 20_000;
-/** After a failure of the store. */
+/** Pause after a failure of the store. */
 const retryMs = 1_000;
-/** Main thread: a claim. */
+/** Main thread time of a claim. */
 const claimCostMs = 0.5;
 
-export interface LedgerCertaintyParts {
+export interface LedgerBarriersParts {
   readonly pace: Pace;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether this node follows the ledger. */
+  /** Whether this node runs the ledger's shard. */
   ownsShardOf(ledgerId: string): boolean;
-  /** The newest seq that this node has answered lately; null: none. */
+  /** The newest seq that this node has answered lately. null if there is none. */
   newestAnswered(ledgerId: string): number | null;
-  /** Has the ledger's own actor on this node make certain what stands in it; the newest seq. */
+  /** See LedgerActor. */
   readBarrier(ledgerId: string): Promise<number>;
-  /** More of the ledger is certain now than before. */
+  /** Called when more of the ledger is certain than before. */
   certain(ledgerId: string): void;
 }
 
 /**
- * How far it is certain what stands in the ledgers of this node. What it has answered itself is. Of what others have written, or itself
- * before it was started, the log may show events whose projections are not there yet: nobody may read them then, those whom they let in
- * least of all. And what nobody could say of a write may yet come to stand without being told. Such a ledger's own actor is asked, which
- * claims it if it has to.
+ * Up to which seq the events of this node's ledgers are certain. Those that this node has answered are. The log may also
+ * show events that another node wrote, or this one before it started, whose projections are not stored yet: access to
+ * them cannot be checked. And a write with an unknown outcome may still land. A read barrier of the ledger's actor settles
+ * both.
  */
 export class LedgerBarriers {
-  readonly #parts: LedgerCertaintyParts;
+  readonly #parts: LedgerBarriersParts;
   readonly #certain = new RecentMap<string, number>(ledgersMax);
   readonly #waiting = new Set<string>();
   readonly #asking = new Set<string>();
   #stopped = false;
 
-  constructor(parts: LedgerCertaintyParts) {
+  constructor(parts: LedgerBarriersParts) {
     this.#parts = parts;
   }
 
-  /** Whether all events of the ledger up to this one are certain. */
+  /** Whether all events of the ledger up to `seq` are certain. */
   reaches(ledgerId: string, seq: number): boolean {
     return Math.max(this.#parts.newestAnswered(ledgerId) ?? -1, this.#certain.get(ledgerId) ?? -1) >= seq;
   }
 
-  /** Has it made certain what stands in the ledger, sooner or later; `certain` tells when it is. */
+  /** Requests a read barrier. `certain` is called when it is done. */
   ask(ledgerId: string): void {
     if (this.#stopped || this.#asking.has(ledgerId)) return;
     this.#waiting.add(ledgerId);
@@ -78,7 +78,7 @@ export class LedgerBarriers {
         certain(ledgerId);
       }
     } catch (error) {
-      log.warn({ err: error, ledger_id: ledgerId }, 'what stands in a ledger is not certain yet; it is asked again');
+      log.warn({ err: error, ledger_id: ledgerId }, 'a read barrier of a ledger failed; it is tried again');
       clock.after(retryMs, () => this.ask(ledgerId));
     }
     this.#asking.delete(ledgerId);

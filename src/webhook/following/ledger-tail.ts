@@ -12,74 +12,71 @@ import type { LedgerBarriers } from './ledger-barriers.ts';
 import { changesBy } from './read-spans.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
-/** Events looked at before the cursor moves: at 256 KiB each they are 16 MiB. */
+/** Events a range: at 256 KiB each they are 16 MiB. The cursor moves after each range. */
 const rangeEventsMax = 64;
-/** Ledgers that are fanned out at once; more only wait for the same disk. */
+/** Ledgers that are fanned out at once. More would only wait for the same disk. */
 const ledgersAtOnce = 4;
 /** Cursors kept in memory. */
 const cursorsMax = 20_000;
-/** After a failure of the store. */
+/** Pause after a failure of the store. */
 const retryMs = 1_000;
-/** Main thread, measured: reading and parsing a row. */
+/** Main thread time of reading and parsing a row, measured. */
 const eventCostMs = 0.03;
 
-export interface FollowerParts extends Omit<FanOutParts, 'now'> {
+export interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
   readonly cursors: Cursors;
   readonly watches: SubscriptionIndex;
-  readonly certainty: Pick<LedgerBarriers, 'reaches' | 'ask'>;
+  readonly barriers: Pick<LedgerBarriers, 'reaches' | 'ask'>;
   readonly pace: Pace;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether this node works for the ledger or subscription of this id. */
+  /** Whether this node runs the shard of this ledger or subscription. */
   ownsShardOf(id: string): boolean;
-  /** The first seq of the ledger that this node is writing and has not answered; null: there is none. */
+  /** The first seq that this node is writing and has not answered. null if it writes none. */
   underWayFrom(ledgerId: string): number | null;
-  /** Resolves when memory holds every subscription whose making was answered before. */
+  /** Resolves when every subscription that was created before the call is in memory. */
   upToDate(): Promise<void>;
   /** New deliveries of the subscription may be sent. */
   queued(subscriptionId: string): void;
 }
 
 /**
- * Follows the logs of watched ledgers: the log is the outbox. Of each range of events it records the deliveries to every subscription whose
- * owner may read them, and then moves the ledger's cursor. After a crash the range begins at the same place, where what was recorded of it is
- * found, so nothing is missed and nothing is doubled.
+ * Tails the logs of watched ledgers. For each range of events it records the deliveries to every subscription whose owner
+ * may read them, and then moves the ledger's cursor. After a crash the range begins at the same place, and the deliveries
+ * that were recorded of it are found: none is missed or doubled.
  */
 export class LedgerTail {
-  readonly #parts: FollowerParts;
+  readonly #parts: LedgerTailParts;
   readonly #fanOutParts: FanOutParts;
   readonly #waiting = new Set<string>();
   readonly #running = new Set<string>();
-  /** Ledgers that have events which the log shows and nobody has answered yet. */
+  /** Ledgers whose log shows events that are not answered yet. */
   readonly #heldBack = new Set<string>();
   readonly #cursors = new RecentMap<string, Cursor>(cursorsMax);
   #isOpen = false;
   #stopped = false;
   #idle = Promise.withResolvers<void>();
 
-  constructor(parts: FollowerParts) {
+  constructor(parts: LedgerTailParts) {
     this.#parts = parts;
     this.#fanOutParts = { ...parts, now: () => parts.clock.now() };
     this.#idle.resolve();
   }
 
-  /**
-   * Begins. Not before every subscription in force is known: a cursor that moves on for some of them would leave the others' events
-   * behind.
-   */
+  /** Starts. Call it once every active subscription is known: a cursor that moves without one would skip its events. */
   open(): void {
     this.#isOpen = true;
     this.#startWaiting();
   }
 
-  /** Looks whether the ledger has events behind its cursor. */
+  /** Fans out the events after the ledger's cursor. */
   wake(ledgerId: string): void {
     if (this.#stopped || !this.#parts.ownsShardOf(ledgerId)) return;
     this.#waiting.add(ledgerId);
     this.#startWaiting();
   }
 
-  /** Follows the ledger, unless that is under way, if events stand behind its cursor that nobody here was told of. */
+  /** Wakes the ledger if it has events after its cursor that this node was not told of. */
   async look(ledgerId: string): Promise<void> {
     const isFollowed = [this.#waiting, this.#running, this.#heldBack].some((ledgers) => ledgers.has(ledgerId));
     if (isFollowed || !this.#isOpen) return;
@@ -88,25 +85,25 @@ export class LedgerTail {
     if (cursor !== null && head !== null && head.seq >= cursor.nextSeq) this.wake(ledgerId);
   }
 
-  /** What was being written of the ledger is answered now, or never will be. */
+  /** The running write of the ledger has ended. */
   release(ledgerId: string): void {
     if (this.#heldBack.delete(ledgerId)) this.wake(ledgerId);
   }
 
-  /** The first seq of the ledger that may lack delivery records; what stands behind it is not sent yet, so that order holds. */
+  /** The first seq of the ledger that may lack delivery records. Deliveries from there on wait, so that order holds. */
   async position(ledgerId: string): Promise<number> {
     const known = this.#cursors.get(ledgerId) ?? (await this.#parts.cursors.get(ledgerId));
     return known?.nextSeq ?? 0;
   }
 
-  /** Follows a ledger no more: somebody else does. */
+  /** Stops tailing a ledger, which another node tails now. */
   forget(ledgerId: string): void {
     this.#waiting.delete(ledgerId);
     this.#heldBack.delete(ledgerId);
     this.#cursors.delete(ledgerId);
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when all work has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#waiting.clear();
@@ -134,20 +131,20 @@ export class LedgerTail {
       this.#parts.clock.after(retryMs, () => this.wake(ledgerId));
     }
     this.#running.delete(ledgerId);
-    // Whoever follows it now moves its cursor: the one that is known here would be an old one when the ledger comes back.
+    // Another node moves the cursor now: the one in memory would be out of date when the ledger comes back.
     if (!this.#parts.ownsShardOf(ledgerId)) this.forget(ledgerId);
     if (this.#stopped) this.#waiting.clear();
     this.#startWaiting();
     if (this.#running.size === 0) this.#idle.resolve();
   }
 
-  /** Fans out one batch. True if there may be more. */
+  /** Fans out one range. Returns whether there may be more events. */
   async #advance(ledgerId: string): Promise<boolean> {
-    const { ledgers, watches, certainty, pace, cursors, ownsShardOf, queued } = this.#parts;
+    const { ledgers, watches, barriers, pace, cursors, ownsShardOf, queued } = this.#parts;
     await pace.take(rangeEventsMax * eventCostMs);
     if (!watches.isWatched(ledgerId)) {
       this.#cursors.delete(ledgerId);
-      // A cursor lost too early would send again what happened since the subscription was made; one left behind does no harm.
+      // A cursor removed too early would send events again. One that stays does no harm.
       if (watches.isComplete) await cursors.remove(ledgerId);
       return false;
     }
@@ -156,13 +153,13 @@ export class LedgerTail {
     if (cursor === 'overtaken') return true;
     const entries = this.#answered(ledgerId, await ledgers.read(ledgerId, cursor.nextSeq, rangeEventsMax));
     const last = entries.at(-1);
-    const isCertain = last === undefined || certainty.reaches(ledgerId, last.seq);
-    if (!isCertain) certainty.ask(ledgerId);
+    const isCertain = last === undefined || barriers.reaches(ledgerId, last.seq);
+    if (!isCertain) barriers.ask(ledgerId);
     if (last === undefined || !isCertain) {
       this.#cursors.set(ledgerId, cursor);
       return false;
     }
-    // Asked after the reading: whoever subscribed, on whichever node, before one of these events was answered is among them.
+    // Asked after the read: it includes every subscription created, on any node, before one of these events was answered.
     await this.#parts.upToDate();
     const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
     await this.#learn(ledgerId, events);
@@ -171,7 +168,7 @@ export class LedgerTail {
     const woken = await fanOut(this.#fanOutParts, range, subscriptions);
     if (woken === null) return false;
     const nextSeq = last.seq + 1;
-    // The records are durable, so sending here need not wait until the cursor is: after a crash they are found to be there.
+    // The records are durable, so this node may send before the cursor has moved: after a crash they are found.
     this.#cursors.set(ledgerId, { version: cursor.version, nextSeq });
     const elsewhere: string[] = [];
     for (const subscriptionId of woken) {
@@ -183,16 +180,15 @@ export class LedgerTail {
       if (moved === null) this.#cursors.delete(ledgerId);
       else this.#cursors.set(ledgerId, moved);
     } finally {
-      // Other nodes read the cursor: told any earlier they would pass over what it has not passed. A move that failed may have landed, and
-      // then nothing of this range is looked at again.
+      // Other nodes read the cursor, so they are told after it has moved. A failed move may have landed: they are told then too.
       for (const subscriptionId of elsewhere) queued(subscriptionId);
     }
     return true;
   }
 
   /**
-   * The entries without those that are still being written: the log may show them long before they are answered, and a cursor that had
-   * passed them by then would leave whoever subscribes in between without them. Asked after the reading, so that no write begins between.
+   * The entries without those still being written. The log may show an event long before it is answered. A cursor past it
+   * would hide it from a subscription created in between. Asked after the read, so that no write begins in between.
    */
   #answered(ledgerId: string, entries: readonly StoredEntry[]): readonly StoredEntry[] {
     const underWayFrom = this.#parts.underWayFrom(ledgerId);
@@ -202,8 +198,8 @@ export class LedgerTail {
   }
 
   /**
-   * Where to begin, and durably so: after a crash the same ranges begin at the same places. null: nowhere yet; 'overtaken': somebody else has
-   * just put the cursor somewhere.
+   * The stored cursor to begin at, so that ranges begin at the same places after a crash. null: there is nothing to begin
+   * with yet. 'overtaken': another node has just stored a cursor.
    */
   async #begin(ledgerId: string): Promise<Cursor | null | 'overtaken'> {
     const { cursor, isStored } = await this.#start(ledgerId);
@@ -215,7 +211,7 @@ export class LedgerTail {
     return cursorToStartAt(this.#parts, ledgerId, this.#parts.watches.of(ledgerId), rangeEventsMax);
   }
 
-  /** A node that wrote in the place of this one has told nobody here whom it has let in: the events themselves say so. */
+  /** Learns new readers from the events themselves: another node may have written them without telling this one. */
   async #learn(ledgerId: string, events: readonly LedgerEvent[]): Promise<void> {
     const lettingIn = events.filter(
       ({ eventType }) => eventType === 'GENESIS' || eventType.endsWith('_DELEGATION_GRANTED'),
@@ -226,7 +222,7 @@ export class LedgerTail {
     this.#parts.watches.learn(ledgerId, entries);
   }
 
-  /** A row that is no event any more is passed over: reads of the ledger tell of it, and it is nothing to send. */
+  /** Skips a row that cannot be parsed. Reads of the ledger report it; there is nothing to send. */
   #readable(ledgerId: string, entry: StoredEntry): LedgerEvent | null {
     try {
       return parseRow(entry.row);

@@ -3,64 +3,64 @@ import type { SubscriptionRecord } from '../../service/webhooks/subscription-rec
 import type { LedgerEntry } from '../../store/ledger-store.ts';
 import { InFlightWrites } from './in-flight-writes.ts';
 import { KnownSubscriptions, type KnownSubscriptionsParts } from './known-subscriptions.ts';
-import { LedgerBarriers, type LedgerCertaintyParts } from './ledger-barriers.ts';
-import { type FollowerParts, LedgerTail } from './ledger-tail.ts';
+import { LedgerBarriers, type LedgerBarriersParts } from './ledger-barriers.ts';
+import { LedgerTail, type LedgerTailParts } from './ledger-tail.ts';
 import { SubscriptionIndex } from './subscription-index.ts';
 import { TailScan } from './tail-scan.ts';
 
-/** Every so many looks the lists of watched ledgers are read again too. */
+/** After so many scans, the lists of watched ledgers are read again. */
 const looksBetweenLists = 20;
 
-export interface FollowingParts
-  extends Omit<FollowerParts, 'watches' | 'certainty' | 'underWayFrom' | 'upToDate'>,
-    Pick<LedgerCertaintyParts, 'readBarrier'>,
+export interface LogTailerParts
+  extends Omit<LedgerTailParts, 'watches' | 'barriers' | 'underWayFrom' | 'upToDate'>,
+    Pick<LedgerBarriersParts, 'readBarrier'>,
     Omit<KnownSubscriptionsParts, 'watches'> {}
 
-/** Follows the ledgers that are this node's own: from what is appended to the records of its deliveries. */
+/** Turns the events of this node's ledgers into delivery records. */
 export class LogTailer implements CommitListener {
-  /** Which subscriptions are in force, and what they watch. */
+  /** The active subscriptions, by the ledgers that they watch. */
   readonly watches: SubscriptionIndex;
   readonly #isShared: boolean;
   readonly #subscriptions: KnownSubscriptions;
   readonly #writes: InFlightWrites;
-  readonly #certainty: LedgerBarriers;
-  readonly #follower: LedgerTail;
-  readonly #look: TailScan;
+  readonly #barriers: LedgerBarriers;
+  readonly #tail: LedgerTail;
+  readonly #scan: TailScan;
   #looks = 0;
 
-  constructor(parts: FollowingParts) {
+  constructor(parts: LogTailerParts) {
     const { ledgers, clock } = parts;
-    const wake = (ledgerId: string) => this.#follower.wake(ledgerId);
+    const wake = (ledgerId: string) => this.#tail.wake(ledgerId);
     this.#isShared = parts.isShared;
     this.watches = new SubscriptionIndex(ledgers, wake);
     const watches = this.watches;
     const writes = new InFlightWrites(() => clock.now());
-    const certainty = new LedgerBarriers({
+    const barriers = new LedgerBarriers({
       ...parts,
       newestAnswered: (ledgerId) => writes.newestAnswered(ledgerId),
       certain: wake,
     });
     this.#writes = writes;
-    this.#certainty = certainty;
+    this.#barriers = barriers;
     this.#subscriptions = new KnownSubscriptions({ ...parts, watches });
-    this.#follower = new LedgerTail({
+    this.#tail = new LedgerTail({
       ...parts,
       watches,
-      certainty,
+      barriers,
       underWayFrom: (ledgerId) => writes.underWayFrom(ledgerId),
       upToDate: () => this.catchUp(),
     });
-    this.#look = new TailScan({
+    this.#scan = new TailScan({
       ...parts,
       watchedLedgers: () => watches.watchedLedgers(),
-      look: (ledgerId) => this.#follower.look(ledgerId),
+      look: (ledgerId) => this.#tail.look(ledgerId),
     });
   }
 
-  /** Finds all subscriptions in force, and follows from then on. */
+  /** Finds all active subscriptions, and then tails the ledgers. */
   async start(): Promise<void> {
     await this.#subscriptions.find();
-    this.#follower.open();
+    this.#tail.open();
   }
 
   /** Reads the subscriptions again if other nodes have changed them since they were read last. */
@@ -74,7 +74,7 @@ export class LogTailer implements CommitListener {
 
   settled(ledgerId: string): void {
     this.#writes.settled(ledgerId);
-    this.#follower.release(ledgerId);
+    this.#tail.release(ledgerId);
   }
 
   committed(ledgerId: string, entries: readonly LedgerEntry[]): void {
@@ -84,13 +84,13 @@ export class LogTailer implements CommitListener {
   }
 
   unsettled(ledgerId: string, entries: readonly LedgerEntry[]): void {
-    // Who reads the ledger by entries that do not stand after all is let in to none of it: each event is asked for.
+    // If the entries do not stand, the index only knows readers too many: access is checked for each event.
     this.watches.learn(ledgerId, entries);
-    if (this.watches.isWatched(ledgerId)) this.#certainty.ask(ledgerId);
+    if (this.watches.isWatched(ledgerId)) this.#barriers.ask(ledgerId);
   }
 
   claimed(ledgerId: string): void {
-    if (this.watches.isWatched(ledgerId)) this.#follower.wake(ledgerId);
+    if (this.watches.isWatched(ledgerId)) this.#tail.wake(ledgerId);
   }
 
   /** See WebhookWork. */
@@ -108,8 +108,8 @@ export class LogTailer implements CommitListener {
   }
 
   ended(subscriptionId: string): void {
-    // Cursors of ledgers that nobody watches any more are removed.
-    for (const ledgerId of this.watches.remove(subscriptionId)) this.#follower.wake(ledgerId);
+    // The tail removes the cursors of ledgers that have no subscription any more.
+    for (const ledgerId of this.watches.remove(subscriptionId)) this.#tail.wake(ledgerId);
   }
 
   /** See WebhookWork. */
@@ -119,16 +119,16 @@ export class LogTailer implements CommitListener {
 
   /** The first seq of a ledger that may lack delivery records. */
   position(ledgerId: string): Promise<number> {
-    return this.#follower.position(ledgerId);
+    return this.#tail.position(ledgerId);
   }
 
-  /** Looks whether ledgers of this node have events that nobody told of: who wrote may not have been this node. */
+  /** Scans this node's ledgers for events that another node has written without telling this one. */
   look(): void {
     if (!this.#isShared) return;
-    void this.#look.round();
+    void this.#scan.round();
     this.#looks += 1;
     if (this.#looks % looksBetweenLists !== 0) return;
-    // Of a ledger that is watched already its own events say who was let in.
+    // The events of a watched ledger say themselves who may read it.
     this.watches.doubt(() => false);
     this.#subscriptions.listAgain();
   }
@@ -139,16 +139,16 @@ export class LogTailer implements CommitListener {
     this.#subscriptions.listAgain();
     await this.#subscriptions.find();
     own();
-    for (const ledgerId of this.watches.watchedLedgers()) if (isNew(ledgerId)) this.#follower.wake(ledgerId);
+    for (const ledgerId of this.watches.watchedLedgers()) if (isNew(ledgerId)) this.#tail.wake(ledgerId);
   }
 
   giveUp(isGone: (id: string) => boolean): void {
-    for (const ledgerId of this.watches.watchedLedgers()) if (isGone(ledgerId)) this.#follower.forget(ledgerId);
+    for (const ledgerId of this.watches.watchedLedgers()) if (isGone(ledgerId)) this.#tail.forget(ledgerId);
   }
 
-  /** Begins nothing new; resolves when nothing is under way any more. */
+  /** Starts nothing new. Resolves when all work has ended. */
   async stop(): Promise<void> {
-    this.#certainty.stop();
-    await Promise.all([this.#look.stop(), this.#follower.stop()]);
+    this.#barriers.stop();
+    await Promise.all([this.#scan.stop(), this.#tail.stop()]);
   }
 }

@@ -11,18 +11,19 @@ const ledgersOfPrefix = names.ledgersOf('');
 interface WatchingActor {
   /** Its subscriptions to all that it may read. */
   readonly subscriptions: Set<string>;
-  /** The ledgers in its list: those it is, or once was, party or delegate of. Who may read is asked again for each event. */
+  /** The ledgers that it is, or was, party or delegate of. Access is checked again for each event. */
   readonly ledgers: Set<string>;
 }
 
 /**
- * Which subscriptions watch which ledger, in memory. A subscription that names a ledger watches that one; any other watches
- * its owner's ledgers: the list beside the log, and from then on what commits add to it.
+ * Which subscriptions watch which ledger, in memory. A subscription that names a ledger watches that one. Any other
+ * watches its owner's ledgers: the stored list, and the ledgers that commits add to it.
  *
- * Invariants: once a subscription is in, a ledger that its owner comes to read afterwards is watched as soon as that was committed, and one
- * from before as soon as `list` has come to it; each is told to `found`. `of` never leaves a subscription out: as long as its owner's ledgers
- * are still being listed it counts as a watcher of every ledger, and who may read decides. The same holds of a list in doubt and the ledgers that
- * it is in doubt for: those that other nodes wrote since it was read.
+ * Invariants:
+ * - Once a subscription is added, a ledger that its owner may read later is watched as soon as that is committed. A ledger
+ *   from before is watched as soon as `list` has reached it. `found` is called for each.
+ * - `of` never omits a subscription. While its owner's ledgers are being listed, it counts as watching every ledger. The
+ *   same holds for a list in doubt and the ledgers that other nodes wrote since it was read.
  */
 export class SubscriptionIndex {
   readonly #ledgers: LedgerStore;
@@ -32,13 +33,13 @@ export class SubscriptionIndex {
   readonly #actors = new Map<string, WatchingActor>();
   readonly #actorsByLedger = new Map<string, Set<string>>();
   readonly #unlisted = new Set<string>();
-  /** Actors whose lists are to be read again, each with the number of the doubt. */
+  /** Actors whose lists must be read again, with the number of the doubt. */
   readonly #doubted = new Map<string, number>();
-  /** The ledgers that these lists may lack. */
+  /** Which ledgers these lists may lack. */
   #inDoubt: ((ledgerId: string) => boolean)[] = [];
   #doubts = 0;
 
-  /** `found` is told of every ledger that a subscription has come to watch. */
+  /** `found` is called for every ledger that a subscription begins to watch. */
   constructor(ledgers: LedgerStore, found: (ledgerId: string) => void) {
     this.#ledgers = ledgers;
     this.#found = found;
@@ -52,23 +53,23 @@ export class SubscriptionIndex {
     return this.#subscriptions.values();
   }
 
-  /** Every watched ledger, some of them twice. */
+  /** Every watched ledger. Some come twice. */
   *watchedLedgers(): Iterable<string> {
     yield* this.#byLedger.keys();
     yield* this.#actorsByLedger.keys();
   }
 
-  /** Whether somebody is known to watch the ledger. */
+  /** Whether a subscription is known to watch the ledger. */
   isWatched(ledgerId: string): boolean {
     return this.#byLedger.has(ledgerId) || this.#actorsByLedger.has(ledgerId);
   }
 
-  /** Whether all lists have been read: only then `isWatched` knows of everybody. */
+  /** Whether all lists have been read, so that `isWatched` is complete. */
   get isComplete(): boolean {
     return this.#unlisted.size === 0 && this.#doubted.size === 0;
   }
 
-  /** The subscriptions that watch a ledger now, and those that may. */
+  /** The subscriptions that watch a ledger, or may. */
   of(ledgerId: string): SubscriptionRecord[] {
     const found: SubscriptionRecord[] = [];
     const add = (ids: Iterable<string>) => {
@@ -84,7 +85,7 @@ export class SubscriptionIndex {
     return found;
   }
 
-  /** Takes a subscription in. True if its owner's ledgers have to be listed now (`list`). */
+  /** Adds a subscription. Returns whether its owner's ledgers have to be listed now (`list`). */
   add(subscription: SubscriptionRecord): boolean {
     if (this.#subscriptions.has(subscription.id)) return false;
     this.#subscriptions.set(subscription.id, subscription);
@@ -105,7 +106,7 @@ export class SubscriptionIndex {
     return true;
   }
 
-  /** Other nodes may have let anybody into these ledgers: all lists read, or being read, so far are to be read again. */
+  /** Other nodes may have added readers to these ledgers: all lists must be read again. */
   doubt(isInDoubt: (ledgerId: string) => boolean): void {
     if (this.#actors.size === 0) return;
     this.#doubts += 1;
@@ -113,7 +114,7 @@ export class SubscriptionIndex {
     for (const actorId of this.#actors.keys()) this.#doubted.set(actorId, this.#doubts);
   }
 
-  /** Whose list to read again now; one that failed comes up again after all others. */
+  /** The actor whose list to read next. One that failed comes again after all others. */
   nextDoubted(): string | undefined {
     for (const [actorId, doubt] of this.#doubted) {
       this.#doubted.delete(actorId);
@@ -123,12 +124,12 @@ export class SubscriptionIndex {
     return undefined;
   }
 
-  /** Lists what an actor read before. `rest` is waited for between pages, so that long lists hold nobody up. */
+  /** Reads the list of an actor's ledgers. Awaits `rest` between pages, so that a long list does not block other work. */
   async list(actorId: string, rest: () => Promise<void>): Promise<void> {
     const actor = this.#actors.get(actorId);
     const doubt = this.#doubted.get(actorId);
     if (actor === undefined) return;
-    // An actor that was taken out, and maybe in again, meanwhile is none of this list's business any more.
+    // The actor may have been removed, and added again, meanwhile.
     const isListed = () => this.#actors.get(actorId) === actor;
     const list = names.ledgersOf(actorId);
     for await (const { lines, isLast } of linePages(this.#ledgers, list, linesAtOnce)) {
@@ -139,7 +140,7 @@ export class SubscriptionIndex {
       }
       if (isLast) {
         this.#unlisted.delete(actorId);
-        // A doubt that came up while the list was read stays.
+        // A doubt raised during the read stays.
         if (this.#doubted.get(actorId) === doubt) this.#trust(actorId);
         return;
       }
@@ -148,7 +149,7 @@ export class SubscriptionIndex {
     }
   }
 
-  /** Learns from what follows from events who has come to read the ledger. */
+  /** Learns new readers of the ledger from projections. */
   learn(ledgerId: string, entries: readonly Pick<LedgerEntry, 'projections'>[]): void {
     if (this.#actors.size === 0) return;
     for (const { projections } of entries) {
@@ -159,7 +160,7 @@ export class SubscriptionIndex {
     }
   }
 
-  /** Takes a subscription out; answers the ledgers that nobody watches any more. */
+  /** Removes a subscription. Returns the ledgers that no subscription watches any more. */
   remove(subscriptionId: string): string[] {
     const subscription = this.#subscriptions.get(subscriptionId);
     if (subscription === undefined) return [];

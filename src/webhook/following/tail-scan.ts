@@ -1,39 +1,39 @@
 import type { Log } from '../../log.ts';
 import type { Pace } from '../pacing/pace.ts';
 
-/** Looked at in one round; the next one goes on behind them. */
+/** Ledgers a round. The next round continues after them. */
 const ledgersARoundMax = 2_000;
-/** Main thread: reading a head, and now and then a cursor. */
+/** Main thread time of reading a head, and sometimes a cursor. */
 const lookCostMs = 0.1;
-/** Ledgers of other nodes passed over in one go. */
+/** Ledgers of other nodes that are skipped without a pause. */
 const passedAtOnce = 500;
 
-export interface LedgerLookParts {
+export interface TailScanParts {
   readonly pace: Pace;
   readonly log: Log;
-  /** May change while it is walked through. */
+  /** May change during the iteration. */
   watchedLedgers(): Iterable<string>;
-  /** Whether this node follows the ledger. */
+  /** Whether this node runs the ledger's shard. */
   ownsShardOf(ledgerId: string): boolean;
   /** Looks at one ledger. */
   look(ledgerId: string): Promise<void>;
 }
 
 /**
- * Looks through the watched ledgers of this node, one at a time, for events that nobody here was told of: a node that could not reach this
- * one may have carried a command out itself.
+ * Scans the watched ledgers of this node, one at a time, for events that this node was not told of: a node that could not
+ * reach this one may have written them.
  */
 export class TailScan {
-  readonly #parts: LedgerLookParts;
+  readonly #parts: TailScanParts;
   #walk: Iterator<string> | null = null;
   #underWay: Promise<void> | null = null;
   #stopped = false;
 
-  constructor(parts: LedgerLookParts) {
+  constructor(parts: TailScanParts) {
     this.#parts = parts;
   }
 
-  /** Goes on through the ledgers, unless that is under way. Resolves when the round is over; never rejects. */
+  /** Runs one round, unless one runs already. Resolves at its end; never rejects. */
   async round(): Promise<void> {
     if (this.#underWay !== null || this.#stopped) return;
     this.#underWay = this.#goOn().catch((error) =>
@@ -43,7 +43,7 @@ export class TailScan {
     this.#underWay = null;
   }
 
-  /** Begins nothing new; resolves when the ledger under way has been looked at. */
+  /** Starts nothing new. Resolves when the ledger in progress is done. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#underWay;

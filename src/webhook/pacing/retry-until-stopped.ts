@@ -3,11 +3,11 @@ import type { Log } from '../../log.ts';
 
 const retryMs = 1_000;
 
-/** Does work that has to be done some time, whatever the store does now. `what` is its name in the log. */
-export type Persevere = (what: string, work: () => Promise<void>) => Promise<void>;
+/** Does work that has to succeed some time. `what` is its name in the log. */
+export type RetryUntilStopped = (what: string, work: () => Promise<void>) => Promise<void>;
 
-/** Tries what failed again after a second, until it is done or `isStopped`. */
-export function retryUntilStopped(clock: Clock, log: Log, isStopped: () => boolean): Persevere {
+/** Retries failed work after a second, until it succeeds or `isStopped`. */
+export function retryUntilStopped(clock: Clock, log: Log, isStopped: () => boolean): RetryUntilStopped {
   return async (what, work) => {
     while (!isStopped()) {
       try {
