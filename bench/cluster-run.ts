@@ -99,7 +99,7 @@ async function measurePart(cluster: BenchCluster, run: PreparedClusterRun, recor
 export function asPreparedRun({ setting, nodes, laneRecords, warmUp }: PreparedClusterRun): PreparedRun {
   const [first] = nodes;
   if (first === undefined) throw new Error('there are no nodes');
-  return { door: 'stream', setting, file: { ...first.file, lanes: keyCount, laneRecords }, warmUp };
+  return { transport: 'stream', setting, file: { ...first.file, lanes: keyCount, laneRecords }, warmUp };
 }
 
 async function load(
@@ -110,7 +110,7 @@ async function load(
   const jobs = nodes.map(({ file, keys }, at): LoadJob => {
     const apiKeys = keys.map((key) => setting.keys[key]?.apiKey ?? '');
     const port = cluster.nodes[at]?.at.grpcPort ?? 0;
-    return { door: 'stream', port, file, apiKeys, ...part };
+    return { transport: 'stream', port, file, apiKeys, ...part };
   });
   const result = await runProcess<LoadJob[], ClusterLoadResult>('cluster-load-process.ts', jobs);
   const wrong = wrongIn(part.from, part.to, keyCount);

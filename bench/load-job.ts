@@ -1,9 +1,9 @@
-import type { Door } from './options.ts';
+import type { Transport } from './options.ts';
 import type { RequestFile } from './request-file.ts';
 
 /** What the load generator is to send. Plain data: it comes to that process as JSON. */
 export interface LoadJob {
-  readonly door: Door;
+  readonly transport: Transport;
   readonly port: number;
   readonly file: RequestFile;
   /** API keys of the lanes. */

@@ -15,6 +15,6 @@ setPriority(0, niceness);
 /** What LoadGenerator runs: takes jobs on standard input and answers their results, a line of JSON each. */
 for await (const line of createInterface({ input: process.stdin })) {
   const job = JSON.parse(line) as LoadJob;
-  const load = { rest: loadRest, grpc: loadGrpc, stream: loadStream }[job.door];
+  const load = { rest: loadRest, grpc: loadGrpc, stream: loadStream }[job.transport];
   process.stdout.write(`${JSON.stringify(await load(job))}\n`);
 }

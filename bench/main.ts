@@ -3,7 +3,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { missedAims } from './aims.ts';
 import { benchCluster } from './cluster.ts';
-import { type BenchOptions, type Door, readOptions } from './options.ts';
+import { type BenchOptions, readOptions, type Transport } from './options.ts';
 import { readPages } from './pages.ts';
 import { echoLimit, lmdbLimit } from './raw-limits.ts';
 import { loadJob, measureRun, type PreparedRun, prepareRun } from './run.ts';
@@ -13,8 +13,8 @@ import { keyCount, makeSetting } from './setting.ts';
 import { meanOf, rounded } from './sum.ts';
 import { verifyRuns } from './verify-runs.ts';
 
-/** What each door has to reach of the limit of verifications. */
-const targets: Readonly<Record<Door, number>> = { stream: 0.45, grpc: 0.3, rest: 0.25 };
+/** What each transport has to reach of the limit of verifications. */
+const targets: Readonly<Record<Transport, number>> = { stream: 0.45, grpc: 0.3, rest: 0.25 };
 /** 400 MB. */
 const memoryTargetMib = rounded(400e6 / 2 ** 20);
 const pageTargetMs = 100;
@@ -31,11 +31,11 @@ async function bench(options: BenchOptions): Promise<object> {
     const reports: RunReport[] = [];
     let echo: number | null = null;
     for (const ledgers of options.ledgerCounts) {
-      for (const door of options.doors) {
-        progress(`${door}, ${ledgers} ledger(s): signing ${options.events} events`);
-        const run = await prepareRun(door, await makeSetting(server.baseUrl, ledgers), options.events, workDir);
-        if (door === 'rest' && echo === null) echo = await echoOf(run);
-        progress(`${door}, ${ledgers} ledger(s): sending`);
+      for (const transport of options.transports) {
+        progress(`${transport}, ${ledgers} ledger(s): signing ${options.events} events`);
+        const run = await prepareRun(transport, await makeSetting(server.baseUrl, ledgers), options.events, workDir);
+        if (transport === 'rest' && echo === null) echo = await echoOf(run);
+        progress(`${transport}, ${ledgers} ledger(s): sending`);
         const report = await measureRun(server, run);
         progress(JSON.stringify(withTarget(report)));
         runs.push(run);
@@ -85,7 +85,7 @@ async function echoOf(run: PreparedRun): Promise<number> {
 
 function withTarget(report: RunReport): object {
   const ratio = report.perSecond / report.verificationsPerSecond;
-  const target = targets[report.door];
+  const target = targets[report.transport];
   return { ...report, ofVerificationLimit: rounded(ratio), target, reached: ratio >= target };
 }
 

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 
-export type Door = 'rest' | 'grpc' | 'stream';
+export type Transport = 'rest' | 'grpc' | 'stream';
 
 /** What is measured, and how much of it. */
 export interface BenchOptions {
-  readonly doors: readonly Door[];
+  readonly transports: readonly Transport[];
   /** How many ledgers the events of a run go to: one hot ledger, or a hundred. */
   readonly ledgerCounts: readonly number[];
   /** Events of a run. */
@@ -50,8 +50,8 @@ export function readOptions(args: readonly string[]): BenchOptions {
       unverified: { type: 'boolean', default: false },
     },
   });
-  const doors: Door[] = ['stream', 'grpc', 'rest'];
-  const only = doors.filter((door) => values.only === undefined || values.only === door);
+  const transports: Transport[] = ['stream', 'grpc', 'rest'];
+  const only = transports.filter((transport) => values.only === undefined || values.only === transport);
   const byDefault = values.memory ? 1_000_000 : values.quick ? 20_000 : values.cluster ? 90_000 : 100_000;
   const events = Number(values.events ?? byDefault);
   const ledgers = values.ledgers === undefined ? [1, 100] : [Number(values.ledgers)];
@@ -59,7 +59,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     throw new Error(usage);
   }
   return {
-    doors: values.memory ? ['stream'] : only,
+    transports: values.memory ? ['stream'] : only,
     ledgerCounts: values.memory ? [1] : ledgers,
     events,
     memory: values.memory,

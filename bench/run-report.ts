@@ -1,12 +1,12 @@
 import { LatencyHistogram } from './latency.ts';
 import type { LoadResult } from './load-job.ts';
 import type { LoadReport } from './load-report.ts';
-import type { Door } from './options.ts';
+import type { Transport } from './options.ts';
 import type { CommitCounts } from './server-process.ts';
 import { rounded, sumOf } from './sum.ts';
 
 export interface RunReport extends LoadReport {
-  readonly door: Door;
+  readonly transport: Transport;
   /** As `perSecond`, with the filling and the draining of each part. */
   readonly perSecondWhole: number;
   readonly cpuUsPerEvent: {
@@ -41,7 +41,7 @@ export interface Looks {
 
 /** `commits` of the server while the parts were sent. */
 export function runReport(
-  what: Pick<RunReport, 'door' | 'ledgers'>,
+  what: Pick<RunReport, 'transport' | 'ledgers'>,
   parts: readonly MeasuredPart[],
   { looks, betweenUs }: Looks,
   commits: CommitCounts,

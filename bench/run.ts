@@ -5,7 +5,7 @@ import { runProcess } from './child.ts';
 import { LoadGenerator } from './load-generator.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { partsOf, type Records } from './load-report.ts';
-import type { Door } from './options.ts';
+import type { Transport } from './options.ts';
 import { verificationLimit } from './raw-limits.ts';
 import type { RequestFile } from './request-file.ts';
 import { type MeasuredPart, type RunReport, runReport } from './run-report.ts';
@@ -24,14 +24,14 @@ const warmUpEvents = 16_000;
 const partEventsMin = 10_000;
 const partsMax = 10;
 /** Events of each of the 16 lanes that wait at a time: on a hundred ledgers a few of each ledger, so that they are written together. */
-function inFlightOf(door: Door, ledgers: number): number {
-  if (door === 'stream') return 96;
-  return door === 'grpc' && ledgers > 1 ? 64 : 24;
+function inFlightOf(transport: Transport, ledgers: number): number {
+  if (transport === 'stream') return 96;
+  return transport === 'grpc' && ledgers > 1 ? 64 : 24;
 }
 
-/** A run of one door on one setting, with all its requests signed and in a file. */
+/** A run of one transport on one setting, with all its requests signed and in a file. */
 export interface PreparedRun {
-  readonly door: Door;
+  readonly transport: Transport;
   readonly setting: Setting;
   readonly file: RequestFile;
   /** Records of each lane that warm the server up. */
@@ -39,22 +39,27 @@ export interface PreparedRun {
 }
 
 /** Signs the requests of a run, all cores at it, into a file in `workDir`. */
-export async function prepareRun(door: Door, setting: Setting, events: number, workDir: string): Promise<PreparedRun> {
+export async function prepareRun(
+  transport: Transport,
+  setting: Setting,
+  events: number,
+  workDir: string,
+): Promise<PreparedRun> {
   const warmUp = Math.ceil(warmUpEvents / keyCount);
   const laneRecords = warmUp + Math.ceil(events / keyCount);
-  const run = `${door}-${setting.ledgers.length}`;
+  const run = `${transport}-${setting.ledgers.length}`;
   const path = join(workDir, `${run}.requests`);
   closeSync(openSync(path, 'w'));
   const first = laneSigner(setting, 0, run, keyCount)(0);
-  const file = { path, recordBytes: requestOf(door, first).length, lanes: keyCount, laneRecords };
+  const file = { path, recordBytes: requestOf(transport, first).length, lanes: keyCount, laneRecords };
   const processes = availableParallelism();
   await Promise.all(
     Array.from({ length: processes }, (_, process) => {
       const lanes = Array.from({ length: keyCount }, (__, lane) => lane).filter((lane) => lane % processes === process);
-      return runProcess<SigningJob, object>('signing-process.ts', { setting, door, run, file, lanes });
+      return runProcess<SigningJob, object>('signing-process.ts', { setting, transport, run, file, lanes });
     }),
   );
-  return { door, setting, file, warmUp };
+  return { transport, setting, file, warmUp };
 }
 
 /**
@@ -86,7 +91,7 @@ export async function measureRun(server: ServerProcess, run: PreparedRun): Promi
   const commitsAfter = await commitCounts(server);
   rmSync(file.path);
   return runReport(
-    { door: run.door, ledgers: run.setting.ledgers.length },
+    { transport: run.transport, ledgers: run.setting.ledgers.length },
     parts,
     { looks, betweenUs },
     {
@@ -103,12 +108,12 @@ async function sendRecords(
   run: PreparedRun,
   { from, to }: Records,
 ): Promise<LoadResult> {
-  const job = loadJob(run, run.door === 'rest' ? server.httpPort : server.grpcPort);
+  const job = loadJob(run, run.transport === 'rest' ? server.httpPort : server.grpcPort);
   const result = await generator.run({ ...job, from, to });
   const { refused, failed, firstFailure } = result;
   const wrong = wrongIn(from, to, keyCount);
   if (failed > 0 || refused !== wrong)
-    throw new Error(`${run.door}: ${refused} refused of ${wrong} wrong ones, ${failed} failed: ${firstFailure}`);
+    throw new Error(`${run.transport}: ${refused} refused of ${wrong} wrong ones, ${failed} failed: ${firstFailure}`);
   return result;
 }
 
@@ -129,15 +134,15 @@ async function measurePart(
 }
 
 export function loadJob(run: PreparedRun, port: number): LoadJob {
-  const { door, file, setting, warmUp } = run;
+  const { transport, file, setting, warmUp } = run;
   const apiKeys = setting.keys.map(({ apiKey }) => apiKey);
   return {
-    door,
+    transport,
     port,
     file,
     apiKeys,
     from: warmUp,
     to: file.laneRecords,
-    inFlight: inFlightOf(door, setting.ledgers.length),
+    inFlight: inFlightOf(transport, setting.ledgers.length),
   };
 }

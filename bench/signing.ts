@@ -4,7 +4,7 @@ import { sigDigest } from '../src/domain/digest.ts';
 import type { LedgerFacts } from '../src/domain/ledger-facts.ts';
 import { injectedFields } from '../src/domain/service-events.ts';
 import { signDigest } from '../src/domain/signature.ts';
-import type { Door } from './options.ts';
+import type { Transport } from './options.ts';
 import { benchEventType, payloadOf } from './payload.ts';
 import { LaneWriter, type RequestFile } from './request-file.ts';
 import { type BenchLedger, type BenchMaster, ledgersOf, type Setting } from './setting.ts';
@@ -13,7 +13,7 @@ import { requestOf, type SignedEvent } from './wire.ts';
 /** Requests of a run that are to be signed. Plain data: it goes to other processes as JSON. */
 export interface SigningJob {
   readonly setting: Setting;
-  readonly door: Door;
+  readonly transport: Transport;
   /** Names the run in its idempotency keys. */
   readonly run: string;
   readonly file: RequestFile;
@@ -43,7 +43,7 @@ export function signLanes(job: SigningJob): void {
   for (const lane of job.lanes) {
     const writer = new LaneWriter(job.file, lane);
     const make = laneSigner(job.setting, lane, job.run, job.file.lanes);
-    for (let at = 0; at < job.file.laneRecords; at++) writer.write(requestOf(job.door, make(at)));
+    for (let at = 0; at < job.file.laneRecords; at++) writer.write(requestOf(job.transport, make(at)));
     writer.close();
   }
 }

@@ -46,14 +46,14 @@ function verifyingJobs(server: ServerProcess, { setting, file }: PreparedRun): V
 }
 
 /** Every event of the run is there once, but for the wrongly signed ones, which are not. */
-function checkWhole({ door, file }: PreparedRun, parts: readonly VerifyingResult[]): void {
+function checkWhole({ transport, file }: PreparedRun, parts: readonly VerifyingResult[]): void {
   const problems = parts.flatMap((part) => part.problems);
-  if (problems.length > 0) throw new Error(`${door}: ${problems.join('; ')}`);
+  if (problems.length > 0) throw new Error(`${transport}: ${problems.join('; ')}`);
   const events = file.laneRecords * keyCount;
   let found = 0;
   for (const part of parts) {
     for (const byte of Buffer.from(part.found, 'base64')) for (let bits = byte; bits > 0; bits &= bits - 1) found += 1;
   }
   const expected = events - wrongIn(0, file.laneRecords, keyCount);
-  if (found !== expected) throw new Error(`${door}: ${found} events are there, not ${expected}`);
+  if (found !== expected) throw new Error(`${transport}: ${found} events are there, not ${expected}`);
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LoadGenerator } from './load-generator.ts';
-import type { Door } from './options.ts';
+import type { Transport } from './options.ts';
 import { benchEventType } from './payload.ts';
 import { loadJob, prepareRun } from './run.ts';
 import { cpuTime, startServer } from './server-process.ts';
@@ -11,7 +11,7 @@ import { meanOf } from './sum.ts';
 import { Receivers } from './webhook-receiver-process.ts';
 
 /** Events of a round: two to three seconds. */
-const roundEvents: Readonly<Record<Door, number>> = { stream: 20_800, grpc: 11_200, rest: 11_200 };
+const roundEvents: Readonly<Record<Transport, number>> = { stream: 20_800, grpc: 11_200, rest: 11_200 };
 
 interface Round {
   readonly perSecond: number;
@@ -20,7 +20,7 @@ interface Round {
 }
 
 export interface AppendsReport {
-  readonly door: Door;
+  readonly transport: Transport;
   readonly pairs: number;
   readonly alone: Round;
   readonly besideThree: Round;
@@ -31,27 +31,27 @@ export interface AppendsReport {
 }
 
 /**
- * The load of `npm run bench` through a door on one hot ledger, with no subscription and with three that match every event, in turns on one
+ * The load of `npm run bench` through a transport on one hot ledger, with no subscription and with three that match every event, in turns on one
  * server, so that what else the machine does weighs on both alike; which of the two comes first changes from pair to pair.
  */
-export async function appendsBesideWebhooks(door: Door, pairs: number): Promise<AppendsReport> {
+export async function appendsBesideWebhooks(transport: Transport, pairs: number): Promise<AppendsReport> {
   const workDir = mkdtempSync(join(tmpdir(), 'bench-webhooks-'));
   const receivers = await Receivers.start(['healthy', 'healthy', 'healthy']);
   const server = await startServer(join(workDir, 'data'), null);
   try {
     const setting = await makeSetting(server.baseUrl, 1);
-    const run = await prepareRun(door, setting, 2 * pairs * roundEvents[door], workDir);
-    const job = loadJob(run, door === 'rest' ? server.httpPort : server.grpcPort);
+    const run = await prepareRun(transport, setting, 2 * pairs * roundEvents[transport], workDir);
+    const job = loadJob(run, transport === 'rest' ? server.httpPort : server.grpcPort);
     await using generator = new LoadGenerator();
     await generator.run({ ...job, from: 0, to: run.warmUp });
-    const laneEvents = roundEvents[door] / keyCount;
+    const laneEvents = roundEvents[transport] / keyCount;
     let from = run.warmUp;
     const round = async (): Promise<Round> => {
       const part = { ...job, from, to: from + laneEvents };
       from += laneEvents;
       const before = cpuTime(server.pid);
       const result = await generator.run(part);
-      if (result.failed > 0) throw new Error(`${door}: ${result.failed} failed: ${result.firstFailure}`);
+      if (result.failed > 0) throw new Error(`${transport}: ${result.failed} failed: ${result.firstFailure}`);
       const cpuUs = cpuTime(server.pid).allUs - before.allUs;
       return { perSecond: result.accepted / result.seconds, cpuUs: cpuUs / result.accepted };
     };
@@ -77,7 +77,7 @@ export async function appendsBesideWebhooks(door: Door, pairs: number): Promise<
       .map((one, at) => 1 - (beside[at] ?? one).perSecond / one.perSecond)
       .sort((left, right) => left - right);
     return {
-      door,
+      transport,
       pairs,
       alone: mean(alone),
       besideThree: mean(beside),

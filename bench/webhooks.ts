@@ -24,8 +24,10 @@ const options = {
 } as const;
 const { values } = parseArgs({ options });
 const [events, pairs] = [Number(values.events ?? 10_000), Number(values.pairs ?? 7)];
-const doors = (['stream', 'grpc', 'rest'] as const).filter((door) => values.only === undefined || values.only === door);
-if (!Number.isInteger(events) || !Number.isInteger(pairs) || doors.length === 0) throw new Error(usage);
+const transports = (['stream', 'grpc', 'rest'] as const).filter(
+  (transport) => values.only === undefined || values.only === transport,
+);
+if (!Number.isInteger(events) || !Number.isInteger(pairs) || transports.length === 0) throw new Error(usage);
 
 const broken: string[] = [];
 const bound = (name: string, isKept: boolean) => {
@@ -44,10 +46,10 @@ if (events > 0) {
     bound('memory', Math.max(alone.heldDeliveriesMax, beside.heldDeliveriesMax) <= heldDeliveriesBound);
   }
 }
-for (const door of pairs > 0 ? doors : []) {
-  const report = await appendsBesideWebhooks(door, pairs);
+for (const transport of pairs > 0 ? transports : []) {
+  const report = await appendsBesideWebhooks(transport, pairs);
   tell(report);
-  bound(`appends, ${door}`, report.lossMedian <= lossMax);
+  bound(`appends, ${transport}`, report.lossMedian <= lossMax);
 }
 if (broken.length > 0) console.error(`not kept: ${broken.join(', ')}`);
 process.exit(broken.length > 0 ? 1 : 0);

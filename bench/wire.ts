@@ -1,7 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { AppendEventRequestSchema, AppendEventsRequestSchema } from '../src/gen/svc/v1/masters_pb.ts';
 import { grpcHeaders, grpcMessage } from './http2-frames.ts';
-import type { Door } from './options.ts';
+import type { Transport } from './options.ts';
 import { benchEventType } from './payload.ts';
 
 /** A signed event, ready to be put on the wire. */
@@ -24,8 +24,8 @@ export const firstClientIndex = 16_384;
 const host = 'localhost';
 
 /** The request of an event as it goes over the wire: a REST request, the HEADERS and DATA of a gRPC call, or a DATA of a stream. */
-export function requestOf(door: Door, event: SignedEvent): Buffer {
-  switch (door) {
+export function requestOf(transport: Transport, event: SignedEvent): Buffer {
+  switch (transport) {
     case 'rest':
       return restRequest(event);
     case 'grpc':

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ConfigError } from '../src/config.ts';
-import { readTls } from '../src/doors.ts';
+import { readTls } from '../src/listeners.ts';
 import { readNodeKeys } from '../src/node-keys.ts';
 import { authorityFault, certificateFault, isIssuedBy, type PemFile } from '../src/runtime/certificates.ts';
 import type { ClusterConfig } from './config.ts';

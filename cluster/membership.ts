@@ -31,7 +31,7 @@ const activationsPerSecond = 200;
 const lookEveryMs = 2_000;
 /** A node whom the store has not answered for so long has lost it: several looks that failed, so that a slow store is not taken for one. */
 const storeLostAfterMs = 10_000;
-/** What giving all shards away may take: the doors close after it, within the 20 s of a stop. */
+/** What giving all shards away may take: the listeners close after it, within the 20 s of a stop. */
 const leaveMaxMs = 5_000;
 /** A node that could not read who else there is for so long serves all the same: the store decides. */
 const firstLookMaxMs = 3_000;
@@ -48,7 +48,7 @@ export interface MembershipParts {
   readonly peerBounds: PeerBounds;
   readonly memory: MemoryBudget;
   readonly timings: PlacementTimings;
-  /** A node that leaves keeps its doors open at least so long. */
+  /** A node that leaves keeps its listeners open at least so long. */
   readonly stopDelayMs: number;
   readonly clock: Clock;
   readonly monotonicMs: () => number;

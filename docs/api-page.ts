@@ -63,7 +63,7 @@ It answers with \`"status":"recorded"\` and, behind the walk of the README, whos
 
 Where the contract leaves something open, this is how it is here:
 
-- An idempotency key is compared by what the call means: white space, the order of members and the door make no difference. A first call
+- An idempotency key is compared by what the call means: white space, the order of members and the transport make no difference. A first call
   that is refused (4xx) frees its key; one that fails (5xx) keeps it, with what it was for.
   Two on one request are \`invalid_argument\`; over gRPC they come joined by a comma, and are one.
 - A call that revokes a signing key and fails (5xx) may have begun the key's end: nothing more can be signed with it then, and it is shown

@@ -1,6 +1,6 @@
 import { deliveryWaitsMs } from '../src/domain/delivery-schedule.ts';
-import { answerMaxBytes } from '../src/webhook/posting/exchange.ts';
 import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhook/posting/http-post.ts';
+import { answerMaxBytes } from '../src/webhook/posting/outgoing-request.ts';
 import { addressesMax } from '../src/webhook/posting/receiver-connect.ts';
 import { recordedTogetherMax } from '../src/webhook/sending/attempt-recording.ts';
 import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhook/sending/send-window.ts';

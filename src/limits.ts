@@ -1,6 +1,6 @@
 import { commandTimeoutMs } from './actors/bounds.ts';
 
-/** Every bound of the doors, with its unit in its name and the reason beside it. Bounds of actors and stores stand with those. */
+/** Every bound of the transports, with its unit in its name and the reason beside it. Bounds of actors and stores stand with those. */
 export const limits = Object.freeze({
   /** decisions.md, section 3: the largest request body, of REST, and of a message of gRPC and Connect, unpacked. */
   requestBodyMaxBytes: 1024 * 1024,
@@ -13,7 +13,7 @@ export const limits = Object.freeze({
   callTimeoutMs: commandTimeoutMs,
   /** A sandbox run waits for its turn and for webhook deliveries; nothing sound streams longer than this through HTTP. */
   serverStreamTimeoutMs: 10 * 60_000,
-  /** How much later than its deadline a handler may answer, before the door answers for it. */
+  /** How much later than its deadline a handler may answer, before the transport answers for it. */
   deadlineGraceMs: 1_000,
   /** How often running calls are looked over for passed deadlines: what a signal may be late by. */
   deadlineSweepMs: 50,

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Directory } from './actors/directory.ts';
 import type { Command } from './domain/command.ts';
-import type { Readiness } from './rpc/ops-door.ts';
+import type { Readiness } from './rpc/internal-listener.ts';
 
 /** Webhooks as they are shared between nodes. */
 export interface SharedWebhooks {
@@ -50,7 +50,7 @@ export interface Membership {
     ports: NodePorts,
     checkSignature: (command: Command) => Promise<void>,
   ): void;
-  /** The node stops: gives its shards away, while its doors are still open. Bounded. */
+  /** The node stops: gives its shards away, while its listeners are still open. Bounded. */
   leave(): Promise<void>;
   /** The node has stopped. */
   close(): Promise<void>;

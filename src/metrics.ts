@@ -4,8 +4,8 @@ import { MemoryBudget, memoryKinds } from './runtime/memory-budget.ts';
 /** The metrics of a node. What each means is its help text, which operators see too. */
 export interface Metrics {
   readonly registry: Registry;
-  readonly requests: Counter<'door' | 'method' | 'code'>;
-  readonly requestSeconds: Histogram<'door' | 'method'>;
+  readonly requests: Counter<'transport' | 'method' | 'code'>;
+  readonly requestSeconds: Histogram<'transport' | 'method'>;
   readonly runningCalls: Gauge;
   readonly appends: Counter<'result'>;
   readonly claims: Counter<'reason'>;
@@ -90,14 +90,14 @@ export function createMetrics(load: CurrentLoad = noLoad): Metrics {
     registry,
     requests: new Counter({
       name: 'svc_requests_total',
-      help: 'Calls answered, by door, method and error code (ok: none).',
-      labelNames: ['door', 'method', 'code'],
+      help: 'Calls answered, by transport, method and error code (ok: none).',
+      labelNames: ['transport', 'method', 'code'],
       registers,
     }),
     requestSeconds: new Histogram({
       name: 'svc_request_seconds',
       help: 'From the end of the headers to the answer; streams count with their whole length.',
-      labelNames: ['door', 'method'],
+      labelNames: ['transport', 'method'],
       buckets: secondsBuckets,
       registers,
     }),

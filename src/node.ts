@@ -15,8 +15,8 @@ import type { Command } from './domain/command.ts';
 import { LedgerError } from './domain/errors.ts';
 import { isoTime } from './domain/time.ts';
 import { uuidV7 } from './domain/uuid.ts';
-import { Doors, readTls } from './doors.ts';
 import { limits } from './limits.ts';
+import { Listeners, readTls } from './listeners.ts';
 import type { NodeLog } from './log.ts';
 import type { Membership } from './membership.ts';
 import { createMetrics } from './metrics.ts';
@@ -28,11 +28,11 @@ import { RecordSweeping } from './record-sweeping.ts';
 import { clientAddressBehind } from './rpc/call/client-address.ts';
 import { pooledRandom } from './rpc/call/entropy.ts';
 import { endpointsOf } from './rpc/endpoints/endpoint.ts';
-import { type GrpcDoor, openGrpcDoor } from './rpc/grpc/door.ts';
+import { type GrpcListener, openGrpcListener } from './rpc/grpc/listener.ts';
 import { corsFor } from './rpc/http/cors.ts';
-import { openHttpDoor } from './rpc/http-door.ts';
-import type { ListeningDoor } from './rpc/listening.ts';
-import { openOpsDoor } from './rpc/ops-door.ts';
+import { openHttpListener } from './rpc/http-listener.ts';
+import { openInternalListener } from './rpc/internal-listener.ts';
+import type { Listener } from './rpc/listening.ts';
 import { createAnswerLog } from './rpc/pipeline/answer-log.ts';
 import { createCallRates } from './rpc/pipeline/call-rates.ts';
 import { createPipeline } from './rpc/pipeline/pipeline.ts';
@@ -123,7 +123,7 @@ export async function startNodeOver(
   }
 }
 
-/** Wires a node together and opens its doors: the only place where its parts meet. */
+/** Wires a node together and opens its listeners: the only place where its parts meet. */
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const { config, clock, log, records, ledgers, membership } = parts;
   const now = () => clock.now();
@@ -204,7 +204,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   meterAccesses(metrics.registry, accesses);
   const tls = readTls(config, systemClock.now());
   // Opened last; the sandbox run is served through it and calls it, like anyone else.
-  let http: ListeningDoor;
+  let http: Listener;
   const api = apiOf({
     ledgers,
     records,
@@ -253,11 +253,11 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   let isServing = false;
   let stopping = false;
 
-  const doors = new Doors();
-  const open = async <T extends ListeningDoor>(portVariable: string, port: number, opening: Promise<T>): Promise<T> => {
+  const listeners = new Listeners();
+  const open = async <T extends Listener>(portVariable: string, port: number, opening: Promise<T>): Promise<T> => {
     const [hostVariable, host] = portVariable === 'OPS_PORT' ? ['OPS_HOST', config.opsHost] : ['HOST', config.host];
     try {
-      return await doors.add({ portVariable, port, hostVariable, host }, opening);
+      return await listeners.add({ portVariable, port, hostVariable, host }, opening);
     } catch (error) {
       watch?.stop();
       throw error;
@@ -266,7 +266,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const ops = await open(
     'OPS_PORT',
     config.opsPort,
-    openOpsDoor(
+    openInternalListener(
       {
         metrics,
         readiness: async () => {
@@ -286,10 +286,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       config.opsPort,
     ),
   );
-  const grpc: GrpcDoor = await open(
+  const grpc: GrpcListener = await open(
     'GRPC_PORT',
     config.grpcPort,
-    openGrpcDoor(
+    openGrpcListener(
       { endpoints, pipeline, answers, clientAddress, newId, tls, bounds: config.grpcBounds, memory, now },
       config.host,
       config.grpcPort,
@@ -308,7 +308,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     monotonicMs,
     pages,
   };
-  http = await open('PORT', config.port, openHttpDoor(httpParts, config.host, config.port));
+  http = await open('PORT', config.port, openHttpListener(httpParts, config.host, config.port));
   listening = [http.port, grpc.port, ops.port];
   const ports = { http: http.port, grpc: grpc.port, internal: ops.port };
   const checkSignature = (command: Command) => checkCommandSignature(identities, command);

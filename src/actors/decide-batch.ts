@@ -50,7 +50,7 @@ export class BatchFailed extends Error {
 
   constructor(pending: PendingCommand, cause: unknown) {
     super('a command could not be decided', { cause });
-    this.name = 'TurnFailed';
+    this.name = 'BatchFailed';
     this.pending = pending;
   }
 }

@@ -1,7 +1,7 @@
 import { type Config, type Environment, readConfig } from '../config.ts';
-import { readTls } from '../doors.ts';
 import { startEmbedded } from '../embedded.ts';
 import { boundHeapGrowth } from '../heap-growth.ts';
+import { readTls } from '../listeners.ts';
 import { bufferedLines, createLog, type NodeLog } from '../log.ts';
 import type { RunningNode } from '../node.ts';
 import { collectWhenIdle } from '../runtime/idle-collection.ts';

@@ -1,4 +1,4 @@
-import { forEachAtOnce } from '../scrub/at-once.ts';
+import { forEachConcurrently } from '../scrub/for-each-concurrently.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import type { WholeRecord } from '../store/whole-store.ts';
 import { CopyRefused } from './refusal.ts';
@@ -35,7 +35,7 @@ export interface RecordCopyParts {
 
 /** Puts every record that has not run out where there is none. What is there already, with the same content, is done. */
 export async function copyRecords({ records, target, nowMs, copied, refused }: RecordCopyParts): Promise<void> {
-  await forEachAtOnce(records, putsAtOnceMax, async (record) => {
+  await forEachConcurrently(records, putsAtOnceMax, async (record) => {
     if (record.expiresAt === undefined || record.expiresAt > nowMs) {
       const put = await target.put({ ...record, replaces: 'absent' });
       if (!put.ok && put.current?.value !== record.value)

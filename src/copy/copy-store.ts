@@ -1,4 +1,4 @@
-import { forEachAtOnce } from '../scrub/at-once.ts';
+import { forEachConcurrently } from '../scrub/for-each-concurrently.ts';
 import { accessKeptMs } from '../service/audit/access-history.ts';
 import type { AccessLog } from '../store/access-log.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
@@ -65,7 +65,7 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
   const records = source.whole.records();
   await copyRecords({ records, target: target.records, nowMs: now(), copied: kept, refused });
 
-  await forEachAtOnce(source.whole.ledgers(), ledgersAtOnceMax, async ({ ledgerId, head }) => {
+  await forEachConcurrently(source.whole.ledgers(), ledgersAtOnceMax, async ({ ledgerId, head }) => {
     const copied = (count: number) => {
       total.events += count;
       progress({ what: 'events', count });
@@ -81,7 +81,7 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
 
   // From the beginning of a day, so that copying again hands over the same hours.
   const since = Math.floor((now() - accessKeptMs) / dayMs) * dayMs;
-  await forEachAtOnce(actorIds(source.whole), historiesAtOnceMax, async (actorId) => {
+  await forEachConcurrently(actorIds(source.whole), historiesAtOnceMax, async (actorId) => {
     await copyAccesses(source.access, target.access, actorId, since);
     total.histories += 1;
   });

@@ -5,7 +5,7 @@ import { LedgerError } from './errors.ts';
  * stand for the number that they are read as (decisions.md, section 3).
  */
 
-/** Deeper values are taken for circular ones. Far above what any door lets in (64), and far below the stack. */
+/** Deeper values are taken for circular ones. Far above what any transport lets in (64), and far below the stack. */
 const VALUE_DEPTH_MAX = 1_000;
 
 /** A decimal number of at most this many digits is read as a double near enough to be meant by nothing else. */

@@ -3,7 +3,7 @@ import type { GrantScope } from './grant.ts';
 import type { LedgerFacts } from './ledger-facts.ts';
 import { grantedType, revokedType } from './service-events.ts';
 
-/** The actor's signature as verified at the door. */
+/** The actor's signature as verified at the transport. */
 export interface CommandSignature {
   /** base64 */
   readonly signature: string;

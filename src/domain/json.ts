@@ -38,7 +38,7 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonNode {
 
 /**
  * The same of a field of a request that is JSON text. Levels count from the root of the body, in which it stands one level deep: what REST
- * refuses, no other door takes.
+ * refuses, no other transport takes.
  */
 export function parseJsonField(text: string): JsonNode {
   return parseJson(text, { maxDepth: DEPTH_MAX_DEFAULT - 1 });

@@ -1,7 +1,7 @@
 import type { Server } from 'node:net';
 
-/** A door that listens on a port. */
-export interface ListeningDoor extends AsyncDisposable {
+/** A listener that listens on a port. */
+export interface Listener extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   /** Takes no new connections, lets calls finish for at most `graceMs`, then ends what is left. */

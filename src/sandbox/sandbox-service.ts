@@ -8,7 +8,7 @@ import type { WebhookSteps } from './webhook-steps.ts';
 const runsAtOnceMax = 4;
 
 export interface SandboxParts {
-  /** Known once the doors are open. */
+  /** Known once the listeners are open. */
   target(): SandboxTarget;
   webhookSteps(): WebhookSteps;
   now(): number;

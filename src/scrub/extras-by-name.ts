@@ -1,9 +1,9 @@
 import { names } from '../domain/projection.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import { linePages } from '../store/line-pages.ts';
-import { forEachAtOnce } from './at-once.ts';
 import { lineText } from './expectations.ts';
 import type { FingerprintSet } from './fingerprint-set.ts';
+import { forEachConcurrently } from './for-each-concurrently.ts';
 
 const readsAtOnceMax = 16;
 const listPageLines = 1_000;
@@ -30,7 +30,7 @@ export interface ExpectedByName {
 export async function findExtrasByName(parts: ExtrasParts, expected: ExpectedByName): Promise<void> {
   const { ledgers, ledgerId, headSeq, extra } = parts;
   const closings = [names.ledgerClosed(ledgerId), ...[...expected.masters].map(names.masterClosed)];
-  await forEachAtOnce(closings, readsAtOnceMax, async (key) => {
+  await forEachConcurrently(closings, readsAtOnceMax, async (key) => {
     const stored = expected.cells.has(key) ? null : await ledgers.cell(key);
     if (stored !== null && stored.version <= headSeq) extra(stored.version, `${key} follows from no event`);
   });

@@ -4,11 +4,11 @@ import { type Projection, projectionsOf } from '../domain/projection.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { EventProjections } from '../store/projection-writer.ts';
 import type { ScopeEntry, StoredCell, StoreInspection } from '../store/store-inspection.ts';
-import { forEachAtOnce } from './at-once.ts';
 import { cellText, type Expectations, lineText } from './expectations.ts';
 import { findExtrasByName } from './extras-by-name.ts';
 import type { Finding, FindingType } from './finding.ts';
 import { FingerprintSet } from './fingerprint-set.ts';
+import { forEachConcurrently } from './for-each-concurrently.ts';
 
 const readsAtOnceMax = 16;
 /** Marks that do not count for ever are there for 24 hours; near the end of that nobody can tell. */
@@ -93,7 +93,7 @@ export class ProjectionScrub {
     }
     for (const { scope, seq } of wanted.values())
       this.#lacks(seq, { kind: 'scope', scope }, `the event does not stand under ${scope}, where readers look for it`);
-    await forEachAtOnce(others, readsAtOnceMax, ([event, projection]) => this.#takeOther(event, projection));
+    await forEachConcurrently(others, readsAtOnceMax, ([event, projection]) => this.#takeOther(event, projection));
     await this.#handOn();
   }
 
@@ -142,7 +142,7 @@ export class ProjectionScrub {
 
   /** To be called behind the last event. */
   async finish(): Promise<void> {
-    await forEachAtOnce(this.#cells.values(), readsAtOnceMax, (cell) => this.#cell(cell));
+    await forEachConcurrently(this.#cells.values(), readsAtOnceMax, (cell) => this.#cell(cell));
     await this.#handOn();
     if (this.#parts.missing !== null) return;
     await this.#extraMarks();

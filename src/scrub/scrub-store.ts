@@ -1,9 +1,9 @@
 import { LedgerError } from '../domain/errors.ts';
 import type { StoreInspection, StrayBucket } from '../store/store-inspection.ts';
-import { forEachAtOnce } from './at-once.ts';
 import { cellText, type Expectations, lineText } from './expectations.ts';
 import type { Finding } from './finding.ts';
 import { FingerprintSet } from './fingerprint-set.ts';
+import { forEachConcurrently } from './for-each-concurrently.ts';
 import { wrongRecordForm } from './record-forms.ts';
 import { type LedgerScrub, type ScrubParts, scrubLedger } from './scrub-ledger.ts';
 
@@ -53,7 +53,7 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
     total.findingCount += 1;
     keep(findings, [strayBucketFinding(bucket)]);
   }
-  await forEachAtOnce(inspection.ledgerIds(), ledgersAtOnceMax, async ({ found: ledgerId, share }) => {
+  await forEachConcurrently(inspection.ledgerIds(), ledgersAtOnceMax, async ({ found: ledgerId, share }) => {
     const finish = torn.has(ledgerId) ? null : parts.finish;
     const scrub = await scrubOrFind({ ...parts, finish, expectations }, ledgerId);
     total.ledgers += 1;
@@ -157,7 +157,7 @@ async function forgetNewer(parts: LedgerParts, strays: Map<string, string>): Pro
   const seen: Expectations = { cells: new FingerprintSet(), lines: new FingerprintSet() };
   // Their findings are those of the first time; a signature is not looked at twice.
   const again = { ...parts, finish: null, expectations: seen, keys: { document: () => null }, authorityKeys: null };
-  await forEachAtOnce(parts.inspection.ledgerIds(), ledgersAtOnceMax, async ({ found }) => {
+  await forEachConcurrently(parts.inspection.ledgerIds(), ledgersAtOnceMax, async ({ found }) => {
     await scrubOrFind(again, found);
   });
   for (const text of strays.keys()) if (seen.cells.has(text) || seen.lines.has(text)) strays.delete(text);

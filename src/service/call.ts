@@ -27,12 +27,12 @@ export interface CallSignature {
   readonly signature: string | null;
 }
 
-/** What a service function knows of the call it serves, whichever door it came through. */
+/** What a service function knows of the call it serves, whichever transport it came through. */
 export interface Call {
   readonly requestId: string;
   /** null on methods that need no credential. */
   readonly caller: Caller | null;
-  /** null where no signature was sent, or where it was that of an ENTITY_REQUEST, which the door has checked. */
+  /** null where no signature was sent, or where it was that of an ENTITY_REQUEST, which the transport has checked. */
   readonly signature: CallSignature | null;
   /** X-Delivery-Chain as sent. */
   readonly deliveryChain: string | null;

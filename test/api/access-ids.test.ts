@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accessRequests } from '../support/access-calls.ts';
-import { type AccessDoor, apiMethods, grpcWords, hasRest, restWords } from '../support/access-doors.ts';
 import { accessRows, callerNames } from '../support/access-matrix.ts';
+import { type AccessTransport, apiMethods, grpcWords, hasRest, restWords } from '../support/access-transports.ts';
 import { newAccessWorld } from '../support/access-world.ts';
-import { grpcClient } from '../support/door-grpc.ts';
+import { grpcClient } from '../support/grpc-client.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
 
@@ -32,7 +32,7 @@ const hidden = accessRows.filter(
 );
 
 describe.each(['REST', 'gRPC'] as const)('ids of others answer over %s word for word as unknown ones', (transport) => {
-  let words: AccessDoor;
+  let words: AccessTransport;
   let close = () => {};
   beforeAll(() => {
     const client = grpcClient(node.grpcAddress);

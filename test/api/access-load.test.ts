@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
-import { type Answered, appendOver, doors, type Sent, sendAtOnce } from '../support/access-load.ts';
-import { grpcClient } from '../support/door-grpc.ts';
+import { type Answered, appendOver, type Sent, sendAtOnce, transports } from '../support/access-load.ts';
+import { grpcClient } from '../support/grpc-client.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import {
   append,
@@ -62,11 +62,11 @@ test('200 appends at once by parties and delegates while grants come and go: one
   const changed = [0, 2];
   const whileOut: Answered[] = [];
   const whileIn: Answered[] = [];
-  const appendOnce = (door: (typeof doors)[number], n: number) =>
-    appendOver(grpc, door, delegateAt(n), [masterAt(n), { door }]);
+  const appendOnce = (transport: (typeof transports)[number], n: number) =>
+    appendOver(grpc, transport, delegateAt(n), [masterAt(n), { transport }]);
   const goAndCome = async (n: number) => {
     await change('PATCH', n);
-    whileOut.push(...(await Promise.all(doors.map((door) => appendOnce(door, n)))));
+    whileOut.push(...(await Promise.all(transports.map((transport) => appendOnce(transport, n)))));
     await change('POST', n);
     whileIn.push(await appendOnce('rest', n));
   };
@@ -82,7 +82,7 @@ test('200 appends at once by parties and delegates while grants come and go: one
   const appendsOn = async (actor: Party, at: number) => {
     const master = masterAt(at < 2 ? at : delegates.indexOf(actor));
     for (let n = 0; !hasChanged; n++) {
-      const answer = await appendOver(grpc, doors[n % doors.length] ?? 'rest', actor, [master, { on: n }]);
+      const answer = await appendOver(grpc, transports[n % transports.length] ?? 'rest', actor, [master, { on: n }]);
       appendedOn.push({ actorId: actor.actorId, ...answer });
     }
   };
@@ -105,7 +105,7 @@ test('200 appends at once by parties and delegates while grants come and go: one
   const changes = Promise.all([changesAll(), goesAndComes(2)]).finally(() => {
     hasChanged = true;
   });
-  const sentOn = [...steady, ...changed.flatMap((n) => doors.map(() => delegateAt(n)))].map(appendsOn);
+  const sentOn = [...steady, ...changed.flatMap((n) => transports.map(() => delegateAt(n)))].map(appendsOn);
   expect(sent).toHaveLength(200);
   const [answersAtOnce] = await Promise.all([Promise.all(sent), changes, ...sentOn]);
   const answers = [...answersAtOnce, ...appendedOn];
@@ -121,7 +121,7 @@ test('200 appends at once by parties and delegates while grants come and go: one
   expect(whileOut.map(({ code }) => code)).toEqual(whileOut.map(() => 'not_found'));
   expect(whileIn.map(({ code }) => code)).toEqual(whileIn.map(() => null));
   const timesOut = changed.length * timesChanged;
-  expect([whileOut.length, whileIn.length]).toEqual([doors.length * timesOut, timesOut]);
+  expect([whileOut.length, whileIn.length]).toEqual([transports.length * timesOut, timesOut]);
   expect(codesOf(gone)).toEqual(Array(appendsEach).fill('not_found'));
 
   const events = await eventsOf(base, order.buyer, order.ledgerId);

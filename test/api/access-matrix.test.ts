@@ -1,9 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accessRequests } from '../support/access-calls.ts';
-import { type AccessDoor, apiMethods, grpcDoor, hasRest, restDoor } from '../support/access-doors.ts';
 import { accessRows, callerNames } from '../support/access-matrix.ts';
+import {
+  type AccessTransport,
+  apiMethods,
+  grpcTransport,
+  hasRest,
+  restTransport,
+} from '../support/access-transports.ts';
 import { type AccessWorld, newAccessWorld } from '../support/access-world.ts';
-import { grpcClient } from '../support/door-grpc.ts';
+import { grpcClient } from '../support/grpc-client.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 
 const node = await nodeForTests();
@@ -17,18 +23,18 @@ test('the matrix has every method of the API, and no other', () => {
 
 describe.each(['REST', 'gRPC'] as const)('over %s', (transport) => {
   let world: AccessWorld;
-  let call: AccessDoor;
+  let call: AccessTransport;
   let close = () => {};
 
   // A world of its own each: what one transport closes is open for the other.
   beforeAll(async () => {
     world = await newAccessWorld(node.base);
     if (transport === 'REST') {
-      call = restDoor(node.base);
+      call = restTransport(node.base);
       return;
     }
     const client = grpcClient(node.grpcAddress);
-    call = grpcDoor(client);
+    call = grpcTransport(client);
     close = () => client.close();
   });
   afterAll(() => close());

@@ -2,7 +2,7 @@ import { connect } from 'node:http2';
 import { create, type Message, toBinary } from '@bufbuild/protobuf';
 import { afterAll, expect, test } from 'vitest';
 import { AppendEventsRequestSchema } from '../../src/gen/svc/v1/masters_pb.ts';
-import { grpcClient } from '../support/door-grpc.ts';
+import { grpcClient } from '../support/grpc-client.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
 import {
   eventsOf,

@@ -5,7 +5,7 @@ import { DelegationService } from '../../src/gen/svc/v1/delegation_pb.ts';
 import { MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { limits } from '../../src/limits.ts';
 import { historyOf, tracked } from '../support/access-events.ts';
-import { callGrpc, grpcClient } from '../support/door-grpc.ts';
+import { callGrpc, grpcClient } from '../support/grpc-client.ts';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { newParty, type Party } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';

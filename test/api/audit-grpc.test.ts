@@ -5,7 +5,7 @@ import { AuditService, type ListAccessEventsResponse } from '../../src/gen/svc/v
 import { LedgerService } from '../../src/gen/svc/v1/ledgers_pb.ts';
 import { type AppendEventsResponse, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
 import { historyOf, storedHistory } from '../support/access-events.ts';
-import { callGrpc, grpcClient, openGrpcStream } from '../support/door-grpc.ts';
+import { callGrpc, grpcClient, openGrpcStream } from '../support/grpc-client.ts';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { newDevice, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
 import { runNode } from '../support/running-node.ts';

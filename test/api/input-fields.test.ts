@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { apiMethods } from '../support/access-doors.ts';
-import { grpcClient } from '../support/door-grpc.ts';
+import { apiMethods } from '../support/access-transports.ts';
+import { grpcClient } from '../support/grpc-client.ts';
 import {
   absenceCases,
   type InputCase,
@@ -10,10 +10,10 @@ import {
   typeCases,
   unknownFieldCases,
 } from '../support/input-cases.ts';
-import { inputDoors } from '../support/input-doors.ts';
 import { headerCases, namingCases } from '../support/input-rules.ts';
 import { signatureCases } from '../support/input-signatures.ts';
 import { fieldsWithoutRule, inputTable } from '../support/input-table.ts';
+import { inputTransports } from '../support/input-transports.ts';
 import { type GoodCall, newInputWorld, shownOf } from '../support/input-world.ts';
 import { jsonOf } from '../support/json-text.ts';
 import { nodeForTests } from '../support/node-for-tests.ts';
@@ -22,7 +22,7 @@ import { rest } from '../support/parties-rest.ts';
 const node = await nodeForTests();
 const grpc = grpcClient(node.grpcAddress);
 afterAll(() => grpc.close());
-const doors = inputDoors(node.base, grpc);
+const transports = inputTransports(node.base, grpc);
 const input = await newInputWorld(node.base);
 
 test('every field of every request is in the table, or among the few that have no rule', () => {
@@ -39,10 +39,10 @@ function goodCall(method: string): GoodCall {
   return good;
 }
 
-/** What a case came to at a door, if not what it should; null also where it does not reach the door. */
+/** What a case came to at a transport, if not what it should; null also where it does not reach the transport. */
 async function fault(one: InputCase, at: string): Promise<string | null> {
   const good = goodCall(one.method);
-  const answer = await doors.get(at)?.({
+  const answer = await transports.get(at)?.({
     method: one.method,
     fields: { ...(one.of ?? good.fields), ...one.change },
     changed: Object.keys(one.change),
@@ -70,7 +70,7 @@ const cases: Readonly<Record<string, readonly InputCase[]>> = {
   'signatures that are none': signatureCases(input.keyed),
 };
 
-describe('what is refused, is so with one code at all doors', async () => {
+describe('what is refused, is so with one code at all transports', async () => {
   const before = await shownOf(input);
 
   describe.each(Object.entries(cases))('%s', (_name, these) => {
@@ -80,10 +80,10 @@ describe('what is refused, is so with one code at all doors', async () => {
       const left = these.filter((one) => one.method === method);
       for (let some = left.splice(0, atOnce); some.length > 0; some = left.splice(0, atOnce)) {
         faults.push(
-          ...(await Promise.all(some.flatMap((one) => (one.at ?? [...doors.keys()]).map((at) => fault(one, at))))),
+          ...(await Promise.all(some.flatMap((one) => (one.at ?? [...transports.keys()]).map((at) => fault(one, at))))),
         );
         for (const one of some)
-          if (one.at === undefined && !reached.has(one)) faults.push(`${shown(one)} reaches no door`);
+          if (one.at === undefined && !reached.has(one)) faults.push(`${shown(one)} reaches no transport`);
       }
       expect(faults.filter((found) => found !== null)).toEqual([]);
     });
@@ -104,7 +104,7 @@ describe('what is refused, is so with one code at all doors', async () => {
   )('and %s takes any %s: %.20j', async (method, field, value) => {
     const { fields, headers } = goodCall(method);
     const sent = { method, fields: { ...fields, [field]: value }, changed: [field], headers };
-    const answers = await Promise.all([...doors.values()].map((door) => door(sent)));
+    const answers = await Promise.all([...transports.values()].map((transport) => transport(sent)));
     expect(new Set(answers)).toEqual(new Set(['ok', null]));
   });
 
@@ -112,7 +112,7 @@ describe('what is refused, is so with one code at all doors', async () => {
   const calls = [...apiMethods.keys()].filter((method) => method !== 'SandboxService.RunSandbox');
   test.each(calls)('and %s succeeds, but for what was refused', async (method) => {
     const { fields, headers } = goodCall(method);
-    const door = doors.get(method === 'MasterService.AppendEvents' ? 'AppendEvents' : 'REST');
-    expect(await door?.({ method, fields, changed: [], headers })).toBe('ok');
+    const transport = transports.get(method === 'MasterService.AppendEvents' ? 'AppendEvents' : 'REST');
+    expect(await transport?.({ method, fields, changed: [], headers })).toBe('ok');
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { grpcClient } from '../support/door-grpc.ts';
-import { inputDoors } from '../support/input-doors.ts';
+import { grpcClient } from '../support/grpc-client.ts';
+import { inputTransports } from '../support/input-transports.ts';
 import { JsonText } from '../support/json-text.ts';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { expectRefused, rest } from '../support/parties-rest.ts';
@@ -9,9 +9,9 @@ import { expectRefused, rest } from '../support/parties-rest.ts';
 const { node, base, order, master } = await nodeWithMaster({ keyed: false });
 const grpc = grpcClient(node.grpcAddress);
 afterAll(() => grpc.close());
-const doors = [...inputDoors(base, grpc).values()];
+const transports = [...inputTransports(base, grpc).values()];
 
-/** The same through every door: `ok`, or how it was refused. */
+/** The same through every transport: `ok`, or how it was refused. */
 async function everywhere(
   method: string,
   fields: object,
@@ -19,7 +19,7 @@ async function everywhere(
 ): Promise<unknown[]> {
   const sent = { method, fields: { ...fields }, changed: [], headers: { ...order.buyer.bearer, ...more } };
   const answers: (string | null)[] = [];
-  for (const door of doors) answers.push(await door(sent));
+  for (const transport of transports) answers.push(await transport(sent));
   return answers.filter((answer) => answer !== null);
 }
 
@@ -31,7 +31,7 @@ const appended = (payload: string, eventType = 'NOTED') =>
   });
 const taken = ['ok', 'ok', 'ok', 'ok'];
 
-describe('a payload, through all doors', () => {
+describe('a payload, through all transports', () => {
   test.each(['a', 'Z.9:x-_', 'a'.repeat(128), 'ping', 'genesis'])('under %.20s is taken', async (type) => {
     expect(await appended('{}', type)).toEqual(taken);
   });

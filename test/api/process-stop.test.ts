@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Message } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { afterAll, expect, test } from 'vitest';
-import { grpcClient } from '../support/door-grpc.ts';
+import { grpcClient } from '../support/grpc-client.ts';
 import { watchHost } from '../support/host-watch.ts';
 import { startNodeProcess, stopWhileStarting } from '../support/node-process.ts';
 import { startNpmScript } from '../support/npm-script.ts';

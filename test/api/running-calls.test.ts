@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { grpcClient } from '../support/door-grpc.ts';
+import { grpcClient } from '../support/grpc-client.ts';
 import { newMaster, newOrder } from '../support/parties.ts';
 import { openStream, streamed } from '../support/parties-stream.ts';
 import { runNode } from '../support/running-node.ts';

@@ -58,15 +58,15 @@ test('whoever hangs up leaves no run behind that others wait for', async () => {
   const transport = createConnectTransport({ baseUrl: node.base, httpVersion: '1.1' });
   const connect = createConnectClient(SandboxService, transport);
   await using grpc = createClient({ grpcUrl: `http://${node.grpcAddress}`, transport: 'grpc' });
-  const doors = [
+  const transports = [
     async (signal: AbortSignal) => (await run({}, signal)).body ?? [],
     (signal: AbortSignal) => connect.runSandbox({}, { signal }),
     (signal: AbortSignal) => grpc.runSandbox({ signal }),
   ];
-  for (const door of [...doors, ...doors]) {
+  for (const transport of [...transports, ...transports]) {
     const controller = new AbortController();
     const first = async () => {
-      for await (const _ of await door(controller.signal)) controller.abort();
+      for await (const _ of await transport(controller.signal)) controller.abort();
     };
     await expect(first()).rejects.toThrow();
   }

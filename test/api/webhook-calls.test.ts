@@ -221,7 +221,7 @@ describe('a delivery', () => {
     await rest(base, 'DELETE', `/v1/webhooks/${id}`, { headers: order.buyer.bearer });
   });
 
-  test('goes to delegates as long as their grant holds, over the real doors', async () => {
+  test('goes to delegates as long as their grant holds, over the real transports', async () => {
     const auditor = await newParty(base);
     const [master, sibling] = [await newMaster(order), await newMaster(order)];
     const body = {

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ClientOrder, type Doors, newClientOrder } from '../support/client-order.ts';
-import { type ComposeProject, composeUp, docker, doorsOf } from './compose.ts';
+import { type ClientOrder, newClientOrder, type Transports } from '../support/client-order.ts';
+import { type ComposeProject, composeUp, docker, portsOf } from './compose.ts';
 
 let project: ComposeProject;
-let doors: Doors;
+let transports: Transports;
 let order: ClientOrder;
 
 beforeAll(async () => {
   project = await composeUp(`ledger-trust-test-${process.pid}`, 'three');
-  doors = await doorsOf(project);
+  transports = await portsOf(project);
 });
 
 afterAll(async () => {
@@ -21,7 +21,7 @@ afterAll(async () => {
 async function appendSome(count: number): Promise<void> {
   const uuid = order.masterId;
   for (let n = 0; n < count; n += 1) {
-    const client = order.at(doors, n % 2 === 0 ? 'rest' : 'grpc');
+    const client = order.at(transports, n % 2 === 0 ? 'rest' : 'grpc');
     await client.appendEvent({ uuid, eventType: 'NOTED', payload: { n } });
   }
 }
@@ -35,17 +35,17 @@ test('all three nodes are there, and the schema was made on all of Cassandra', a
 });
 
 test('the whole story is played through the one address', { timeout: 120_000 }, async () => {
-  const story = await (await fetch(`${doors.base}/v1/sandbox/run`)).text();
+  const story = await (await fetch(`${transports.base}/v1/sandbox/run`)).text();
   expect(story.trim().split('\n').at(-1), story).toMatch(/^[1-9]\d* passed, 0 failed$/);
 });
 
 test('events go on through it when a node is killed, and none is lost', { timeout: 120_000 }, async () => {
-  order = await newClientOrder(doors);
+  order = await newClientOrder(transports);
   await appendSome(10);
-  const before = await order.verified(doors);
+  const before = await order.verified(transports);
   await docker(['kill', await project.container('node-2')]);
   await appendSome(20);
-  const after = await order.verified(doors);
+  const after = await order.verified(transports);
   expect(after).toEqual({ events: before.events + 20, signatures: before.signatures + 20 });
 });
 
@@ -55,15 +55,15 @@ test('a node that comes back takes part again', { timeout: 120_000 }, async () =
   const health = () => docker(['inspect', '--format', '{{.State.Health.Status}}', container]);
   await expect.poll(health, { timeout: 60_000, interval: 500 }).toBe('healthy');
   await appendSome(6);
-  await order.verified(doors);
+  await order.verified(transports);
 });
 
 test('one of three Cassandras may go', { timeout: 120_000 }, async () => {
-  const before = await order.verified(doors);
+  const before = await order.verified(transports);
   await docker(['kill', await project.container('cassandra-3')]);
   await delay(2_000);
   await appendSome(10);
-  expect((await order.verified(doors)).events).toBe(before.events + 10);
+  expect((await order.verified(transports)).events).toBe(before.events + 10);
 });
 
 test('neither Redis nor Cassandra nor an internal port is published', async () => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
-import type { Doors } from '../support/client-order.ts';
+import type { Transports } from '../support/client-order.ts';
 
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, '../..');
@@ -23,8 +23,8 @@ export interface ComposeProject extends AsyncDisposable {
   published(service: string, port: number): Promise<string>;
 }
 
-/** The doors of its balancer. */
-export async function doorsOf(project: ComposeProject): Promise<Doors> {
+/** The transports of its balancer. */
+export async function portsOf(project: ComposeProject): Promise<Transports> {
   return {
     base: `http://${await project.published('balancer', 8080)}`,
     grpcAddress: await project.published('balancer', 50051),

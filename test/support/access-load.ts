@@ -1,13 +1,13 @@
 import type { Client } from '@grpc/grpc-js';
 import { expect } from 'vitest';
 import { type AppendEventResponse, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
-import { callGrpc } from './door-grpc.ts';
+import { callGrpc } from './grpc-client.ts';
 import { append, type Master, type Party } from './parties.ts';
 import type { Fields } from './parties-rest.ts';
 import { appended, sendAll, streamed } from './parties-stream.ts';
 
-export const doors = ['rest', 'unary', 'stream'] as const;
-type Door = (typeof doors)[number];
+export const transports = ['rest', 'unary', 'stream'] as const;
+type Transport = (typeof transports)[number];
 
 /** What became of an append. */
 export interface Answered {
@@ -47,9 +47,9 @@ async function byStream(grpc: Client, actor: Party, jobs: readonly Job[]): Promi
   });
 }
 
-/** An append over one of the doors. */
-export async function appendOver(grpc: Client, door: Door, actor: Party, job: Job): Promise<Answered> {
-  switch (door) {
+/** An append over one of the transports. */
+export async function appendOver(grpc: Client, transport: Transport, actor: Party, job: Job): Promise<Answered> {
+  switch (transport) {
     case 'rest':
       return byRest(actor, job);
     case 'unary':
@@ -61,7 +61,7 @@ export async function appendOver(grpc: Client, door: Door, actor: Party, job: Jo
   }
 }
 
-/** Sends so many appends of each actor in this turn, a third of them over each door; `between` is called before each round of calls. */
+/** Sends so many appends of each actor in this turn, a third of them over each transport; `between` is called before each round of calls. */
 export function sendAtOnce(
   grpc: Client,
   actors: readonly Party[],
@@ -89,8 +89,9 @@ export function sendAtOnce(
   }
   for (const n of rounds.filter((round) => round % 3 !== 2)) {
     between(n);
-    const door = n % 3 === 0 ? 'rest' : 'unary';
-    for (const [at, actor] of actors.entries()) sent.push(note(actor, appendOver(grpc, door, actor, jobOf(at, n))));
+    const transport = n % 3 === 0 ? 'rest' : 'unary';
+    for (const [at, actor] of actors.entries())
+      sent.push(note(actor, appendOver(grpc, transport, actor, jobOf(at, n))));
   }
   return sent;
 }

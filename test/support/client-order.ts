@@ -10,26 +10,30 @@ import {
 } from '../../src/client/index.ts';
 
 /** Where a node, or several behind one address, are called. */
-export interface Doors {
+export interface Transports {
   /** `http://host:port` */
   readonly base: string;
   /** `host:port` */
   readonly grpcAddress: string;
 }
 
-/** A supplier with a key, an order of it and a master in that, called through the typed client at whatever doors. */
+/** A supplier with a key, an order of it and a master in that, called through the typed client at whatever transports. */
 export interface ClientOrder extends AsyncDisposable {
   readonly ledgerId: string;
   readonly masterId: string;
   /** The supplier there. */
-  at(doors: Doors, transport: 'rest' | 'grpc'): LedgerTrustClient;
+  at(transports: Transports, transport: 'rest' | 'grpc'): LedgerTrustClient;
   /** Reads the ledger there and checks everything that can be: answers how many events and signatures were. */
-  verified(doors: Doors): Promise<{ readonly events: number; readonly signatures: number }>;
+  verified(transports: Transports): Promise<{ readonly events: number; readonly signatures: number }>;
 }
 
-export async function newClientOrder(doors: Doors): Promise<ClientOrder> {
+export async function newClientOrder(transports: Transports): Promise<ClientOrder> {
   const clients: LedgerTrustClient[] = [];
-  const connect = (at: Doors, transport: 'rest' | 'grpc', by?: { apiKey: string; key: KeyObject; kid: string }) => {
+  const connect = (
+    at: Transports,
+    transport: 'rest' | 'grpc',
+    by?: { apiKey: string; key: KeyObject; kid: string },
+  ) => {
     const client = createClient({
       baseUrl: at.base,
       grpcUrl: `http://${at.grpcAddress}`,
@@ -42,14 +46,14 @@ export async function newClientOrder(doors: Doors): Promise<ClientOrder> {
   const register = async (name: string) => {
     const { privateKey } = generateKeyPairSync('ed25519');
     const publicKey = publicKeyBase64(privateKey);
-    const anyone = connect(doors, 'rest');
+    const anyone = connect(transports, 'rest');
     const { sandbox } = await anyone.registerDeveloper({ name, email: `${name}@example.com`, region: 'eu', publicKey });
     if (sandbox.signingKey === null) throw new Error('no key was enrolled');
     return { ...sandbox, by: { apiKey: sandbox.apiKey, key: privateKey, kid: sandbox.signingKey.kid } };
   };
   const [supplier, buyer] = await Promise.all([register('supplier'), register('buyer')]);
-  const at = (there: Doors, transport: 'rest' | 'grpc') => connect(there, transport, supplier.by);
-  const client = at(doors, 'rest');
+  const at = (there: Transports, transport: 'rest' | 'grpc') => connect(there, transport, supplier.by);
+  const client = at(transports, 'rest');
   const ledger = await client.createLedger({ buyerActorId: buyer.actorId });
   const master = await client.createMaster({ ledgerId: ledger.id, businessRef: 'PO-1', scope: 'ORDER' });
   return {

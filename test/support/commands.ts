@@ -143,7 +143,7 @@ export function mark(id: string, fingerprint = `asks ${id}`, permanent = false):
   return { id, fingerprint, permanent };
 }
 
-/** A signature as the door hands it on; nothing behind the door looks at its bytes. */
+/** A signature as the transport hands it on; nothing behind the transport looks at its bytes. */
 export function signature(keyId: string, signedForm = '{}'): CommandSignature {
   return { signature: Buffer.alloc(64, 7).toString('base64'), keyId, signedForm };
 }

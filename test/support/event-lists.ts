@@ -15,7 +15,7 @@ export async function storeOf(chain: Chain): Promise<LedgerStore> {
   return store;
 }
 
-/** A page of an event list, without the door; seals are taken as they are. */
+/** A page of an event list, without the transport; seals are taken as they are. */
 export function pageOf(
   store: LedgerStore,
   source: EventSource,

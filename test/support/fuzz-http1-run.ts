@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pages } from '../../src/pages.ts';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
-import { startDoorNode } from './door-node.ts';
 import { caseOf, randomOf, sendCase } from './fuzz-http1.ts';
+import { startListeningNode } from './listening-node.ts';
 
 export interface FuzzOptions {
   readonly seed: number;
@@ -26,7 +26,7 @@ export async function fuzzHttp1({ seed, forMs, atOnce }: FuzzOptions): Promise<s
     'HealthService.GetHealth': async () => ({ status: 'ok' }),
     'ActorService.CreateActor': async () => ({}),
   };
-  await using node = await startDoorNode({ grpc: false, handlers, memory, pages });
+  await using node = await startListeningNode({ grpc: false, handlers, memory, pages });
   const random = randomOf(seed);
   const faults: string[] = [];
   const endMs = performance.now() + forMs;

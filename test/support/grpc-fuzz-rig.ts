@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import { type AppendEventsRequest, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
-import { callGrpc, grpcClient } from './door-grpc.ts';
-import { bearer, type DoorNode, startDoorNode } from './door-node.ts';
+import { callGrpc, grpcClient } from './grpc-client.ts';
+import { bearer, type ListeningNode, startListeningNode } from './listening-node.ts';
 
 /** Ports for a fuzzer, with handlers that answer whatever comes. */
-export function startFuzzedNode(): Promise<DoorNode> {
-  return startDoorNode({
+export function startFuzzedNode(): Promise<ListeningNode> {
+  return startListeningNode({
     handlers: {
       'MasterService.AppendEvent': async () => ({}),
       'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>) {
@@ -16,7 +16,7 @@ export function startFuzzedNode(): Promise<DoorNode> {
 }
 
 /** An honest call is answered, nothing is held, and no call is left. */
-export async function expectWhole(node: DoorNode): Promise<void> {
+export async function expectWhole(node: ListeningNode): Promise<void> {
   const client = grpcClient(node.grpcAddress);
   const { error } = await callGrpc(client, MasterService.method.appendEvent, { payload: '{}' }, bearer);
   client.close();

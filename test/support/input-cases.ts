@@ -1,10 +1,10 @@
 import { type DescField, type DescMethod, ScalarType } from '@bufbuild/protobuf';
 import { isOptional, jsonRule } from '../../src/rpc/endpoints/rest-field.ts';
 import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
-import { apiMethods, methodNamed } from './access-doors.ts';
+import { apiMethods, methodNamed } from './access-transports.ts';
 import { type Kind, nobody, pastTime } from './bad-values.ts';
-import { refusal } from './input-doors.ts';
 import { inputTable } from './input-table.ts';
+import { refusal } from './input-transports.ts';
 import type { Fields } from './parties-rest.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -21,9 +21,9 @@ export interface InputCase {
   readonly headers?: Headers;
   /** In place of the caller's. */
   readonly by?: Headers;
-  /** The doors that it is driven through; all, if not given. */
+  /** The transports that it is driven through; all, if not given. */
   readonly at?: readonly string[];
-  /** As doors tell it: `invalid_argument of name`. */
+  /** As transports tell it: `invalid_argument of name`. */
   readonly expected: string;
 }
 
@@ -71,7 +71,7 @@ function isTold({ method, change, expected }: InputCase): boolean {
 
 /**
  * Fields come before what the caller may see or do (decisions.md, section 2): the same refusals, of calls about what does not exist. The
- * services check, whatever the door, so one is enough.
+ * services check, whatever the transport, so one is enough.
  */
 export function orderCases(good: (method: string) => Fields): InputCase[] {
   const aboutNothing = (fields: Fields): Fields =>
@@ -95,7 +95,7 @@ function refusalOfEmpty(field: string, kind: Kind): string {
 /** Those that can be called with JSON. */
 const unaryMethods = [...apiMethods.keys()].filter((method) => methodNamed(method).methodKind === 'unary');
 
-/** Values of another JSON type than the field's, for the doors that take JSON, and for queries. */
+/** Values of another JSON type than the field's, for the transports that take JSON, and for queries. */
 export function typeCases(): InputCase[] {
   return eachField((method, field) =>
     (unaryMethods.includes(method) ? wrongTypes(field, takesNull(method, field)) : []).map((value) => ({

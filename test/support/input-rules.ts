@@ -1,7 +1,7 @@
 import type { AccessWorld } from './access-world.ts';
 import * as bad from './bad-values.ts';
 import type { InputCase } from './input-cases.ts';
-import { refusal } from './input-doors.ts';
+import { refusal } from './input-transports.ts';
 import type { Fields } from './parties-rest.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -81,7 +81,7 @@ export function namingCases({ party, partner, organizationId, targets }: AccessW
   ];
 }
 
-/** What comes in headers, at each door as that door has them. */
+/** What comes in headers, at each transport as that transport has them. */
 export function headerCases(world: AccessWorld): InputCase[] {
   const { nobody: noHeaders, entity } = world.headers;
   const header = (name: string, kind: bad.Kind, method: string): InputCase[] =>

@@ -1,5 +1,5 @@
 import type { InputCase } from './input-cases.ts';
-import { refusal } from './input-doors.ts';
+import { refusal } from './input-transports.ts';
 import type { Master, Order } from './parties.ts';
 import type { Fields } from './parties-rest.ts';
 

@@ -1,7 +1,7 @@
 import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
 import { accessRequests } from './access-calls.ts';
-import { apiMethods, methodNamed, restCall } from './access-doors.ts';
 import { type AccessRow, accessRows } from './access-matrix.ts';
+import { apiMethods, methodNamed, restCall } from './access-transports.ts';
 import { type AccessWorld, newAccessWorld, organizationFields } from './access-world.ts';
 import { usedKey } from './input-rules.ts';
 import type { KeyedWorld } from './input-signatures.ts';

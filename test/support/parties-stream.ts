@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { Client, ClientDuplexStream } from '@grpc/grpc-js';
 import { type AppendEventsResponse, MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
-import { openGrpcStream } from './door-grpc.ts';
+import { openGrpcStream } from './grpc-client.ts';
 import { type Master, type Party, signatureOf } from './parties.ts';
 import type { Fields } from './parties-rest.ts';
 

@@ -6,7 +6,7 @@ import type { PeerSecurity } from '../../cluster/peers/security.ts';
 import type { CommandOutcome } from '../../src/actors/outcome.ts';
 import type { Command } from '../../src/domain/command.ts';
 import { createMetrics } from '../../src/metrics.ts';
-import { openOpsDoor } from '../../src/rpc/ops-door.ts';
+import { openInternalListener } from '../../src/rpc/internal-listener.ts';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import { createMaster, openLedger } from './commands.ts';
 import { rig } from './world.ts';
@@ -37,7 +37,7 @@ export async function nodePort(
   });
   /** Of other nodes, open now. */
   const connections = new Set<Socket>();
-  const door = await openOpsDoor(
+  const transport = await openInternalListener(
     {
       metrics: createMetrics(),
       readiness: async () => ({ ready: true }),
@@ -55,10 +55,10 @@ export async function nodePort(
   );
   const close = async () => {
     server.close();
-    await door.close(0);
+    await transport.close(0);
   };
   onTestFinished(close);
-  return { port: door.port, close, connections };
+  return { port: transport.port, close, connections };
 }
 
 /** More than any test of something else needs. */

@@ -4,7 +4,7 @@ import { settled } from '../support/clock.ts';
 import { append, createMaster, mark, openLedger, stranger } from '../support/commands.ts';
 import { codeOf, faultsOf, rig, startMs, storeWith } from '../support/world.ts';
 
-/** A door in a store's method: what comes to it waits until it is opened. */
+/** A transport in a store's method: what comes to it waits until it is opened. */
 function gate() {
   let open = () => {};
   const passed = new Promise<void>((resolve) => {
@@ -15,7 +15,7 @@ function gate() {
 
 /** An open ledger over a store whose methods wait at a gate once the test says so. */
 async function gated(method: 'append' | 'claim' | 'findCommands' | 'readScope', warm = true) {
-  const door = gate();
+  const transport = gate();
   let shut = false;
   let calls = 0;
   const world = rig({
@@ -23,7 +23,7 @@ async function gated(method: 'append' | 'claim' | 'findCommands' | 'readScope', 
       const waiting = async (...args: unknown[]) => {
         if (shut) {
           calls++;
-          await door.passed;
+          await transport.passed;
         }
         return (memory[method] as (...given: unknown[]) => unknown)(...args);
       };
@@ -39,7 +39,7 @@ async function gated(method: 'append' | 'claim' | 'findCommands' | 'readScope', 
   return {
     ...world,
     actor,
-    open: door.open,
+    open: transport.open,
     calls: () => calls,
     written: async () => (await world.log()).length - written,
   };
@@ -156,14 +156,14 @@ describe('a command whose time is up while its write is in flight', () => {
     open();
     const command = append({ marks: [mark('k')] });
     const first = await actor.submit(command);
-    const door = gate();
+    const transport = gate();
     const later = rig({
       clock: world.clock,
       data: world.data,
       wrap: (memory) =>
         storeWith(memory, {
           append: async (claim, entries) => {
-            await door.passed;
+            await transport.passed;
             await memory.append(claim, entries);
           },
         }),
@@ -172,7 +172,7 @@ describe('a command whose time is up while its write is in flight', () => {
     const writing = elsewhere.submit(append());
     const replay = await elsewhere.submit(command);
     expect(replay).toEqual({ event: first.event, replayed: true });
-    door.open();
+    transport.open();
     expect((await writing).replayed).toBe(false);
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type ErrorCode, LedgerError } from '../../src/domain/errors.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
-import type { Exchange } from '../../src/rpc/call/exchange.ts';
+import type { IncomingCall } from '../../src/rpc/call/incoming-call.ts';
 import { RunningCall } from '../../src/rpc/call/running-call.ts';
 import { endpointsOf } from '../../src/rpc/endpoints/endpoint.ts';
 import { apiServices } from '../../src/rpc/endpoints/routes.ts';
@@ -89,7 +89,7 @@ async function answered(
     read += 1;
     return message(over.readable ?? {});
   };
-  const exchange = { equivalent: () => ({ verb: 'GET', path }), readable } as unknown as Exchange;
+  const exchange = { equivalent: () => ({ verb: 'GET', path }), readable } as unknown as IncomingCall;
   const waits =
     code === null
       ? answers.succeeded(call, exchange)

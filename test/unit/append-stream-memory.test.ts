@@ -9,8 +9,8 @@ import type { Call } from '../../src/service/call.ts';
 import { appendStream } from '../../src/service/ledgers/append-stream.ts';
 import { StreamsMemory } from '../../src/service/ledgers/stream-memory.ts';
 import type { Appending, PreparedAppend } from '../../src/service/writing/appending.ts';
-import { grpcClient, openGrpcStream } from '../support/door-grpc.ts';
-import { bearer, type DoorNode, startDoorNode } from '../support/door-node.ts';
+import { grpcClient, openGrpcStream } from '../support/grpc-client.ts';
+import { bearer, type ListeningNode, startListeningNode } from '../support/listening-node.ts';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -171,7 +171,7 @@ describe('streams whose budget is full', () => {
 });
 
 describe('every end of a stream gives back what it held', () => {
-  let node: DoorNode | undefined;
+  let node: ListeningNode | undefined;
   let client: Client | undefined;
   afterEach(async () => {
     client?.close();
@@ -200,7 +200,7 @@ describe('every end of a stream gives back what it held', () => {
     const open: ((outcome: CommandOutcome) => void)[] = [];
     const submit = () => new Promise<CommandOutcome>((resolve) => open.push(resolve));
     const handler = handlerOf(memory, async () => ({ kind: 'checked', submit }));
-    node = await startDoorNode({ memory, handlers: { 'MasterService.AppendEvents': handler } });
+    node = await startListeningNode({ memory, handlers: { 'MasterService.AppendEvents': handler } });
     client = grpcClient(node.grpcAddress);
     const headers = end === 'its deadline' ? { ...bearer, 'grpc-timeout': '1500m' } : bearer;
     const stream = openGrpcStream(client, MasterService.method.appendEvents, headers);

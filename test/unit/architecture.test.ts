@@ -84,14 +84,14 @@ describe('who imports whom', () => {
     ).toEqual([]);
   });
 
-  test('services know neither doors nor adapters', () => {
+  test('services know neither transports nor adapters', () => {
     const allowed = ['src/service/', 'src/domain/', 'src/actors/', 'src/gen/'];
     expect(
       strangers('src/service/', (name) => allowed.some((prefix) => name.startsWith(prefix)) || isPort(name)),
     ).toEqual([]);
   });
 
-  test('doors know neither actors nor adapters', () => {
+  test('transports know neither actors nor adapters', () => {
     const wrong = strangers(
       'src/rpc/',
       (name) => !name.startsWith('src/actors/') && (!name.startsWith('src/store/') || isPort(name)),

@@ -19,7 +19,7 @@ import type { LedgerReading } from '../../src/service/reading/ledger-reading.ts'
 import { MemoryAccessLog } from '../../src/store/memory/access-log.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import { ManualClock } from '../support/clock.ts';
-import { callGrpc, grpcClient } from '../support/door-grpc.ts';
+import { callGrpc, grpcClient } from '../support/grpc-client.ts';
 import {
   actorId,
   bearer,
@@ -27,8 +27,8 @@ import {
   keyedEntityId,
   ledgerId,
   masterId,
-  startDoorNode,
-} from '../support/door-node.ts';
+  startListeningNode,
+} from '../support/listening-node.ts';
 
 /**
  * The access history changes no answer and ends no node, whatever is sent: the same calls go to a node that keeps one and to one that keeps
@@ -90,8 +90,8 @@ const report = {
 const queue = new AccessQueue({ log, clock: new ManualClock(nowMs), random: randomBytes, report });
 const options = { handlers, names, now: () => nowMs };
 const nodes = [
-  await startDoorNode({ ...options, history: (entry) => queue.note(entry) }),
-  await startDoorNode({ ...options, history: null }),
+  await startListeningNode({ ...options, history: (entry) => queue.note(entry) }),
+  await startListeningNode({ ...options, history: null }),
 ] as const;
 const clients = [grpcClient(nodes[0].grpcAddress), grpcClient(nodes[1].grpcAddress)] as const;
 

@@ -9,8 +9,8 @@ import { clusterConfigTable } from '../../cluster/config-table.ts';
 import { refuse } from '../../src/cli/refuse.ts';
 import { type Environment, readConfig } from '../../src/config.ts';
 import { configTable } from '../../src/config-table.ts';
-import { readTls } from '../../src/doors.ts';
 import { startEmbedded } from '../../src/embedded.ts';
+import { readTls } from '../../src/listeners.ts';
 import { createLog } from '../../src/log.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lts-config-at-start-'));

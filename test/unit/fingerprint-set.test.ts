@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { forEachAtOnce } from '../../src/scrub/at-once.ts';
 import { FingerprintSet } from '../../src/scrub/fingerprint-set.ts';
+import { forEachConcurrently } from '../../src/scrub/for-each-concurrently.ts';
 
 describe('a set of fingerprints', () => {
   test('has all that was added, through every growth, and nothing else', () => {
@@ -26,7 +26,7 @@ describe('at most so many at once', () => {
   test('all items are done, never more than the limit together', async () => {
     let [running, most] = [0, 0];
     const done: number[] = [];
-    await forEachAtOnce([1, 2, 3, 4, 5, 6, 7], 3, async (item) => {
+    await forEachConcurrently([1, 2, 3, 4, 5, 6, 7], 3, async (item) => {
       running += 1;
       most = Math.max(most, running);
       await new Promise((resolve) => setImmediate(resolve));
@@ -39,7 +39,7 @@ describe('at most so many at once', () => {
   test('a failure is thrown once what runs has ended, and nothing more begins', async () => {
     const begun: number[] = [];
     const ended: number[] = [];
-    const work = forEachAtOnce([1, 2, 3, 4, 5, 6], 2, async (item) => {
+    const work = forEachConcurrently([1, 2, 3, 4, 5, 6], 2, async (item) => {
       begun.push(item);
       await new Promise((resolve) => setImmediate(resolve));
       if (item === 1) throw new Error('one failed');
@@ -51,7 +51,7 @@ describe('at most so many at once', () => {
   });
 
   test('a failure of the last item is thrown too', async () => {
-    const work = forEachAtOnce([1], 4, async () => {
+    const work = forEachConcurrently([1], 4, async () => {
       throw new Error('the last one');
     });
     await expect(work).rejects.toThrow('the last one');

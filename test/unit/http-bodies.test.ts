@@ -1,12 +1,12 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
-import { bearer, type DoorNode, masterId, startDoorNode } from '../support/door-node.ts';
+import { bearer, type ListeningNode, masterId, startListeningNode } from '../support/listening-node.ts';
 
 const KiB = 1024;
 const memory = new MemoryBudget(4096 * KiB);
 
-let node: DoorNode;
+let node: ListeningNode;
 let payloads: string[] = [];
 let heldBytes = 0;
 beforeAll(async () => {
@@ -15,7 +15,7 @@ beforeAll(async () => {
     payloads.push(payload);
     return { seq: 1n };
   };
-  node = await startDoorNode({ grpc: false, handlers: { 'MasterService.AppendEvent': append }, memory });
+  node = await startListeningNode({ grpc: false, handlers: { 'MasterService.AppendEvent': append }, memory });
 });
 afterAll(() => node[Symbol.asyncDispose]());
 afterEach(async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { type DoorNode, startDoorNode } from '../support/door-node.ts';
+import { type ListeningNode, startListeningNode } from '../support/listening-node.ts';
 
 const page = 'x'.repeat(16 * 1024 * 1024);
 const cleanups: (() => unknown)[] = [];
@@ -10,8 +10,8 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0).reverse()) await clean();
 });
 
-async function start(health: () => Promise<object>): Promise<DoorNode> {
-  const node = await startDoorNode({ grpc: false, handlers: { 'HealthService.GetHealth': health } });
+async function start(health: () => Promise<object>): Promise<ListeningNode> {
+  const node = await startListeningNode({ grpc: false, handlers: { 'HealthService.GetHealth': health } });
   cleanups.push(() => node[Symbol.asyncDispose]());
   return node;
 }
@@ -23,7 +23,7 @@ interface Client {
   readonly ended: Promise<boolean>;
 }
 
-async function open({ http }: DoorNode): Promise<Client> {
+async function open({ http }: ListeningNode): Promise<Client> {
   const socket = connect({ port: http.port, host: '127.0.0.1', allowHalfOpen: true });
   cleanups.push(() => socket.destroy());
   let text = '';

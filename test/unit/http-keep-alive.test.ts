@@ -3,12 +3,12 @@ import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/limits.ts';
 import { HttpConnections } from '../../src/rpc/http/connections.ts';
-import type { HttpListener } from '../../src/rpc/http/response.ts';
+import type { HttpHandler } from '../../src/rpc/http/response.ts';
 import { createHttpServer } from '../../src/rpc/http/server.ts';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 
 test('an idle connection is there for longer than its client was told, which may be late', async () => {
-  const answers: HttpListener = (_request, response) => response.end();
+  const answers: HttpHandler = (_request, response) => response.end();
   using connections = new HttpConnections(new MemoryBudget(1024 * 1024), [], () => performance.now());
   const requests = { serve: answers, refuseExpect: answers, refused: () => {} };
   const server = createHttpServer(requests, null, () => 'id', connections);

@@ -6,10 +6,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { limits } from '../../src/limits.ts';
 import { pages } from '../../src/pages.ts';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
-import { bearer, type DoorNode, masterId, startDoorNode } from '../support/door-node.ts';
+import { bearer, type ListeningNode, masterId, startListeningNode } from '../support/listening-node.ts';
 
 const memory = new MemoryBudget(64 * 1024 * 1024);
-let node: DoorNode;
+let node: ListeningNode;
 /** What the two methods do; each test sets its own. */
 let health: () => Promise<object>;
 let append: (payload: string) => Promise<object>;
@@ -18,7 +18,7 @@ beforeAll(async () => {
     'HealthService.GetHealth': () => health(),
     'MasterService.AppendEvent': ({ payload }: { payload: string }) => append(payload),
   };
-  node = await startDoorNode({ grpc: false, handlers, memory, pages });
+  node = await startListeningNode({ grpc: false, handlers, memory, pages });
 });
 afterAll(() => node[Symbol.asyncDispose]());
 

@@ -3,17 +3,17 @@ import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limits } from '../../src/limits.ts';
 import { pages } from '../../src/pages.ts';
-import { type DoorNode, startDoorNode } from '../support/door-node.ts';
+import { type ListeningNode, startListeningNode } from '../support/listening-node.ts';
 import { openSocket, parts, sendRaw } from '../support/raw-http.ts';
 import { newTlsKeys } from '../support/tls-keys.ts';
 
 const tls = newTlsKeys();
 const handlers = { 'HealthService.GetHealth': async () => ({ status: 'ok' }) };
-let secure: DoorNode;
-let plain: DoorNode;
+let secure: ListeningNode;
+let plain: ListeningNode;
 beforeAll(async () => {
-  secure = await startDoorNode({ grpc: false, handlers, tls, pages });
-  plain = await startDoorNode({ grpc: false, handlers, pages });
+  secure = await startListeningNode({ grpc: false, handlers, tls, pages });
+  plain = await startListeningNode({ grpc: false, handlers, pages });
 });
 afterAll(async () => {
   await secure[Symbol.asyncDispose]();
@@ -67,7 +67,7 @@ test('a TLS handshake that does not come to its end closes its connection in tim
 });
 
 test('unfinished handshakes do not hold up a stop', async () => {
-  const node = await startDoorNode({ grpc: false, handlers, tls });
+  const node = await startListeningNode({ grpc: false, handlers, tls });
   const socket = openSocket(node.http.port);
   await once(socket, 'connect');
   const begun = performance.now();

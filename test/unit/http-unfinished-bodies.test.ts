@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
-import { bearer, type DoorNode, keyedEntityId, masterId, startDoorNode } from '../support/door-node.ts';
+import { bearer, keyedEntityId, type ListeningNode, masterId, startListeningNode } from '../support/listening-node.ts';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -11,14 +11,14 @@ const memory = new MemoryBudget(16 * MiB);
 /** What bodies that have begun and not ended may hold together. */
 const share = 4 * MiB;
 
-let node: DoorNode;
+let node: ListeningNode;
 beforeAll(async () => {
   const handlers = {
     'HealthService.GetHealth': async () => ({ status: 'ok' }),
     'MasterService.AppendEvent': async () => ({ seq: 1n }),
     'MasterService.ListMasters': async () => ({}),
   };
-  node = await startDoorNode({ grpc: false, handlers, memory });
+  node = await startListeningNode({ grpc: false, handlers, memory });
 });
 afterAll(() => node[Symbol.asyncDispose]());
 

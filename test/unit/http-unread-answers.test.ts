@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { limits } from '../../src/limits.ts';
 import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
-import { type DoorNode, startDoorNode } from '../support/door-node.ts';
+import { type ListeningNode, startListeningNode } from '../support/listening-node.ts';
 
 const MiB = 1024 * 1024;
 const memory = new MemoryBudget(64 * MiB);
@@ -12,13 +12,13 @@ const memory = new MemoryBudget(64 * MiB);
 const page = 'x'.repeat(15 * MiB);
 const rpcPath = '/svc.v1.SandboxService/RunSandbox';
 
-let node: DoorNode;
+let node: ListeningNode;
 /** How many lines of the stream were taken. */
 let lines = 0;
 /** Added to the time at which connections are looked over. */
 let aheadMs = 0;
 beforeAll(async () => {
-  node = await startDoorNode({
+  node = await startListeningNode({
     grpc: false,
     handlers: {
       'HealthService.GetHealth': async () => ({ status: page }),

@@ -6,20 +6,20 @@ import type { Call } from '../../src/service/call.ts';
 import { commandId } from '../../src/service/writing/command-mark.ts';
 import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
-import { callGrpc, grpcClient } from '../support/door-grpc.ts';
+import { callGrpc, grpcClient } from '../support/grpc-client.ts';
 import {
   actorId,
   bearer,
-  type DoorNode,
   goodKey,
+  type ListeningNode,
   masterId,
   otherActorId,
   otherKey,
-  startDoorNode,
-} from '../support/door-node.ts';
+  startListeningNode,
+} from '../support/listening-node.ts';
 import { faultyRecordStore, type StoreFault, scriptedFaults } from '../support/store-faults.ts';
 
-let nodes: DoorNode[] = [];
+let nodes: ListeningNode[] = [];
 afterEach(async () => {
   for (const node of nodes) await node[Symbol.asyncDispose]();
   nodes = [];
@@ -29,8 +29,8 @@ type Handler = (request: never, call: Call) => Promise<object>;
 async function start(
   createApiKey: Handler,
   more: { now?: () => number; append?: Handler; records?: RecordStore; secretsKey?: Buffer; grpc?: boolean } = {},
-): Promise<DoorNode> {
-  const node = await startDoorNode({
+): Promise<ListeningNode> {
+  const node = await startListeningNode({
     handlers: {
       'DeveloperService.CreateApiKey': createApiKey,
       'MasterService.AppendEvent': more.append ?? createApiKey,
@@ -51,7 +51,7 @@ const made: Handler = async (request: { name: string }, call) => ({
 });
 
 async function create(
-  node: DoorNode,
+  node: ListeningNode,
   key: string | null,
   options: { name?: string; apiKey?: string; query?: string } = {},
 ) {
@@ -264,7 +264,7 @@ describe('an idempotency key', () => {
     expect((await create(node, key)).code).toBe('invalid_argument');
   });
 
-  it('a retry may come through another door', async () => {
+  it('a retry may come through another transport', async () => {
     const node = await start(made, { grpc: true });
     const first = await create(node, 'a');
     const client = grpcClient(node.grpcAddress);
@@ -288,7 +288,7 @@ describe('an idempotency key', () => {
 });
 
 describe('on a call that writes to a ledger', () => {
-  it('the command’s mark is the same through every door, and no claim is kept', async () => {
+  it('the command’s mark is the same through every transport, and no claim is kept', async () => {
     const marks: unknown[] = [];
     const node = await start(made, {
       grpc: true,

@@ -3,14 +3,14 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { limits } from '../../src/limits.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { ConnectionPlaces } from '../../src/rpc/connection-places.ts';
-import { openOpsDoor } from '../../src/rpc/ops-door.ts';
+import { openInternalListener } from '../../src/rpc/internal-listener.ts';
 
 afterEach(() => void vi.useRealTimers());
 
 /** An internal port; what begins like another node is taken, and is one if the test says so. */
 async function internalPort(isNode = false) {
   const peers: Socket[] = [];
-  const door = await openOpsDoor(
+  const transport = await openInternalListener(
     {
       metrics: createMetrics(),
       readiness: async () => ({ ready: true }),
@@ -24,8 +24,8 @@ async function internalPort(isNode = false) {
     '127.0.0.1',
     0,
   );
-  onTestFinished(() => door.close(0));
-  return { port: door.port, peers };
+  onTestFinished(() => transport.close(0));
+  return { port: transport.port, peers };
 }
 
 interface Client {

@@ -5,15 +5,15 @@ import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import {
   bareEntityId,
   bearer,
-  type DoorNode,
   keyedEntityId,
+  type ListeningNode,
   masterId,
   otherActorId,
-  startDoorNode,
-} from '../support/door-node.ts';
+  startListeningNode,
+} from '../support/listening-node.ts';
 import { faultyRecordStore, scriptedFaults } from '../support/store-faults.ts';
 
-let node: DoorNode;
+let node: ListeningNode;
 let calls: Call[] = [];
 const faults = scriptedFaults();
 const note = async (_request: unknown, call: Call) => {
@@ -22,7 +22,7 @@ const note = async (_request: unknown, call: Call) => {
 };
 
 beforeAll(async () => {
-  node = await startDoorNode({
+  node = await startListeningNode({
     grpc: false,
     records: faultyRecordStore(new MemoryRecordStore(), faults.choose),
     handlers: {

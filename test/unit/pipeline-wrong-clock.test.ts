@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { bareEntityId, bearer, type DoorNode, masterId, otherActorId, startDoorNode } from '../support/door-node.ts';
+import {
+  bareEntityId,
+  bearer,
+  type ListeningNode,
+  masterId,
+  otherActorId,
+  startListeningNode,
+} from '../support/listening-node.ts';
 
-let node: DoorNode;
+let node: ListeningNode;
 let called = 0;
 const nodeClock = { isRight: true };
 const note = async () => {
@@ -10,7 +17,7 @@ const note = async () => {
 };
 
 beforeAll(async () => {
-  node = await startDoorNode({
+  node = await startListeningNode({
     grpc: false,
     isClockRight: () => nodeClock.isRight,
     handlers: {

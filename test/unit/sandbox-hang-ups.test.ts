@@ -9,11 +9,11 @@ import { SandboxService } from '../../src/gen/svc/v1/sandbox_pb.ts';
 import { sandboxService } from '../../src/sandbox/sandbox-service.ts';
 import { type Step, tell } from '../../src/sandbox/steps.ts';
 import { skippedWebhookSteps, webhookSteps } from '../../src/sandbox/webhook-steps.ts';
-import { type DoorNode, startDoorNode } from '../support/door-node.ts';
+import { type ListeningNode, startListeningNode } from '../support/listening-node.ts';
 
 /** The service that the runs call: it answers nothing, so that each run stays in its first step. */
 let silent: Server;
-let node: DoorNode;
+let node: ListeningNode;
 let begun = 0;
 const running = () => node.pipeline.running.size;
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
     webhookSteps: () => skippedWebhookSteps('none'),
     now: Date.now,
   });
-  node = await startDoorNode({ handlers: { 'SandboxService.RunSandbox': runSandbox } });
+  node = await startListeningNode({ handlers: { 'SandboxService.RunSandbox': runSandbox } });
 });
 afterAll(async () => {
   silent.closeAllConnections();
@@ -37,8 +37,8 @@ afterAll(async () => {
   await node[Symbol.asyncDispose]();
 });
 
-/** Calls over one door, and reads until the signal ends it. */
-const doors: Readonly<Record<string, (signal: AbortSignal, onLine: () => void) => Promise<void>>> = {
+/** Calls over one transport, and reads until the signal ends it. */
+const transports: Readonly<Record<string, (signal: AbortSignal, onLine: () => void) => Promise<void>>> = {
   'REST, plain text': (signal, onLine) => readRest({}, signal, onLine),
   'REST, SSE': (signal, onLine) => readRest({ accept: 'text/event-stream' }, signal, onLine),
   Connect: (signal, onLine) => {
@@ -65,11 +65,11 @@ async function read(pieces: AsyncIterable<unknown>, onPiece: () => void): Promis
   for await (const _ of pieces) onPiece();
 }
 
-test('who hangs up while it waits gives its place up at once, at every door, and those behind it keep theirs', async () => {
+test('who hangs up while it waits gives its place up at once, at every transport, and those behind it keep theirs', async () => {
   const { signal, abort } = ender();
   const runs = Array.from({ length: 4 }, () => readRest({}, signal, () => {}).catch(() => {}));
   await expect.poll(() => begun).toBe(4);
-  for (const call of Object.values(doors)) {
+  for (const call of Object.values(transports)) {
     const caller = ender();
     const waits = Promise.withResolvers<void>();
     const ended = call(caller.signal, waits.resolve).catch(() => {});

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { Auth } from '../../src/gen/svc/v1/options_pb.ts';
 import { limits } from '../../src/limits.ts';
-import type { BidiExchange } from '../../src/rpc/call/exchange.ts';
+import type { BidiCall } from '../../src/rpc/call/incoming-call.ts';
 import type { RunningCall } from '../../src/rpc/call/running-call.ts';
 import { watchCredential } from '../../src/rpc/pipeline/stream-credential.ts';
-import { bearer, fakeCredentials, goodKey } from '../support/door-node.ts';
+import { bearer, fakeCredentials, goodKey } from '../support/listening-node.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -26,11 +26,11 @@ function watched() {
     header: (name: string) => (name === 'authorization' ? bearer.authorization : undefined),
     requests: { stop },
   };
-  const answerFor = (_call: RunningCall, _exchange: BidiExchange, error: LedgerError) => void failures.push(error);
+  const answerFor = (_call: RunningCall, _exchange: BidiCall, error: LedgerError) => void failures.push(error);
   const watch = watchCredential(
     credentials,
     call as unknown as RunningCall,
-    exchange as unknown as BidiExchange,
+    exchange as unknown as BidiCall,
     answerFor,
   );
   return { credentials, call, watch, stop, aborts, failures };

@@ -3,23 +3,23 @@ import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
 import type { Call } from '../../src/service/call.ts';
 import {
   bearer,
-  type DoorNode,
-  type DoorNodeOptions,
+  type ListeningNode,
+  type ListeningNodeOptions,
   ledgerId,
   otherKey,
-  startDoorNode,
-} from '../support/door-node.ts';
+  startListeningNode,
+} from '../support/listening-node.ts';
 
 const mib = 1024 * 1024;
 const path = `/v1/ledgers/${ledgerId}/events`;
 const other = { authorization: `Bearer ${otherKey}` };
 const answer = { ledgerId, count: 0, integrity: { verified: true, issues: [] }, events: [] };
 
-let node: DoorNode;
+let node: ListeningNode;
 afterEach(() => node[Symbol.asyncDispose]());
 
 /** A node whose event lists read pages of 500 entries until they are let go; `pages` counts them by caller. */
-async function nodeOf(options: Omit<DoorNodeOptions, 'handlers'>, keptChars = 0) {
+async function nodeOf(options: Omit<ListeningNodeOptions, 'handlers'>, keptChars = 0) {
   const pages = new Map<string, number>();
   const ended: string[] = [];
   let letGo = false;
@@ -39,7 +39,7 @@ async function nodeOf(options: Omit<DoorNodeOptions, 'handlers'>, keptChars = 0)
       ended.push(actor);
     }
   };
-  node = await startDoorNode({ grpc: false, ...options, handlers: { 'LedgerService.ListLedgerEvents': read } });
+  node = await startListeningNode({ grpc: false, ...options, handlers: { 'LedgerService.ListLedgerEvents': read } });
   const list = (headers: Record<string, string>, signal?: AbortSignal) =>
     fetch(`${node.base}${path}`, { headers, ...(signal === undefined ? {} : { signal }) });
   return {

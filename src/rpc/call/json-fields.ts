@@ -2,7 +2,7 @@ import { type DescField, fromBinary, type Message } from '@bufbuild/protobuf';
 import { invalidField, LedgerError } from '../../domain/errors.ts';
 import { type JsonNode, parseJsonField } from '../../domain/json.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import type { Decoded } from './exchange.ts';
+import type { Decoded } from './incoming-call.ts';
 
 /** Reads a serialized message. Bytes that are none are `invalid_argument`; unknown field numbers are ignored. */
 export function readMessage(endpoint: Endpoint, bytes: Uint8Array): Message {
@@ -15,8 +15,8 @@ export function readMessage(endpoint: Endpoint, bytes: Uint8Array): Message {
 }
 
 /**
- * Checks the fields of JSON text as I-JSON and puts their canonical form in place, as the REST door does with the values
- * in a body: from here on all doors look alike. Absent ones are left to the service.
+ * Checks the fields of JSON text as I-JSON and puts their canonical form in place, as the REST transport does with the values
+ * in a body: from here on all transports look alike. Absent ones are left to the service.
  */
 export function readJsonFields(endpoint: Endpoint, message: Message): Decoded {
   if (endpoint.rawFields.length === 0) return { message, json: new Map() };

@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
-import type { RestEquivalent } from './exchange.ts';
+import type { RestEquivalent } from './incoming-call.ts';
 
 /** The REST request that a gRPC or Connect call would be. What streams both ways goes by its gRPC path. */
 export function equivalentOf(endpoint: Endpoint, message: Message | null): RestEquivalent {

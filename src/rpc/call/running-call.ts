@@ -5,8 +5,8 @@ import type { JsonNode } from '../../domain/json.ts';
 import type { Call, Caller, CallSignature } from '../../service/call.ts';
 import type { Walk } from '../../service/walk.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import type { Door } from './door.ts';
 import type { Entropy } from './entropy.ts';
+import type { Transport } from './transport.ts';
 
 /** Makes the walk of a call. */
 export type OpenWalk = (call: RunningCall) => Walk;
@@ -14,7 +14,7 @@ export type OpenWalk = (call: RunningCall) => Walk;
 /** A call while it runs: what its handler sees of it, and what the pipeline notes for the answer, the log and the metrics. */
 export class RunningCall implements Call {
   readonly endpoint: Endpoint;
-  readonly door: Door;
+  readonly transport: Transport;
   readonly requestId: string;
   readonly deadline: number;
   /** Monotonic time of its start. */
@@ -54,7 +54,7 @@ export class RunningCall implements Call {
 
   constructor(
     endpoint: Endpoint,
-    door: Door,
+    transport: Transport,
     requestId: string,
     now: number,
     deadline: number,
@@ -63,7 +63,7 @@ export class RunningCall implements Call {
     openWalk: OpenWalk,
   ) {
     this.endpoint = endpoint;
-    this.door = door;
+    this.transport = transport;
     this.requestId = requestId;
     this.now = now;
     this.deadline = deadline;

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../domain/errors.ts';
 
-/** What a code is at each door (decisions.md, section 2). gRPC and Connect share their numbers. */
-export interface DoorStatus {
+/** What a code is at each transport (decisions.md, section 2). gRPC and Connect share their numbers. */
+export interface TransportStatus {
   readonly http: number;
   /** https://grpc.io/docs/guides/status-codes/ */
   readonly grpc: number;
@@ -20,7 +20,7 @@ const INTERNAL = 13;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
-const statuses: { readonly [code in ErrorCode]: DoorStatus } = {
+const statuses: { readonly [code in ErrorCode]: TransportStatus } = {
   invalid_json: { http: 400, grpc: INVALID_ARGUMENT },
   invalid_argument: { http: 400, grpc: INVALID_ARGUMENT },
   duplicate_key: { http: 400, grpc: INVALID_ARGUMENT },
@@ -60,6 +60,6 @@ const statuses: { readonly [code in ErrorCode]: DoorStatus } = {
   internal: { http: 500, grpc: INTERNAL },
 };
 
-export function statusOf(code: ErrorCode): DoorStatus {
+export function statusOf(code: ErrorCode): TransportStatus {
   return statuses[code];
 }

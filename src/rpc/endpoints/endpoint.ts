@@ -5,7 +5,7 @@ import type { Naming } from '../../service/audit/ledger-naming.ts';
 import type { AnyHandler, Implementation } from './handlers.ts';
 import { methodRule, type RestRoute, restRoutes } from './routes.ts';
 
-/** A method as all doors see it: its rule, its place in REST, its handler. Made once at start. */
+/** A method as all transports see it: its rule, its place in REST, its handler. Made once at start. */
 export interface Endpoint {
   readonly method: DescMethod;
   /** `/svc.v1.Service/Method` */

@@ -19,7 +19,7 @@ export type HandlersOf<S extends DescService> = {
   readonly [name in keyof S['method']]: HandlerOf<S['method'][name]>;
 };
 
-/** A handler without its types, as the doors hold it. */
+/** A handler without its types, as the transports hold it. */
 export type UnaryHandler = (request: Message, call: Call) => Promise<object>;
 export type ServerStreamHandler = (request: Message, call: Call) => AsyncIterable<object>;
 export type BidiStreamHandler = (requests: AsyncIterable<Message>, call: Call) => AsyncIterable<object>;

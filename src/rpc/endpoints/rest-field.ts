@@ -18,7 +18,7 @@ export function isOptional(field: DescField): boolean {
   return field.proto.proto3Optional;
 }
 
-/** A mistake in the descriptors: a kind of field that the REST door does not need and so does not have. */
+/** A mistake in the descriptors: a kind of field that the REST transport does not need and so does not have. */
 export function noRestForm(field: DescField): Error {
   return new Error(`${field.parent.typeName}.${field.name}: REST has no form for this kind of field`);
 }

@@ -17,7 +17,7 @@ import { SandboxService } from '../../gen/svc/v1/sandbox_pb.ts';
 import { WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
 import { parseTemplate } from './path-template.ts';
 
-/** The public API. Doors, documentation and tests take their methods from here. */
+/** The public API. Transports, documentation and tests take their methods from here. */
 export const apiServices: readonly DescService[] = Object.freeze([
   HealthService,
   SandboxService,

@@ -7,7 +7,7 @@ import type { Http2Stream } from 'node:http2';
  * once it is closed and whoever listens has heard of it. Measured on appends by gRPC: half of what outlived its call.
  */
 export function releaseClosedStreams(): void {
-  // Node's own channel. Once a process, however many doors it opens.
+  // Node's own channel. Once a process, however many listeners it opens.
   unsubscribe(streamClosed, onStreamClosed);
   subscribe(streamClosed, onStreamClosed);
 }

@@ -6,9 +6,9 @@ import { tooLarge } from '../http/body.ts';
 import type { AnswerLog } from '../pipeline/answer-log.ts';
 import { type FrameReader, type FrameWriter, workerCommand } from './frames.ts';
 
-/** What the thread of a gRPC door tells of calls that the service never had. */
+/** What the thread of a gRPC transport tells of calls that the service never had. */
 export interface RefusedCallParts {
-  readonly answers: Pick<AnswerLog, 'noCall'>;
+  readonly answers: Pick<AnswerLog, 'unrouted'>;
   newId(): string;
 }
 
@@ -50,7 +50,7 @@ function noteRefused(
 ): string {
   const requestId = requestIdOf(sentId, newId);
   const status = code === null ? 200 : statusOf(code).http;
-  answers.noCall({ door: 'grpc', verb: 'POST', route, status, code, requestId, ms });
+  answers.unrouted({ transport: 'grpc', verb: 'POST', route, status, code, requestId, ms });
   return requestId;
 }
 

@@ -38,9 +38,9 @@ import {
 import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from './thread-messages.ts';
 import { AnsweringServer } from './thread-refusals.ts';
 
-/** What the thread of a gRPC door runs: HTTP/2, TLS and gRPC. What calls ask for is done by the main thread (door.ts). */
+/** What the thread of a gRPC transport runs: HTTP/2, TLS and gRPC. What calls ask for is done by the main thread (transport.ts). */
 const main = parentPort;
-if (main === null) throw new Error('this runs as a thread of a gRPC door');
+if (main === null) throw new Error('this runs as a thread of a gRPC transport');
 const { host, port, tls, services, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcThreadData;
 
 const backlog = new FrameBacklog(sharedBacklog);

@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { limits } from '../../limits.ts';
 import type { MemoryBudget } from '../../runtime/memory-budget.ts';
-import type { HttpListener, HttpResponse } from './response.ts';
+import type { HttpHandler, HttpResponse } from './response.ts';
 
 /** A request that waits until fewer of its connection are under way. */
 interface WaitingRequest {
   readonly request: IncomingMessage;
   readonly response: HttpResponse;
-  readonly serve: HttpListener;
+  readonly serve: HttpHandler;
   readonly heldBytes: number;
 }
 
@@ -65,20 +65,20 @@ export class HttpConnection {
   }
 
   /** Serves a request, at once or when its turn comes. */
-  take(request: IncomingMessage, response: HttpResponse, serve: HttpListener): void {
+  take(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
     if (this.#isEnding || this.socket.destroyed) return;
     this.newest = response;
     if (this.#underWay.length < limits.httpUnderWayMax) this.#begin(request, response, serve);
     else this.#wait(request, response, serve);
   }
 
-  #begin(request: IncomingMessage, response: HttpResponse, serve: HttpListener): void {
+  #begin(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
     this.#underWay.push(response);
     response.once('close', () => this.#ended(response));
     serve(request, response);
   }
 
-  #wait(request: IncomingMessage, response: HttpResponse, serve: HttpListener): void {
+  #wait(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
     const heldBytes = headBytes(request);
     if (this.#waiting.length >= limits.httpWaitingMax || !this.#memory.tryHold('request', heldBytes)) {
       this.#isEnding = true;

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 import { HttpConnection } from './connection.ts';
-import type { AnswerRules, HttpListener, HttpResponse } from './response.ts';
+import type { AnswerRules, HttpHandler, HttpResponse } from './response.ts';
 
 /** Where the connection of a socket stands. */
 const ofSocket = Symbol('connection');
@@ -106,7 +106,7 @@ export class HttpConnections implements Disposable {
   }
 
   /** The listener that serves requests within the bounds of their connections. */
-  listener(serve: HttpListener): HttpListener {
+  listener(serve: HttpHandler): HttpHandler {
     return (request, response) => {
       response.rules = this.#rules;
       this.of(request.socket)?.take(request, response, serve);

@@ -174,4 +174,4 @@ function inSteps(bytes: number): number {
 }
 
 /** The request of a server made with `HttpResponse` and its answer. */
-export type HttpListener = (request: IncomingMessage, response: HttpResponse) => void;
+export type HttpHandler = (request: IncomingMessage, response: HttpResponse) => void;

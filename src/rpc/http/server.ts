@@ -7,7 +7,7 @@ import { limits } from '../../limits.ts';
 import { requestIdOf } from '../call/request-id.ts';
 import type { HttpConnections } from './connections.ts';
 import { errorEnvelope } from './error-envelope.ts';
-import { type HttpListener, HttpResponse } from './response.ts';
+import { type HttpHandler, HttpResponse } from './response.ts';
 
 /** Certificate chain and private key, PEM. */
 export interface TlsKeys {
@@ -17,9 +17,9 @@ export interface TlsKeys {
 
 /** What a server does with what comes. */
 export interface HttpRequests {
-  readonly serve: HttpListener;
+  readonly serve: HttpHandler;
   /** Answers a request whose Expect is not 100-continue. */
-  readonly refuseExpect: HttpListener;
+  readonly refuseExpect: HttpHandler;
   /** Bytes that are no request, or one for a proxy, were answered so. `verb` is '' where there is none. */
   refused(verb: string, status: number, code: ErrorCode, requestId: string): void;
 }

@@ -2,26 +2,26 @@ import type { ErrorCode, LedgerError } from '../../domain/errors.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { AccessHistory } from '../../service/audit/access-history.ts';
-import type { Door } from '../call/door.ts';
-import type { Exchange } from '../call/exchange.ts';
+import type { IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
+import type { Transport } from '../call/transport.ts';
 import { isProven, isUnread, recordsOf } from './call-accesses.ts';
 
 /** What is noted of every answer: its metrics, its line in the log, its access record. */
 export interface AnswerLog {
-  succeeded(call: RunningCall, exchange: Exchange): Promise<void> | undefined;
-  failed(call: RunningCall, exchange: Exchange, error: LedgerError): Promise<void> | undefined;
+  succeeded(call: RunningCall, exchange: IncomingCall): Promise<void> | undefined;
+  failed(call: RunningCall, exchange: IncomingCall, error: LedgerError): Promise<void> | undefined;
   /** An error after the answer was given. */
   late(call: RunningCall, error: LedgerError): void;
   /** A request that no method of the API answers. */
-  noCall(request: NoCall): void;
+  unrouted(request: UnroutedRequest): void;
 }
 
 /** What is noted of a request that is no call of a method. */
-export interface NoCall {
-  /** `page`: documentation and the like; `http`: whatever else is for no door of the API. */
-  readonly door: Door | 'page' | 'http';
+export interface UnroutedRequest {
+  /** `page`: documentation and the like; `http`: whatever else is for no transport of the API. */
+  readonly transport: Transport | 'page' | 'http';
   /** Of HTTP; '' where the request cannot be read. */
   readonly verb: string;
   /** One of those that there are, or `none`: never what the caller sent. */
@@ -52,12 +52,12 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
   const note = (call: RunningCall, code: ErrorCode | 'ok', status: number, error: LedgerError | null): void => {
     const ms = parts.monotonicMs() - call.startedMs;
     const method = call.endpoint.rpcPath;
-    metrics.requests.inc({ door: call.door, method, code });
-    metrics.requestSeconds.observe({ door: call.door, method }, ms / 1000);
+    metrics.requests.inc({ transport: call.transport, method, code });
+    metrics.requestSeconds.observe({ transport: call.transport, method }, ms / 1000);
     const broken = error !== null && status >= 500 && (code === 'internal' || error.cause !== undefined);
     if (!logsCalls && !broken) return;
     const line = {
-      door: call.door,
+      transport: call.transport,
       method: call.endpoint.route?.httpMethod ?? 'POST',
       route: call.endpoint.route?.template ?? method,
       status,
@@ -71,7 +71,7 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
   };
 
   /** `error`: null on success. An answer given in place of a handler that was too slow is the one that counts. */
-  const keep = (call: RunningCall, exchange: Exchange, status: number, error: LedgerError | null) => {
+  const keep = (call: RunningCall, exchange: IncomingCall, status: number, error: LedgerError | null) => {
     const { caller } = call;
     const { history } = parts;
     if (history === null || caller === null || !call.isRecorded || (error === null && call.answered)) return undefined;
@@ -111,12 +111,12 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
         'error after the answer',
       );
     },
-    noCall({ door, verb, route, status, code: error, requestId, ms, cause }) {
+    unrouted({ transport, verb, route, status, code: error, requestId, ms, cause }) {
       const code = error ?? 'ok';
-      metrics.requests.inc({ door, method: route, code });
+      metrics.requests.inc({ transport, method: route, code });
       const broken = status >= 500 && cause !== undefined;
       if (!logsCalls && !broken) return;
-      const line = { door, method: verb, route, status, code, ms: roundedMs(ms), request_id: requestId };
+      const line = { transport, method: verb, route, status, code, ms: roundedMs(ms), request_id: requestId };
       if (broken) log.error({ ...line, err: cause }, 'no call');
       else log.info(line, 'no call');
     },

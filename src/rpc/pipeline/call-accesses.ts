@@ -1,7 +1,7 @@
 import { isUuid } from '../../domain/uuid.ts';
 import { type AccessRecord, cutPath, ownText } from '../../service/audit/access-record.ts';
 import type { Caller } from '../../service/call.ts';
-import type { Exchange } from '../call/exchange.ts';
+import type { IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 
 /** A master or organization under no ledger. */
@@ -31,7 +31,7 @@ export interface Outcome {
 export function recordsOf(
   call: RunningCall,
   caller: Caller,
-  exchange: Exchange,
+  exchange: IncomingCall,
   { status, isRefused, at }: Outcome,
 ): readonly AccessRecord[] | Promise<readonly AccessRecord[]> {
   const naming = nameLedgers(call, isRefused);

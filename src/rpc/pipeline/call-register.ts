@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { Slab } from '../../domain/slab.ts';
 import { limits } from '../../limits.ts';
-import type { BidiExchange, Exchange } from '../call/exchange.ts';
+import type { BidiCall, IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 
 /**
@@ -10,25 +10,25 @@ import type { RunningCall } from '../call/running-call.ts';
  * caller hears that the outcome is unknown, or, where nothing could be written, that the service is unavailable.
  */
 export interface CallRegister {
-  add(call: RunningCall, exchange: Exchange): void;
-  remove(exchange: Exchange): void;
+  add(call: RunningCall, exchange: IncomingCall): void;
+  remove(exchange: IncomingCall): void;
   readonly size: number;
   /** Resolves when no call runs any more; false if some still do after `timeoutMs`. */
   drained(timeoutMs: number): Promise<boolean>;
   /** The caller of an exchange has gone: ends its call's signal. */
-  hangUp(exchange: Exchange): void;
+  hangUp(exchange: IncomingCall): void;
   /** Takes no more requests from streams; each ends with this error once what was taken is answered. */
   endStreams(error: LedgerError): void;
   /** The same of one stream. */
-  endStream(exchange: BidiExchange, error: LedgerError): void;
+  endStream(exchange: BidiCall, error: LedgerError): void;
   [Symbol.dispose](): void;
 }
 
 export function createCallRegister(
   now: () => number,
-  answerFor: (call: RunningCall, exchange: Exchange, error: LedgerError) => void,
+  answerFor: (call: RunningCall, exchange: IncomingCall, error: LedgerError) => void,
 ): CallRegister {
-  const exchanges = new Slab<Exchange>();
+  const exchanges = new Slab<IncomingCall>();
   const waiting = new Set<() => void>();
 
   const sweep = (): void => {
@@ -88,13 +88,13 @@ export function createCallRegister(
   };
 }
 
-function endStream(exchange: BidiExchange, error: LedgerError): void {
+function endStream(exchange: BidiCall, error: LedgerError): void {
   if (exchange.call === null) return;
   exchange.call.ending = error;
   exchange.requests.stop();
 }
 
-function isStream(exchange: Exchange): exchange is BidiExchange {
+function isStream(exchange: IncomingCall): exchange is BidiCall {
   return 'requests' in exchange;
 }
 

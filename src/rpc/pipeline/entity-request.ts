@@ -6,7 +6,7 @@ import type { Caller, CallSignature } from '../../service/call.ts';
 import type { Credentials, EntityRequest } from '../../service/credentials/credentials.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeStored, parseMembers } from '../../store/unreadable-record.ts';
-import { putBeforeCall } from './before-call.ts';
+import { putPrerequisite } from './prerequisite-record.ts';
 
 const KIND = 'entity_request';
 
@@ -59,7 +59,7 @@ export async function useEntityRequest(
   nowMs: number,
 ): Promise<void> {
   const id = sha256Hex(JSON.stringify([actorId, request.method, request.path, request.bodyHash, request.timestamp]));
-  const put = await putBeforeCall(records, {
+  const put = await putPrerequisite(records, {
     kind: KIND,
     id,
     replaces: 'absent',

@@ -1,15 +1,15 @@
 import { isMessage, toBinary } from '@bufbuild/protobuf';
 import { type AppendEventRequest, AppendEventRequestSchema } from '../../gen/svc/v1/masters_pb.ts';
 import { appendFingerprint, callFingerprint } from '../../service/writing/command-mark.ts';
-import type { Decoded, Exchange } from '../call/exchange.ts';
+import type { Decoded, IncomingCall } from '../call/incoming-call.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 
 /**
  * What a call with an idempotency key asks for, as one hash: REST method, path with query, and what the body says, whichever
- * door it came through. The body counts by its message (fields of JSON text are canonical by then), so that white
+ * transport it came through. The body counts by its message (fields of JSON text are canonical by then), so that white
  * space, the order of members and the wire format make no difference.
  */
-export function fingerprintOf(endpoint: Endpoint, decoded: Decoded, exchange: Exchange): string {
+export function fingerprintOf(endpoint: Endpoint, decoded: Decoded, exchange: IncomingCall): string {
   if (isAppendEvent(decoded)) {
     const { uuid, eventType, payload } = decoded.message;
     return appendFingerprint(uuid, eventType, payload, exchange.query);

@@ -14,7 +14,7 @@ import type { RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { type Random, SEED_BYTES, seededEntropy } from '../call/entropy.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
-import { putBeforeCall } from './before-call.ts';
+import { putPrerequisite } from './prerequisite-record.ts';
 
 /**
  * Calls that are no appends, done once for each key (decisions.md, section 1; architecture.md, 'Calls that are no
@@ -110,7 +110,7 @@ async function takeClaim(parts: IdempotencyParts, call: RunningCall, id: string,
       if (current.state === 'running' && current.deadline > parts.now()) throw inProgress(call);
     }
     const claim = current === null ? freshClaim(parts, call, id, fingerprint) : takenOver(current, call);
-    const put = await putBeforeCall(parts.records, record(id, claim, found?.version ?? 'absent'));
+    const put = await putPrerequisite(parts.records, record(id, claim, found?.version ?? 'absent'));
     if (put.ok) return { claim, version: put.version, first: current === null };
     found = put.current;
   }

@@ -6,7 +6,7 @@ import { Walk, type WalkParts } from '../../service/walk.ts';
 import { checkIdempotencyKey, commandId } from '../../service/writing/command-mark.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { freshEntropy, pooledRandom, type Random } from '../call/entropy.ts';
-import type { BidiExchange, Decoded, Exchange, StreamExchange, UnaryExchange } from '../call/exchange.ts';
+import type { BidiCall, Decoded, IncomingCall, StreamCall, UnaryCall } from '../call/incoming-call.ts';
 import { requestIdOf } from '../call/request-id.ts';
 import { RunningCall } from '../call/running-call.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
@@ -39,15 +39,15 @@ export interface PipelineParts {
 }
 
 /**
- * The same steps for every call, whichever door it came through (decisions.md, section 2): request id, credential, rate
- * limit, the door's own reading (media type, size, JSON, fields), idempotency, the handler, the answer or its
+ * The same steps for every call, whichever transport it came through (decisions.md, section 2): request id, credential, rate
+ * limit, the transport's own reading (media type, size, JSON, fields), idempotency, the handler, the answer or its
  * error, log and metrics. These never reject: whatever goes wrong is the call's answer.
  */
 export interface Pipeline {
-  unary(endpoint: Endpoint, exchange: UnaryExchange): Promise<void>;
-  serverStream(endpoint: Endpoint, exchange: StreamExchange): Promise<void>;
-  bidi(endpoint: Endpoint, exchange: BidiExchange): Promise<void>;
-  /** The call that an exchange runs as, for doors whose caller hangs up. */
+  unary(endpoint: Endpoint, exchange: UnaryCall): Promise<void>;
+  serverStream(endpoint: Endpoint, exchange: StreamCall): Promise<void>;
+  bidi(endpoint: Endpoint, exchange: BidiCall): Promise<void>;
+  /** The call that an exchange runs as, for transports whose caller hangs up. */
   readonly running: CallRegister;
 }
 
@@ -59,13 +59,13 @@ export function createPipeline(given: PipelineParts): Pipeline {
     monotonicMs: given.monotonicMs,
   };
   /** An answer in place of a handler that is still at it. */
-  const answerFor = (call: RunningCall, exchange: Exchange, error: LedgerError): void => {
+  const answerFor = (call: RunningCall, exchange: IncomingCall, error: LedgerError): void => {
     exchange.fail(call, error);
     void parts.answers.failed(call, exchange, error);
   };
   const running = createCallRegister(parts.now, answerFor);
 
-  const begin = (endpoint: Endpoint, exchange: Exchange, timeoutMs: number): RunningCall => {
+  const begin = (endpoint: Endpoint, exchange: IncomingCall, timeoutMs: number): RunningCall => {
     const now = parts.now();
     const entropy = freshEntropy(parts.random, now);
     const requestId = requestIdOf(exchange.header('x-request-id'), entropy.newId);
@@ -74,7 +74,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
       new Walk(parts.walks, walkerOf(walking.caller, exchange.address()), walking.signal);
     const call = new RunningCall(
       endpoint,
-      exchange.door,
+      exchange.transport,
       requestId,
       now,
       deadline,
@@ -86,7 +86,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
     return call;
   };
 
-  const end = (call: RunningCall, exchange: Exchange): void => {
+  const end = (call: RunningCall, exchange: IncomingCall): void => {
     const walk = call.openedWalk;
     if (walk !== null) {
       walk.end();
@@ -95,7 +95,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
     running.remove(exchange);
   };
 
-  const fail = async (call: RunningCall, exchange: Exchange, thrown: unknown): Promise<void> => {
+  const fail = async (call: RunningCall, exchange: IncomingCall, thrown: unknown): Promise<void> => {
     const error = outward(thrown);
     if (call.answered) return parts.answers.late(call, error);
     const noted = parts.answers.failed(call, exchange, error);
@@ -170,7 +170,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
 }
 
 /** Credential, rate limit and, where it is the credential, the signature over the whole request, which is answered. */
-async function admit(parts: PipelineParts, call: RunningCall, exchange: Exchange): Promise<EntityRequest | null> {
+async function admit(parts: PipelineParts, call: RunningCall, exchange: IncomingCall): Promise<EntityRequest | null> {
   const { rule } = call.endpoint;
   const identified = identify(parts.credentials, rule, exchange);
   const caller = identified instanceof Promise ? await identified : identified;
@@ -210,7 +210,7 @@ function refuseByWrongClock({ isClockRight }: PipelineParts, { caller, endpoint 
 }
 
 /** Reads the request, and notes what the handler and the answer's record may ask for. */
-function take(call: RunningCall, exchange: Exchange): Decoded {
+function take(call: RunningCall, exchange: IncomingCall): Decoded {
   const decoded = exchange.decode();
   call.parsed = decoded.json;
   call.request = decoded.message;
@@ -224,7 +224,7 @@ function take(call: RunningCall, exchange: Exchange): Decoded {
 function runOnceOnly(
   parts: PipelineParts,
   call: RunningCall,
-  exchange: Exchange,
+  exchange: IncomingCall,
   decoded: Decoded,
   key: string | undefined,
   signed: EntityRequest | null,
@@ -243,7 +243,7 @@ function runOnceOnly(
   return signed === null ? run() : useEntityRequest(parts.records, caller.actorId, signed, id, parts.now()).then(run);
 }
 
-async function sendAll(call: RunningCall, exchange: StreamExchange, answers: AsyncIterable<object>): Promise<void> {
+async function sendAll(call: RunningCall, exchange: StreamCall, answers: AsyncIterable<object>): Promise<void> {
   for await (const answer of answers) {
     if (call.aborted) return;
     const full = exchange.send(call, answer);
@@ -251,7 +251,7 @@ async function sendAll(call: RunningCall, exchange: StreamExchange, answers: Asy
   }
 }
 
-async function finish(parts: PipelineParts, call: RunningCall, exchange: StreamExchange): Promise<void> {
+async function finish(parts: PipelineParts, call: RunningCall, exchange: StreamCall): Promise<void> {
   if (call.answered) return;
   if (call.aborted) throw new LedgerError('unavailable', 'The stream ended before all of it was sent.');
   const noted = parts.answers.succeeded(call, exchange);

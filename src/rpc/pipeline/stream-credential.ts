@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../limits.ts';
 import type { Credentials } from '../../service/credentials/credentials.ts';
-import type { BidiExchange } from '../call/exchange.ts';
+import type { BidiCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { identify } from './caller.ts';
 
@@ -18,8 +18,8 @@ export interface CredentialWatch {
 export function watchCredential(
   credentials: Credentials,
   call: RunningCall,
-  exchange: BidiExchange,
-  answerFor: (call: RunningCall, exchange: BidiExchange, error: LedgerError) => void,
+  exchange: BidiCall,
+  answerFor: (call: RunningCall, exchange: BidiCall, error: LedgerError) => void,
 ): CredentialWatch {
   let checking = false;
   let last: NodeJS.Timeout | undefined;

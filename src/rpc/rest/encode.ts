@@ -8,7 +8,7 @@ type Writer = (value: unknown) => string;
 const writers = new Map<DescMessage, Writer>();
 
 /**
- * The JSON of the REST door (decisions.md, section 1): snake_case names, every field present (`false`, `0`, `""`, `[]`),
+ * The JSON of the REST transport (decisions.md, section 1): snake_case names, every field present (`false`, `0`, `""`, `[]`),
  * an absent `optional` as `null` or left out by its json rule, int64 as a number, JSON text embedded as it is, times
  * untouched. Takes messages and plain initializers alike. Writers are compiled once a message type.
  */

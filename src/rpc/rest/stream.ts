@@ -1,8 +1,8 @@
 import Negotiator from 'negotiator';
 import type { LedgerError } from '../../domain/errors.ts';
-import type { StreamExchange } from '../call/exchange.ts';
+import type { StreamCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
-import { RestExchange } from './exchange.ts';
+import { RestCall } from './rest-call.ts';
 
 const PLAIN = 'text/plain; charset=utf-8';
 const EVENTS = 'text/event-stream; charset=utf-8';
@@ -12,7 +12,7 @@ const EVENTS = 'text/event-stream; charset=utf-8';
  * that would rather have `text/event-stream` (RFC 9110, section 12.5.1). An error before the first line is answered like any
  * other; later ones are a last line.
  */
-export class RestStreamExchange extends RestExchange implements StreamExchange {
+export class RestStreamCall extends RestCall implements StreamCall {
   #started = false;
   #isEvents = false;
 

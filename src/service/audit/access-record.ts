@@ -4,7 +4,7 @@ export interface AccessRecord {
   readonly apiKeyId: string | null;
   /** null: a master or organization under no ledger. */
   readonly ledgerId: string | null;
-  /** REST method and path, without the query, also for calls through other doors: at most 512 characters. */
+  /** REST method and path, without the query, also for calls through other transports: at most 512 characters. */
   readonly method: string;
   readonly path: string;
   /** HTTP status. */

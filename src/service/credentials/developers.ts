@@ -15,7 +15,7 @@ import { callerOf } from '../call-caller.ts';
 import type { ActorRecord } from '../identity/actor-record.ts';
 import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
-import { laterStep } from '../later-step.ts';
+import { afterPartialWrite } from '../partial-failure.ts';
 import type { Walk } from '../walk.ts';
 import { type ApiKeyRecord, apiKeyCollection, apiKeysPerActorMax } from './api-key-record.ts';
 import { mintApiKey } from './api-keys.ts';
@@ -38,7 +38,7 @@ export function developerService(records: RecordStore, identities: Identities, c
   const register = async (call: Call, actor: ActorRecord, environment: World, region: Region | null) => {
     await identities.create(actor);
     const { secret, record } = mintApiKey(call, { actorId: actor.actorId, environment, region, name: 'default' });
-    await laterStep(keys.create(record));
+    await afterPartialWrite(keys.create(record));
     return { actorId: actor.actorId, svcId: actorUri(actor.actorId), environment, keyId: record.keyId, apiKey: secret };
   };
 
@@ -58,7 +58,7 @@ export function developerService(records: RecordStore, identities: Identities, c
       const bare = fresh('sandbox');
       const actor = request.publicKey === undefined ? bare : enrolKey(bare, request.publicKey, call.now);
       const sandbox = await register(call, actor, 'sandbox', null);
-      const production = await laterStep(register(call, fresh('production'), 'production', region));
+      const production = await afterPartialWrite(register(call, fresh('production'), 'production', region));
       const [key] = actor.keys;
       return {
         sandbox: key === undefined ? sandbox : { ...sandbox, signingKey: { kid: key.kid, algorithm: 'Ed25519' } },

@@ -5,7 +5,7 @@ import type { Line } from '../../store/ledger-store.ts';
 import { linePages, linesOf } from '../../store/line-pages.ts';
 import { charsOf } from '../../store/page-size.ts';
 import { decodeOrPassOver, storedCell, storedLine } from '../../store/unreadable-record.ts';
-import { mapAtOnce } from '../at-once.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
 import { parseGrant, parseTime } from '../reading/stored-lines.ts';
 import type { WalkedLedgers } from '../walked-stores.ts';
 import type { DelegationObject } from './delegation-object.ts';
@@ -93,7 +93,7 @@ async function readLinks(
 
 /** In the order of the lines; null for one that cannot be read. One whose end cannot be read has ended when it was granted. */
 function linksOf(store: WalkedLedgers, list: string, lines: readonly Line[]): Promise<(Link | null)[]> {
-  return mapAtOnce(lines, looksAtOnceMax, async ({ value }): Promise<Link | null> => {
+  return mapConcurrently(lines, looksAtOnceMax, async ({ value }): Promise<Link | null> => {
     const grant = decodeOrPassOver(storedLine(list, value), parseGrant);
     if (grant === undefined) return null;
     const key = names.linkEnded(grant.linkId);

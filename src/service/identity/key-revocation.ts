@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../actors/clock.ts';
 import { isoTime } from '../../domain/time.ts';
-import { laterStep } from '../later-step.ts';
+import { afterPartialWrite } from '../partial-failure.ts';
 import type { ActorRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
 import type { KeyEndings } from './key-endings.ts';
@@ -47,7 +47,7 @@ export function keyRevocation(identities: Identities, endings: KeyEndings, clock
     );
     if (revokedAtOf(marked, kid) !== null) return marked;
     const revokedAtMs = endsAt(askedMs, leadMs);
-    return laterStep(
+    return afterPartialWrite(
       identities.update(actorId, (actor) =>
         // Another call may have dated it meanwhile.
         revokedAtOf(actor, kid) === null ? revokeKey(actor, kid, reason, revokedAtMs) : actor,

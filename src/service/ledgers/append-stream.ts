@@ -80,7 +80,7 @@ class StreamedCall implements Call {
 }
 
 /**
- * AppendEvents (architecture.md, Doors): events are verified side by side and sent to their ledgers in the order of the stream; outcomes
+ * AppendEvents (architecture.md, Transports): events are verified side by side and sent to their ledgers in the order of the stream; outcomes
  * come back in that order for each ledger, interleaved between ledgers. A refused event does not end the stream.
  * What is open is bounded, and counted in the node's memory budget, so that a caller that does not read its outcomes is
  * not read from.

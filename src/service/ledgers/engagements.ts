@@ -10,7 +10,7 @@ import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
-import { laterStep } from '../later-step.ts';
+import { afterPartialWrite } from '../partial-failure.ts';
 import { rootLedgerId } from '../parties/entities.ts';
 import { entityCollection } from '../parties/entity-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
@@ -69,7 +69,7 @@ export function engagementService(
         }),
         null,
       );
-      return laterStep(message(opened));
+      return afterPartialWrite(message(opened));
     },
 
     getEngagement: async (request: GetEngagementRequest, call: Call) => {

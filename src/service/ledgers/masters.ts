@@ -16,14 +16,14 @@ import type {
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { linesOf } from '../../store/line-pages.ts';
 import { decodeOrPassOver, passOverDamaged, storedLine, tellUnreadable } from '../../store/unreadable-record.ts';
-import { mapAtOnce } from '../at-once.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import type { Identities } from '../identity/identities.ts';
 import { checkCallSignature } from '../identity/signing.ts';
-import { laterStep } from '../later-step.ts';
 import { checkOrder } from '../list-page.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
 import { namedIn } from '../named-field.ts';
+import { afterPartialWrite } from '../partial-failure.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
@@ -82,7 +82,7 @@ export function masterService(
       );
       if (outcome.replayed) call.markReplayed();
       const made = masterFacts(outcome.event);
-      const ledger = await laterStep(reading.ledgerFacts(ledgerId));
+      const ledger = await afterPartialWrite(reading.ledgerFacts(ledgerId));
       return {
         uuid: made.masterId,
         ledgerId,
@@ -110,7 +110,7 @@ export function masterService(
           : (await linesOf(walkedLedgers(call.walk, store), list, page)).flatMap(
               ({ value }) => decodeOrPassOver(storedLine(list, value), parseMasterLine)?.masterId ?? [],
             );
-      const found = await mapAtOnce(masterIds, mastersAtOnceMax, async (masterId) => {
+      const found = await mapConcurrently(masterIds, mastersAtOnceMax, async (masterId) => {
         const turn = call.walk.turn();
         if (turn !== null) await turn;
         call.walk.use(masterLooks, 0);

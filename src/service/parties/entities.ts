@@ -19,8 +19,8 @@ import { callerOf } from '../call-caller.ts';
 import type { ActorRecord } from '../identity/actor-record.ts';
 import type { Identities } from '../identity/identities.ts';
 import { enrolKey } from '../identity/signing-keys.ts';
-import { laterStep } from '../later-step.ts';
 import { checkOrder, tooFarInto } from '../list-page.ts';
+import { afterPartialWrite } from '../partial-failure.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { Walk } from '../walk.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
@@ -120,9 +120,9 @@ export function entityService(
       };
       const fingerprint = entityFingerprint(entityType, uniqueId);
       await fingerprints.create({ fingerprint, entity, publicKey });
-      const claim = await laterStep(fingerprints.get(fingerprint));
+      const claim = await afterPartialWrite(fingerprints.get(fingerprint));
       if (claim === null) throw new Error('the fingerprint that was claimed is not there');
-      const { entityId, actorId, actorType, trustLevel, ...made } = await laterStep(finish(claim.value));
+      const { entityId, actorId, actorType, trustLevel, ...made } = await afterPartialWrite(finish(claim.value));
       return {
         entityId,
         actorId,
@@ -165,7 +165,7 @@ export function entityService(
         ledgerId: opened.ledgerId,
         entityActorId: actorId,
         ledgerType: opened.type,
-        status: await laterStep(reading.ledgerStatus(opened.ledgerId)),
+        status: await afterPartialWrite(reading.ledgerStatus(opened.ledgerId)),
         genesisHash: opened.genesisHash,
       };
     },

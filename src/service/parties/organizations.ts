@@ -20,8 +20,8 @@ import type {
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
-import { laterStep } from '../later-step.ts';
 import { checkOrder } from '../list-page.ts';
+import { afterPartialWrite } from '../partial-failure.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import {
@@ -81,7 +81,7 @@ export function organizationService(records: RecordStore, opening: LedgerOpening
         organizationRegisteredPayload(organizationId, requestId, { ...onboarding }),
       );
       // The record makes the organization visible, so it comes last.
-      await laterStep(organizations.create(record));
+      await afterPartialWrite(organizations.create(record));
       return { requestId, organizationId, frlLedgerId, status: 'APPROVED' };
     },
 

@@ -1,6 +1,6 @@
 import type { StoredEntry } from '../../store/ledger-store.ts';
 import { charsOf, pageCharsMax } from '../../store/page-size.ts';
-import { mapAtOnce } from '../at-once.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
 import type { WalkedLedgers } from '../walked-stores.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import { type ScopeSeq, ScopeSeqs } from './scope-seqs.ts';
@@ -153,7 +153,7 @@ async function readTaken(
 ): Promise<ReadonlyMap<number, StoredEntry | null>> {
   const read = new Map<number, StoredEntry | null>();
   let chars = 0;
-  await mapAtOnce([...Map.groupBy(taken, ({ scope }) => scope)], scopesAtOnceMax, async ([scope, own]) => {
+  await mapConcurrently([...Map.groupBy(taken, ({ scope }) => scope)], scopesAtOnceMax, async ([scope, own]) => {
     const [first] = own;
     // The scope of the next event is among the first that are read.
     if (first === undefined || chars >= pageCharsMax) return;

@@ -1,4 +1,4 @@
-import { mapAtOnce } from '../at-once.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
 import type { WalkedLedgers } from '../walked-stores.ts';
 
 /** A seq that stands under a scope. */
@@ -68,7 +68,7 @@ export class ScopeSeqs {
     const order = (a: number, b: number): number => (this.#descending ? b - a : a - b);
     for (;;) {
       const empty = this.#lanes.filter((lane) => lane.seqs.length === 0 && lane.from !== null);
-      await mapAtOnce(empty, scopesAtOnceMax, (lane) => this.#read(lane));
+      await mapConcurrently(empty, scopesAtOnceMax, (lane) => this.#read(lane));
       // What lies beyond the end of what was read of a scope may come after more of that scope.
       let reach: number | null = null;
       for (const { from, seqs } of this.#lanes) {

@@ -2,8 +2,8 @@ import { sigDigest } from '../../domain/digest.ts';
 import type { LedgerEvent } from '../../domain/event.ts';
 import type { IntegrityIssue } from '../../domain/integrity.ts';
 import { checkSignatureForm, parseKid } from '../../domain/signature.ts';
-import { mapAtOnce } from '../at-once.ts';
 import type { Identities } from '../identity/identities.ts';
+import { mapConcurrently } from '../map-concurrently.ts';
 import type { Authority } from '../signatures/authority.ts';
 import type { VerifySignature } from '../signatures/signature-verifier.ts';
 import type { Walk } from '../walk.ts';
@@ -26,7 +26,7 @@ export class SealCheck {
 
   async check(walk: Walk, events: readonly LedgerEvent[], signatures: boolean): Promise<IntegrityIssue[]> {
     const checked = events.filter((event) => event.actorSig === null || signatures);
-    const issues = await mapAtOnce(checked, checksAtOnceMax, async (event) => {
+    const issues = await mapConcurrently(checked, checksAtOnceMax, async (event) => {
       const turn = walk.turn();
       if (turn !== null) await turn;
       if (event.actorSig === null) return this.#seal(event);

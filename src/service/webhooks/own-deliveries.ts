@@ -1,7 +1,7 @@
 import { seqOrder } from '../../domain/projection.ts';
 import type { PutResult, RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
-import { laterStep } from '../later-step.ts';
+import { afterPartialWrite } from '../partial-failure.ts';
 import {
   checkDelivery,
   type DeliveryRecord,
@@ -40,7 +40,7 @@ export class OwnDeliveries {
     // Nobody would begin anew here: it has to be found wherever this ends.
     await this.#slots.open(value, order);
     const put = await this.#store.put({ ...write, lookups: [...lookups, pendingLookup(value, order)] });
-    await laterStep(this.#slots.open(value, order));
+    await afterPartialWrite(this.#slots.open(value, order));
     return put;
   }
 

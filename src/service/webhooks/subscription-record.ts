@@ -1,6 +1,6 @@
 import type { FindPage, RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { type Decoded, findReadable } from '../../store/unreadable-record.ts';
-import { laterStep } from '../later-step.ts';
+import { afterPartialWrite } from '../partial-failure.ts';
 import {
   decodeForm,
   decodeRecord,
@@ -130,7 +130,7 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
     create: async (subscription) => {
       const put = await write(subscription, 'absent');
       // Also where an earlier run of this call has written it: that may have died before it noted the change.
-      await laterStep(noteChange());
+      await afterPartialWrite(noteChange());
       return put.ok || put.current === null ? subscription : read(put.current);
     },
     end: async (id, at, by) => {
@@ -147,7 +147,7 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
           if (Math.abs(Date.parse(at) - Date.parse(endedAt)) < endNotedAgainMs) await noteChange().catch(() => {});
           return false;
         }
-        await laterStep(noteChange());
+        await afterPartialWrite(noteChange());
         return true;
       }
     },

@@ -14,16 +14,16 @@ import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
-import { laterStep } from '../later-step.ts';
 import { checkOrder } from '../list-page.ts';
 import { namedIn } from '../named-field.ts';
+import { afterPartialWrite } from '../partial-failure.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SecretBox } from '../secret-box.ts';
 import { walkedLedgers } from '../walked-stores.ts';
-import { answeredBefore } from './answered-before.ts';
 import { answeredSeqsIn } from './answered-seqs.ts';
 import { deliveriesIn } from './deliveries.ts';
 import { type DeliveryRecord, dueAtOnce } from './delivery-record.ts';
+import { seqsToStartAfter } from './start-seqs.ts';
 import { type SubscriptionRecord, secretContext, subscriptionsIn } from './subscription-record.ts';
 import { deliveryMessage, subscriptionMessage } from './webhook-message.ts';
 import { checkTarget, type TargetPolicy } from './webhook-target.ts';
@@ -80,7 +80,7 @@ export function webhookService(
         { limit: subscriptionsMax },
       );
     }
-    const answered = await answeredBefore(walkedLedgers(call.walk, ledgers), work, actorId, ledgerId);
+    const answered = await seqsToStartAfter(walkedLedgers(call.walk, ledgers), work, actorId, ledgerId);
     // Before the subscription is there for any node to find.
     if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
     const sealedSecret = secrets.seal(Buffer.from(secret), secretContext(id));
@@ -95,7 +95,7 @@ export function webhookService(
       // Also where that failed: it may have been recorded all the same, and a node that stands alone looks for nothing by itself.
       work.queued(delivery.subscriptionId);
     }
-    const stands = await laterStep(deliveries.get(call.walk, delivery.subscriptionId, delivery.id));
+    const stands = await afterPartialWrite(deliveries.get(call.walk, delivery.subscriptionId, delivery.id));
     return { delivery: deliveryMessage(stands ?? delivery, null) };
   };
 

@@ -4,7 +4,7 @@ import { sha256Hex } from '../../domain/hash.ts';
 
 /**
  * How a call with an Idempotency-Key is known again (decisions.md, section 1): the id says who asked under which key, the
- * fingerprint what was asked. Both are the same whichever door and whichever node the retry comes through.
+ * fingerprint what was asked. Both are the same whichever transport and whichever node the retry comes through.
  */
 
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
@@ -30,7 +30,7 @@ export function callFingerprint(verb: string, pathWithQuery: string, body: strin
 
 /**
  * The same for POST /traceledger/master/{uuid}/events, from its parts: `payload` is canonical JSON. Events of a stream
- * have this fingerprint too, so that a retry may come through another door.
+ * have this fingerprint too, so that a retry may come through another transport.
  */
 export function appendFingerprint(masterId: string, eventType: string, payload: string, query = ''): string {
   const path = `/v1/traceledger/master/${masterId}/events${query}`;

@@ -4,7 +4,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerFacts } from '../../domain/ledger-facts.ts';
 import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
-import { laterStep } from '../later-step.ts';
+import { afterPartialWrite } from '../partial-failure.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 
 export type OpeningFacts = OpenLedger['facts'];
@@ -64,7 +64,7 @@ export class LedgerOpening {
     } catch (error) {
       if (!(error instanceof LedgerError) || error.code !== 'already_exists') throw error;
     }
-    const opened = await laterStep(this.#reading.ledgerFacts(ledgerId));
+    const opened = await afterPartialWrite(this.#reading.ledgerFacts(ledgerId));
     if (opened === null) throw new Error(`ledger ${ledgerId} was opened but is not there`);
     return opened;
   }

@@ -4,7 +4,7 @@ import type { SubscriptionRecord } from '../../service/webhooks/subscription-rec
 
 /** Clocks are half a second off the store's at most (decisions.md, section 4), so those of two nodes a second. */
 const clockSlackMs = 1_000;
-/** From the date of an event to the answer of its append: what a call may take, and how late its door may answer. */
+/** From the date of an event to the answer of its append: what a call may take, and how late its transport may answer. */
 const answerMaxMs = limits.callTimeoutMs + limits.deadlineGraceMs;
 /** How long ago an event may be dated that is answered after a subscription made now. */
 export const startWindowMs = answerMaxMs + clockSlackMs;

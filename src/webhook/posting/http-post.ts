@@ -1,5 +1,5 @@
 import { Agent } from 'undici';
-import { exchange } from './exchange.ts';
+import { sendRequest } from './outgoing-request.ts';
 import { ConnectError, type ConnectFault, type ReceiverConnector } from './receiver-connect.ts';
 
 /** decisions.md, section 7: success is a 2xx within this. */
@@ -60,12 +60,12 @@ export function createPoster(receivers: ReceiverConnector, perTargetMax: number)
       receivers.recheck(origin);
       try {
         try {
-          return { kind: 'answered', status: await exchange(agent, request, signal) };
+          return { kind: 'answered', status: await sendRequest(agent, request, signal) };
         } catch (error) {
           // A connection kept from before may be closed just as it is used again: that is no failure of the receiver's.
           const wasKept = here.connections === before;
           if (!wasKept || signal.aborted || !isBrokenOff(error)) throw error;
-          return { kind: 'answered', status: await exchange(agent, request, signal) };
+          return { kind: 'answered', status: await sendRequest(agent, request, signal) };
         }
       } catch (error) {
         return { kind: 'failed', fault: faultOf(error, signal) };

@@ -41,7 +41,7 @@ export async function askWithoutStore(context: FaultContext): Promise<OutageOutc
     ),
   );
   const appendMedianMs = medianOf(appends);
-  const doorsMs = Math.max(...seen.map((node) => node.doorsMs));
+  const transportMs = Math.max(...seen.map((node) => node.transportMs));
   const acknowledged = load.history.calls.filter(
     (call) => call.beganMs > beganMs && (call.told.kind === 'written' || call.told.kind === 'done'),
   );
@@ -49,7 +49,7 @@ export async function askWithoutStore(context: FaultContext): Promise<OutageOutc
     violations: [
       ...seen.flatMap(({ violations }) => violations),
       ...acknowledged.map(({ name, node }) => `without a store ${node} acknowledged ${name}`),
-      ...(appendMedianMs > host.bound(quickMaxMs + doorsMs)
+      ...(appendMedianMs > host.bound(quickMaxMs + transportMs)
         ? [`without a store half of ${appendsAtOnce} appends were answered after ${Math.round(appendMedianMs)} ms`]
         : []),
     ],
@@ -57,7 +57,7 @@ export async function askWithoutStore(context: FaultContext): Promise<OutageOutc
       first_unavailable_ms: Math.round(Math.max(...seen.map(({ firstMs }) => firstMs))),
       unavailable_median_ms: Math.round(Math.max(...seen.map(({ medianMs }) => medianMs))),
       append_unavailable_median_ms: Math.round(appendMedianMs),
-      without_need_median_ms: Math.round(doorsMs),
+      without_need_median_ms: Math.round(transportMs),
     },
     hostKept: host.keptShare(),
   };
@@ -84,13 +84,13 @@ async function askNode(context: FaultContext, node: NodeUnderTest, host: HostWat
   const answers = await Promise.all(Array.from({ length: callsAtOnce }, ask));
   const heldBytes = (await residentBytes(node)) - heldBefore;
   const medianMs = medianOf(answers);
-  const doorsMs = medianOf(await Promise.all(Array.from({ length: callsAtOnce }, () => readTerms(node))));
-  if (medianMs > host.bound(quickMaxMs + doorsMs))
+  const transportMs = medianOf(await Promise.all(Array.from({ length: callsAtOnce }, () => readTerms(node))));
+  if (medianMs > host.bound(quickMaxMs + transportMs))
     violations.push(
-      `${node.id} answered half of ${callsAtOnce} calls after ${Math.round(medianMs)} ms, and of those that need no store after ${Math.round(doorsMs)} ms`,
+      `${node.id} answered half of ${callsAtOnce} calls after ${Math.round(medianMs)} ms, and of those that need no store after ${Math.round(transportMs)} ms`,
     );
   if (heldBytes > heldMaxBytes) violations.push(`${node.id} took ${heldBytes} bytes for ${callsAtOnce} calls`);
-  return { violations, firstMs: first.tookMs, medianMs, doorsMs };
+  return { violations, firstMs: first.tookMs, medianMs, transportMs };
 }
 
 function medianOf(answers: readonly { readonly tookMs: number }[]): number {

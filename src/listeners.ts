@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { type Config, ConfigError } from './config.ts';
+import type { Listener } from './rpc/listening.ts';
+import { certificateFault } from './runtime/certificates.ts';
+
+/** What a listener's place is set by. */
+export interface ListenerPlace {
+  readonly portVariable: string;
+  readonly port: number;
+  readonly hostVariable: string;
+  readonly host: string;
+}
+
+/** The listeners of a node, opened one by one. Where one cannot be opened, those before it are closed again. */
+export class Listeners {
+  readonly #opened: Listener[] = [];
+
+  /** ConfigError, with what to set, where the place cannot be had. */
+  async add<T extends Listener>(place: ListenerPlace, opening: Promise<T>): Promise<T> {
+    try {
+      const listener = await opening;
+      this.#opened.push(listener);
+      return listener;
+    } catch (error) {
+      await Promise.all(this.#opened.map((listener) => listener.close(0)));
+      throw listenError(place, error);
+    }
+  }
+}
+
+/** What an operator can mend says which variable it is. */
+function listenError({ portVariable, port, hostVariable, host }: ListenerPlace, error: unknown): unknown {
+  let cause = error;
+  while (cause instanceof Error && !('code' in cause) && cause.cause !== undefined) cause = cause.cause;
+  const code = cause instanceof Error && 'code' in cause ? cause.code : null;
+  if (code === 'EADDRINUSE')
+    return new ConfigError(`Set ${portVariable} to a free port: something else listens on ${port}.`);
+  if (code === 'EACCES')
+    return new ConfigError(`Set ${portVariable} to a port that this user may open: ${port} is refused.`);
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return new ConfigError(`Set ${hostVariable} to an address of this machine, such as 127.0.0.1: ${host} is none.`);
+  return error;
+}
+
+/** Certificate and key of the public listeners; null where they speak plain text. ConfigError where the files are none, or not valid at `nowMs`. */
+export function readTls(config: Config, nowMs: number): { readonly cert: Buffer; readonly key: Buffer } | null {
+  if (config.tls === null) return null;
+  const read = (variable: string, file: string): Buffer => {
+    try {
+      return readFileSync(file);
+    } catch {
+      throw new ConfigError(`Set ${variable} to a PEM file that this user may read; ${file} is none.`);
+    }
+  };
+  const { certFile, keyFile } = config.tls;
+  const tls = { cert: read('TLS_CERT_FILE', certFile), key: read('TLS_KEY_FILE', keyFile) };
+  const fault = certificateFault(
+    { variable: 'TLS_CERT_FILE', file: certFile, text: tls.cert },
+    { variable: 'TLS_KEY_FILE', file: keyFile, text: tls.key },
+    nowMs,
+  );
+  if (fault !== null) throw new ConfigError(fault);
+  try {
+    createSecureContext(tls);
+  } catch {
+    throw new ConfigError(
+      'Set TLS_CERT_FILE and TLS_KEY_FILE to a certificate and the private key that belongs to it, both PEM.',
+    );
+  }
+  return tls;
+}

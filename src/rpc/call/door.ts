@@ -1,2 +1,0 @@
-/** The ways into the service. */
-export type Door = 'rest' | 'connect' | 'grpc';

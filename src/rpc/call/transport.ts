@@ -1,0 +1,2 @@
+/** The ways into the service. */
+export type Transport = 'rest' | 'connect' | 'grpc';

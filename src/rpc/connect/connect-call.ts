@@ -1,0 +1,193 @@
+import type { IncomingMessage } from 'node:http';
+import { create, fromJson, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { type Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
+import type { LedgerError } from '../../domain/errors.ts';
+import { sha256Hex } from '../../domain/hash.ts';
+import { parseJsonBytes } from '../../domain/json.ts';
+import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
+import { limits } from '../../limits.ts';
+import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
+import type { EntityRequest } from '../../service/credentials/credentials.ts';
+import type { ClientAddress } from '../call/client-address.ts';
+import { rpcError } from '../call/error-info.ts';
+import type { Decoded, RestEquivalent, StreamCall, UnaryCall } from '../call/incoming-call.ts';
+import { readJsonFields, readMessage } from '../call/json-fields.ts';
+import { binaryTexts, jsonMembers, messageOfTexts } from '../call/readable-request.ts';
+import { equivalentOf } from '../call/rest-equivalent.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { statusOf } from '../call/status.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import { readBody } from '../http/body.ts';
+import { HttpCall } from '../http/http-call.ts';
+import type { HttpResponse } from '../http/response.ts';
+import { type ConnectFormat, unpackMessage } from './body.ts';
+import { readProtobufJson } from './json.ts';
+
+/**
+ * A Connect or gRPC-Web call, unary or streaming answers. It reads its own body, so that the steps keep their order and JSON is
+ * checked on the raw bytes; connect-es frames the answers and words the errors.
+ */
+export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
+  readonly transport = 'connect';
+  readonly query = '';
+  readonly timeoutMs: number;
+  readonly #endpoint: Endpoint;
+  readonly #format: ConnectFormat;
+  readonly #context: HandlerContext;
+  readonly #answers = new AnswerQueue();
+  #message: Buffer = Buffer.alloc(0);
+
+  constructor(
+    request: IncomingMessage,
+    response: HttpResponse,
+    clientAddress: ClientAddress,
+    endpoint: Endpoint,
+    format: ConnectFormat,
+    context: HandlerContext,
+  ) {
+    super(request, response, clientAddress);
+    this.#endpoint = endpoint;
+    this.#format = format;
+    this.#context = context;
+    this.timeoutMs = context.timeoutMs() ?? Number.POSITIVE_INFINITY;
+    // connect-es pulls no more then, and does not say so to whoever waits for it to take an answer.
+    response.once('close', () => this.#answers.stop());
+  }
+
+  /** The answers, as they come. */
+  get answers(): AsyncIterable<object> {
+    return this.#answers;
+  }
+
+  async receive(): Promise<void> {
+    const body = await readBody(this.request, this.response, this.call);
+    const message = await unpackMessage(this.#format, this.header(this.#format.encodingHeader), body);
+    const unpackedBytes = Math.max(0, message.length - body.length);
+    if (!this.response.tryHoldRequest(unpackedBytes, true)) throw outOfMemoryBudget();
+    this.#message = message;
+  }
+
+  /** The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received. */
+  signedRequest(): Omit<EntityRequest, 'timestamp'> {
+    return { method: 'POST', path: this.#endpoint.rpcPath, bodyHash: sha256Hex(this.#message) };
+  }
+
+  decode(): Decoded {
+    const message = this.#format.json ? this.#readJson() : readMessage(this.#endpoint, this.#message);
+    return readJsonFields(this.#endpoint, message);
+  }
+
+  readable(): Message {
+    const { input } = this.#endpoint.method;
+    if (!this.#format.json) return binaryTexts(input, this.#message);
+    const members = jsonMembers(this.#message);
+    return messageOfTexts(input, ({ jsonName, name }) => members[jsonName] ?? members[name]);
+  }
+
+  #readJson(): Message {
+    const { input } = this.#endpoint.method;
+    // An empty body is an empty message, as in REST.
+    if (this.#message.length === 0) return fromJson(input, {});
+    return readProtobufJson(input, parseJsonBytes(this.#message));
+  }
+
+  equivalent(message: Message | null): RestEquivalent {
+    return equivalentOf(this.#endpoint, message);
+  }
+
+  /** Refuses a large answer of a read where the answers of the node hold too much. connect-es makes its bytes later. */
+  encode(answer: object): void {
+    if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
+    const { output } = this.#endpoint.method;
+    const { length } = toBinary(output, create(output, answer as MessageInitShape<typeof output>));
+    if (length > limits.smallAnswerMaxBytes && !this.response.tryHoldAnswer(length)) throw outOfMemoryBudget();
+  }
+
+  succeed(call: RunningCall, answer: object): void {
+    void this.send(call, answer);
+    this.end(call);
+  }
+
+  send(call: RunningCall, answer: object): Promise<void> | undefined {
+    this.#setHeaders(call);
+    return this.#answers.push(answer);
+  }
+
+  end(call: RunningCall): void {
+    this.#setHeaders(call);
+    this.#answers.end(null);
+  }
+
+  fail(call: RunningCall, error: LedgerError): void {
+    const metadata = new Headers({ 'x-request-id': call.requestId });
+    for (const [name, value] of call.headers) metadata.set(name, value);
+    const { message, info } = rpcError(error, call.requestId);
+    const detail = { desc: ErrorInfoSchema, value: info };
+    // The numbers of Connect's codes are those of gRPC.
+    const code: Code = statusOf(error.code).grpc;
+    this.#answers.end(new ConnectError(message, code, metadata, [detail]));
+  }
+
+  #setHeaders(call: RunningCall): void {
+    const { responseHeader } = this.#context;
+    if (responseHeader.has('x-request-id')) return;
+    responseHeader.set('x-request-id', call.requestId);
+    for (const [name, value] of [...call.headers, ...call.answerHeaders]) responseHeader.set(name, value);
+    if (call.replayed) responseHeader.set('idempotent-replayed', 'true');
+  }
+}
+
+/** Hands answers from the pipeline, which pushes, to connect-es, which pulls: one at a time. */
+class AnswerQueue implements AsyncIterable<object> {
+  readonly #waiting: object[] = [];
+  #wake: (() => void) | null = null;
+  #taken: (() => void) | null = null;
+  #ended = false;
+  #isStopped = false;
+  #error: Error | null = null;
+
+  /** A promise until the answer was taken, or nobody takes any more. */
+  push(answer: object): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
+    this.#waiting.push(answer);
+    this.#wake?.();
+    return new Promise((resolve) => {
+      this.#taken = resolve;
+    });
+  }
+
+  /** Nobody takes answers any more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#taken?.();
+    this.end(null);
+  }
+
+  end(error: Error | null): void {
+    this.#ended = true;
+    this.#error = error;
+    this.#wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<object> {
+    try {
+      for (;;) {
+        const answer = this.#waiting.shift();
+        if (answer !== undefined) {
+          yield answer;
+          this.#taken?.();
+        } else if (this.#ended) {
+          if (this.#error !== null) throw this.#error;
+          return;
+        } else {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        }
+      }
+    } finally {
+      // The caller reads no more: whoever waits for it goes on, and finds the call aborted.
+      this.#taken?.();
+    }
+  }
+}

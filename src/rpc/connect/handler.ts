@@ -1,0 +1,166 @@
+import type { IncomingMessage } from 'node:http';
+import type { DescMethodServerStreaming, DescMethodUnary } from '@bufbuild/protobuf';
+import {
+  type ConnectRouter,
+  createConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type MethodImpl,
+} from '@connectrpc/connect';
+import type { UniversalHandler } from '@connectrpc/connect/protocol';
+import { compressionBrotli, compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
+import { LedgerError } from '../../domain/errors.ts';
+import { limits } from '../../limits.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import { type CallHandler, type HttpHandlerParts, watchHangUp } from '../http/handler-parts.ts';
+import type { HttpResponse } from '../http/response.ts';
+import { checkHead } from '../http/server.ts';
+import { answerOptions, refuseMethod, refuseRequest } from '../http/unrouted-request.ts';
+import { type ConnectFormat, connectFormat } from './body.ts';
+import { ConnectCall } from './connect-call.ts';
+
+/** The request behind a call of connect-es. */
+interface NodeRequest {
+  readonly request: IncomingMessage;
+  readonly response: HttpResponse;
+}
+
+const nodeRequest = createContextKey<NodeRequest | null>(null);
+
+/**
+ * Connect and gRPC-Web over HTTP/1.1, by connect-es, for the methods that do not stream both ways. Each is registered
+ * once, and its implementation is the pipeline.
+ *
+ * connect-es is handed an empty message in place of the body: it would read and parse the body before a handler could look at
+ * the caller's credential, and its JSON reader lets duplicate keys pass. ConnectExchange reads the body when its turn comes.
+ */
+export function createConnectHandler(parts: HttpHandlerParts): CallHandler {
+  const router = createConnectRouter({
+    grpc: false,
+    acceptCompression: [compressionGzip, compressionBrotli],
+    readMaxBytes: limits.requestBodyMaxBytes,
+    jsonOptions: { alwaysEmitImplicit: true },
+  });
+  for (const endpoint of parts.endpoints.values()) register(parts, router, endpoint);
+  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+
+  return (request, response) => {
+    const path = (request.url ?? '').split('?', 1)[0] ?? '';
+    const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error, []);
+    const fault = checkHead(request);
+    if (fault !== null) return refuse(fault);
+    const handler = handlers.get(path);
+    if (request.method === 'OPTIONS')
+      return answerOptions(parts, request, response, handler === undefined ? null : ['POST']);
+    if (handler === undefined) return refuse(new LedgerError('route_not_found', 'There is no such method here.'));
+    if (request.method !== 'POST') return refuseMethod(parts, request, response, ['POST']);
+    const format = connectFormat(request.headers['content-type']);
+    if (format === null || handler.supportedContentType(request.headers['content-type'] ?? '') === false) {
+      return refuse(
+        new LedgerError('unsupported_media_type', 'Send a content type of Connect or gRPC-Web.', {
+          header: 'Content-Type',
+        }),
+      );
+    }
+    const late = checkTimeout(format, request);
+    if (late !== null) return refuse(late);
+    const cors = parts.cors.answer(request.headers.origin);
+    for (let at = 0; at < cors.length; at += 2) response.setHeader(cors[at] ?? '', cors[at + 1] ?? '');
+    void run(parts, handler, request, response);
+  };
+}
+
+/** The library would refuse these in words of its own, without code and request id (decisions.md, section 2). */
+function checkTimeout({ timeout }: ConnectFormat, request: IncomingMessage): LedgerError | null {
+  const given = request.headers[timeout.header.toLowerCase()];
+  if (given === undefined || (typeof given === 'string' && timeout.form.test(given))) return null;
+  return new LedgerError('invalid_argument', `${timeout.header} must be ${timeout.expected}.`, {
+    header: timeout.header,
+    expected: timeout.expected,
+  });
+}
+
+async function run(
+  parts: HttpHandlerParts,
+  handler: UniversalHandler,
+  request: IncomingMessage,
+  response: HttpResponse,
+): Promise<void> {
+  const gone = new AbortController();
+  response.on('close', () => gone.abort());
+  try {
+    const answer = await handler({
+      httpVersion: request.httpVersion,
+      method: 'POST',
+      url: `http://localhost${handler.requestPath}`,
+      header: headersWithoutBody(request),
+      body: emptyMessage(request),
+      signal: gone.signal,
+      contextValues: createContextValues().set(nodeRequest, { request, response }),
+    });
+    if (!request.complete) response.setHeader('connection', 'close');
+    await universalResponseToNodeResponse(answer, response);
+  } catch (error) {
+    if (!gone.signal.aborted && !response.headersSent)
+      refuseRequest(parts, request, response, new LedgerError('internal', 'The call failed.', {}, error), []);
+    else response.destroy();
+  }
+}
+
+/** What belongs to the body that connect-es does not get to see. */
+const bodyHeaders = new Set([
+  'content-length',
+  'content-encoding',
+  'connect-content-encoding',
+  'grpc-encoding',
+  'transfer-encoding',
+]);
+
+function headersWithoutBody(request: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (typeof value === 'string' && !bodyHeaders.has(name)) headers.set(name, value);
+  }
+  return headers;
+}
+
+async function* emptyMessage(request: IncomingMessage): AsyncIterable<Uint8Array> {
+  const format = connectFormat(request.headers['content-type']);
+  const text = format?.json === true ? Buffer.from('{}') : Buffer.alloc(0);
+  if (format?.framed !== true) {
+    yield text;
+    return;
+  }
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(text.length, 1);
+  yield Buffer.concat([head, text]);
+}
+
+function register(parts: HttpHandlerParts, router: ConnectRouter, endpoint: Endpoint): void {
+  const { method } = endpoint;
+  const exchangeOf = (context: HandlerContext): ConnectCall => {
+    const node = context.values.get(nodeRequest);
+    const format = connectFormat(node?.request.headers['content-type']);
+    if (node === null || format === null) throw new TypeError('A Connect call without its request');
+    const exchange = new ConnectCall(node.request, node.response, parts.clientAddress, endpoint, format, context);
+    watchHangUp(parts, exchange, node.response);
+    return exchange;
+  };
+  if (method.methodKind === 'unary') {
+    const unary = async (_empty: unknown, context: HandlerContext): Promise<object> => {
+      const exchange = exchangeOf(context);
+      void parts.pipeline.unary(endpoint, exchange);
+      for await (const answer of exchange.answers) return answer;
+      throw new TypeError('A unary call without an answer');
+    };
+    router.rpc(method as DescMethodUnary, unary as MethodImpl<DescMethodUnary>);
+  } else if (method.methodKind === 'server_streaming') {
+    const stream = (_empty: unknown, context: HandlerContext): AsyncIterable<object> => {
+      const exchange = exchangeOf(context);
+      void parts.pipeline.serverStream(endpoint, exchange);
+      return exchange.answers;
+    };
+    router.rpc(method as DescMethodServerStreaming, stream as MethodImpl<DescMethodServerStreaming>);
+  }
+}

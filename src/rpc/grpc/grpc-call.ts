@@ -1,0 +1,250 @@
+import type { Message } from '@bufbuild/protobuf';
+import { LedgerError } from '../../domain/errors.ts';
+import { sha256Hex } from '../../domain/hash.ts';
+import { limits } from '../../limits.ts';
+import type { MemoryBudget } from '../../runtime/memory-budget.ts';
+import type { EntityRequest } from '../../service/credentials/credentials.ts';
+import type { ClientAddress } from '../call/client-address.ts';
+import { statusDetails } from '../call/error-info.ts';
+import type { BidiCall, Decoded, IncomingCall, RestEquivalent, StreamCall, UnaryCall } from '../call/incoming-call.ts';
+import { readJsonFields, readMessage } from '../call/json-fields.ts';
+import { binaryTexts } from '../call/readable-request.ts';
+import { equivalentOf } from '../call/rest-equivalent.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { statusOf } from '../call/status.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import { tooLarge } from '../http/body.ts';
+import { encodeAnswer } from './binary-encode.ts';
+import { RequestQueue } from './request-queue.ts';
+import type { WorkerCall } from './worker-call.ts';
+
+export interface GrpcCallParts {
+  readonly clientAddress: ClientAddress;
+  readonly memory: MemoryBudget;
+  now(): number;
+}
+
+/** What gRPC calls of all kinds have in common. Messages are bytes here: they are read when the pipeline asks for them. */
+abstract class GrpcCall implements IncomingCall {
+  readonly transport = 'grpc';
+  readonly query = '';
+  call: RunningCall | null = null;
+  protected readonly endpoint: Endpoint;
+  protected readonly grpc: WorkerCall;
+  protected readonly parts: GrpcCallParts;
+  /** Of its request, in the node's budget. */
+  #heldBytes = 0;
+  #isReleased = false;
+  /** Of one who waits for the rest of the request. */
+  #arrival: PromiseWithResolvers<void> | null = null;
+  /** Why the rest of the request does not come. */
+  #cut: LedgerError | null = null;
+  #cutStatus: number | null = null;
+
+  constructor(grpc: WorkerCall, endpoint: Endpoint, parts: GrpcCallParts) {
+    this.grpc = grpc;
+    this.endpoint = endpoint;
+    this.parts = parts;
+  }
+
+  /** The caller has gone. */
+  abstract gone(): void;
+
+  header(name: string): string | undefined {
+    return this.grpc.header(name);
+  }
+
+  /** Two come as one from HTTP/2 already, joined. */
+  idempotencyKey(): string | undefined {
+    return this.header('idempotency-key');
+  }
+
+  address(): string {
+    const { peer } = this.grpc;
+    const remote = peer.slice(0, peer.lastIndexOf(':'));
+    return this.parts.clientAddress(remote === '' ? undefined : remote, this.header('x-forwarded-for'));
+  }
+
+  get timeoutMs(): number {
+    const { deadline } = this.grpc;
+    return deadline === Number.POSITIVE_INFINITY ? deadline : deadline - this.parts.now();
+  }
+
+  receive(): Promise<void> | undefined {
+    if (this.#cut !== null) throw this.#cut;
+    if (this.grpc.isArriving) return this.#arrive();
+    this.#hold();
+    return undefined;
+  }
+
+  async #arrive(): Promise<void> {
+    if (this.call?.aborted) throw notInTime();
+    this.grpc.admit();
+    this.#arrival = Promise.withResolvers();
+    if (this.call !== null) this.call.onAbort = () => this.cut(notInTime());
+    await this.#arrival.promise;
+    if (this.call !== null) this.call.onAbort = null;
+    this.#hold();
+  }
+
+  /** The rest of the request has come. */
+  arrived(request: Buffer): void {
+    this.grpc.arrived(request);
+    this.#arrival?.resolve();
+  }
+
+  /** The rest of the request does not come. `status`: that of gRPC, where it is not the one of the error's code. */
+  cut(error: LedgerError, status: number | null = null): void {
+    this.#cut = error;
+    this.#cutStatus = status;
+    this.#arrival?.reject(error);
+  }
+
+  /** Throws `payload_too_large` and `overloaded`. */
+  #hold(): void {
+    const { length } = this.grpc.request;
+    if (length > limits.requestBodyMaxBytes) throw tooLarge();
+    // A call may have been answered for while its caller was still looked up.
+    if (this.#isReleased) return;
+    this.parts.memory.hold('request', length);
+    this.#heldBytes = length;
+  }
+
+  /** The call was answered: its request is held no more. */
+  release(): void {
+    this.parts.memory.release('request', this.#heldBytes);
+    this.#heldBytes = 0;
+    this.#isReleased = true;
+  }
+
+  /** The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received. */
+  signedRequest(): Omit<EntityRequest, 'timestamp'> {
+    return { method: 'POST', path: this.endpoint.rpcPath, bodyHash: sha256Hex(this.grpc.request) };
+  }
+
+  decode(): Decoded {
+    return readJsonFields(this.endpoint, readMessage(this.endpoint, this.grpc.request));
+  }
+
+  readable(): Message {
+    return binaryTexts(this.endpoint.method.input, this.grpc.request);
+  }
+
+  equivalent(message: Message | null): RestEquivalent {
+    return equivalentOf(this.endpoint, message);
+  }
+
+  /** With ErrorInfo in the trailers. */
+  fail(call: RunningCall, error: LedgerError): void {
+    const status = (error === this.#cut ? this.#cutStatus : null) ?? statusOf(error.code).grpc;
+    const { message, bytes } = statusDetails(error, call.requestId, status);
+    this.grpc.fail(status, this.#head(call), message, bytes);
+  }
+
+  protected answerHead(call: RunningCall): string[] {
+    const head = this.#head(call);
+    for (const [name, value] of call.answerHeaders) head.push(name, value);
+    if (call.replayed) head.push('idempotent-replayed', 'true');
+    return head;
+  }
+
+  /** Of every answer, errors too. */
+  #head(call: RunningCall): string[] {
+    const head = ['x-request-id', call.requestId];
+    for (const [name, value] of call.headers) head.push(name, value);
+    return head;
+  }
+
+  protected serialize(answer: object): Buffer {
+    return encodeAnswer(this.endpoint.method.output, answer);
+  }
+}
+
+export class GrpcUnaryCall extends GrpcCall implements UnaryCall {
+  succeed(call: RunningCall, answer: object): void {
+    const bytes = this.serialize(answer);
+    this.grpc.answer(this.answerHead(call), bytes);
+  }
+
+  gone(): void {}
+}
+
+/** A stream of answers to one request. */
+export class GrpcStreamCall extends GrpcCall implements StreamCall {
+  #started = false;
+  #isGone = false;
+  /** Of answers that HTTP/2 has not taken yet. */
+  #unsentBytes = 0;
+  #wake: (() => void) | null = null;
+
+  send(call: RunningCall, answer: object): Promise<void> | undefined {
+    this.#start(call);
+    if (this.#isGone) return undefined;
+    const bytes = this.serialize(answer);
+    this.grpc.send(bytes);
+    this.#unsentBytes += bytes.length;
+    if (this.#unsentBytes < limits.streamSendAheadBytes) return undefined;
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  /** So much was taken. */
+  sent(bytes: number): void {
+    this.#unsentBytes -= bytes;
+    if (this.#unsentBytes < limits.streamSendAheadBytes) this.#goOn();
+  }
+
+  end(call: RunningCall): void {
+    this.#start(call);
+    this.grpc.end();
+  }
+
+  override fail(call: RunningCall, error: LedgerError): void {
+    super.fail(call, error);
+    this.gone();
+  }
+
+  gone(): void {
+    this.#isGone = true;
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+
+  #start(call: RunningCall): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.grpc.start(this.answerHead(call));
+  }
+}
+
+/** A stream both ways. */
+export class GrpcBidiCall extends GrpcStreamCall implements BidiCall {
+  readonly requests: RequestQueue;
+
+  constructor(grpc: WorkerCall, endpoint: Endpoint, parts: GrpcCallParts) {
+    super(grpc, endpoint, parts);
+    this.requests = new RequestQueue(grpc, parts.memory, (bytes) => {
+      if (bytes.length > limits.requestBodyMaxBytes) throw tooLarge();
+      return readMessage(endpoint, bytes);
+    });
+  }
+
+  override release(): void {
+    super.release();
+    this.requests.release();
+  }
+
+  override gone(): void {
+    super.gone();
+    this.requests.end();
+  }
+}
+
+function notInTime(): LedgerError {
+  return new LedgerError('unavailable', 'The request did not arrive in time: nothing was written.');
+}

@@ -1,0 +1,101 @@
+import { type FrameReader, type FrameWriter, workerCommand } from './frames.ts';
+
+const nothing = Buffer.alloc(0);
+
+/** A call as the thread of a gRPC transport told of it, and the way to answer it. */
+export class WorkerCall {
+  /** Milliseconds since 1970; Infinity: the caller did not say. */
+  readonly deadline: number;
+  /** Where it comes from, as grpc-js says it: `address:port`. */
+  readonly peer: string;
+  /** The one request message; empty where requests come one by one, and before it has come. */
+  request: Buffer = nothing;
+  /** Its request has begun and not ended. */
+  isArriving: boolean;
+  /** Names and values. */
+  readonly #headers: readonly string[];
+  readonly #number: number;
+  readonly #outbox: FrameWriter;
+  readonly #ended: (number: number) => void;
+  /** Its number may be another call's. */
+  #isOver = false;
+
+  /** `frame` behind the number of the method. `ended` is called with the call's last frame. */
+  constructor(
+    number: number,
+    isArriving: boolean,
+    frame: FrameReader,
+    outbox: FrameWriter,
+    ended: (number: number) => void,
+  ) {
+    this.isArriving = isArriving;
+    this.deadline = frame.f64();
+    this.#headers = frame.head();
+    this.peer = this.#headers[0] ?? '';
+    if (!isArriving) this.request = Buffer.from(frame.bytes());
+    this.#number = number;
+    this.#outbox = outbox;
+    this.#ended = ended;
+  }
+
+  header(name: string): string | undefined {
+    const headers = this.#headers;
+    for (let at = 1; at < headers.length; at += 2) if (headers[at] === name) return headers[at + 1];
+    return undefined;
+  }
+
+  /** The answer of a unary call. `head`: names and values of headers. */
+  answer(head: readonly string[], bytes: Uint8Array): void {
+    this.#last(workerCommand.answer)?.head(head).bytes(bytes);
+  }
+
+  /** `details` is a serialized google.rpc.Status. */
+  fail(status: number, head: readonly string[], message: string, details: Uint8Array): void {
+    this.#last(workerCommand.fail)?.u8(status).head(head).bytes(Buffer.from(message)).bytes(details);
+  }
+
+  /** Before the first answer of a stream. */
+  start(head: readonly string[]): void {
+    this.#frame(workerCommand.headers)?.head(head);
+  }
+
+  send(bytes: Uint8Array): void {
+    this.#frame(workerCommand.send)?.bytes(bytes);
+  }
+
+  end(): void {
+    this.#last(workerCommand.end);
+  }
+
+  /** Lets so many more requests come, now that so many bytes of them were taken. */
+  grant(count: number, takenBytes: number): void {
+    this.#frame(workerCommand.grant)?.u32(count).u32(takenBytes);
+  }
+
+  /** The caller is let in: the rest of its request may come. */
+  admit(): void {
+    this.#frame(workerCommand.admitted);
+  }
+
+  /** The request of a call that was arriving. */
+  arrived(request: Buffer): void {
+    this.request = request;
+    this.isArriving = false;
+  }
+
+  /** Requests that come from now on are dropped. */
+  drop(): void {
+    this.#frame(workerCommand.drop);
+  }
+
+  #frame(kind: number): FrameWriter | null {
+    return this.#isOver ? null : this.#outbox.frame(kind, this.#number);
+  }
+
+  #last(kind: number): FrameWriter | null {
+    const frame = this.#frame(kind);
+    if (frame !== null) this.#ended(this.#number);
+    this.#isOver = true;
+    return frame;
+  }
+}

@@ -1,0 +1,69 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LedgerError } from '../../domain/errors.ts';
+import { requestIdOf } from '../call/request-id.ts';
+import { rpcPathOf } from '../endpoints/endpoint.ts';
+import { makeMatcher } from '../endpoints/path-template.ts';
+import { restRoutes } from '../endpoints/routes.ts';
+import { endAfterUnreadBody } from '../http/body.ts';
+import { type CallHandler, type HttpHandlerParts, watchHangUp } from '../http/handler-parts.ts';
+import { checkHead } from '../http/server.ts';
+import { answerOptions, noRoute, noteUnrouted, refuseMethod, refuseRequest } from '../http/unrouted-request.ts';
+import { RestCall, type RestEntry, restEntry } from './rest-call.ts';
+import { RestStreamCall } from './stream.ts';
+
+/**
+ * REST: every route of the descriptors, and the envelope for everything else. Routes of services that are not implemented
+ * do not exist.
+ */
+export function createRestHandler(parts: HttpHandlerParts): CallHandler {
+  const entries = restRoutes().flatMap((route): RestEntry[] => {
+    const endpoint = parts.endpoints.get(rpcPathOf(route.method));
+    return endpoint === undefined ? [] : [restEntry(route, endpoint)];
+  });
+  const match = makeMatcher(entries);
+
+  return (request, response) => {
+    const verb = request.method ?? '';
+    const path = request.url ?? '';
+    const refuse = (error: LedgerError): void => refuseRequest(parts, request, response, error, []);
+    const fault = checkHead(request);
+    if (fault !== null) return refuse(fault);
+    let found: ReturnType<typeof match>;
+    try {
+      found = match(verb, path);
+    } catch (error) {
+      if (error instanceof LedgerError) return refuse(error);
+      throw error;
+    }
+    if (verb === 'OPTIONS')
+      return answerOptions(parts, request, response, found.kind === 'method_not_allowed' ? found.allow : null);
+    if (found.kind === 'not_found') return refuse(noRoute());
+    if (found.kind === 'method_not_allowed') return refuseMethod(parts, request, response, found.allow);
+    const { route: entry, params } = found;
+    const extra = parts.cors.answer(request.headers.origin);
+    const { endpoint } = entry;
+    if (endpoint.method.methodKind === 'server_streaming') {
+      // What a stream would say is only known by running it.
+      if (verb === 'HEAD') return headOfStream(parts, request, response, entry.template);
+      const stream = new RestStreamCall(request, response, parts.clientAddress, entry, params, extra);
+      watchHangUp(parts, stream, response);
+      void parts.pipeline.serverStream(endpoint, stream);
+      return;
+    }
+    const exchange = new RestCall(request, response, parts.clientAddress, entry, params, extra);
+    watchHangUp(parts, exchange, response);
+    void parts.pipeline.unary(endpoint, exchange);
+  };
+}
+
+function headOfStream(
+  parts: HttpHandlerParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  route: string,
+): void {
+  const requestId = requestIdOf(request.headers['x-request-id'] as string | undefined, parts.newId);
+  noteUnrouted(parts, request, route, 200, null, requestId);
+  const headers = ['x-request-id', requestId, 'content-type', 'text/plain; charset=utf-8', 'cache-control', 'no-store'];
+  endAfterUnreadBody(request, response, 200, headers, '');
+}

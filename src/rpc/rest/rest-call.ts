@@ -1,0 +1,191 @@
+import type { IncomingMessage } from 'node:http';
+import type { Message } from '@bufbuild/protobuf';
+import { LedgerError } from '../../domain/errors.ts';
+import { sha256Hex } from '../../domain/hash.ts';
+import { type JsonNode, memberOf, parseJsonBytes } from '../../domain/json.ts';
+import { limits } from '../../limits.ts';
+import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
+import type { EntityRequest } from '../../service/credentials/credentials.ts';
+import type { ClientAddress } from '../call/client-address.ts';
+import type { Decoded, RestEquivalent, UnaryCall } from '../call/incoming-call.ts';
+import { jsonMembers, messageOfTexts } from '../call/readable-request.ts';
+import { filledPath } from '../call/rest-equivalent.ts';
+import type { RunningCall } from '../call/running-call.ts';
+import { statusOf } from '../call/status.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import type { RestRoute } from '../endpoints/routes.ts';
+import { dropBody, endAfterUnreadBody, hasBody, readBody } from '../http/body.ts';
+import { errorEnvelope } from '../http/error-envelope.ts';
+import { HttpCall } from '../http/http-call.ts';
+import type { HttpResponse } from '../http/response.ts';
+import { JSON_TYPE, NO_SNIFF } from '../http/server.ts';
+import { decodeRequest } from './decode.ts';
+import { answerWriter } from './encode.ts';
+
+const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*(?:charset=("?)utf-8\1\s*)?)*$/i;
+
+/** A route with what was made for it once. */
+export interface RestEntry {
+  readonly httpMethod: RestRoute['httpMethod'];
+  readonly template: string;
+  readonly route: RestRoute;
+  readonly endpoint: Endpoint;
+  readonly write: (answer: object) => string | null;
+}
+
+export function restEntry(route: RestRoute, endpoint: Endpoint): RestEntry {
+  return { httpMethod: route.httpMethod, template: route.template, route, endpoint, write: answerWriter(route) };
+}
+
+/** A REST call. */
+export class RestCall extends HttpCall implements UnaryCall {
+  readonly transport = 'rest';
+  readonly timeoutMs = Number.POSITIVE_INFINITY;
+  protected readonly entry: RestEntry;
+  protected readonly extraHeaders: readonly string[];
+  readonly #params: Readonly<Record<string, string>>;
+  #body: Buffer | null = null;
+  /** Of a body that the route does not take. */
+  #droppedHash: string | null = null;
+  #answer: string | null = null;
+
+  constructor(
+    request: IncomingMessage,
+    response: HttpResponse,
+    clientAddress: ClientAddress,
+    entry: RestEntry,
+    params: Readonly<Record<string, string>>,
+    extraHeaders: readonly string[],
+  ) {
+    super(request, response, clientAddress);
+    this.entry = entry;
+    this.extraHeaders = extraHeaders;
+    this.#params = params;
+  }
+
+  receive(): Promise<void> | undefined {
+    const encoding = this.header('content-encoding');
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+      throw new LedgerError('unsupported_media_type', 'Request bodies must not be compressed.', {
+        header: 'Content-Encoding',
+      });
+    }
+    if (!hasBody(this.request)) return undefined;
+    if (!this.entry.route.hasBody) {
+      return dropBody(this.request, this.response, this.call).then((hash) => {
+        this.#droppedHash = hash;
+      });
+    }
+    return readBody(this.request, this.response, this.call).then((body) => {
+      this.#body = body;
+    });
+  }
+
+  signedRequest(): Omit<EntityRequest, 'timestamp'> {
+    const bodyHash = this.#droppedHash ?? sha256Hex(this.#body ?? '');
+    return { method: this.request.method ?? '', path: this.request.url ?? '', bodyHash };
+  }
+
+  decode(): Decoded {
+    const body = this.#readJson();
+    const { route, endpoint } = this.entry;
+    const message = decodeRequest(route, { pathParams: this.#params, query: this.query.slice(1), body });
+    const json = new Map<string, JsonNode>();
+    if (body?.kind === 'object') {
+      for (const { name } of endpoint.rawFields) {
+        const node = memberOf(body, name);
+        if (node !== undefined) json.set(name, node);
+      }
+    }
+    return { message, json };
+  }
+
+  readable(): Message {
+    const { method, hasBody } = this.entry.route;
+    const members = this.#body !== null && this.#isJson ? jsonMembers(this.#body) : {};
+    const query = new URLSearchParams(hasBody ? '' : this.query);
+    return messageOfTexts(method.input, ({ name }) => this.#params[name] ?? members[name] ?? query.get(name));
+  }
+
+  get #isJson(): boolean {
+    return JSON_MEDIA_TYPE.test(this.header('content-type') ?? '');
+  }
+
+  #readJson(): JsonNode | null {
+    if (this.#body === null || this.#body.length === 0) return null;
+    if (!this.#isJson) {
+      throw new LedgerError('unsupported_media_type', 'A request body must come with Content-Type: application/json.', {
+        header: 'Content-Type',
+        expected: 'application/json',
+      });
+    }
+    return parseJsonBytes(this.#body);
+  }
+
+  get query(): string {
+    const url = this.request.url ?? '';
+    const start = url.indexOf('?');
+    return start < 0 || start === url.length - 1 ? '' : url.slice(start);
+  }
+
+  equivalent(_message: Message | null): RestEquivalent {
+    const path = filledPath(this.entry.route, (name) => this.#params[name] ?? '');
+    return { verb: this.entry.httpMethod, path };
+  }
+
+  encode(answer: object): void {
+    this.#answer = this.entry.write(answer);
+    const bytes = this.#answer?.length ?? 0;
+    // What was written is answered whatever it takes: a refusal would say that nothing was.
+    const mayRefuse = bytes > limits.smallAnswerMaxBytes && !this.entry.endpoint.changesState;
+    if (mayRefuse && !this.response.tryHoldAnswer(bytes)) throw outOfMemoryBudget();
+  }
+
+  succeed(call: RunningCall): void {
+    const body = this.#answer;
+    const headers = this.headers(call);
+    for (const [name, value] of call.answerHeaders) headers.push(name, value);
+    if (call.replayed) headers.push('idempotent-replayed', 'true');
+    if (!call.answerHeaders.some(([name]) => name === 'cache-control')) headers.push('cache-control', 'no-store');
+    const etag = call.answerHeaders.find(([name]) => name === 'etag')?.[1];
+    if (etag !== undefined && this.#isKnown(etag)) {
+      this.response.writeHead(304, headers).end();
+    } else if (body === null) {
+      this.response.writeHead(204, headers).end();
+    } else {
+      headers.push('content-type', JSON_TYPE, 'content-length', String(Buffer.byteLength(body)));
+      this.response.writeHead(200, headers).end(body);
+    }
+  }
+
+  /** If-None-Match by the weak comparison (RFC 9110, section 13.1.2). */
+  #isKnown(etag: string): boolean {
+    const known = this.header('if-none-match');
+    if (known === undefined || this.entry.httpMethod !== 'GET') return false;
+    const opaque = (tag: string): string => tag.trim().replace(/^W\//, '');
+    return known.trim() === '*' || known.split(',').some((tag) => opaque(tag) === opaque(etag));
+  }
+
+  fail(call: RunningCall, error: LedgerError): void {
+    const { http } = statusOf(error.code);
+    const headers = this.headers(call);
+    if (http === 401) headers.push('www-authenticate', 'Bearer');
+    if (http === 503 && !call.headers.some(([name]) => name === 'retry-after')) headers.push('retry-after', '1');
+    const body = errorEnvelope(error, call.requestId);
+    headers.push(
+      'cache-control',
+      'no-store',
+      'content-type',
+      JSON_TYPE,
+      'content-length',
+      String(Buffer.byteLength(body)),
+    );
+    endAfterUnreadBody(this.request, this.response, http, headers, body);
+  }
+
+  protected headers(call: RunningCall): string[] {
+    const headers: string[] = ['x-request-id', call.requestId, ...NO_SNIFF, ...this.extraHeaders];
+    for (const [name, value] of call.headers) headers.push(name, value);
+    return headers;
+  }
+}
