@@ -4,7 +4,7 @@ import { type Config, ConfigError } from './config.ts';
 import type { ListeningDoor } from './rpc/listening.ts';
 import { certificateFault } from './runtime/certificates.ts';
 
-/** What a door's place is set by. */
+/** The settings that place a listener. */
 export interface DoorPlace {
   readonly portVariable: string;
   readonly port: number;
@@ -12,11 +12,11 @@ export interface DoorPlace {
   readonly host: string;
 }
 
-/** The doors of a node, opened one by one. Where one cannot be opened, those before it are closed again. */
+/** The listeners of a node, opened one by one. If one cannot be opened, those opened before are closed. */
 export class Doors {
   readonly #opened: ListeningDoor[] = [];
 
-  /** ConfigError, with what to set, where the place cannot be had. */
+  /** Throws ConfigError, which says what to set, if the address or port cannot be used. */
   async add<T extends ListeningDoor>(place: DoorPlace, opening: Promise<T>): Promise<T> {
     try {
       const door = await opening;
@@ -29,7 +29,7 @@ export class Doors {
   }
 }
 
-/** What an operator can mend says which variable it is. */
+/** If the operator can correct the cause, returns a ConfigError that names the variable. */
 function listenError({ portVariable, port, hostVariable, host }: DoorPlace, error: unknown): unknown {
   let cause = error;
   while (cause instanceof Error && !('code' in cause) && cause.cause !== undefined) cause = cause.cause;
@@ -43,7 +43,10 @@ function listenError({ portVariable, port, hostVariable, host }: DoorPlace, erro
   return error;
 }
 
-/** Certificate and key of the public doors; null where they speak plain text. ConfigError where the files are none, or not valid at `nowMs`. */
+/**
+ * Reads the certificate and key of the public listeners. Returns null if they are without TLS. Throws ConfigError if
+ * the files cannot be read or are not valid at `nowMs`.
+ */
 export function readTls(config: Config, nowMs: number): { readonly cert: Buffer; readonly key: Buffer } | null {
   if (config.tls === null) return null;
   const read = (variable: string, file: string): Buffer => {
