@@ -23,7 +23,7 @@ export const eventOverheadBytes = 1_024;
 /**
  * How batches wait on a saturated node. With `freeMax` batches at once the store is busy. LMDB commits what several
  * ledgers write in one transaction, within milliseconds: batches grow enough while others run. On Cassandra each commit
- * is a request of its own and takes 100 ms or more if processors are short: there batches wait to grow. Events of one
+ * has requests of its own and takes 100 ms or more if processors are short: there batches wait to grow. Events of one
  * of a hundred busy ledgers come some 70 ms apart, several at a time (docs/performance.md, "A cluster").
  */
 export const batchPaces = {
@@ -74,11 +74,14 @@ export const commandTimeoutMs = 10_000;
 /** Nodes that a command is sent to before this node runs it. */
 export const hopsMax = 2;
 
-/** How long an actor waits after another node has fenced it, in batches of its own: time for the other node to write. */
+/**
+ * How long an actor waits after another node has fenced it, as a multiple of its own batches' duration: time for the
+ * other node to write.
+ */
 export const backoffBatches = 1.5;
-/** The most by which that is multiplied, if other nodes need longer. */
+/** The greatest factor on that wait, if other nodes need longer. */
 export const backoffFactorMax = 8;
-/** What is left of that factor each time another node has written in time. */
+/** The share of that factor that is left each time another node has written in time. */
 export const backoffFactorKept = 0.8;
 /** The longest wait, ms, before jitter, which at most doubles it. */
 export const backoffMaxMs = 400;
@@ -90,8 +93,8 @@ export const claimBackoffMinMs = 25;
 export const settleRestMaxMs = 200;
 
 /**
- * Memory for the keys of a node's recent commands, bytes: two bytes a key in a full filter, and at least 1.5 KB a ledger.
- * Enough for a day of 350 commands a second.
+ * Memory for the keys of a node's recent commands, bytes: two bytes a key in a full filter, and at least 1.5 KB a
+ * ledger. Enough for a day of 350 commands a second.
  */
 export const recentKeysBytesMax = 64 * 1024 * 1024;
 
