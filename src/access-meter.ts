@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Log } from './log.ts';
 import type { AccessQueue, HistoryReport } from './service/audit/access-history.ts';
 
-/** What the access history tells the metrics: how much of it is not in the store, and how much never will be. */
+/** Metrics of the access history: records that are not in the store yet, and records that are lost. */
 export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held' | 'lost'>): void {
   const registers = [registry];
   new Gauge({
@@ -24,7 +24,7 @@ export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held
   });
 }
 
-/** What it tells the log. */
+/** Log lines of the access history. */
 export function accessReport(log: Log): HistoryReport {
   return {
     failing: (error, held) => log.warn({ err: error, held }, 'access history cannot be written, and is tried again'),

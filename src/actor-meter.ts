@@ -3,9 +3,9 @@ import type { Metrics } from './metrics.ts';
 
 const resolutions: readonly Parameters<ActorMeter['unknownOutcome']>[0][] = ['written', 'not_written', 'unsettled'];
 
-/** What the actors tell, as metrics. */
+/** What the actors report, as metrics. */
 export function actorMeter(metrics: Metrics): ActorMeter {
-  // Series that are there from the beginning, so that the first one counts as a rise.
+  // These series exist from the start, so that their first count shows as a rise.
   for (const resolution of resolutions) metrics.unknownOutcomes.inc({ resolution }, 0);
   return {
     committed: (events, _bytes, seconds) => {

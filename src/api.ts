@@ -64,7 +64,7 @@ export interface ApiParts {
   readonly records: RecordStore;
   readonly access: { readonly log: AccessLog; readonly queue: AccessQueue };
   readonly identities: Identities;
-  /** Verifies the signatures of events that are read, behind those of calls. */
+  /** Verifies signatures of events that are read, at a lower priority than signatures of calls. */
   readonly verifyRead: VerifySignature;
   readonly endings: KeyEndings;
   readonly directory: Directory;
@@ -75,12 +75,12 @@ export interface ApiParts {
   readonly production: boolean;
   readonly sandbox: SandboxParts;
   readonly webhooks: { readonly secrets: SecretBox; readonly targets: TargetPolicy; readonly work: WebhookWork };
-  /** How far ahead a key's revocation is dated; 0 on a node that stands alone. */
+  /** How far ahead of now a key's revocation is dated, ms. 0 on a single node. */
   readonly revocationLeadMs: number;
   readonly memory: NodeMemory;
 }
 
-/** Every service of the API with its functions. */
+/** Implementations of all services of the API. */
 export function apiOf(parts: ApiParts): Implementation[] {
   const { ledgers, records, access, identities, directory, authority, clock, webhooks } = parts;
   const now = () => clock.now();

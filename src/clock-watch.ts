@@ -4,11 +4,11 @@ import type { Log } from './log.ts';
 import { implausibleClock, isPlausibleTime } from './plausible-clock.ts';
 
 const lookEveryMs = 10_000;
-/** Less than this is set right by the machine's time service again and again, and harms nothing. */
+/** Time synchronisation often corrects smaller differences, and they do no harm. */
 const aheadToldMs = 5_000;
 
 export interface ClockWatchParts {
-  /** What the node tells the time by. */
+  /** The node's clock. */
   readonly clock: Clock;
   readonly machine: Pick<Clock, 'now'>;
   readonly log: Log;
@@ -16,8 +16,9 @@ export interface ClockWatchParts {
 }
 
 /**
- * Tells operators that this node is ahead of its machine, whose clock was set back (monotonic-wall-clock.ts): by a metric, and by one line in the log
- * each time that it comes to be more than 5 s. Answers what ends it.
+ * Watches whether this node's clock is ahead of its machine's clock, which was set back (monotonic-wall-clock.ts).
+ * Reports that by a metric, and by one log line each time that the difference exceeds 5 s. Also logs an implausible
+ * machine clock. Returns a function that stops the watch.
  */
 export function watchClock({ clock, machine, log, registry }: ClockWatchParts): () => void {
   const aheadMs = () => Math.max(0, clock.now() - machine.now());

@@ -1,14 +1,14 @@
 /** A variable as the documentation shows it. */
 export interface ConfigVariable {
   readonly name: string;
-  /** In words where it is no fixed value. */
+  /** In words if it is no fixed value. */
   readonly default: string;
   readonly meaning: string;
 }
 
 const perMode = (production: number): string => `0 in development mode, ${production} in production mode`;
 
-/** All variables; the table in the documentation is made from this one. */
+/** All variables. The table in the documentation is made from this one. */
 export const configTable: readonly ConfigVariable[] = Object.freeze([
   {
     name: 'SVC_MODE',

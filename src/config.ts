@@ -8,7 +8,10 @@ import { defaultMemoryBudgetBytes } from './runtime/memory-budget.ts';
 import { openSecretFiles } from './secret-files.ts';
 import { defaultWaitingMax } from './service/signatures/verifying-threads.ts';
 
-/** A setting that the service cannot start with. The message is one sentence that names the variable and says what to do. */
+/**
+ * A setting with which the service cannot start. The message is one sentence: it names the variable and says what to
+ * do.
+ */
 export class ConfigError extends Error {
   constructor(message: string) {
     super(message);
@@ -19,13 +22,13 @@ export class ConfigError extends Error {
 export type Mode = 'development' | 'production';
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'silent';
 
-/** A token bucket: what it gets a second, and what it holds. perSecond 0: no limit. */
+/** A token bucket: tokens added a second, and tokens held at most. perSecond 0: no limit. */
 export interface BucketSize {
   readonly perSecond: number;
   readonly burst: number;
 }
 
-/** The environment, read once, checked and frozen (decisions.md, section 7). Ports may be 0: any free one. */
+/** The environment, read once, checked and frozen. A port may be 0: any free port. */
 export interface Config {
   readonly mode: Mode;
   readonly host: string;
@@ -34,40 +37,40 @@ export interface Config {
   readonly opsHost: string;
   readonly opsPort: number;
   readonly dataDir: string;
-  /** null: made on first start and kept in the data directory. */
+  /** null: made on first start and stored in the data directory. */
   readonly authorityKeyFile: string | null;
   readonly secretsKeyFile: string | null;
-  /** null: both public ports speak without TLS. */
+  /** null: both public ports are without TLS. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
-  /** Something in front of the service speaks TLS. */
+  /** A proxy in front of the service terminates TLS. */
   readonly tlsTerminated: boolean;
   /** Exact origins, or `*` alone. Empty: no cross-origin calls. */
   readonly corsOrigins: readonly string[];
-  /** Addresses and networks whose X-Forwarded-For counts. */
+  /** Addresses and networks whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: LogLevel;
-  /** Ports on loopback that no webhook goes to in development mode, beside the service's own. */
+  /** Ports on loopback that no webhook goes to in development mode, in addition to the service's own. */
   readonly webhookClosedPorts: readonly number[];
   /** What callers' requests, answers, reads and streams may hold in memory together, in bytes. */
   readonly memoryBudgetBytes: number;
   /** What one connection of the gRPC port may hold, in bytes. */
   readonly grpcBounds: GrpcBounds;
-  /** Long reads that run at once and wait; see FairPlaces. */
+  /** Long reads that run and wait at once; see FairPlaces. */
   readonly reads: PlaceBounds;
-  /** What may wait; beyond it calls are `overloaded`. */
+  /** Bounds of queues. Beyond them calls are `overloaded`. */
   readonly queues: {
-    /** Commands, and their bytes, for one ledger. */
+    /** Commands that wait for one ledger, and their bytes. */
     readonly ledgerCommandsMax: number;
     readonly ledgerBytesMax: number;
-    /** Signatures that are to be verified. */
+    /** Signatures that wait to be verified. */
     readonly signaturesMax: number;
   };
   readonly rateLimits: {
-    /** By address, on calls without a credential that create something. */
+    /** By address, for calls without a credential that create something. */
     readonly create: BucketSize;
-    /** By API key, on appends. */
+    /** By API key, for appends. */
     readonly append: BucketSize;
-    /** By API key, on all other calls. */
+    /** By API key, for all other calls. */
     readonly call: BucketSize;
   };
 }
@@ -75,8 +78,8 @@ export interface Config {
 export type Environment = { readonly [name: string]: string | undefined };
 
 /**
- * Reads the configuration. Variables that are not in the table are not looked at; an empty one counts as not set.
- * Throws ConfigError; in production mode one that lists all that is missing or unsafe.
+ * Reads the configuration. Ignores variables that are not in the table. An empty variable counts as not set. Throws
+ * ConfigError; in production mode the error lists everything that is missing or unsafe.
  */
 export function readConfig(env: Environment): Config {
   const mode = oneOf(env, 'SVC_MODE', ['development', 'production'], 'development');
@@ -224,7 +227,7 @@ function memoryBudgetBytes(env: Environment): number {
   return mebibytes * 1024 * 1024;
 }
 
-/** Less than the largest message, or the largest answer, would refuse it whoever sends it. */
+/** Smaller bounds would refuse the largest message, or the largest answer, of any client. */
 const GRPC_CONNECTION_REQUEST_MIB_MIN = 2;
 const GRPC_CONNECTION_ANSWER_MIB_MIN = 8;
 const GRPC_CONNECTION_MIB_MAX = 1_024;
@@ -235,7 +238,7 @@ function mebibytes(env: Environment, name: string, otherwise: number, min: numbe
   return value * mebibyte;
 }
 
-/** A long read holds some 11 MiB at most, and answers that clients have not taken need room as well. */
+/** A long read holds at most some 11 MiB, and answers that clients have not taken need room too. */
 const BYTES_OF_READ = 16 * 1024 * 1024;
 const READS_AT_ONCE_DEFAULT_MAX = 16;
 
@@ -244,11 +247,11 @@ function defaultReadsAtOnce(memoryBytes: number): number {
 }
 
 export const mebibyte = 1024 * 1024;
-/** The largest that a bound of a queue may be set to. */
+/** The highest setting of a queue's bound. */
 export const countMax = 1_000_000;
 export const mebibytesMax = 4_096;
 
-/** A bound behind `overloaded`: a whole number from `min` to `max`. */
+/** Reads a bound whose excess is answered with `overloaded`: a whole number from `min` to `max`. Throws ConfigError. */
 export function boundOf(env: Environment, name: string, otherwise: number, max: number, min = 1): number {
   const value = wholeNumber(env, name, otherwise, max);
   if (value >= min) return value;

@@ -2,7 +2,9 @@ import { LedgerError } from './domain/errors.ts';
 import { forwardingLedgers } from './store/forwarding.ts';
 import type { LedgerStore } from './store/ledger-store.ts';
 
-/** The same ledgers; nothing is claimed or appended, and `unavailable` says so, while this node's clock is not to be believed. */
+/**
+ * A LedgerStore that refuses claims and appends with `unavailable` while this node's clock is implausible. Reads go on.
+ */
 export function datedAppends(store: LedgerStore, isClockGood: () => boolean): LedgerStore {
   const check = (): void => {
     if (!isClockGood())

@@ -13,12 +13,12 @@ import type { RecordStore } from './store/record-store.ts';
 import { UnreadableRecord } from './store/unreadable-record.ts';
 import { systemClock } from './system.ts';
 
-/** On a node that stands alone a revocation counts from its very answer on. */
+/** On a single node a revocation takes effect with its answer. */
 const revocationLeadMs = 0;
 
 /**
- * A node with everything in DATA_DIR. `onFatal` is told once when a write has failed: from then on nothing is written, and what is there can be
- * read until the node is stopped.
+ * Starts a node with all its data in DATA_DIR. `onFatal` is called once, after a failed write to the disk. Then nothing
+ * is written any more, and stored data can be read until the node is stopped.
  */
 export async function startEmbedded(
   config: Config,
@@ -34,7 +34,7 @@ export async function startEmbedded(
     );
     onFatal(error);
   };
-  // In a cluster clocks are held together instead: a node whose clock is off is not ready.
+  // A cluster instead compares its nodes' clocks: a node whose clock is off is not ready.
   const clock = new MonotonicWallClock(goodClock(systemClock), () => performance.now());
   const stores = await openLmdb({ dataDir: config.dataDir, now: () => clock.now(), onFatal: failed });
   const self = 'embedded';
@@ -71,8 +71,8 @@ export async function startEmbedded(
 }
 
 /**
- * Nothing is dated before a webhook subscription of an earlier run any more: what is answered from now on is for it, though the machine's
- * clock was set back in between.
+ * Makes sure that no event is dated before a webhook subscription of an earlier run. So the subscription gets
+ * everything that is answered from now on, even if the machine's clock was set back in between.
  */
 async function startBehindSubscriptions(clock: MonotonicWallClock, records: RecordStore, log: Log): Promise<void> {
   const newest = await subscriptionsIn(records)

@@ -4,20 +4,20 @@ import { type Config, ConfigError } from './config.ts';
 import type { Listener } from './rpc/listening.ts';
 import { certificateFault } from './runtime/certificates.ts';
 
-/** What a listener's place is set by. */
-export interface ListenerPlace {
+/** The settings that place a listener. */
+export interface DoorPlace {
   readonly portVariable: string;
   readonly port: number;
   readonly hostVariable: string;
   readonly host: string;
 }
 
-/** The listeners of a node, opened one by one. Where one cannot be opened, those before it are closed again. */
-export class Listeners {
-  readonly #opened: Listener[] = [];
+/** The listeners of a node, opened one by one. If one cannot be opened, those opened before are closed. */
+export class Doors {
+  readonly #opened: ListeningDoor[] = [];
 
-  /** ConfigError, with what to set, where the place cannot be had. */
-  async add<T extends Listener>(place: ListenerPlace, opening: Promise<T>): Promise<T> {
+  /** Throws ConfigError, which says what to set, if the address or port cannot be used. */
+  async add<T extends ListeningDoor>(place: DoorPlace, opening: Promise<T>): Promise<T> {
     try {
       const listener = await opening;
       this.#opened.push(listener);
@@ -29,8 +29,8 @@ export class Listeners {
   }
 }
 
-/** What an operator can mend says which variable it is. */
-function listenError({ portVariable, port, hostVariable, host }: ListenerPlace, error: unknown): unknown {
+/** If the operator can correct the cause, returns a ConfigError that names the variable. */
+function listenError({ portVariable, port, hostVariable, host }: DoorPlace, error: unknown): unknown {
   let cause = error;
   while (cause instanceof Error && !('code' in cause) && cause.cause !== undefined) cause = cause.cause;
   const code = cause instanceof Error && 'code' in cause ? cause.code : null;
@@ -43,7 +43,10 @@ function listenError({ portVariable, port, hostVariable, host }: ListenerPlace, 
   return error;
 }
 
-/** Certificate and key of the public listeners; null where they speak plain text. ConfigError where the files are none, or not valid at `nowMs`. */
+/**
+ * Reads the certificate and key of the public listeners. Returns null if they are without TLS. Throws ConfigError if
+ * the files cannot be read or are not valid at `nowMs`.
+ */
 export function readTls(config: Config, nowMs: number): { readonly cert: Buffer; readonly key: Buffer } | null {
   if (config.tls === null) return null;
   const read = (variable: string, file: string): Buffer => {

@@ -4,30 +4,30 @@ import type { LogLevel } from './config.ts';
 import { LineWriter, type WriteChunk, waitingLinesMaxBytes } from './runtime/line-writer.ts';
 import { type Redact, redaction } from './runtime/redaction.ts';
 
-/** What the log of the service can do: one JSON object a line. Secrets in it are redacted; never hand it payloads. */
+/** The log of the service: one JSON object a line. Secrets are redacted. Never pass payloads to it. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
-  /** Whether lines of the level are written: saves making them. */
+  /** Whether lines of the level are written. Lets callers skip making them. */
   isLevelEnabled(level: string): boolean;
 }
 
-/** A log, and what becomes of its lines. */
+/** A log with its lifecycle. */
 export interface NodeLog extends Log {
-  /** Lines that were dropped so far: nobody read them in time, or they could not be written. */
+  /** Lines dropped so far: no reader took them in time, or they could not be written. */
   linesDropped(): number;
-  /** The process is about to end: resolves when all lines are written, or after a second. */
+  /** Call it before the process ends. Resolves when all lines are written, or after a second. */
   end(): Promise<void>;
 }
 
 const endMaxMs = 1_000;
 
 /**
- * The log at a level, to `destination` (standard output if none is given). `redact` takes secrets out of each line, whatever its level. Lines are
- * written without waiting for each; at most 50 ms of them are lost if the process is killed. A reader that does not read holds up nothing: lines
- * are dropped then.
+ * A log at a level, written to `destination` (standard output by default). `redact` removes secrets from every line,
+ * whatever its level. Writes are not waited for: at most 50 ms of lines are lost if the process is killed. A reader
+ * that does not read blocks nothing: lines are dropped then.
  */
 export function createLog(
   level: LogLevel,
@@ -53,7 +53,7 @@ export function createLog(
   });
 }
 
-/** Collects lines for a file: a path, or the number of an open one. It is opened with the first line. */
+/** Buffers lines for a file: a path, or the number of an open file. The file is opened with the first line. */
 export function bufferedLines(file: number | string, maxBytes = waitingLinesMaxBytes): LineWriter {
   let write: WriteChunk | null = null;
   const open = (): WriteChunk => {
@@ -72,12 +72,15 @@ export function bufferedLines(file: number | string, maxBytes = waitingLinesMaxB
   return writer;
 }
 
-/** Node writes to pipes and sockets without blocking a thread, which nothing could end while nobody reads. */
+/**
+ * Through process.stdout: Node writes to pipes and sockets without blocking a thread. A blocked thread could not be
+ * ended while no reader reads.
+ */
 const toStdout: WriteChunk = (chunk, done) => {
   process.stdout.write(chunk, (error) => done(error ?? null));
 };
 
-/** To an open file; a line that was written in part is ended before the next chunk. */
+/** Writes to an open file. A line that was written in part is ended before the next chunk. */
 function toFile(handle: number): WriteChunk {
   let isTorn = false;
   return (chunk, done) => {
@@ -97,19 +100,19 @@ function isFile(handle: number): boolean {
   return !kind.isFIFO() && !kind.isSocket();
 }
 
-/** The other end is closed, or the stream is: nothing comes after that. */
+/** The other end or the stream is closed, so that no later write can succeed. */
 function isWithoutReader(error: Error): boolean {
   const code = 'code' in error ? error.code : undefined;
   return code === 'EPIPE' || code === 'ECONNRESET' || code === 'ERR_STREAM_DESTROYED';
 }
 
-/** What the last 50 ms of a process had to say, if it can be written at once. */
+/** Writes the lines of the last 50 ms of a process, if that is possible at once. */
 function writeRest(writer: LineWriter): void {
   const rest = writer.takeRest();
   if (rest === null) return;
   try {
     fs.writeSync(1, rest);
   } catch {
-    // Nobody reads it.
+    // No reader.
   }
 }

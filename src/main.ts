@@ -1,4 +1,4 @@
 import { serve } from './cli/serve.ts';
 
-// What is left by then (output that nobody reads, a driver's timers) has nothing more to say.
+// Ends what is still open (output that no reader takes, a driver's timers): nothing of it is needed.
 process.exit(await serve(process.env));

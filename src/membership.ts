@@ -4,9 +4,9 @@ import type { Directory } from './actors/directory.ts';
 import type { Command } from './domain/command.ts';
 import type { Readiness } from './rpc/internal-listener.ts';
 
-/** Webhooks as they are shared between nodes. */
+/** Webhook work as it is shared between nodes. */
 export interface SharedWebhooks {
-  /** This node is to work for more ids; `own` is called when `ownsShardOf` may say so. */
+  /** This node becomes responsible for more ids. `own` is called when `ownsShardOf` may say so. */
   takeOver(isNew: (id: string) => boolean, own: () => void): Promise<void>;
   giveUp(isGone: (id: string) => boolean): void;
   catchUp(): Promise<void>;
@@ -21,27 +21,34 @@ export interface NodePorts {
   readonly internal: number;
 }
 
-/** What makes a node one of several. cluster/ brings it; a node that stands alone has none. */
+/** What makes a node a member of a cluster. cluster/ implements it; a single node has none. */
 export interface Membership {
   readonly shardCount: number;
-  /** Ledgers that may come into memory in a second. */
+  /** Ledgers that may be loaded in a second. */
   readonly activationsPerSecond: number;
-  /** Whether this node does the webhooks of the ledger or subscription of this id, or other work in the background of this name. */
+  /**
+   * Whether this node does the webhook work of the ledger or subscription with this id, or the background work of this
+   * name.
+   */
   ownsShardOf(id: string): boolean;
-  /** Tells the node that sends for a subscription that something may be due. May get lost. */
+  /** Tells the node that sends for a subscription that a delivery may be due. The message may get lost. */
   tellOthers(subscriptionId: string): void;
-  /** Takes over a connection to the internal port that does not begin like HTTP/1; calls `proved` once it is known to be another node's. */
+  /**
+   * Takes over a connection to the internal port that does not begin like HTTP/1. Calls `proved` once the other end is
+   * known to be another node.
+   */
   takeConnection(socket: Socket, proved: () => void): void;
-  /** Further GET paths of the internal port; each answers JSON. */
+  /** Further GET paths of the internal port. Each answers JSON. */
   readonly pages: ReadonlyMap<string, () => Promise<object>>;
   readiness(): Promise<Readiness>;
-  /** Whether this node's clock may decide and date. */
+  /** Whether this node's clock is right, so that it may decide and date events. */
   isClockRight(): boolean;
-  /** Ports of the nodes that were heard of; on whatever machine they are. */
+  /** Ports of all known nodes, on whatever machine they are. */
   ports(): Iterable<number>;
   /**
-   * The node can carry commands out: from now on it takes shards. `ports` are those that are open now. `checkSignature` rejects with what a
-   * command of another node is refused with whose signature does not verify.
+   * The node can carry out commands: from now on it takes shards. `ports` are the ports that are open now.
+   * `checkSignature` verifies the signature of a command from another node: it rejects with the error that the command
+   * is refused with.
    */
   join(
     directory: Directory,
@@ -50,7 +57,7 @@ export interface Membership {
     ports: NodePorts,
     checkSignature: (command: Command) => Promise<void>,
   ): void;
-  /** The node stops: gives its shards away, while its listeners are still open. Bounded. */
+  /** The node is stopping: gives its shards away while its listeners are still open. Ends within a bounded time. */
   leave(): Promise<void>;
   /** The node has stopped. */
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { MemoryBudget, memoryKinds } from './runtime/memory-budget.ts';
 
-/** The metrics of a node. What each means is its help text, which operators see too. */
+/** The metrics of a node. The help text of each, which operators see too, says what it means. */
 export interface Metrics {
   readonly registry: Registry;
   readonly requests: Counter<'transport' | 'method' | 'code'>;
@@ -22,7 +22,7 @@ export interface Metrics {
 const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/** What is asked when the metrics are read. */
+/** Values that are read when the metrics are collected. */
 export interface CurrentLoad {
   runningCalls(): number;
   mailboxDepth(): number;

@@ -1,11 +1,15 @@
 import type { Clock } from './actors/clock.ts';
 
-/** While it is ahead of the machine's clock it goes this fast, so that the two meet again and timers still find what they were set for. */
+/**
+ * The speed while this clock is ahead of the machine's. Not 0, so that timers still find the time that they were set
+ * for; less than 1, so that the clocks meet again.
+ */
 const speedAhead = 0.5;
 
 /**
- * A clock that never goes back, over one that may be set back: it goes on at half speed until the other has caught up. What was answered
- * earlier is then never dated later, and dates tell which events came after a subscription (decisions.md, section 5).
+ * A clock that never goes back, over a clock that may be set back. Then it runs at half speed until the other clock has
+ * caught up. So an event that was answered earlier is never dated later, and dates tell which events came after a
+ * subscription.
  */
 export class MonotonicWallClock implements Clock {
   readonly #wall: Clock;
@@ -32,7 +36,10 @@ export class MonotonicWallClock implements Clock {
     return this.#wall.after(delayMs, run);
   }
 
-  /** From here on it is not earlier than this (ms since 1970). Answers how far ahead of the other clock that puts it, in milliseconds. */
+  /**
+   * Moves the clock forward to at least `timeMs` (ms since 1970). Returns how far it then is ahead of the other clock,
+   * ms.
+   */
   notBefore(timeMs: number): number {
     this.#nowMs = Math.max(this.now(), timeMs);
     return this.#nowMs - this.#wall.now();

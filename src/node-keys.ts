@@ -13,17 +13,17 @@ export interface NodeKeys {
   readonly secrets: Buffer;
 }
 
-/** Where a development node keeps the keys that it makes on first start. */
+/** File names of the keys that a development node makes on first start. */
 export const authorityKeyName = 'authority.pem';
 export const secretsKeyName = 'secrets.key';
 
-/** Whether a store remembers the one and the other key, so that no other will do. */
+/** Whether a store depends on each key, so that no other key will do. */
 export interface KeysInUse {
   readonly authority: boolean;
   readonly secrets: boolean;
 }
 
-/** What a store remembers. */
+/** Reads which keys a store depends on. */
 export async function keysInUse(records: RecordStore): Promise<KeysInUse> {
   return { authority: (await readAuthorityKeys(records)).length > 0, secrets: await hasSecretsKey(records) };
 }
@@ -31,8 +31,9 @@ export async function keysInUse(records: RecordStore): Promise<KeysInUse> {
 type KeyFiles = Pick<Config, 'authorityKeyFile' | 'secretsKeyFile' | 'dataDir'>;
 
 /**
- * Reads the keys named by the configuration, or those of the data directory, which are made if they are not there and not in use.
- * Throws ConfigError, and has made nothing then. A file that was made is whole or not there at all, whenever the process dies.
+ * Reads the keys that the configuration names, or those in the data directory. The latter are made if they are missing
+ * and not in use. Throws ConfigError, and has made nothing then. A new file is complete or absent, whenever the process
+ * dies.
  */
 export function readNodeKeys(config: KeyFiles, inUse: KeysInUse = { authority: false, secrets: false }): NodeKeys {
   const authority = config.authorityKeyFile ?? join(config.dataDir, authorityKeyName);
@@ -44,7 +45,7 @@ export function readNodeKeys(config: KeyFiles, inUse: KeysInUse = { authority: f
   return { authority: authorityKey(authority), secrets: secretsKey(secrets) };
 }
 
-/** A key that was lost is not to be replaced by a new one: nothing in the store could be read or sealed with that. */
+/** A lost key must not be replaced by a new one: with a new one nothing in the store could be read or sealed. */
 function refuseLost(file: string, variable: string, verb: string): void {
   if (existsSync(file)) return;
   throw new ConfigError(
@@ -88,7 +89,7 @@ function newSecretsKey(): string {
 }
 
 function makeOnce(file: string, make: () => string): void {
-  // A node starts on a full disk too, to be read.
+  // Checked first, because a node must also start on a full disk, for reads.
   if (existsSync(file)) return;
   const draft = `${file}.${process.pid}`;
   const handle = openSync(draft, 'w', 0o600);

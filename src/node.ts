@@ -59,51 +59,59 @@ import type { RecordStore } from './store/record-store.ts';
 import { interfaceAddresses, machineUtilization, saturation, systemClock, threadProcessorMs } from './system.ts';
 import { openWebhooks } from './webhook/open-webhooks.ts';
 
-/** What a node is made of. An embedded node and a clustered one differ in these alone. */
+/** The parts of a node. An embedded and a clustered node differ only in these. */
 export interface NodeParts {
   readonly config: Config;
   readonly keys: NodeKeys;
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
   readonly access: AccessLog;
-  /** Named in /health. */
+  /** Shown in /health. */
   readonly stores: readonly StoreCheck[];
-  /** Ports of what the stores and leases run on, beside this node's own: no webhook goes to them, on loopback either. */
+  /**
+   * Ports of the store and lease servers, in addition to this node's own. No webhook goes to them, also not on
+   * loopback.
+   */
   readonly backendPorts?: ReadonlySet<number>;
   readonly self: NodeId;
   readonly placement: Placement;
   readonly peers: Peers;
-  /** What a node of a cluster has beside placement and peers. */
+  /** What a clustered node has in addition to placement and peers. */
   readonly membership?: Membership;
-  /** How far ahead a key's revocation is dated: long enough that no node believes an older record by then. 0 on a node that stands alone. */
+  /**
+   * How far ahead of now a key's revocation is dated, ms: long enough that by then no node believes an older record. 0
+   * on a single node.
+   */
   readonly revocationLeadMs: number;
-  /** How ledgers wait before their turns while the node is saturated: what suits its store. */
+  /** How batches wait while the node is saturated. Depends on the store. */
   readonly batchPace: Omit<BatchPace, 'isSaturated'>;
-  /** Of a node whose membership counts in it too; none given: made here. */
+  /** The budget of a node whose membership also counts in it. Made here if left out. */
   readonly memory?: MemoryBudget;
   readonly clock: Clock;
-  /** The machine's clock, below `clock`. Default: that of the system. */
+  /** The machine's clock, under `clock`. The system's clock if left out. */
   readonly machine?: Pick<Clock, 'now'>;
   readonly log: NodeLog;
-  /** False once the embedded store has stopped to write for good, or while the store of a cluster does not answer this node. */
+  /**
+   * false once the embedded store has stopped writing for good, or while a cluster's store does not answer this node.
+   */
   readonly isStoreWritable: () => boolean;
 }
 
-/** A node that serves. */
+/** A node that serves calls. */
 export interface RunningNode {
   readonly http: { readonly host: string; readonly port: number };
   readonly grpc: { readonly host: string; readonly port: number };
   readonly ops: { readonly host: string; readonly port: number };
-  /** Readiness off, no new calls, what runs is finished (at most 10 s), ledgers leave memory. */
+  /** Sets readiness off, refuses new calls, waits for running calls (at most 10 s), and removes ledgers from memory. */
   stop(): Promise<void>;
 }
 
-/** Why a node that stands alone is not ready. */
+/** Why a single node is not ready. */
 const diskFailed = 'a write to the disk failed: nothing can be written, and the node stops';
-/** How often access history that is too old is removed. */
+/** How often old access history is removed. */
 const accessSweepEveryMs = 60_000;
 
-/** Starts a node over what `close` closes: after the node has stopped, or when it could not be made. */
+/** Makes and starts a node. Calls `close` after the node has stopped, or if it cannot be started. */
 export async function startNodeOver(
   close: () => PromiseLike<void>,
   make: () => Promise<NodeParts>,
@@ -123,7 +131,7 @@ export async function startNodeOver(
   }
 }
 
-/** Wires a node together and opens its listeners: the only place where its parts meet. */
+/** Wires a node together and opens its listeners. This is the only place where all parts meet. */
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const { config, clock, log, records, ledgers, membership } = parts;
   const now = () => clock.now();
@@ -134,7 +142,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const secrets = createSecretBox(parts.keys.secrets, random);
   await checkSecretsKey(records, secrets);
   const authority = await openAuthority(records, parts.keys.authority, isoTime(now()));
-  // A node that stands alone has its store to itself: nobody else can change the key.
+  // A single node has its store to itself: no other node can change the key.
   const warn = (what: string, error?: unknown) => log.warn({ err: error }, what);
   const watch = membership === undefined ? null : new AuthorityWatch({ records, authority, clock, warn });
   await watch?.start();
@@ -203,8 +211,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const accesses = new AccessQueue({ log: parts.access, clock, random, report: accessReport(log) });
   meterAccesses(metrics.registry, accesses);
   const tls = readTls(config, systemClock.now());
-  // Opened last; the sandbox run is served through it and calls it, like anyone else.
-  let http: Listener;
+  // Opened last. The sandbox run is served on this listener and also calls it, like any client.
+  let http: ListeningDoor;
   const api = apiOf({
     ledgers,
     records,
@@ -320,16 +328,16 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     clock,
     log,
     registry: metrics.registry,
-    // One node for all: whoever has the shard of this name.
+    // One node sweeps for all: the owner of this name's shard.
     ownsShardOf: () => membership?.ownsShardOf('records that have run out') ?? true,
   });
   const unwatchClock = watchClock({ clock, machine, log, registry: metrics.registry });
   const accessSweep = setInterval(() => {
-    // By a clock that is far ahead all of it would be too old.
+    // By a clock that is far ahead, all of it would be too old.
     if (!isClockRight()) return;
     parts.access.sweep(now() - accessKeptMs).catch((error) => log.warn({ err: error }, 'sweeping failed'));
   }, accessSweepEveryMs).unref();
-  // Last: whoever hears that this node is ready may call it at once, on any port.
+  // Last: a client that learns that this node is ready may call any port at once.
   isServing = true;
 
   return {

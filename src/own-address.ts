@@ -4,7 +4,7 @@ import type { SandboxTarget } from './sandbox/party.ts';
 import { urlHost } from './url-host.ts';
 
 /**
- * How the node reaches its own HTTP port. With TLS its own certificate is what it trusts, whatever name stands in it: the
+ * How the node reaches its own HTTP port. With TLS it trusts exactly its own certificate, whatever name is in it: the
  * certificate names the service, not this address.
  */
 export function ownAddress(config: Config, http: { readonly port: number }, certificate: Buffer | null): SandboxTarget {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { docsAsset, docsContentSecurityPolicy, docsPaths } from './rpc/openapi/docs-page.ts';
 import { openApiBytes } from './rpc/openapi/document.ts';
 
-/** What the HTTP port serves beside the API: its description, and a page to read and try it. */
+/** Serves the API's description and the page to read and try it, on the HTTP port. */
 export function pages(app: FastifyInstance): void {
   app.get('/openapi.json', (_request, reply) =>
     reply

@@ -1,15 +1,15 @@
 import type { Clock } from './actors/clock.ts';
 import { StartError } from './store/start-error.ts';
 
-/** Times that a machine can rightly tell: from before this service was made to the end of the century. */
+/** Times that a machine's clock may show: from before this service was made to the end of the century. */
 const plausible = { fromMs: Date.UTC(2020, 0, 1), toMs: Date.UTC(2100, 0, 1) };
 
-/** Whether a machine can rightly tell this time (ms since 1970). */
+/** Whether a machine's clock may show this time (ms since 1970). */
 export function isPlausibleTime(timeMs: number): boolean {
   return timeMs >= plausible.fromMs && timeMs < plausible.toMs;
 }
 
-/** What an operator is told where it cannot. */
+/** The message for operators about an implausible clock. */
 export function implausibleClock(timeMs: number): string {
   const year = new Date(timeMs).getUTCFullYear();
   const where = Number.isNaN(year) ? 'no date' : `the year ${year}`;
@@ -17,8 +17,8 @@ export function implausibleClock(timeMs: number): string {
 }
 
 /**
- * A clock over one that may be set to times that cannot be: then it goes on from the last good time, so that nothing is dated, swept or forgotten by a
- * wrong one. It has to begin at a good time.
+ * A clock over a machine clock that may be set to an implausible time. Then it goes on from the last good time, so that
+ * nothing is dated, swept or forgotten by a wrong time. The machine clock must be plausible at the start.
  */
 export class PlausibleClock implements Clock {
   readonly #wall: Clock;
@@ -46,7 +46,7 @@ export class PlausibleClock implements Clock {
   }
 }
 
-/** Throws StartError where a machine's clock tells a time that cannot be. */
+/** Throws StartError if the machine's clock is implausible. */
 export function goodClock(wall: Clock): PlausibleClock {
   if (!isPlausibleTime(wall.now())) throw new StartError(`The node does not start: ${implausibleClock(wall.now())}.`);
   return new PlausibleClock(wall, () => performance.now());

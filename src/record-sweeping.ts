@@ -3,9 +3,9 @@ import type { Clock } from './actors/clock.ts';
 import type { Log } from './log.ts';
 import type { RecordStore } from './store/record-store.ts';
 
-/** How often it is looked for records that have run out, where there were no more. */
+/** How often expired records are looked for if none were left. */
 const everyMs = 60_000;
-/** Removed at once; then it rests as long as that took, and at least so long. */
+/** Records removed at once. Then the sweep rests for as long as that took, but at least restMinMs. */
 const recordsAtOnceMax = 250;
 const restMinMs = 50;
 
@@ -14,14 +14,14 @@ export interface RecordSweepingParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly registry: Registry;
-  /** Whether this node is the one that does it. */
+  /** Whether this node does the sweeping. */
   ownsShardOf(): boolean;
 }
 
-/** Removes records that have run out, for as long as there are any, with half of the time left to everything else. */
+/** Removes expired records while there are any. Rests half of the time, for other work. */
 export class RecordSweeping implements AsyncDisposable {
   readonly #parts: RecordSweepingParts;
-  /** What expired before is gone. */
+  /** Every record that expired before is removed. */
   #doneTo: number;
   #running: Promise<void> = Promise.resolve();
   #cancel: () => void;
@@ -57,7 +57,7 @@ export class RecordSweeping implements AsyncDisposable {
     if (!this.#stopped) this.#cancel = this.#after(restMs);
   }
 
-  /** Answers when to go on. */
+  /** Returns when to go on, as a delay in ms. */
   async #sweep(): Promise<number> {
     const { records, clock, log } = this.#parts;
     const begunMs = clock.now();
@@ -71,13 +71,13 @@ export class RecordSweeping implements AsyncDisposable {
     return everyMs;
   }
 
-  /** How far another node has come is not known here: it counts from when this one begins. */
+  /** The progress of another node is not known here: it is counted from when this node begins. */
   #leave(): number {
     this.#doneTo = this.#parts.clock.now();
     return everyMs;
   }
 
-  /** Begins nothing new and waits for what is under way. */
+  /** Starts nothing new, and waits for the running sweep. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true;
     this.#cancel();

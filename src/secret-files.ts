@@ -1,11 +1,12 @@
 import { statSync } from 'node:fs';
 
-/** Group may read: Kubernetes gives a secret to a process that is not root through its group (`fsGroup`). */
+/** The group may read: Kubernetes gives a secret to a process that is not root through its group (`fsGroup`). */
 const openBits = 0o026;
 
 /**
- * Of files named by variables those that others than their owner can write, or others than owner and group can read, each with what mends it.
- * What cannot be looked at is left to who reads it.
+ * Finds files that other users than the owner can write, or that users outside of owner and group can read. Returns a
+ * sentence for each that says what to do. Files that cannot be examined are skipped: the code that reads them reports
+ * that.
  */
 export function openSecretFiles(files: readonly (readonly [variable: string, file: string | null])[]): string[] {
   return files

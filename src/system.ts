@@ -12,8 +12,9 @@ export const systemClock: Clock = {
 };
 
 /**
- * How busy it is here, 0 to 1, since the last call: this thread's event loop, or all processors of the machine, whichever is busier. On few
- * processors the threads that verify signatures and commit can be the bound while the loop has time.
+ * Returns a function that measures utilization since its last call, 0 to 1: of this thread's event loop or of all
+ * processors of the machine, whichever is higher. On few processors the threads that verify signatures and commit can
+ * be the bottleneck while the event loop has time left.
  */
 export function machineUtilization(): () => number {
   let loop = performance.eventLoopUtilization();
@@ -28,11 +29,14 @@ export function machineUtilization(): () => number {
   };
 }
 
-/** From here on there is little to spare. */
+/** From this utilization on, this thread or the machine counts as saturated. */
 const saturatedFrom = 0.8;
 const saturationLookMs = 100;
 
-/** Whether this thread or the machine was saturated when it was looked at last, which is done ten times a second while it is asked for. */
+/**
+ * Returns a function that says whether this thread or the machine is saturated. It measures at most ten times a second,
+ * and only when it is called.
+ */
 export function saturation(): () => boolean {
   const utilization = machineUtilization();
   let lookedMs = performance.now();
@@ -57,13 +61,13 @@ function processorTimes(): { readonly idleMs: number; readonly totalMs: number }
   return { idleMs, totalMs };
 }
 
-/** Milliseconds of processor time that this thread has had. */
+/** Processor time that this thread has used, ms. */
 export function threadProcessorMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
 }
 
-/** The addresses of this machine, as its network interfaces have them now. */
+/** The current addresses of this machine's network interfaces. */
 export function interfaceAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((found) => (found ?? []).map(({ address }) => address));
 }

@@ -1,24 +1,27 @@
 import { batchEventsMax, batchTickMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
 
-/** When ledgers wait before their batches. */
+/** When batches wait before they start. */
 export interface BatchPace {
   /**
-   * Where so few run or wait none waits: so few commits are not what keeps a node busy. And as many run at most of those that need nothing
-   * more, until they have waited for as long as they may.
+   * If fewer batches than this run or wait, none waits: so few commits do not saturate a node. It also bounds how many
+   * batches run at once of those that need no more commands, until they have waited for `waitMaxMs`.
    */
   readonly freeMax: number;
-  /** No batch waits for longer. */
+  /** The longest wait of a batch. */
   readonly waitMaxMs: number;
-  /** A group that nothing has joined for so long needs no more. */
+  /** A batch that no command has joined for this long needs no more. */
   readonly quietMs: number;
-  /** Half of what waits may be one commit, so many at most; less than twice `batchEventsMax` is bounded by that. */
+  /**
+   * If more than twice `batchEventsMax` commands wait for a ledger, half of them may be one commit, but at most this
+   * many.
+   */
   readonly crowdedMax: number;
-  /** Whether the node has more to do than it can. */
+  /** Whether the node has more work than it can do. */
   readonly isSaturated: () => boolean;
 }
 
-/** They never do. */
+/** No pacing: a batch starts as soon as the last one ends. */
 export const unpaced: BatchPace = {
   freeMax: 0,
   waitMaxMs: 0,
@@ -27,25 +30,28 @@ export const unpaced: BatchPace = {
   isSaturated: () => false,
 };
 
-/** What a ledger says of its batch: that more commands may come, that it has what it waits for, or that somebody waits for it to end. */
+/**
+ * What a ledger says of its next batch. 'more': more commands may come. 'nothing': it has all that it waits for.
+ * 'haste': a caller waits for the batch to end.
+ */
 export type BatchNeed = 'more' | 'nothing' | 'haste';
 
 interface Waiting {
   readonly need: () => BatchNeed;
   readonly go: () => void;
-  /** When it came: milliseconds since 1970, and ticks, which go on where that clock is put back. */
+  /** When it began to wait: milliseconds since 1970, and in ticks, which also count if the clock is set back. */
   readonly at: number;
   readonly tick: number;
 }
 
 /**
- * Has the ledgers of a node wait before their batches while the node has more to do than it can. Commands then wait in the mailboxes of their
- * ledgers, where they become larger groups, instead of in front of the node: a commit of ten events costs little more than one of five.
- * While there is time to spare nobody begins to wait, however slow the store is; and nobody waits for longer than the pace says, whatever
- * became of the batches before.
+ * Delays the batches of a node's ledgers while the node is saturated. Commands then wait in the queues of their
+ * ledgers, where they form larger batches, instead of in front of the node: a commit of ten events costs little more
+ * than a commit of five. While the node is not saturated no batch begins to wait, even if the store is slow. No batch
+ * waits for longer than `waitMaxMs`, whatever happened to earlier batches.
  *
- * Where a batch ends, one begins that needs nothing more. All others that may begin do so with a tick, several together, so that what they
- * ask the store for goes out in one piece.
+ * When a batch ends, one that needs no more commands may start. All other batches start on a tick, several together, so
+ * that their requests to the store are sent together.
  */
 export class BatchPacing {
   readonly #clock: Clock;
@@ -61,7 +67,10 @@ export class BatchPacing {
     this.#pace = pace;
   }
 
-  /** Begins a batch; undefined: at once. Each that has begun must `end`. While it waits, `need` is asked again with each tick. */
+  /**
+   * Starts a batch. Returns undefined if it may start at once, otherwise a promise of its start. Each started batch
+   * must call `end`. While the batch waits, `need` is called on each tick.
+   */
   begin(need: () => BatchNeed): Promise<void> | undefined {
     if (this.#mayBegin(need(), this.#running + this.#waiting.length, 0)) {
       this.#running += 1;
@@ -73,7 +82,7 @@ export class BatchPacing {
     });
   }
 
-  /** Ends a batch. */
+  /** Ends a started batch. */
   end(): void {
     this.#running -= 1;
     if (this.#running >= this.#pace.freeMax) return;
@@ -86,11 +95,11 @@ export class BatchPacing {
     batch.go();
   }
 
-  /** `others`: batches that run or wait, beside this one. */
+  /** `others`: the batches that run or wait, without this one. */
   #mayBegin(need: BatchNeed, others: number, waitedMs: number): boolean {
     const { freeMax, waitMaxMs, isSaturated } = this.#pace;
     if (need === 'haste' || waitedMs >= waitMaxMs || others < freeMax) return true;
-    // Full groups too: a store that is given more of them at once than it can write answers none in time.
+    // Full batches are limited too: a store that gets more of them at once than it can write answers none in time.
     if (need === 'nothing' && this.#running < freeMax) return true;
     return !isSaturated();
   }

@@ -1,41 +1,51 @@
 /** Bounds of the actor model, each with its reason. */
 
-/** Events in one commit, in any store. More gain little on Cassandra (64 rows reach 41,000 rows/s), and make the first one wait. */
+/**
+ * Events in one commit, in any store. More gain little on Cassandra (64 rows reach 41,000 rows/s), and delay the first
+ * one.
+ */
 export const batchEventsMax = 64;
 /**
- * On LMDB: half of what waits for one ledger where that is more, and so many at most. There a commit takes longer in this process's queues
- * than on the disk, so that larger ones are more events a second on one hot ledger; the other half is under way to the next one meanwhile
- * (docs/performance.md). No commit has more, in any store.
+ * The largest commit on LMDB. If twice batchEventsMax wait for one ledger, half of what waits is one commit, up to this
+ * many. There a commit spends more time in this process's queues than on the disk, so larger commits give more events a
+ * second on one hot ledger. The other half is prepared for the next commit in the meantime (docs/performance.md). No
+ * commit of any store is larger.
  */
 export const crowdedBatchEventsMax = 128;
-/** Bytes in one commit: larger conditional batches run a small Cassandra heap out of memory. One event may be larger. */
+/** Bytes in one commit. Larger conditional batches exhaust a small Cassandra heap. A single event may be larger. */
 export const batchBytesMax = 256 * 1024;
-/** What an event adds to its payload in a row: content, hashes, signature. Only an estimate, for the two bounds above. */
+/**
+ * What a row adds to an event's payload: content, hashes, signature. An estimate, for the byte bounds of a batch and of
+ * a queue.
+ */
 export const eventOverheadBytes = 1_024;
 
 /**
- * How ledgers of a saturated node wait before their turns; with as many turns as are free the store is busy. LMDB commits what several
- * ledgers write at once in one go, and within milliseconds: groups grow enough while others run. To Cassandra each commit is requests of its own, and
- * takes 100 ms and more where processors are short: there groups are waited for. Events of one of a hundred busy ledgers come some 70 ms
- * apart, several at a time (docs/performance.md, A cluster).
+ * How batches wait on a saturated node. With `freeMax` batches at once the store is busy. LMDB commits what several
+ * ledgers write in one transaction, within milliseconds: batches grow enough while others run. On Cassandra each commit
+ * has requests of its own and takes 100 ms or more if processors are short: there batches wait to grow. Events of one
+ * of a hundred busy ledgers come some 70 ms apart, several at a time (docs/performance.md, "A cluster").
  */
 export const batchPaces = {
   commitsTogether: { freeMax: 16, waitMaxMs: 100, quietMs: 0, crowdedMax: crowdedBatchEventsMax },
   commitsApart: { freeMax: 8, waitMaxMs: 500, quietMs: 350, crowdedMax: batchEventsMax },
 } as const;
-/** How often waiting batches are looked at, ms. */
+/** How often waiting batches are checked, ms. */
 export const batchTickMs = 25;
 
-/** Waiting commands of one ledger: 64 commits, on LMDB half as many larger ones, about a second of work. */
+/** Waiting commands of one ledger: 64 commits (half as many, larger ones on LMDB), about a second of work. */
 export const mailboxCommandsMax = 4_096;
 export const mailboxBytesMax = 32 * 1024 * 1024;
 export const mailboxLimits = { commandsMax: mailboxCommandsMax, bytesMax: mailboxBytesMax } as const;
 
-/** Events between two snapshots: a tail to replay stays below 1,024 events (twice this, and a batch each) if one save is late. */
+/**
+ * Events between two snapshots. A tail to replay stays below 1,024 events (twice this, and a batch each) if one save is
+ * late.
+ */
 export const snapshotEveryEvents = 384;
 /** Events after a failed save until the next one. */
 export const snapshotRetryEvents = 64;
-/** A shorter tail is not saved when its owner leaves memory: to read so few events again costs less than a write. */
+/** A shorter tail is not saved when its owner leaves memory: reading so few events again costs less than a write. */
 export const snapshotWhenLeavingEvents = 64;
 /** Events read at once while a state is rebuilt. */
 export const replayPageEvents = 256;
@@ -47,12 +57,15 @@ export const passivateAfterMs = 60_000;
 /** Ledgers in memory. Beyond it a ledger leaves after passivateWhenCrowdedAfterMs without a command. */
 export const ledgersInMemoryMax = 10_000;
 export const passivateWhenCrowdedAfterMs = 1_000;
-/** After so many ledgers were loaded, idle ones are looked for at once. */
+/** After loading this many ledgers, idle ones are looked for at once. */
 export const ledgersLoadedBetweenLooks = 1_000;
 
-/** How old the keys may be that a batch is decided with, ms. A cluster dates a revocation 2 s ahead, and caches keys for 1 s. */
+/**
+ * The greatest age of the keys that a batch is decided with, ms. A cluster dates a revocation 2 s ahead, and caches
+ * keys for 1 s.
+ */
 export const keysReadAgeMaxMs = 500;
-/** How often a busy ledger looks for passed deadlines, ms: an answer may be so late. */
+/** How often a busy ledger checks for passed deadlines, ms. A refusal may be late by this much. */
 export const deadlineCheckMs = 50;
 
 /** How long a command may take from the arrival of its call, ms, if its caller sets no earlier deadline. */
@@ -61,11 +74,14 @@ export const commandTimeoutMs = 10_000;
 /** Nodes that a command is sent to before this node runs it. */
 export const hopsMax = 2;
 
-/** How long an actor waits after another node has fenced it, in batches of its own: time for the other node to write. */
+/**
+ * How long an actor waits after another node has fenced it, as a multiple of its own batches' duration: time for the
+ * other node to write.
+ */
 export const backoffBatches = 1.5;
-/** The most by which that is multiplied, if other nodes need longer. */
+/** The greatest factor on that wait, if other nodes need longer. */
 export const backoffFactorMax = 8;
-/** What is left of that factor each time another node has written in time. */
+/** The share of that factor that is left each time another node has written in time. */
 export const backoffFactorKept = 0.8;
 /** The longest wait, ms, before jitter, which at most doubles it. */
 export const backoffMaxMs = 400;
@@ -77,8 +93,8 @@ export const claimBackoffMinMs = 25;
 export const settleRestMaxMs = 200;
 
 /**
- * Memory for the keys of a node's recent commands, bytes: two bytes a key in a full filter, and at least 1.5 KB a ledger.
- * Enough for a day of 350 commands a second.
+ * Memory for the keys of a node's recent commands, bytes: two bytes a key in a full filter, and at least 1.5 KB a
+ * ledger. Enough for a day of 350 commands a second.
  */
 export const recentKeysBytesMax = 64 * 1024 * 1024;
 

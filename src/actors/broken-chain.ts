@@ -4,9 +4,9 @@ import { wrongHash } from '../domain/integrity.ts';
 import { parseRow } from '../domain/row.ts';
 import type { StoredEntry } from '../store/ledger-store.ts';
 
-/** The stored log does not hold together: nothing is decided on it, and nothing guessed. `detail` is for the log alone. */
+/** The stored log of a ledger is damaged. Nothing is decided on it. `detail` is for the log only. */
 export class BrokenChain extends LedgerError {
-  /** `seq`: where the log is damaged. */
+  /** `seq`: the place of the damage. */
   constructor(ledgerId: string, seq: number, detail: string, cause?: unknown) {
     super(
       'unavailable',
@@ -18,7 +18,10 @@ export class BrokenChain extends LedgerError {
   }
 }
 
-/** Reads a row. Throws BrokenChain for what is no event any more, and LedgerError `unavailable` for one of another format. */
+/**
+ * Parses a stored row. Throws BrokenChain if it does not hold an event, and LedgerError `unavailable` if it has another
+ * format.
+ */
 export function readStored({ seq, row }: StoredEntry, ledgerId: string): LedgerEvent {
   try {
     return parseRow(row);
@@ -28,7 +31,7 @@ export function readStored({ seq, row }: StoredEntry, ledgerId: string): LedgerE
   }
 }
 
-/** Throws BrokenChain for an event of another ledger, or one that is not what its hashes seal. */
+/** Throws BrokenChain if the event is of another ledger, or its hashes are wrong. */
 export function checkStored(event: LedgerEvent, ledgerId: string): void {
   if (event.ledgerId !== ledgerId) throw new BrokenChain(ledgerId, event.seq, 'it is an event of another ledger');
   const wrong = wrongHash(event);

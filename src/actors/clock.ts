@@ -1,8 +1,8 @@
-/** Time, as an argument: tests and simulations bring their own. */
+/** Time as a dependency, so that tests and simulations can supply their own. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls `run` once after `delayMs`, unless the answer is called before. Does not keep the process alive. */
+  /** Calls `run` once after `delayMs`. The returned function cancels it. Does not keep the process alive. */
   after(delayMs: number, run: () => void): () => void;
 }
 

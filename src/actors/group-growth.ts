@@ -1,24 +1,26 @@
 import type { Clock } from './clock.ts';
 
-/** Turns for which groups count as whole at the size at which they stop growing, before it is looked again whether more would come. */
+/** How many batches use a known size before growth is measured again. */
 const batchesBetweenLooks = 16;
 
 /**
- * Sees whether the group of commands that a ledger's batch waits for still grows. Callers that all wait for their answers send no more: where
- * the groups of two batches in a row stop growing at the same size, the next ones are whole at that size.
+ * Decides whether more commands may join the batch that a ledger waits for. Callers that all wait for their answers
+ * send no more: if two batches in a row stop growing at the same size, the next ones are complete at that size.
  */
 export class GroupGrowth {
   readonly #clock: Clock;
   readonly #quietMs: number;
   #size = 0;
   #grownAt = 0;
-  /** Where this batch's group has stopped growing, and where the group before did; null: it has not. */
+  /**
+   * The size at which this batch stopped growing, and the size for the batch before. null: still growing, or not known.
+   */
   #stoppedAt: number | null = null;
   #stoppedBefore: number | null = null;
-  /** Whose groups are whole at that size. */
+  /** How many batches are still complete at that size. */
   #batchesLeft = 0;
 
-  /** `quietMs`: a group that nothing has joined for so long does not grow any more. */
+  /** `quietMs`: a batch that no command has joined for this long has stopped growing. */
   constructor(clock: Clock, quietMs: number) {
     this.#clock = clock;
     this.#quietMs = quietMs;
@@ -36,7 +38,7 @@ export class GroupGrowth {
     this.#grownAt = this.#clock.now();
   }
 
-  /** Whether no more are waited for, now that there are so many. */
+  /** Whether a batch of `size` commands is complete, so that no more are waited for. */
   isWhole(size: number): boolean {
     const now = this.#clock.now();
     if (size > this.#size || now < this.#grownAt) {

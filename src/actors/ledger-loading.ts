@@ -14,19 +14,19 @@ import { reloading } from './refusals.ts';
 
 export interface LoadedLedger {
   readonly state: LedgerState;
-  /** seq of the snapshot that it was loaded from; -1 if none. */
+  /** seq of the snapshot that the state was loaded from; -1 if there was none. */
   readonly snapshotSeq: number;
 }
 
 /**
- * The fold of a ledger's events up to `head`, from its snapshot and the tail behind it. Throws BrokenChain, and LedgerError `unavailable`
- * where the ledger went on meanwhile.
+ * Folds a ledger's events up to `head`, from its snapshot and the events after it. Throws BrokenChain, and LedgerError
+ * `unavailable` if another node has written to the ledger in the meantime.
  */
 export async function loadLedger(store: LedgerStore, ledgerId: string, head: Head | null): Promise<LoadedLedger> {
   let state = await fromSnapshot(store, ledgerId);
   const snapshotSeq = state.seq;
   const headSeq = head?.seq ?? -1;
-  // Somebody claimed the ledger since, wrote on and saved a snapshot: the state that was asked for is past.
+  // Another node has claimed the ledger, written to it and saved a snapshot: the requested state is outdated.
   if (snapshotSeq > headSeq) throw reloading();
   while (state.seq < headSeq) {
     const page = await store.read(ledgerId, state.seq + 1, Math.min(replayPageEvents, headSeq - state.seq));
@@ -51,7 +51,7 @@ async function fromSnapshot(store: LedgerStore, ledgerId: string): Promise<Ledge
   return (await isOfLog(store, ledgerId, snapshot)) ? state : emptyLedger;
 }
 
-/** The state in a snapshot; null where it is damaged or says another place than the snapshot itself. */
+/** The state in a snapshot. Returns null if it is damaged, or if its seq and hash are not those of the snapshot. */
 export function readSnapshot<T extends { readonly seq: number; readonly hash: string }>(
   snapshot: Snapshot,
   stateFrom: (json: string) => T,
@@ -64,7 +64,7 @@ export function readSnapshot<T extends { readonly seq: number; readonly hash: st
   }
 }
 
-/** Whether the stored event at the snapshot's seq is the one that it was made at, and whole. */
+/** Whether the stored event at the snapshot's seq is undamaged and is the event at which the snapshot was made. */
 export async function isOfLog(store: LedgerStore, ledgerId: string, snapshot: Snapshot): Promise<boolean> {
   const [entry] = await store.read(ledgerId, snapshot.seq, 1);
   if (entry?.seq !== snapshot.seq) return false;

@@ -5,8 +5,9 @@ import { genesisPayload } from '../domain/service-events.ts';
 import type { CommandOutcome } from './outcome.ts';
 
 /**
- * What is wrong with an outcome that another node gave as that of a command; null if it can be that. A node that answers something else
- * than it was asked is faulty, or none: whoever asked must not pass it on. Whether the event is in the log is not seen here.
+ * Checks an outcome that another node gave for a command. Returns what is wrong with it, or null if nothing is. A node
+ * that answers with another event is faulty or an impostor, and its answer must not be passed on. Whether the event is
+ * in the log is not checked here.
  */
 export function outcomeFault(command: Command, { event, replayed }: CommandOutcome): string | null {
   if (event.ledgerId !== command.ledgerId) return 'it is of another ledger';
@@ -14,7 +15,7 @@ export function outcomeFault(command: Command, { event, replayed }: CommandOutco
   if (wrongHash(event) !== null) return 'its hashes are not those of its content';
   if (replayed) return hasName(command, event) ? null : 'it was written by another command';
   if (event.actorId !== (command.kind === 'open_ledger' ? null : command.actorId)) return 'it is of another actor';
-  // The first event of a ledger has no names: its id is the ledger's own.
+  // The first event of a ledger has no command key: its id is the ledger's own.
   if (command.kind === 'open_ledger')
     return event.payload === genesisPayload(command.facts) ? null : 'it has another payload';
   if (command.marks.length > 0 && !hasName(command, event)) return 'it was written by another command';
@@ -23,19 +24,19 @@ export function outcomeFault(command: Command, { event, replayed }: CommandOutco
   return payloadFault(command, event);
 }
 
-/** Whether the event carries a name of the command. An event that was written before is found by nothing else. */
+/** Whether the event has a key of the command. An event that was written before can only be recognised by its key. */
 function hasName({ marks }: Command, { commands }: LedgerEvent): boolean {
   return marks.some(({ id, fingerprint }) =>
     commands.some((written) => written.id === id && written.fingerprint === fingerprint),
   );
 }
 
-/** The close of a ledger is sealed by the authority, and carries the signature in its payload. */
+/** The authority seals the close of a ledger. The caller's signature is in the payload. */
 function signatureOf(command: Command): string | null {
   return command.kind === 'close_ledger' ? null : (command.signature?.signature ?? null);
 }
 
-/** The owner puts facts of its own into other payloads; of an append it is told the whole. */
+/** The owner adds facts to other payloads. The payload of an append is sent to it complete. */
 function payloadFault(command: Command, { payload, causedByHash }: LedgerEvent): string | null {
   if (command.kind === 'append_event')
     return payload === command.payload && causedByHash === command.causedByHash ? null : 'it has another payload';

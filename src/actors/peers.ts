@@ -2,7 +2,7 @@ import type { Command } from '../domain/command.ts';
 import type { CommandOutcome } from './outcome.ts';
 import type { NodeId } from './placement.ts';
 
-/** The node asked does not run that shard; `owner` is whom it believes to run it. */
+/** The asked node does not run that shard. `owner` is the node that it believes to run it; null if it knows none. */
 export class NotOwner extends Error {
   readonly owner: NodeId | null;
   constructor(owner: NodeId | null) {
@@ -14,7 +14,7 @@ export class NotOwner extends Error {
 
 /** The node could not be asked, or did not answer in time. */
 export class PeerUnreachable extends Error {
-  /** The command may have come through: it may have been carried out there, or may yet be. */
+  /** The command may have arrived. It may have been carried out there, or may still be. */
   readonly mayHaveArrived: boolean;
   constructor(cause: unknown, mayHaveArrived = true) {
     super('a peer could not be reached', { cause });
@@ -24,8 +24,8 @@ export class PeerUnreachable extends Error {
 }
 
 /**
- * The way to other nodes. `ask` has the command carried out by the node that runs the shard: its outcome, or the
- * LedgerError that it was refused with; NotOwner or PeerUnreachable otherwise.
+ * Access to other nodes. `ask` has a command carried out by the node that runs the shard, and resolves with its
+ * outcome. Rejects with the LedgerError that the command was refused with, NotOwner, or PeerUnreachable.
  */
 export interface Peers {
   ask(node: NodeId, shard: number, command: Command): Promise<CommandOutcome>;

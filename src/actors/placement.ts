@@ -1,20 +1,21 @@
-/** Name of a node, unique in its cluster for the life of its process. */
+/** The name of a node, unique in its cluster for the life of its process. */
 export type NodeId = string;
 
-/** Losing a race for a shard is a value, not an error. */
+/** To lose a race for a shard is a value, not an error. */
 export type Acquired = { readonly held: true } | { readonly held: false; readonly owner: NodeId | null };
 
 /**
- * Who should run a shard. Placement only keeps nodes out of each other's way: no answer to a client ever rests on it
- * (the claim in the store decides). All methods may fail with any error when the placement service is out of reach.
+ * Which node should run a shard. Placement only keeps nodes out of each other's way: no answer to a client depends on
+ * it, because the claim in the store decides. All methods may fail with any error if the placement service cannot be
+ * reached.
  */
 export interface Placement {
-  /** Takes a shard that nobody holds, or that this node holds already. */
+  /** Takes a shard that is free or that this node already holds. */
   acquire(shard: number): Promise<Acquired>;
-  /** Of these shards, the ones that this node still holds, for another lease time. */
+  /** Extends the leases of these shards. Returns those that this node still holds. */
   renew(shards: readonly number[]): Promise<ReadonlySet<number>>;
-  /** Gives a shard up; `heir` is told to whoever asks next. */
+  /** Gives a shard up. `heir` is named as the owner to the next node that asks. */
   release(shard: number, heir: NodeId | null): Promise<void>;
-  /** Who holds a shard, as far as is known; null if nobody does. */
+  /** The node that holds a shard, as far as known. Resolves with null if no node does. */
   locate(shard: number): Promise<NodeId | null>;
 }

@@ -1,16 +1,17 @@
 import { recentKeysBytesMax } from './bounds.ts';
 import { RecentKeys } from './recent-keys.ts';
 
-/** What a ledger counts for beside its filters: more than its objects take. */
+/** Charged for each ledger beside its filters: more than its objects take. */
 const ledgerBytes = 512;
 
-/** Of all that a node may hold, a ledger may have a half. */
+/** A ledger may have at most half of what the node may hold. */
 const ledgerShare = 0.5;
 
 /**
- * What a node knows of the marks of its ledgers. Where there is too much of it, the ledgers that were asked for longest ago are forgotten.
+ * The recent keys of a node's ledgers, within a memory bound. If it is exceeded, the ledgers that were asked for
+ * longest ago are forgotten.
  *
- * Invariant: what is left, what the ledgers' filters take, and what each ledger counts for beside them are the whole together.
+ * Invariant: the free bytes, the bytes of all filters, and the charge for each ledger add up to the bound.
  */
 export class RecentKeysMemory {
   readonly #ledgers = new Map<string, RecentKeys>();
@@ -26,10 +27,13 @@ export class RecentKeysMemory {
     return this.#bytesLeft;
   }
 
-  /** Of a ledger, for its actor: for no other one at the same time. What was forgotten meanwhile takes nothing any more: it is to be asked for anew. */
+  /**
+   * The recent keys of a ledger, for its actor; no other actor may use them at the same time. An object that was
+   * forgotten in the meantime takes no memory any more: call this again.
+   */
   of(ledgerId: string): RecentKeys {
     const known = this.#ledgers.get(ledgerId) ?? this.#added(ledgerId);
-    // The newest stands last.
+    // The newest comes last.
     this.#ledgers.delete(ledgerId);
     this.#ledgers.set(ledgerId, known);
     return known;
@@ -50,7 +54,7 @@ export class RecentKeysMemory {
     return added;
   }
 
-  /** For a ledger, which is not forgotten for it. */
+  /** Takes bytes for the ledger `taker`. Forgets other ledgers if necessary. Returns whether there was enough. */
   #take(bytes: number, taker: string): boolean {
     for (const [ledgerId, known] of this.#ledgers) {
       if (this.#bytesLeft >= bytes) break;

@@ -2,26 +2,28 @@ import { commandKeyLifeMs } from '../domain/event.ts';
 import { sha256Hex, sha256HexForm } from '../domain/hash.ts';
 import type { Head, LedgerEntry, MarkName } from '../store/ledger-store.ts';
 
-/** A mark counts by the clock that its event is dated by: an hour more, since that one may be corrected. */
+/** A key counts by the clock that dates events. That clock may be corrected, so keys are kept for an hour more. */
 const keptMs = commandKeyLifeMs + 60 * 60_000;
-/** How long a filter is filled, full or not: it is given back as a whole, when the last of its marks counts no more. */
+/**
+ * How long a filter is filled, full or not. A filter is dropped as a whole, when the newest of its keys has expired.
+ */
 const filterMs = 5 * 60 * 60_000;
-/** Bits for a mark, of which each sets some: then a full filter takes one of 1,000 marks for one of its own that is not. */
+/** Bits for each key, and how many of them a key sets. A full filter then has one false positive in 1,000 keys. */
 const bitsPerMark = 16;
 const bitsSet = 6;
 const filterMarksMin = 512;
-/** What follows a full filter is so many times as large. */
+/** The filter after a full one is larger by this factor. */
 const growth = 4;
 const filterMarksMax = 2_097_152;
 
-/** Memory, counted in bytes. */
+/** A memory budget in bytes. */
 export interface RecentKeysBudget {
-  /** Whether there are so many left for a ledger that has `held` already; they are the caller's then. */
+  /** Takes memory for a ledger that already holds `held` bytes. Returns whether there was enough. */
   take(bytes: number, held: number): boolean;
   giveBack(bytes: number): void;
 }
 
-/** A Bloom filter: what was added is found, and a little that was not. */
+/** A Bloom filter: it finds every key that was added, and a few that were not. */
 interface Filter {
   readonly bits: Uint32Array;
   readonly marksMax: number;
@@ -31,28 +33,37 @@ interface Filter {
 }
 
 /**
- * What this process knows of the marks of a ledger's commands, so that it need not look for each one in the store: of a ledger that began here, or that nobody else
- * has written to for longer than a mark counts, it has seen every mark that counts. It holds for as long as the ledger ends in the event that was written
- * here last, which is what the store compares before it takes another one: whoever else wrote has moved the end. So it outlives the ledger's actor. Permanent
- * marks are always looked for.
+ * What this process knows of the keys of a ledger's commands, so that it need not look up each key in the store. It has
+ * seen every key that counts if the ledger began here, or if no other node has written to the ledger for longer than a
+ * key counts.
  *
- * Times are monotonic, in milliseconds: what a clock is set to says nothing of how long this node has been writing.
+ * The knowledge is valid while the ledger ends in the event that was written here last. The store compares that end
+ * before it accepts a write, and a write by another node moves it. So the knowledge outlives the ledger's actor.
+ * Permanent keys are always looked up.
+ *
+ * Times are monotonic, in milliseconds: how a wall clock is set says nothing about how long this node has been writing.
  */
 export class RecentKeys {
   readonly #budget: RecentKeysBudget;
-  /** The marks of every event since then are known. Infinity: nothing is. */
+  /** The keys of every event since then are known. Infinity: none are. */
   #since = Number.POSITIVE_INFINITY;
-  /** Hashes of the newest event, and of the one that it is once what was sent stands; '' before the first event. */
+  /**
+   * The hash of the newest event, and the hash of the newest event once the running write stands. '' before the first
+   * event.
+   */
   #end = '';
   #sentEnd: string | null = null;
-  /** From the oldest on. */
+  /** Oldest first. */
   #filters: Filter[] = [];
 
   constructor(budget: RecentKeysBudget) {
     this.#budget = budget;
   }
 
-  /** The ledger is this node's, and ends in `head`. What is known still holds where that is its own end. */
+  /**
+   * This node has claimed the ledger, which ends in `head` (null: no event). The knowledge stays valid if it ends there
+   * too.
+   */
   claimed(head: Head | null, nowMs: number): void {
     const end = head?.hash ?? '';
     if (this.#since === Number.POSITIVE_INFINITY || (end !== this.#end && end !== this.#sentEnd)) {
@@ -63,25 +74,25 @@ export class RecentKeys {
     this.#sentEnd = null;
   }
 
-  /** Entries are on their way to the store, behind the end. Whether they get there `claimed` or `stood` tells. */
+  /** Entries are on their way to the store. `stood` or `claimed` tells whether they were written. */
   sent(entries: readonly LedgerEntry[], nowMs: number): void {
     this.#sentEnd = entries.at(-1)?.hash ?? null;
-    // What was forgotten, for want of memory, is learnt anew from here on.
+    // Knowledge that was dropped to save memory is collected anew from here on.
     if (this.#since === Number.POSITIVE_INFINITY) this.#since = nowMs;
     for (const { projections } of entries)
       for (const projection of projections)
         if (projection.kind === 'command' && !projection.command.permanent) this.#add(projection.command.id, nowMs);
   }
 
-  /** What was sent is there. */
+  /** The entries that were sent are written. */
   stood(): void {
     this.#end = this.#sentEnd ?? this.#end;
     this.#sentEnd = null;
   }
 
   /**
-   * Whether no event of the ledger has this mark, or none that counts any more, as long as the ledger ends in `end`: for a decision that the store is then
-   * asked to confirm.
+   * Whether no event of the ledger has this key, or only events for which the key has expired. Valid only if the ledger
+   * ends in `end`: the caller decides on it and then has the store confirm that end. false also means unknown.
    */
   isNew({ id, permanent }: MarkName, end: string, nowMs: number): boolean {
     if (permanent || end !== this.#end || this.#since > nowMs - keptMs) return false;
@@ -89,7 +100,7 @@ export class RecentKeys {
     return !this.#filters.some((filter) => holds(filter, first, step));
   }
 
-  /** Gives back what it holds, and knows nothing. */
+  /** Gives all memory back and forgets everything. */
   release(): void {
     for (const { bits } of this.#filters) this.#budget.giveBack(bits.byteLength);
     this.#filters = [];
@@ -108,9 +119,11 @@ export class RecentKeys {
     filter.newestMs = nowMs;
   }
 
-  /** null where the ledger or the node holds too much already: then nothing is known of this ledger. */
+  /**
+   * Returns null if the ledger or the node already holds too much. Then everything known of this ledger was dropped.
+   */
   #filterToFill(nowMs: number): Filter | null {
-    // Given up in the middle of a batch.
+    // It was dropped in the middle of a batch.
     if (this.#since === Number.POSITIVE_INFINITY) return null;
     const newest = this.#filters.at(-1);
     const isFull = newest !== undefined && newest.marks === newest.marksMax;
@@ -137,7 +150,7 @@ export class RecentKeys {
   }
 }
 
-/** The smallest filter that takes so many marks, of those that there are. */
+/** The smallest of the filter sizes that holds this many keys, or the largest size. */
 function filterSizeFor(marks: number): number {
   let size = filterMarksMin;
   while (size < marks && size < filterMarksMax) size *= growth;
@@ -152,12 +165,12 @@ function holds(filter: Filter, first: number, step: number): boolean {
   return true;
 }
 
-/** Which bit an id sets as its nth (double hashing: Kirsch and Mitzenmacher, Less Hashing, Same Performance, 2006). */
+/** The nth bit of an id (double hashing: Kirsch and Mitzenmacher, Less Hashing, Same Performance, 2006). */
 function bitOf({ bits }: Filter, first: number, step: number, n: number): number {
   return ((first + n * step) >>> 0) & (bits.length * 32 - 1);
 }
 
-/** Two hashes of 32 bits. Ids are digests mostly, and their own hashes. */
+/** Two 32-bit hashes of an id. Most ids are digests, so that they need no hashing. */
 function hashesOf(id: string): readonly [first: number, step: number] {
   const hex = sha256HexForm.test(id) ? id : sha256Hex(id);
   return [Number.parseInt(hex.slice(0, 8), 16), Number.parseInt(hex.slice(8, 16), 16) | 1];

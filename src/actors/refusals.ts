@@ -1,6 +1,6 @@
 import { type ErrorCode, LedgerError } from '../domain/errors.ts';
 
-/** What callers are told who are refused for the service's reasons and not for their own. */
+/** Errors for commands that are refused for reasons of the service. */
 
 const retryable: ReadonlySet<ErrorCode> = new Set([
   'unavailable',
@@ -10,7 +10,7 @@ const retryable: ReadonlySet<ErrorCode> = new Set([
   'internal',
 ]);
 
-/** Whether the same command may be sent again and then succeed. */
+/** Whether the same command may succeed if it is sent again. */
 export function isRetryable(error: LedgerError): boolean {
   return retryable.has(error.code);
 }
@@ -47,7 +47,9 @@ export function somethingWrong(cause: unknown): LedgerError {
   );
 }
 
-/** A command was written before, and its event cannot be shown. Never `unavailable`, which says that nothing was written. */
+/**
+ * A command was written before, and its event cannot be shown. Not `unavailable`, which says that nothing was written.
+ */
 export function damagedReplay(ledgerId: string, seq: number, cause: unknown): LedgerError {
   return new LedgerError(
     'internal',
@@ -67,8 +69,9 @@ export function outcomeUnknown(cause?: unknown): LedgerError {
 }
 
 /**
- * What is told of a command that another node may have carried out, or may be at, where it is refused here: it may yet be written there, once
- * that node claims the ledger again and its state has changed. Only that the log has its key with another call holds everywhere.
+ * The error for a resubmitted command that is refused here. Another node may have carried it out, or may still do so
+ * once it claims the ledger again and its state has changed. Only a key that the log has for another call is certain
+ * everywhere.
  */
 export function refusedAgain(error: LedgerError): LedgerError {
   const { code } = error;

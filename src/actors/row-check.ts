@@ -5,8 +5,8 @@ import type { LedgerEntry } from '../store/ledger-store.ts';
 import { somethingWrong } from './refusals.ts';
 
 /**
- * Reads rows back before they are sent to the store, some 8 µs each: a row that cannot be read, or whose hashes are not those of what it
- * holds, would keep its ledger from being loaded for good. Throws `internal`; nothing was written then.
+ * Parses rows before they are sent to the store; some 8 µs each. A row that cannot be read, or whose hashes are wrong,
+ * would make its ledger unloadable for good. Throws `internal`; then nothing was written.
  */
 export function checkRows(ledgerId: string, entries: readonly LedgerEntry[]): void {
   for (const entry of entries) {

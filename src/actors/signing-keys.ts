@@ -1,8 +1,11 @@
-/** When a key may sign: events with validFrom <= created_at < revokedAt (ISO times), and no new one from when its end has begun. */
+/**
+ * When a key may sign: for events with validFrom <= created_at < revokedAt (ISO times). Once its revocation has begun,
+ * it may not sign new events.
+ */
 export interface KeyLife {
   readonly validFrom: string;
   readonly revokedAt: string | null;
-  /** Its end has begun, and may not be dated yet; false if left out. */
+  /** Its revocation has begun, and may have no date yet. false if left out. */
   readonly isEnding?: boolean;
 }
 
@@ -12,8 +15,9 @@ export interface ActorKeys {
 }
 
 /**
- * What a ledger's turn asks of identities: may this key sign now. `fresh` answers from memory what was read from its record
- * at most a second ago, and never that an actor has no keys; undefined means that `read` has to be asked.
+ * Answers whether a key may sign now, for the batches of ledgers. `fresh` answers from memory, with keys that were read
+ * from their record at most a second ago. It never says that an actor has no keys. It returns undefined if `read` has
+ * to be called.
  */
 export interface SigningKeys {
   fresh(actorId: string): ActorKeys | undefined;

@@ -2,15 +2,15 @@ import type { LedgerStore, Snapshot } from '../store/ledger-store.ts';
 import { snapshotEveryEvents, snapshotRetryEvents, snapshotWhenLeavingEvents } from './bounds.ts';
 
 /**
- * When the folded state of one ledger or master is saved. Places count the owner's own events: seq of a ledger, master_seq of
- * a master.
+ * Decides when the state of one ledger or master is saved. A place counts the owner's own events: seq for a ledger,
+ * master_seq for a master.
  */
 export class SnapshotSaving {
   readonly #store: LedgerStore;
   readonly #owner: string;
-  /** Place of the newest snapshot that is there or on its way; -1 if none. */
+  /** Place of the newest snapshot that is stored or being stored; -1 if there is none. */
   #saved: number;
-  /** After a failure: not before this place again. */
+  /** After a failure: the first place to try again. */
   #retryAt = 0;
 
   constructor(store: LedgerStore, owner: string, saved: number) {
@@ -19,12 +19,12 @@ export class SnapshotSaving {
     this.#saved = saved;
   }
 
-  /** Saves if the tail behind the last snapshot has grown enough. Resolves when that is done, failed saves included. */
+  /** Saves if enough events came after the last snapshot. Resolves when that is done. A failed save does not reject. */
   async saveWhenDue(place: number, snapshot: () => Snapshot): Promise<void> {
     if (place - this.#saved >= snapshotEveryEvents && place >= this.#retryAt) await this.#save(place, snapshot());
   }
 
-  /** The owner leaves memory: saves unless reading the tail again is cheaper. */
+  /** Saves when the owner leaves memory, unless replaying the tail costs less. */
   async saveWhenLeaving(place: number, snapshot: () => Snapshot): Promise<void> {
     if (place - this.#saved >= snapshotWhenLeavingEvents) await this.#save(place, snapshot());
   }
@@ -35,7 +35,7 @@ export class SnapshotSaving {
     try {
       await this.#store.saveSnapshot(this.#owner, snapshot);
     } catch {
-      // A snapshot that was not saved is only a longer replay, until the next one.
+      // Without the snapshot the next replay is only longer.
       if (this.#saved === place) this.#saved = before;
       this.#retryAt = place + snapshotRetryEvents;
     }

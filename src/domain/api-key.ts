@@ -2,14 +2,14 @@ import { crc32 } from 'node:zlib';
 import { sha256Hex } from './hash.ts';
 
 /**
- * API keys: `svc_sk_test_` or `svc_sk_live_<region>_`, 32 random bytes in base62 (43 characters), and the CRC-32 of all
- * that in base62 (6 characters), so that a typo is told from a key without a look-up (decisions.md, section 4).
+ * API keys: `svc_sk_test_` or `svc_sk_live_<region>_`, then 32 random bytes in base62 (43 characters), then the CRC-32
+ * of all that in base62 (6 characters). The checksum finds typos without a look-up.
  */
 
 export type Environment = 'sandbox' | 'production';
 export type Region = 'in' | 'eu';
 
-/** What a key says of itself. A sandbox key has no region. */
+/** What the text of a key says. A sandbox key has no region. */
 export interface ApiKeyParts {
   readonly environment: Environment;
   readonly region: Region | null;
@@ -21,12 +21,15 @@ const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 62^43 is the first power above 2^256, 62^6 the first above 2^32. */
 const RANDOM_CHARS = 43;
 const CHECKSUM_CHARS = 6;
-/** Of the random part: enough to know a key in a list by, far too few to guess it from. */
+/** Of the random part. It is enough to recognise a key in a list, and far too little to guess it. */
 const SHOWN_RANDOM_CHARS = 6;
 
 const API_KEY = new RegExp(`^svc_sk_(?:test|live_(in|eu))_[0-9A-Za-z]{${RANDOM_CHARS}}[0-9A-Za-z]{${CHECKSUM_CHARS}}$`);
 
-/** A new key of 32 random bytes. TypeError unless a production key, and no other, has a region. */
+/**
+ * Makes a key of 32 random bytes. Production keys must have a region and sandbox keys must not: TypeError otherwise.
+ * RangeError for another number of random bytes.
+ */
 export function formatApiKey(parts: ApiKeyParts & { readonly random: Uint8Array }): string {
   const { environment, region, random } = parts;
   if (random.length !== API_KEY_RANDOM_BYTES)
@@ -37,7 +40,7 @@ export function formatApiKey(parts: ApiKeyParts & { readonly random: Uint8Array 
   return body + checksum(body);
 }
 
-/** What a key says of itself; null if the text is no key or its checksum does not fit. */
+/** Parses a key. Returns null if the text is not a key or its checksum is wrong. */
 export function parseApiKey(text: string): ApiKeyParts | null {
   const parts = API_KEY.exec(text);
   if (parts === null) return null;
@@ -47,12 +50,12 @@ export function parseApiKey(text: string): ApiKeyParts | null {
   return { environment: region === null ? 'sandbox' : 'production', region };
 }
 
-/** What is stored of a key: SHA-256 in hex. The key is random enough to need no salt and no slow hash. */
+/** The form in which a key is stored: SHA-256 in hex. The key is random enough to need no salt and no slow hash. */
 export function apiKeyHash(text: string): string {
   return sha256Hex(text);
 }
 
-/** What lists show of a key, such as `svc_sk_test_4fKq2Z`. */
+/** The part of a key that lists show, for example `svc_sk_test_4fKq2Z`. */
 export function apiKeyPrefix(text: string): string {
   return text.slice(0, text.length - RANDOM_CHARS - CHECKSUM_CHARS + SHOWN_RANDOM_CHARS);
 }

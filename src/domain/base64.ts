@@ -1,7 +1,7 @@
 /**
- * Strict standard base64 (RFC 4648, section 4): decodes only what encodes to the same text again, so that a value has one
- * spelling. base64url, missing padding, white space and stray bits at the end (`AB==`) are null, as is any other length
- * than `lengthBytes`.
+ * Decodes strict standard base64 (RFC 4648, section 4). The bytes must encode to the same text again, so that a value
+ * has one spelling. Returns null for base64url, missing padding, white space, stray bits at the end (`AB==`), and any
+ * length other than `lengthBytes`.
  */
 export function decodeBase64(text: string, lengthBytes: number): Buffer | null {
   if (text.length !== base64LengthChars(lengthBytes)) return null;

@@ -1,17 +1,22 @@
 import { LedgerError } from './errors.ts';
 
 /**
- * The canonical texts of RFC 8785 (JCS): of strings, numbers and whole JavaScript values, and which written numbers may
- * stand for the number that they are read as (decisions.md, section 3).
+ * Canonical texts of RFC 8785 (JCS) for strings, numbers and whole JavaScript values. Also decides which written
+ * numbers may stand for the double that they are read as.
  */
 
-/** Deeper values are taken for circular ones. Far above what any transport lets in (64), and far below the stack. */
+/**
+ * Deeper values are refused as circular. Far above the depth that the transports accept (64), and far below the stack.
+ */
 const VALUE_DEPTH_MAX = 1_000;
 
-/** A decimal number of at most this many digits is read as a double near enough to be meant by nothing else. */
+/**
+ * A fraction of at most this many digits is accepted although its double differs a little: doubles are written like
+ * that.
+ */
 const FRACTION_DIGITS_MAX = 17;
 
-/** How much of a refused number is repeated to the caller, in characters. */
+/** How much of a refused number is shown to the caller, in characters. */
 const SHOWN_NUMBER_MAX_CHARS = 64;
 
 /** Orders texts by UTF-16 code units (RFC 8785, section 3.2.3). */
@@ -20,15 +25,15 @@ export function byCodeUnits(left: string, right: string): number {
 }
 
 /**
- * The canonical text of a string, quotes included (RFC 8785, section 3.2.2.2).
- * Refuses lone surrogates (`invalid_string`): they have no UTF-8 form and would be changed on their way.
+ * The canonical text of a string, quotes included (RFC 8785, section 3.2.2.2). Throws `invalid_string` for lone
+ * surrogates: they have no UTF-8 form and would be changed in transit.
  */
 export function canonicalString(value: string): string {
   if (!value.isWellFormed()) throw loneSurrogate();
   return JSON.stringify(value);
 }
 
-/** `invalid_string` for a lone surrogate; `offset` counts UTF-16 code units of the text that was read. */
+/** The `invalid_string` error for a lone surrogate. `offset` counts UTF-16 code units of the text that was read. */
 export function loneSurrogate(offset?: number): LedgerError {
   return new LedgerError(
     'invalid_string',
@@ -37,16 +42,19 @@ export function loneSurrogate(offset?: number): LedgerError {
   );
 }
 
-/** The canonical text of a finite number (RFC 8785, section 3.2.2.3); -0 is `0`. TypeError for NaN and infinities. */
+/**
+ * The canonical text of a finite number (RFC 8785, section 3.2.2.3). -0 becomes `0`. TypeError for NaN and infinities.
+ */
 export function canonicalNumber(value: number): string {
   if (!Number.isFinite(value)) throw new TypeError(`${value} is no JSON number`);
   return String(value);
 }
 
 /**
- * Reads a number as JSON writes it (the grammar was checked by the caller) and never changes it silently: refuses
- * (`unsafe_number`) what overflows, what underflows to 0, and what the canonical form would state as another value, except
- * fractions of at most 17 significant digits, which are how doubles are written. decisions.md, section 3.
+ * Reads a number as written in JSON. The caller has checked the grammar. A number is never changed silently: throws
+ * `unsafe_number` for a number that overflows, underflows to 0, or would get another value in canonical form. One
+ * exception: fractions of at most 17 significant digits may be rounded, because doubles are written with that many.
+ * `offset` is only for the error.
  */
 export function exactNumber(token: string, offset: number): number {
   const value = Number(token);
@@ -63,7 +71,10 @@ export function exactNumber(token: string, offset: number): number {
   throw unsafeNumber(token, offset, `would become ${canonical}`);
 }
 
-/** The value `digits` × 10^`exponent`, sign aside. No zero at either end of the digits; no digits at all for 0. */
+/**
+ * The value `digits` × 10^`exponent`, without its sign. The digits neither begin nor end with a zero. They are empty
+ * for 0.
+ */
 interface Decimal {
   readonly digits: string;
   readonly exponent: number;
@@ -101,9 +112,9 @@ function unsafeNumber(token: string, offset: number, why: string): LedgerError {
 }
 
 /**
- * The canonical text of a JavaScript value (RFC 8785): null, booleans, finite numbers, well-formed strings, arrays
- * without holes, and plain objects of these. All own enumerable members count, `__proto__` and `toJSON` too.
- * Refuses what JSON cannot say: TypeError, or `invalid_string` for a lone surrogate.
+ * The canonical text (RFC 8785) of a JavaScript value: null, booleans, finite numbers, well-formed strings, arrays
+ * without holes, and plain objects of these. All own enumerable members count, also `__proto__` and `toJSON`. TypeError
+ * for a value that JSON does not have; `invalid_string` for a lone surrogate.
  */
 export function canonicalJson(value: unknown): string {
   return textOf(value, 0);
@@ -128,7 +139,7 @@ function textOf(value: unknown, depth: number): string {
 
 function arrayText(items: readonly unknown[], depth: number): string {
   let text = '[';
-  // By index and not by forEach, which would pass over holes; a hole reads as undefined and is refused.
+  // By index: forEach would skip holes. A hole reads as undefined and is refused.
   for (let at = 0; at < items.length; at += 1) text += (at === 0 ? '' : ',') + textOf(items[at], depth);
   return `${text}]`;
 }

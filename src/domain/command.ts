@@ -3,51 +3,62 @@ import type { GrantScope } from './grant.ts';
 import type { LedgerFacts } from './ledger-facts.ts';
 import { grantedType, revokedType } from './service-events.ts';
 
-/** The actor's signature as verified at the transport. */
+/** The actor's signature. It was verified when the call came in. */
 export interface CommandSignature {
   /** base64 */
   readonly signature: string;
   readonly keyId: string;
-  /** The signed form, canonical JSON; the same text as the payload where that was signed. */
+  /** The signed form, canonical JSON. It equals the payload if the payload itself was signed. */
   readonly signedForm: string;
 }
 
 /**
- * Commands of one lane are carried out in order: when one of them fails in a way that a retry may mend, those behind it that were sent
- * already fail too, so that the sender can send them again behind it.
+ * Commands of one lane are carried out in order. When a command fails in a way that a retry may mend, the commands
+ * behind it that were already sent fail too. So the client can send all of them again in order.
  */
 export interface Lane {
   /** Unique among lanes. */
   readonly id: string;
   readonly index: number;
-  /** The index before, while its outcome is still open; null where nothing is open. */
+  /**
+   * The index of the command before this one, while its outcome is still open. null if no command of the lane is open.
+   */
   readonly previous: number | null;
 }
 
-/** Who asks, and under which name the same command, sent again, is found. Plain data: a command may cross to another node. */
+/**
+ * Who asks, and the keys under which the same command is found when it is sent again. Plain data: a command may be sent
+ * to another node.
+ */
 export interface CommandBase {
   readonly ledgerId: string;
   readonly actorId: string;
   readonly actorType: ActorType;
-  /** null: an actor without keys, or a call that asks for no signature. The authority seals the event then. */
+  /** null: an actor without keys, or a call that needs no signature. The authority seals the event then. */
   readonly signature: CommandSignature | null;
-  /** Whether an actor who has, or ever had, a key may leave the signature out. */
+  /** 'if_keyed': an actor that has, or ever had, a key must sign. 'optional': any actor may leave the signature out. */
   readonly signatureRule: 'if_keyed' | 'optional';
-  /** None for a command without a key; two for a signed command under header identity that has an idempotency key as well. */
+  /**
+   * The command's keys. Empty for a command without a key. Two for a signed command under header identity that has an
+   * idempotency key as well.
+   */
   readonly marks: readonly CommandKey[];
-  /** Another node may have carried it out, or be at it: outside a lane it waits for its twin instead of being refused, and no refusal of it is certain. */
+  /**
+   * The command may have been sent before, to this node or another one. Outside of a lane it waits for the command in
+   * flight with the same key instead of being refused. No refusal of it is certain.
+   */
   readonly resubmitted?: boolean;
-  /** The command's place among those that its sender wants carried out in order; null for one that stands alone. */
+  /** The command's place in a lane. null if the command belongs to no lane. */
   readonly lane?: Lane | null;
-  /** Milliseconds since 1970: after it, a command that was not sent to the store is dropped. */
+  /** Milliseconds since 1970. A command that was not sent to the store by then is dropped. */
   readonly deadline: number;
 }
 
-/** The first events of a ledger. Sent again it finds its own ledger and changes nothing. */
+/** Writes the first events of a ledger. Sent again, it finds its own ledger and changes nothing. */
 export interface OpenLedger extends CommandBase {
   readonly kind: 'open_ledger';
   readonly facts: Omit<LedgerFacts, 'ledgerId' | 'createdAt' | 'genesisHash'>;
-  /** FACILITY_ROOT: the canonical payload of ORGANIZATION_REGISTERED. */
+  /** FACILITY_ROOT: the canonical payload of ORGANIZATION_REGISTERED. null for other types. */
   readonly registeredPayload: string | null;
 }
 
@@ -62,7 +73,7 @@ export interface AppendEvent extends CommandBase {
   readonly kind: 'append_event';
   readonly masterId: string;
   readonly eventType: string;
-  /** Canonical, after injection. */
+  /** Canonical JSON, with the injected fields. */
   readonly payload: string;
   readonly causedByHash: string | null;
 }
@@ -79,7 +90,7 @@ export interface CloseLedger extends CommandBase {
 export interface GrantAccess extends CommandBase {
   readonly kind: 'grant';
   readonly scope: GrantScope;
-  /** Set at master scope. */
+  /** null unless the scope is 'master'. */
   readonly masterId: string | null;
   readonly linkId: string;
   readonly delegateActorId: string;
@@ -87,7 +98,7 @@ export interface GrantAccess extends CommandBase {
   /** Canonical JSON object. */
   readonly permissions: string;
   readonly expiresAt: string | null;
-  /** The request's own fields as canonical JSON: what is signed where it is signed. */
+  /** The request's own fields as canonical JSON. An actor's signature covers this text. */
   readonly requested: string;
 }
 
@@ -95,14 +106,14 @@ export interface RevokeAccess extends CommandBase {
   readonly kind: 'revoke';
   readonly scope: GrantScope;
   readonly masterId: string | null;
-  /** By delegate, or by link where the call names a link. */
+  /** The delegate whose grant ends. If it is null, `linkId` names the grant. */
   readonly delegateActorId: string | null;
   readonly linkId: string | null;
 }
 
 export type Command = OpenLedger | CreateMaster | AppendEvent | CloseMaster | CloseLedger | GrantAccess | RevokeAccess;
 
-/** The type of the event that a command writes (of several, the first): what an actor's signature of the command covers. */
+/** The type of the first event that a command writes. An actor's signature of the command covers it. */
 export function commandEventType(command: Command): string {
   switch (command.kind) {
     case 'open_ledger':
@@ -122,7 +133,7 @@ export function commandEventType(command: Command): string {
   }
 }
 
-/** The master that a command concerns, or null. */
+/** The master that a command concerns. Returns null if there is none. */
 export function commandMaster(command: Command): string | null {
   switch (command.kind) {
     case 'create_master':

@@ -6,8 +6,8 @@ const eventPrefix = Buffer.from('svc-event-v1\0', 'ascii');
 const authorityPrefix = Buffer.from('svc-authority-v1\0', 'ascii');
 
 /**
- * The RFC 8785 form of an event's content, which is what content_hash covers (decisions.md, section 6). The keys stand in
- * their sorted order; JSON.stringify writes a string just as RFC 8785 asks.
+ * The RFC 8785 form of an event's content, which content_hash covers (docs/verifying.md, section 2). The keys are
+ * written in their sorted order. JSON.stringify writes a string exactly as RFC 8785 asks.
  */
 export function contentJson(content: EventContent): string {
   const master = content.master;
@@ -31,8 +31,8 @@ export function contentHash(canonicalContent: string): string {
 }
 
 /**
- * The chain hash, hex: SHA-256("svc-event-v1" 0x00 ‖ hash of the event before ‖ content hash).
- * `prevHash` is hex, '' for the first event of a ledger.
+ * The chain hash, hex: SHA-256("svc-event-v1" 0x00 ‖ hash of the previous event ‖ content hash). `prevHash` is hex, ''
+ * for the first event of a ledger.
  */
 export function eventHash(prevHash: string, contentHashHex: string): string {
   const message = Buffer.allocUnsafe(eventPrefix.length + prevHash.length / 2 + 32);
@@ -42,7 +42,7 @@ export function eventHash(prevHash: string, contentHashHex: string): string {
   return hash('sha256', message, 'hex');
 }
 
-/** What the authority signs of an event: SHA-256("svc-authority-v1" 0x00 ‖ hash). `eventHashHex` is the chain hash. */
+/** What the authority signs: SHA-256("svc-authority-v1" 0x00 ‖ hash), 32 bytes. `eventHashHex` is the chain hash. */
 export function authorityDigest(eventHashHex: string): Buffer {
   return sha256(Buffer.concat([authorityPrefix, Buffer.from(eventHashHex, 'hex')]));
 }

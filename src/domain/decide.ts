@@ -19,7 +19,7 @@ import {
   revokedType,
 } from './service-events.ts';
 
-/** An event that was decided on, before it has its place in the chain. */
+/** A decided event that has no place in the chain yet. */
 export interface Draft {
   readonly eventType: string;
   readonly actorId: string | null;
@@ -29,18 +29,18 @@ export interface Draft {
   readonly masterId: string | null;
   readonly causedByHash: string | null;
   readonly actorSig: string | null;
-  /** null where the payload itself was signed, or nothing was. */
+  /** null if the payload itself was signed, or nothing was signed. */
   readonly actorSigPayload: string | null;
   readonly signingKeyId: string | null;
   readonly commands: readonly CommandKey[];
 }
 
 /**
- * What a command makes of a ledger: the events to append, or a LedgerError. Pure: the same state, command and time
- * give the same drafts. `master` is the state of the master that the command names, null if there is none.
- * `at` is the ISO time that the events will carry.
+ * Decides a command: returns the events to append, or throws a LedgerError. Pure: the same state, command and time give
+ * the same drafts. `master` is the state of the master that the command names, or null if there is none. `at` is the
+ * time that the events will carry (ISO).
  *
- * Permission is decided before state, so that nobody learns the state of what is not his.
+ * Permission is checked before state, so that no actor learns the state of a ledger or master that it may not see.
  */
 export function decide(ledger: LedgerState, master: MasterState | null, command: Command, at: string): Draft[] {
   if (command.kind === 'open_ledger') return openLedger(ledger, command);
@@ -95,7 +95,7 @@ function openLedger(ledger: LedgerState, command: OpenLedger): Draft[] {
   return drafts.map((event) => ({ ...event, commands: [] }));
 }
 
-/** The close of a ledger is sealed by the authority; the caller's signature stands inside the payload (spec, Authentication 7). */
+/** The authority seals the close of a ledger. The caller's signature is stored inside the payload. */
 function closeLedger(facts: LedgerFacts, command: CommandBase): Draft {
   const signature = command.signature;
   const payload = ledgerClosedPayload(facts, command.actorId, signature);
@@ -133,7 +133,7 @@ function grant(ledger: LedgerState, master: MasterState | null, command: GrantAc
 function revoke(ledger: LedgerState, master: MasterState | null, command: RevokeAccess, at: string): Draft {
   const { grants, objectId } = grantsAt(ledger, master, command, at);
   const old = findGrant(grants, command);
-  // A grant that has run out is still there to be revoked: whoever asks wants to be sure.
+  // An expired grant can still be revoked, for a caller that wants to be sure.
   if (old === null) {
     throw new LedgerError('not_found', 'This actor holds no such grant.', {
       field: command.linkId === null ? 'delegate_actor_id' : 'link_id',
@@ -152,7 +152,10 @@ function findGrant(grants: ReadonlyMap<string, Grant>, command: RevokeAccess): G
   return null;
 }
 
-/** The grants of a scope, for someone who may change them: parties, and at ledger and master scope delegates with role OWNER. */
+/**
+ * The grants of a scope, for an actor that may change them. Those are the parties, and at ledger and master scope also
+ * delegates with role OWNER.
+ */
 function grantsAt(
   ledger: LedgerState,
   master: MasterState | null,

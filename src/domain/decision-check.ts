@@ -18,11 +18,11 @@ export interface DecisionFinding extends DecisionFault {
 }
 
 export interface DecisionOptions {
-  /** ISO time after which no event can be dated; if left out, every time is taken. */
+  /** ISO time. Events that are dated later are reported. If left out, every time is accepted. */
   readonly latest?: string | undefined;
 }
 
-/** All findings of the events of one ledger, in ascending order; see DecisionCheck. */
+/** Checks the events of one ledger, in ascending order (see DecisionCheck). Returns all findings. */
 export function checkDecisions(events: Iterable<LedgerEvent>, options: DecisionOptions = {}): DecisionFinding[] {
   const check = new DecisionCheck(options);
   return [...events].flatMap((event) => check.take(event));
@@ -30,19 +30,20 @@ export function checkDecisions(events: Iterable<LedgerEvent>, options: DecisionO
 
 interface KnownMaster {
   readonly state: MasterState;
-  /** Every event of the master from its first on was seen. */
+  /** Every event of the master was seen, from its first one on. */
   readonly isWhole: boolean;
 }
 
 /**
- * Decides the events of one ledger again, from the log alone and by the rules that the service decides with. This finds
- * what no hash and no signature shows: who wrote without the right to, after a close, or at a time that cannot be.
+ * Decides the events of one ledger again, from the log alone, by the rules of `decide`. This finds what hashes and
+ * signatures do not show: an event by an actor without the right to write it, after a close, or at an impossible time.
  *
- * Takes events in ascending order. While no event of the ledger is missing, everything is decided. After a gap, and in
- * the list of one master, only what the events at hand decide: closings, dates, and the grants of masters that are
- * there from their first event on. Hashes, signatures and the form of ids are checked elsewhere.
+ * Takes events in ascending order. While no event of the ledger is missing, everything is checked. After a gap, and in
+ * the list of one master, only what the available events prove is checked: closes, dates, and the grants of masters
+ * that are complete from their first event on. Hashes, signatures and the form of ids are checked elsewhere.
  *
- * An event that was not permitted, or came after a close, changes nothing: what builds on it is a finding too.
+ * An event that was not permitted, or came after a close, changes nothing. So an event that builds on it is a finding
+ * too.
  */
 export class DecisionCheck {
   readonly #latest: string | null;
@@ -50,14 +51,14 @@ export class DecisionCheck {
   #ledger: LedgerState = emptyLedger;
   /** No event of the ledger is missing so far. */
   #isWhole = true;
-  /** What the command that opened the ledger writes behind GENESIS. */
+  /** The events behind GENESIS that the command which opened the ledger also writes. */
   #opening: readonly Draft[] = [];
 
   constructor({ latest }: DecisionOptions = {}) {
     this.#latest = latest ?? null;
   }
 
-  /** What is wrong with the next event. Never throws for what an event holds. */
+  /** Returns what is wrong with the next event. Never throws because of an event's content. */
   take(event: LedgerEvent): DecisionFinding[] {
     if (event.seq !== this.#ledger.seq + 1) this.#isWhole = false;
     const places = [...this.#dateFaults(event), ...this.#linkFaults(event)];
@@ -118,7 +119,10 @@ export class DecisionCheck {
     return this.#isWhole ? this.#wholeFaults(event, payload, command) : this.#partFaults(event, payload, command);
   }
 
-  /** The second event of an ORDER or FACILITY_ROOT ledger: `expected` has its type, and of an ORDER its payload. */
+  /**
+   * Checks the second event of an ORDER or FACILITY_ROOT ledger. `expected` has its type, and for an ORDER ledger its
+   * payload.
+   */
   #openingFaults(event: LedgerEvent, payload: Members, expected: Draft): DecisionFault[] {
     if (event.eventType !== expected.eventType)
       return [contradiction(`${expected.eventType} must stand behind GENESIS`)];
@@ -149,7 +153,10 @@ export class DecisionCheck {
       : faults;
   }
 
-  /** Events are missing. Nobody knows whether the actor had the right, so that it is decided as for a party. */
+  /**
+   * Checks an event after a gap. The actor's rights are not known, so the event is decided as if the actor were a
+   * party.
+   */
   #partFaults(event: LedgerEvent, payload: Members, command: Command): DecisionFault[] {
     if (command.kind === 'open_ledger') return [];
     const known = this.#masterOf(event);
@@ -181,7 +188,7 @@ export class DecisionCheck {
     const known = this.#masters.get(id) ?? null;
     const isFirst = known === null && masterSeq === 0 && event.eventType === 'TRACELEDGER_MASTER_CREATED';
     const before = known?.state ?? unknownMaster(event);
-    // A master that was created without the right to is there all the same: its events name it.
+    // A master that was created without permission still exists: its events name it.
     const applied =
       isFirst || takesEffect ? readable(() => applyToMaster(isFirst ? null : before, event), before) : before;
     this.#masters.set(id, {
@@ -195,7 +202,7 @@ function isMembers(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The state that an event leads to; that before it, where its payload is not of its form. */
+/** Returns the result of a fold, or the state before it if the event's payload is malformed. */
 function readable<T>(fold: () => T, before: T): T {
   try {
     return fold();
@@ -211,7 +218,7 @@ function unknownMaster({ ledgerId, master }: LedgerEvent): MasterState {
   return { facts, closed: false, masterSeq: -1, contentHash: '', seq: -1, hash: '', grants: new Map() };
 }
 
-/** The facts as far as they are known, in which the actor of the event is a party. */
+/** The known facts, changed so that the actor of the event is a party. */
 function factsOfParty(known: LedgerFacts | null, { ledgerId, actorId }: LedgerEvent): LedgerFacts {
   const unknown = {
     ledgerId,

@@ -7,7 +7,7 @@ import type { Members } from './recorded-command.ts';
 import { injectedFields } from './service-events.ts';
 
 export type DecisionIssueType =
-  /** Its actor had no right to write it then: no party, and no grant in force that allows it. */
+  /** Its actor had no right to write it then: the actor was no party and had no valid grant that allows it. */
   | 'not_permitted'
   /** It was added to a ledger or master that was closed. */
   | 'closed'
@@ -17,10 +17,10 @@ export type DecisionIssueType =
   | 'dated_ahead'
   /** Its prev_hash, its master_seq or its master's prev_hash is not the next one. */
   | 'broken_link'
-  /** It is not what the service writes in this state of the ledger. */
+  /** The service does not write such an event in this state of the ledger. */
   | 'contradiction';
 
-/** One reason why the service cannot have decided an event as it stands. */
+/** One reason why the service cannot have decided an event as it is stored. */
 export interface DecisionFault {
   readonly type: DecisionIssueType;
   readonly detail: string;
@@ -30,7 +30,7 @@ export function contradiction(detail: string): DecisionFault {
   return { type: 'contradiction', detail };
 }
 
-/** What the rules refuse `decided` with, as a fault of the event; none if they let it pass. */
+/** Runs `decided`. Returns the error with which the rules refuse the event, as a fault. Empty if they accept it. */
 export function refusal(event: LedgerEvent, decided: () => void): DecisionFault[] {
   try {
     decided();
@@ -62,7 +62,7 @@ function faultOf({ actorId, createdAt }: LedgerEvent, { code, details }: LedgerE
   }
 }
 
-/** How an event differs from the one that the service decides on. */
+/** The differences between an event and the draft that the service decides on. */
 export function differences(event: LedgerEvent, payload: Members, draft: Draft): DecisionFault[] {
   const faults: DecisionFault[] = [];
   const expect = (isSame: boolean, what: string) => {
@@ -91,7 +91,7 @@ function sameMember(left: Members, right: Members, name: string): boolean {
   );
 }
 
-/** Fields that the service puts into what callers append, where an event holds another value. */
+/** Reports the fields that the service injects into appended payloads, if an event has another value there. */
 export function injectedFaults(
   payload: Members,
   ledger: LedgerFacts | null,

@@ -1,9 +1,9 @@
-/** Waits before the attempts of a webhook delivery, each counted from the end of the attempt before (spec, Limits). */
+/** Waits before the attempts of a webhook delivery, in milliseconds. Each begins at the end of the attempt before. */
 export const deliveryWaitsMs = [0, 30_000, 5 * 60_000, 30 * 60_000, 2 * 60 * 60_000] as const;
 
 /**
- * When the next attempt is due after `attempts` that failed, the last of them at `endedMs` (both in milliseconds since 1970); null
- * where there is none left.
+ * When the next attempt is due after `attempts` failed ones. The last one ended at `endedMs`. Both times are in
+ * milliseconds since 1970. Returns null if no attempt is left.
  */
 export function nextAttemptMs(attempts: number, endedMs: number): number | null {
   const wait = deliveryWaitsMs[attempts];

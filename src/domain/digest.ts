@@ -1,8 +1,9 @@
 import { sha256 } from './hash.ts';
 
 /**
- * What an actor signs (spec, Authentication 5): SHA-256 of event type, 0x00, ledger id, 0x00, canonical JSON of the
- * signed payload, in UTF-8. 32 bytes. TypeError for a NUL in the first two, which would let one text be read as another.
+ * The digest that an actor signs (docs/verifying.md, section 1): SHA-256 of event type, 0x00, ledger id, 0x00, and the
+ * canonical JSON of the signed payload, in UTF-8. 32 bytes. TypeError for a NUL in the event type or the ledger id:
+ * with one, two different inputs could have the same bytes.
  */
 export function sigDigest(eventType: string, ledgerId: string, canonicalPayload: string): Buffer {
   if (eventType.includes('\0') || ledgerId.includes('\0')) throw new TypeError('NUL in an event type or ledger id');

@@ -1,37 +1,37 @@
 import type { ErrorDetails } from './errors.ts';
 
-/** What leaves of an error. `cut`: what had to be shortened or left out, by name. */
+/** An error as it is sent to a client. `cut` names what was shortened or left out. */
 export interface BoundedError {
   readonly message: string;
   readonly details: ErrorDetails;
   readonly cut: readonly string[];
 }
 
-/** Names of details are the service's own and few. */
+/** A bound for safety: the service itself chooses the names of details, and there are few. */
 const cutMaxChars = 128;
 
-/** Names of what was cut as one text, separated by commas. */
+/** The names in `cut` as one text, separated by commas. */
 export function namesOf(cut: readonly string[]): string {
   return cut.join(',').slice(0, cutMaxChars);
 }
 
-/** Bounds of an error, in bytes of UTF-8: of its message, and of its details as JSON. */
+/** Bounds of an error in bytes of UTF-8: its message, and its details as JSON. */
 export interface ErrorBounds {
   readonly messageMaxBytes: number;
   readonly detailsMaxBytes: number;
 }
 
 /**
- * Headers and trailers, and outcomes of a stream: with ids and names around it at most 4 KiB. Many clients and proxies
- * refuse 8 KiB, some with their whole connection.
+ * For headers, trailers, and outcomes on a stream. With ids and names they are at most 4 KiB. Many clients and proxies
+ * refuse 8 KiB, some of them by closing the connection.
  */
 export const trailerBounds: ErrorBounds = { messageMaxBytes: 512, detailsMaxBytes: 3 * 1024 };
-/** Bodies: as long as a request may be, since what it sent may come back in its details. */
+/** For bodies: as long as a request may be, because a request's content may come back in the details. */
 export const bodyBounds: ErrorBounds = { messageMaxBytes: 4 * 1024, detailsMaxBytes: 1024 * 1024 };
 
 /**
- * Cuts an error to its bounds. Short details stay whole; of a text that is too long its beginning stays, and anything else that is too long
- * is left out.
+ * Cuts an error to its bounds. Short details stay whole. A text that is too long keeps its beginning; any other value
+ * that is too long is left out.
  */
 export function boundError(message: string, details: ErrorDetails, bounds: ErrorBounds): BoundedError {
   const shown = cutText(message.toWellFormed(), bounds.messageMaxBytes, Buffer.byteLength);
@@ -53,7 +53,7 @@ export function boundError(message: string, details: ErrorDetails, bounds: Error
   return { message: shown, details: Object.fromEntries(names.map((name) => [name, kept.get(name)])), cut };
 }
 
-/** undefined: it has no place. */
+/** Returns undefined if there is no room for the value. */
 function shorten(value: unknown, room: number): unknown {
   if (jsonBytes(value) <= room) return value;
   return typeof value === 'string' && room > 64 ? cutText(value.toWellFormed(), room, jsonBytes) : undefined;
@@ -70,7 +70,7 @@ function cutText(text: string, maxBytes: number, bytesOf: (text: string) => numb
   return shown;
 }
 
-/** 0 for what JSON leaves out. */
+/** Bytes of a value as JSON in UTF-8; 0 for a value that JSON leaves out. */
 function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '');
 }

@@ -1,4 +1,4 @@
-/** What went wrong, in the closed set of codes that clients see (decisions.md, section 2). */
+/** The closed set of error codes that clients see. */
 export const errorCodes = [
   'invalid_json',
   'invalid_argument',
@@ -46,16 +46,16 @@ export function isErrorCode(text: string): text is ErrorCode {
   return knownCodes.has(text);
 }
 
-/** The code that a text from outside of this process names. One that only another version knows is `internal`. */
+/** The error code that a text from another process names. A code that only another version knows becomes `internal`. */
 export function errorCodeOf(text: string): ErrorCode {
   return isErrorCode(text) ? text : 'internal';
 }
 
-/** Plain JSON that helps the caller mend the call: the field, the limit, what was expected. */
+/** Plain JSON that helps the caller to correct the call: the field, the limit, the expected value. */
 export type ErrorDetails = { readonly [key: string]: unknown };
 
 /**
- * The one error that crosses layers. `message` is a sentence that the caller can act on; it never names a host, a
+ * The only error that crosses layers. `message` is a sentence that the caller can act on; it never names a host, a
  * query or a secret. `cause` is for the log alone.
  */
 export class LedgerError extends Error {
@@ -70,12 +70,12 @@ export class LedgerError extends Error {
   }
 }
 
-/** `invalid_argument` for one field, saying what was expected of it. */
+/** The `invalid_argument` error for one field. It says what the field must be. */
 export function invalidField(field: string, expected: string): LedgerError {
   return new LedgerError('invalid_argument', `Field ${field} must be ${expected}.`, { field, expected });
 }
 
-/** `not_found`; the same words whether the object does not exist or the caller may not see it. */
+/** The `not_found` error. The words are the same whether the object does not exist or the caller may not see it. */
 export function notFound(what: string, field?: string): LedgerError {
   return new LedgerError('not_found', `There is no such ${what}, or you may not see it.`, field ? { field } : {});
 }

@@ -5,11 +5,11 @@ import { parseRfc3339 } from './time.ts';
 import { isUuid } from './uuid.ts';
 
 /**
- * What each kind of field may hold (decisions.md, section 3). Every check takes the field's name, for the message, and its
- * value as it came; it returns the value in its type or throws `invalid_argument` naming the field.
+ * What each kind of field may hold. Every check takes the field's name, for the message, and the value as it was
+ * received. It returns the typed value, or throws `invalid_argument` with the name of the field.
  */
 
-/** The twelve event types that the service writes itself (spec: Event types). */
+/** The twelve event types that only the service writes. */
 export const SERVICE_EVENT_TYPES = [
   'GENESIS',
   'ORDER_OPENED',
@@ -25,7 +25,7 @@ export const SERVICE_EVENT_TYPES = [
   'MASTER_DELEGATION_REVOKED',
 ] as const;
 
-/** Types that no caller may append: the service's own, and that of test deliveries. */
+/** Types that no caller may append: those of the service, and the type of test deliveries. */
 const RESERVED_EVENT_TYPES: ReadonlySet<string> = new Set([...SERVICE_EVENT_TYPES, 'PING']);
 
 const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
@@ -38,18 +38,18 @@ const LIST_LIMIT_MAX = 1_000;
 const LIST_LIMIT_DEFAULT = 20;
 export const listOffsetMax = 100_000;
 
-/** The longest address that SMTP can carry (RFC 5321, section 4.5.3.1.3, less the brackets). */
+/** The longest address that SMTP can carry (RFC 5321, section 4.5.3.1.3, without the brackets). */
 const EMAIL_MAX_CHARS = 254;
-/** Something, an at sign, and labels as host names have them; letters of any script (RFC 6531). */
+/** A local part, an at sign, and the labels of a host name; letters of any script (RFC 6531). */
 const EMAIL =
   /^[^\s\p{Cc}"(),:;<>@[\\\]]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?)*$/u;
 
-/** The form of an event type, also of those that the service writes (filters of lists and subscriptions). */
+/** An event type, which may be one of the service's own (filters of lists and subscriptions). */
 export function checkEventType(field: string, value: unknown): string {
   return matching(field, value, EVENT_TYPE, 'a letter and up to 127 letters, digits or _ . : -');
 }
 
-/** The event type of a caller's append: those of the service, and PING, are `reserved_event_type`. */
+/** The event type of a caller's append. Throws `reserved_event_type` for the types of the service and for PING. */
 export function checkCallerEventType(field: string, value: unknown): string {
   const eventType = checkEventType(field, value);
   if (!RESERVED_EVENT_TYPES.has(eventType)) return eventType;
@@ -59,7 +59,7 @@ export function checkCallerEventType(field: string, value: unknown): string {
   });
 }
 
-/** Names, references and other free text: 1 to 256 characters (code points), no control characters, any script. */
+/** Names, references and other free text: 1 to 256 characters (code points) of any script, no control characters. */
 export function checkName(field: string, value: unknown): string {
   const expected = `1 to ${NAME_MAX_CHARS} characters, none of them a control character`;
   if (typeof value !== 'string' || value === '' || !value.isWellFormed()) throw invalidField(field, expected);
@@ -67,17 +67,20 @@ export function checkName(field: string, value: unknown): string {
   return value;
 }
 
-/** `scope`, `role`, `purpose`, `entity_type`. */
+/** For `scope`, `role`, `purpose` and `entity_type`. */
 export function checkLabel(field: string, value: unknown): string {
   return matching(field, value, LABEL, 'a letter and up to 63 letters, digits, spaces or _ -');
 }
 
-/** Two capital letters (the form of ISO 3166-1; no list of countries is kept). */
+/** Two capital letters, the form of ISO 3166-1. The service keeps no list of countries. */
 export function checkCountry(field: string, value: unknown): string {
   return matching(field, value, COUNTRY, 'two capital letters');
 }
 
-/** An e-mail address that could be one: one at sign, a host name behind it, no spaces. Whether it works only mail can tell. */
+/**
+ * The form of an e-mail address: one at sign, a host name behind it, no spaces. Whether the address exists is not
+ * checked.
+ */
 export function checkEmail(field: string, value: unknown): string {
   if (typeof value === 'string' && value.length > EMAIL_MAX_CHARS) {
     throw invalidField(field, `at most ${EMAIL_MAX_CHARS} characters`);
@@ -86,8 +89,9 @@ export function checkEmail(field: string, value: unknown): string {
 }
 
 /**
- * An http or https URL of at most 2,048 characters, with nothing that a parser would silently drop or turn (white space,
- * backslashes) and without user info. Whether a webhook may go there is another question (security.md).
+ * An http or https URL of at most 2,048 characters, without user info. White space and backslashes are refused, because
+ * a parser would silently drop or change them. Whether a webhook may be sent there is checked elsewhere
+ * (docs/security.md, "Where webhooks go").
  */
 export function checkUrl(field: string, value: unknown): string {
   const expected = `an http or https URL of at most ${URL_MAX_CHARS} characters, without user info`;
@@ -105,31 +109,31 @@ export function checkUuid(field: string, value: unknown): string {
   return value;
 }
 
-/** The actor id that a field named `…_svc_id` states. */
+/** A field named `…_svc_id`. Returns the actor id of the URI. */
 export function checkActorUri(field: string, value: unknown): string {
   const uri = typeof value === 'string' ? parseSvcUri(value) : null;
   if (uri?.kind !== 'actor') throw invalidField(field, 'an actor URI, svc:actor:<uuid>, in lower case');
   return uri.actorId;
 }
 
-/** A hash such as `caused_by_hash`. */
+/** A hash, for example `caused_by_hash`. */
 export function checkHash(field: string, value: unknown): string {
   return matching(field, value, sha256HexForm, '64 lower-case hex digits');
 }
 
-/** An RFC 3339 time: milliseconds since 1970. */
+/** An RFC 3339 time. Returns milliseconds since 1970. */
 export function checkTime(field: string, value: unknown): number {
   const timeMs = typeof value === 'string' ? parseRfc3339(value) : null;
   if (timeMs === null) throw invalidField(field, 'an RFC 3339 time such as 2026-11-21T02:06:39Z');
   return timeMs;
 }
 
-/** `limit` of a list: 1 to 1,000; 20 where it was left out. */
+/** The `limit` of a list: 1 to 1,000; 20 if left out. */
 export function checkLimit(field: string, value: unknown): number {
   return value === undefined ? LIST_LIMIT_DEFAULT : integer(field, value, 1, LIST_LIMIT_MAX);
 }
 
-/** `offset` of a list: 0 to 100,000; 0 where it was left out. */
+/** The `offset` of a list: 0 to 100,000; 0 if left out. */
 export function checkOffset(field: string, value: unknown): number {
   return value === undefined ? 0 : integer(field, value, 0, listOffsetMax);
 }
@@ -144,7 +148,7 @@ function matching(field: string, value: unknown, form: RegExp, expected: string)
   throw invalidField(field, expected);
 }
 
-/** Whether the text has more than `max` code points, without counting those of a text that is far too long. */
+/** Whether the text has more than `max` code points. Does not count them if the text is far too long. */
 function charactersExceed(text: string, max: number): boolean {
   return text.length > 2 * max || (text.length > max && [...text].length > max);
 }

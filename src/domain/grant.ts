@@ -2,18 +2,18 @@ import { canonicalJson } from './canonical.ts';
 import type { LedgerEvent } from './event.ts';
 import { isoTime, parseRfc3339 } from './time.ts';
 
-/** Where a delegation holds (spec: Delegation link, zones). */
+/** What a grant covers: an organization (its root ledger), one ledger, or one master. */
 export type GrantScope = 'organization' | 'ledger' | 'master';
 
 export type Access = 'read' | 'write';
 
 /**
- * How many delegates a ledger, organization or master may have at a time, and how many grants of each its ledger holds in memory: those in
- * force, and of those that have run out as many as there is room for.
+ * How many delegates a ledger, organization or master may have at a time. Also how many of its grants its ledger holds
+ * in memory: those in force, and as many expired ones as there is room for.
  */
 export const delegatesMax = 1_000;
 
-/** A delegation in force until it is revoked or runs out. */
+/** A permission for another actor. It holds until it is revoked or expires. */
 export interface Grant {
   readonly linkId: string;
   readonly delegateActorId: string;
@@ -22,7 +22,7 @@ export interface Grant {
   readonly permissions: string;
   readonly access: Access;
   readonly grantedAt: string;
-  /** null: until revoked. */
+  /** ISO time. null: until it is revoked. */
   readonly expiresAt: string | null;
   readonly grantedByActorId: string;
   readonly eventId: string;
@@ -30,14 +30,14 @@ export interface Grant {
 
 const writingRoles = new Set(['OWNER', 'OPS', 'AGENT', 'FINANCE']);
 
-/** `permissions.access` decides; without it the role does (decisions.md, section 5). */
+/** `permissions.access` decides. Without it the role decides. */
 export function grantAccess(role: string, permissions: { readonly access?: unknown }): Access {
   if (permissions.access === 'write') return 'write';
   if (permissions.access !== undefined) return 'read';
   return writingRoles.has(role) ? 'write' : 'read';
 }
 
-/** Whether the grant holds at a time (ISO); an expired one does not. */
+/** Whether the grant holds at a time (ISO). An expired grant does not. */
 export function holdsAt(grant: Grant, at: string): boolean {
   return grant.expiresAt === null || at < grant.expiresAt;
 }
@@ -51,7 +51,7 @@ interface GrantedPayload {
   readonly expires_at?: string;
 }
 
-/** Reads the grant out of a *_DELEGATION_GRANTED event. */
+/** Reads the grant of a *_DELEGATION_GRANTED event. */
 export function grantOf(granted: LedgerEvent): Grant {
   const payload = JSON.parse(granted.payload) as GrantedPayload;
   return {
@@ -67,7 +67,7 @@ export function grantOf(granted: LedgerEvent): Grant {
   };
 }
 
-/** The event keeps the time as it was sent; here it is in the one form that sorts as text. */
+/** Normalises a time. The event keeps it as it was sent; a grant has it in the ISO form that sorts as text. */
 function isoOf(time: string): string {
   const ms = parseRfc3339(time);
   if (ms === null) throw new Error(`a grant expires at ${time}, which is no time`);

@@ -9,42 +9,42 @@ export type IssueType =
   | 'invalid_authority_sig'
   | 'invalid_actor_sig';
 
-/** One thing that is wrong with an event (spec: Integrity block). */
+/** One thing that is wrong with an event. */
 export interface IntegrityIssue {
   readonly eventId: string;
   readonly type: IssueType;
   readonly detail: string;
 }
 
-/** What the events at hand claim to be. */
+/** What the checked events claim to be. */
 export interface Range {
   /**
-   * 'ledger': consecutive events of one ledger. 'master': consecutive events of one master.
-   * 'segment': whatever a filter left, so gaps are no fault.
+   * 'ledger': consecutive events of one ledger. 'master': consecutive events of one master. 'segment': the result of a
+   * filter, so gaps are no fault.
    */
   readonly kind: 'ledger' | 'master' | 'segment';
-  /** The event before the first one in that sequence, if there is one and it was read. */
+  /** The event before the first one in that sequence. null if there is none, undefined if it was not read. */
   readonly before?: LedgerEvent | null;
-  /** Where masters, by id, ended before the first event, as far as that is known. */
+  /** The newest event of each master before the first event, by master id, as far as it is known. */
   readonly masterEnds?: { get(masterId: string): MasterEnd | undefined };
 }
 
-/** The newest event of a master: its place there and its content hash. */
+/** The newest event of a master: its master_seq and its content hash. */
 export interface MasterEnd {
   readonly seq: number;
   /** Lower-case hex. */
   readonly contentHash: string;
 }
 
-/** Where the master of `event` ends with it; `link` is the event's own. */
+/** The master's end after `event`. `link` is the event's own link. */
 export function masterEnd({ contentHash }: LedgerEvent, { seq }: MasterLink): MasterEnd {
   return { seq, contentHash };
 }
 
 /**
- * Checks hashes and links of events in ascending order, computed from what is stored (decisions.md, section 6). Signatures
- * and seals are checked elsewhere (they cost a hundred times as much). `contentHash` of each event must be the one of
- * its stored bytes, as parseRow makes it.
+ * Checks hashes and links of events in ascending order, computed from what is stored (docs/verifying.md, sections 2 and
+ * 3). Signatures and seals are checked elsewhere, because they cost a hundred times as much. `contentHash` of each
+ * event must be computed from its stored bytes, as parseRow does.
  */
 export function checkChain(events: readonly LedgerEvent[], range: Range): IntegrityIssue[] {
   const issues: IntegrityIssue[] = [];
@@ -52,7 +52,7 @@ export function checkChain(events: readonly LedgerEvent[], range: Range): Integr
   return issues;
 }
 
-/** The same for events that come one by one; what is wrong goes into `issues`. */
+/** Like checkChain, for events that come one by one. Adds what is wrong to `issues`. */
 export function chainCheck(range: Range, issues: IntegrityIssue[]): (event: LedgerEvent) => void {
   let previous: LedgerEvent | null = range.before ?? null;
   const masters = new Map<string, MasterEnd>();
@@ -70,20 +70,23 @@ export function chainCheck(range: Range, issues: IntegrityIssue[]): (event: Ledg
   };
 }
 
-/** Whether an event's own hashes are those of its own content. */
+/** Checks an event's own hashes against its own content. */
 function checkHash(event: LedgerEvent, issues: IntegrityIssue[]): void {
   const wrong = wrongHash(event);
   if (wrong !== null) issues.push({ eventId: event.id, type: 'hash_mismatch', detail: wrong });
 }
 
-/** An event is signed by its actor or sealed by the authority, never both: a seal that the service did not write is somebody else's. */
+/**
+ * An event is either signed by its actor or sealed by the authority. A seal beside a signature was not written by the
+ * service.
+ */
 function checkAttribution(event: LedgerEvent, issues: IntegrityIssue[]): void {
   if (event.actorSig === null || (event.authoritySig === null && event.authorityKeyId === null)) return;
   const detail = 'the event is signed by its actor and yet carries a seal of the authority';
   issues.push({ eventId: event.id, type: 'invalid_authority_sig', detail });
 }
 
-/** What an event's own hashes say is wrong with it; null if it is what they seal. */
+/** What is wrong with an event's own hashes. Returns null if they are right. */
 export function wrongHash(event: LedgerEvent): string | null {
   if (sha256Hex(event.payload) !== event.payloadHash) {
     return 'the stored payload does not match the payload hash that the event seals';

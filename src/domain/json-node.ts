@@ -1,10 +1,10 @@
-/** What JSON text says, with the canonical text (RFC 8785) of every part of it. */
+/** A parsed JSON value, with the canonical text (RFC 8785) of each of its parts. */
 export type JsonNode = JsonObject | JsonArray | JsonString | JsonNumber | JsonBoolean | JsonNull;
 
 export interface JsonObject {
   readonly kind: 'object';
   readonly canonical: string;
-  /** In canonical order: that of the UTF-16 code units of their names. No two have the same name. */
+  /** In canonical order: by the UTF-16 code units of their names. No two members have the same name. */
   readonly members: readonly JsonMember[];
 }
 
@@ -12,7 +12,7 @@ export interface JsonMember {
   readonly name: string;
   /** The canonical text of the name. */
   readonly quoted: string;
-  /** Where the name stands in the text that was read, in UTF-16 code units. */
+  /** Where the name begins in the text that was read, in UTF-16 code units. */
   readonly offset: number;
   readonly value: JsonNode;
 }
@@ -47,7 +47,7 @@ export interface JsonNull {
   readonly value: null;
 }
 
-/** The member of that name. */
+/** The value of the member with that name. Returns undefined if there is none. */
 export function memberOf(object: JsonObject, name: string): JsonNode | undefined {
   const { members } = object;
   let from = 0;

@@ -14,7 +14,10 @@ const TRUE: JsonBoolean = { kind: 'boolean', canonical: 'true', value: true };
 const FALSE: JsonBoolean = { kind: 'boolean', canonical: 'false', value: false };
 const NULL: JsonNull = { kind: 'null', canonical: 'null', value: null };
 
-/** Reads a whole text, which is well-formed (the caller has looked for lone surrogates). One level of nesting is one level of the stack: `maxDepth` bounds both. */
+/**
+ * Parses a whole text, which must be well-formed (the caller has checked for lone surrogates). Each level of nesting
+ * takes one level of the stack: `maxDepth` bounds both.
+ */
 export class JsonReader extends JsonScanner {
   readonly #maxDepth: number;
 
@@ -90,7 +93,7 @@ export class JsonReader extends JsonScanner {
     return { kind: 'array', canonical, items };
   }
 
-  /** Goes into an object or array: where it starts, and how many changes there were before it. */
+  /** Enters an object or array. Returns where it starts, and the number of changes before it. */
   #enter(depth: number): { readonly start: number; readonly changes: number } {
     const start = this.at;
     if (depth > this.#maxDepth) {
@@ -104,7 +107,7 @@ export class JsonReader extends JsonScanner {
   }
 }
 
-/** Puts members into canonical order. `duplicate_key` where two have the same name. */
+/** Puts members into canonical order. Throws `duplicate_key` if two have the same name. */
 function sortMembers(members: JsonMember[]): void {
   members.sort((left, right) => byCodeUnits(left.name, right.name));
   for (let at = 1; at < members.length; at += 1) {

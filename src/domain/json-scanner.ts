@@ -2,7 +2,7 @@ import { exactNumber, loneSurrogate } from './canonical.ts';
 import { LedgerError } from './errors.ts';
 import type { JsonNumber, JsonString } from './json-node.ts';
 
-/** Any integer of this many digits is a double. */
+/** Every integer of at most this many digits is exact as a double. */
 const EXACT_INTEGER_DIGITS = 15;
 
 export const QUOTE = 0x22;
@@ -12,10 +12,10 @@ const PLUS = 0x2b;
 const DOT = 0x2e;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
-/** What follows behind the last character. */
+/** The code that `next` returns at the end of the text. */
 export const END = -1;
 
-/** A string that was written without escapes. Most are never asked for their value. */
+/** A string without escapes. Its value is computed on demand, because most values are never read. */
 class PlainString implements JsonString {
   readonly kind = 'string';
   readonly canonical: string;
@@ -30,20 +30,24 @@ class PlainString implements JsonString {
 }
 
 /**
- * A cursor on one well-formed text (the caller has looked for lone surrogates), and what it reads without going deeper: words, strings and
- * numbers. Every read… method starts at the first character of its thing and ends behind its last.
+ * A cursor on one well-formed text (the caller has checked for lone surrogates). Reads everything that does not nest:
+ * words, strings and numbers. Every read… method starts at the first character of its token and ends behind the last
+ * one.
  */
 export class JsonScanner {
   protected readonly text: string;
   protected at = 0;
-  /** How often the canonical form turned out to be another than what was written: where that is never, it is a piece of the text. */
+  /**
+   * Counts where the canonical form differs from the written one. If it did not grow over a value, the value's
+   * canonical text is a slice of the text.
+   */
   protected changes = 0;
 
   constructor(text: string) {
     this.text = text;
   }
 
-  /** Skips white space; the character code that follows, END behind the last. */
+  /** Skips white space. Returns the next character code, or END. */
   protected next(): number {
     const text = this.text;
     for (let at = this.at; at < text.length; at += 1) {
@@ -81,7 +85,7 @@ export class JsonScanner {
     throw this.#unterminated();
   }
 
-  /** The string from the quote at `start`, whose first escape is at `firstEscape`. */
+  /** Reads the string whose opening quote is at `start` and whose first escape is at `firstEscape`. */
   #readEscaped(start: number, firstEscape: number): JsonString {
     const text = this.text;
     let value = '';
@@ -123,7 +127,7 @@ export class JsonScanner {
     const start = this.at;
     const wholeAt = text.charCodeAt(start) === MINUS ? start + 1 : start;
     let at = this.#pastDigits(wholeAt);
-    if (text.charCodeAt(wholeAt) === DIGIT_0 && at > wholeAt + 1) at = wholeAt + 1; // 01 is a 0 and something else
+    if (text.charCodeAt(wholeAt) === DIGIT_0 && at > wholeAt + 1) at = wholeAt + 1; // 01 is a 0 and a second token
     let code = text.charCodeAt(at);
     const isPlain = code !== DOT && code !== 0x65 && code !== 0x45;
     if (code === DOT) {
@@ -145,7 +149,7 @@ export class JsonScanner {
     return { kind: 'number', canonical, value };
   }
 
-  /** Where the digits from `at` end; there must be one at least. */
+  /** Returns where the digits from `at` end. Throws if there are none. */
   #pastDigits(at: number): number {
     let end = at;
     while (isDigit(this.text.charCodeAt(end))) end += 1;

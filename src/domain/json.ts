@@ -7,44 +7,47 @@ export type { JsonNode, JsonObject } from './json-node.ts';
 export { memberOf } from './json-node.ts';
 
 /**
- * Reads I-JSON (RFC 7493) from its raw text in one pass, and makes the canonical form (RFC 8785) on the way, so that a
- * payload is neither parsed nor written twice. Nothing is changed silently: what the canonical form cannot say as it
- * was written is refused (decisions.md, section 3).
+ * Reads I-JSON (RFC 7493) from its raw text and makes the canonical form (RFC 8785) in the same pass, so that a payload
+ * is neither parsed nor written twice. Nothing is changed silently: a value is refused if the canonical form cannot
+ * state it as it was written.
  */
 
 export interface JsonLimits {
-  /** How many objects and arrays may stand in each other; 64 if not given, at most 512. The root counts as 1. */
+  /** How deeply objects and arrays may be nested: 64 by default, at most 512. The root counts as 1. */
   readonly maxDepth?: number;
 }
 
 const DEPTH_MAX_DEFAULT = 64;
-/** The reader calls itself once a level, so the stack sets a bound to any limit that is asked for. */
+/** The reader recurses once a level, so the stack limits every `maxDepth`. */
 const DEPTH_MAX_EVER = 512;
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Reads one JSON text, with nothing but white space around it.
- * Refuses with `invalid_json`, `duplicate_key`, `unsafe_number`, `invalid_string` or `too_deep`; details hold `offset`,
- * in UTF-16 code units from the start of the text, and `key` or `number` where there is one.
+ * Parses one JSON text. White space around it is allowed. Throws `invalid_json`, `duplicate_key`, `unsafe_number`,
+ * `invalid_string` or `too_deep`. The details have `offset`, in UTF-16 code units from the start of the text, and `key`
+ * or `number` if there is one. RangeError for a bad `maxDepth`.
  */
 export function parseJson(text: string, limits: JsonLimits = {}): JsonNode {
   const maxDepth = limits.maxDepth ?? DEPTH_MAX_DEFAULT;
   if (!(maxDepth >= 0 && maxDepth <= DEPTH_MAX_EVER)) throw new RangeError(`maxDepth must be 0 to ${DEPTH_MAX_EVER}`);
-  // One look at the whole text, so that only strings with escapes need a second one.
+  // Checks the whole text once, so that only strings with escapes need a second check.
   if (!text.isWellFormed()) throw loneSurrogate(firstLoneSurrogate(text));
   return new JsonReader(text, maxDepth).readAll();
 }
 
 /**
- * The same of a field of a request that is JSON text. Levels count from the root of the body, in which it stands one level deep: what REST
- * refuses, no other transport takes.
+ * Parses a request's field that is JSON text. Levels count from the root of the request body, where the field is one
+ * level deep. So all transports refuse what REST refuses.
  */
 export function parseJsonField(text: string): JsonNode {
   return parseJson(text, { maxDepth: DEPTH_MAX_DEFAULT - 1 });
 }
 
-/** One JSON text from UTF-8. Bytes that are no UTF-8, and a byte order mark, are `invalid_json` (RFC 8259, section 8.1). */
+/**
+ * Parses one JSON text in UTF-8. Throws `invalid_json` for invalid UTF-8 and for a byte order mark (RFC 8259, section
+ * 8.1).
+ */
 export function parseJsonBytes(bytes: Uint8Array, limits: JsonLimits = {}): JsonNode {
   return parseJson(decodeUtf8(bytes), limits);
 }
@@ -77,20 +80,20 @@ function setOwn(target: Record<string, unknown>, key: string, value: unknown): v
   else Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
-/** A member that is put into an object. */
+/** A member to be added to an object. */
 export interface AddedMember {
   readonly name: string;
-  /** The canonical text of its name, a colon, and that of its value. */
+  /** The canonical text of its name, a colon, and the canonical text of its value. */
   readonly text: string;
 }
 
 /**
- * The canonical text of an object with further members, made without reading it again. `added` stand in canonical order, and have names
- * that the object does not have: TypeError otherwise.
+ * The canonical text of an object with further members, made without parsing it again. `added` must be in canonical
+ * order and have names that the object does not have: TypeError otherwise.
  */
 export function withMembers({ canonical, members }: JsonObject, added: readonly AddedMember[]): string {
   let text = '';
-  /** How much of `canonical` is in `text`, and where in it the next member starts. */
+  /** How much of `canonical` was copied to `text`. `start` is where the next member begins in it. */
   let copied = 0;
   let start = 1;
   let at = 0;

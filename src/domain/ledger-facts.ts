@@ -1,6 +1,6 @@
 import type { LedgerEvent, LedgerType } from './event.ts';
 
-/** What a ledger is from its GENESIS on and for good. Fields that its type does not have are null. */
+/** What GENESIS says of a ledger. It never changes. Fields that the ledger's type does not have are null. */
 export interface LedgerFacts {
   readonly ledgerId: string;
   readonly type: LedgerType;
@@ -8,20 +8,20 @@ export interface LedgerFacts {
   readonly supplierActorId: string | null;
   readonly buyerOrganizationId: string | null;
   readonly supplierOrganizationId: string | null;
-  /** FACILITY_ROOT: the founder. ENTITY_ROOT: the entity's actor. ENGAGEMENT: who opened it. */
+  /** FACILITY_ROOT: the founder. ENTITY_ROOT: the entity's actor. ENGAGEMENT: the actor that opened it. */
   readonly primaryActorId: string | null;
   readonly counterpartyActorId: string | null;
-  /** FACILITY_ROOT alone. */
+  /** FACILITY_ROOT only. */
   readonly organizationId: string | null;
-  /** The entity that the primary actor is, if it is one. */
+  /** The entity of the primary actor. null if the primary actor is not an entity. */
   readonly entityId: string | null;
-  /** ENGAGEMENT alone. */
+  /** ENGAGEMENT only. */
   readonly purpose: string | null;
   readonly createdAt: string;
   readonly genesisHash: string;
 }
 
-/** Reads the facts out of a GENESIS event. */
+/** Reads the facts of a GENESIS event. */
 export function ledgerFacts(genesis: LedgerEvent): LedgerFacts {
   const payload = JSON.parse(genesis.payload) as Record<string, string | undefined>;
   return {
@@ -41,7 +41,7 @@ export function ledgerFacts(genesis: LedgerEvent): LedgerFacts {
   };
 }
 
-/** The direct parties of a ledger, who read and write all of it (decisions.md, section 5). */
+/** The parties of a ledger read and write all of it. */
 export function isParty(facts: LedgerFacts, actorId: string): boolean {
   return (
     actorId === facts.buyerActorId ||
@@ -51,7 +51,7 @@ export function isParty(facts: LedgerFacts, actorId: string): boolean {
   );
 }
 
-/** Everyone who is a party, once. */
+/** The ids of all parties, each once. */
 export function parties(facts: LedgerFacts): string[] {
   const all = [facts.buyerActorId, facts.supplierActorId, facts.primaryActorId, facts.counterpartyActorId];
   return [...new Set(all.filter((actorId) => actorId !== null))];

@@ -2,10 +2,10 @@ import type { LedgerEvent } from './event.ts';
 import { delegatesMax, type Grant, grantOf, holdsAt } from './grant.ts';
 import { type LedgerFacts, ledgerFacts } from './ledger-facts.ts';
 
-/** Raised whenever folding the same events would give another state: older snapshots are then not used. */
+/** To be raised when folding the same events would give another state. Older snapshots are then not used. */
 export const ledgerFoldVersion = 1;
 
-/** What deciding the next event of a ledger needs to know of all events before it. Masters keep their own state. */
+/** What deciding the next event of a ledger needs to know of all events before it. Masters have their own state. */
 export interface LedgerState {
   /** null while the ledger has no event. */
   readonly facts: LedgerFacts | null;
@@ -16,9 +16,11 @@ export interface LedgerState {
   readonly hash: string;
   /** created_at of the newest event; '' before GENESIS. */
   readonly createdAt: string;
-  /** Grants in force (or run out and not replaced) at ledger scope, by delegate. */
+  /** Grants at ledger scope, by delegate: in force, or expired and not replaced. */
   readonly ledgerGrants: ReadonlyMap<string, Grant>;
-  /** The same at organization scope; on FACILITY_ROOT ledgers alone. */
+  /**
+   * Grants at organization scope, by delegate: in force, or expired and not replaced. Only on FACILITY_ROOT ledgers.
+   */
   readonly organizationGrants: ReadonlyMap<string, Grant>;
 }
 
@@ -32,7 +34,7 @@ export const emptyLedger: LedgerState = {
   organizationGrants: new Map(),
 };
 
-/** The one fold of ledger events: replay and fresh appends go through it alike. */
+/** Folds one event. Replayed and new events both go through this function. */
 export function applyToLedger(state: LedgerState, event: LedgerEvent): LedgerState {
   const moved = { ...state, seq: event.seq, hash: event.hash, createdAt: event.createdAt };
   switch (event.eventType) {
@@ -54,8 +56,9 @@ export function applyToLedger(state: LedgerState, event: LedgerEvent): LedgerSta
 }
 
 /**
- * The grants after a *_GRANTED event; a new grant to the same delegate takes the place of the old one. Where that makes one too many for
- * memory, what ran out first is forgotten: as of the event's own time, so that every fold of the same events forgets the same.
+ * The grants after a *_GRANTED event. A new grant replaces the delegate's old one. If that makes one too many for
+ * memory, the grants that expired first are forgotten. Expiry is judged at the event's own time, so that every fold of
+ * the same events forgets the same grants.
  */
 export function granted(grants: ReadonlyMap<string, Grant>, event: LedgerEvent): ReadonlyMap<string, Grant> {
   const grant = grantOf(event);
@@ -66,7 +69,7 @@ export function granted(grants: ReadonlyMap<string, Grant>, event: LedgerEvent):
   return held;
 }
 
-/** Those that run out first come first; of one time, the older link. */
+/** Orders by expiry, then by link id. */
 function byExpiry(a: Grant, b: Grant): number {
   return `${a.expiresAt}|${a.linkId}` < `${b.expiresAt}|${b.linkId}` ? -1 : 1;
 }
@@ -79,7 +82,7 @@ export function revoked(grants: ReadonlyMap<string, Grant>, event: LedgerEvent):
   return left;
 }
 
-/** JSON text for a snapshot. */
+/** JSON text for a snapshot. `ledgerStateFrom` reads it back. */
 export function ledgerStateJson(state: LedgerState): string {
   return JSON.stringify({
     ...state,

@@ -1,6 +1,6 @@
 import type { LedgerEvent } from './event.ts';
 
-/** What a master is from its TRACELEDGER_MASTER_CREATED on and for good. */
+/** What TRACELEDGER_MASTER_CREATED says of a master. It never changes. */
 export interface MasterFacts {
   readonly masterId: string;
   readonly ledgerId: string;
@@ -8,7 +8,7 @@ export interface MasterFacts {
   readonly scope: string;
   readonly createdBy: string;
   readonly createdAt: string;
-  /** The creating event's seq in the ledger. */
+  /** The seq of the creating event in the ledger. */
   readonly createdSeq: number;
 }
 

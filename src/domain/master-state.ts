@@ -3,25 +3,25 @@ import type { Grant } from './grant.ts';
 import { byDelegate, granted, revoked } from './ledger-state.ts';
 import { type MasterFacts, masterFacts } from './master-facts.ts';
 
-/** See ledgerFoldVersion. */
+/** Like ledgerFoldVersion, for masters. */
 export const masterFoldVersion = 1;
 
-/** What deciding the next event of a master needs to know of its events before. */
+/** What deciding the next event of a master needs to know of the master's events before it. */
 export interface MasterState {
   readonly facts: MasterFacts;
   readonly closed: boolean;
-  /** master_seq of its newest event. */
+  /** master_seq of the newest event. */
   readonly masterSeq: number;
-  /** content_hash of its newest event. */
+  /** content_hash of the newest event. */
   readonly contentHash: string;
-  /** Ledger seq and hash of its newest event. */
+  /** Ledger seq and hash of the newest event. */
   readonly seq: number;
   readonly hash: string;
-  /** Grants in force (or run out and not replaced) at master scope, by delegate. */
+  /** Grants at master scope, by delegate: in force, or expired and not replaced. */
   readonly grants: ReadonlyMap<string, Grant>;
 }
 
-/** The one fold of a master's events. `state` is null before TRACELEDGER_MASTER_CREATED. */
+/** Folds one event of a master. `state` is null before TRACELEDGER_MASTER_CREATED. */
 export function applyToMaster(state: MasterState | null, event: LedgerEvent): MasterState {
   const at = { masterSeq: event.master?.seq ?? 0, contentHash: event.contentHash, seq: event.seq, hash: event.hash };
   if (state === null) return { facts: masterFacts(event), closed: false, grants: new Map(), ...at };
@@ -37,13 +37,13 @@ export function applyToMaster(state: MasterState | null, event: LedgerEvent): Ma
   }
 }
 
-/** The place of a master's next event. */
+/** The place of the master's next event. `state` is null before the first one. */
 export function nextMasterLink(state: MasterState | null, masterId: string): MasterLink {
   if (state === null) return { id: masterId, prevHash: '', seq: 0 };
   return { id: masterId, prevHash: state.contentHash, seq: state.masterSeq + 1 };
 }
 
-/** JSON text for a snapshot. */
+/** JSON text for a snapshot. `masterStateFrom` reads it back. */
 export function masterStateJson(state: MasterState): string {
   return JSON.stringify({ ...state, grants: [...state.grants.values()] });
 }

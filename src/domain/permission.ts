@@ -4,12 +4,12 @@ import { isParty } from './ledger-facts.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 
-/** What an actor may do with a ledger or master at a time. `expired`: it could at least read, by a grant that has run out. */
+/** An actor's access to a ledger or master at a time. 'expired': the actor had a grant, and it has expired. */
 export type Standing = 'party' | 'owner' | 'write' | 'read' | 'expired' | 'none';
 
 /**
- * A grant of role OWNER at ledger scope also grants and revokes, unless its permissions say `read`: who was given no more than that
- * must not be able to give himself more.
+ * The access that a grant gives at a time (ISO). A grant of role OWNER at ledger scope also allows granting and
+ * revoking, unless its permissions say `read`: an actor that may only read must not be able to grant itself more.
  */
 export function grantStanding(scope: GrantScope, grant: Grant | null | undefined, at: string): Standing {
   if (grant === null || grant === undefined) return 'none';
@@ -23,7 +23,10 @@ export function strongerStanding(a: Standing, b: Standing): Standing {
   return rank[a] >= rank[b] ? a : b;
 }
 
-/** Standing on the whole ledger (decisions.md, section 5): party, ledger delegate, or on an FRL organization delegate. */
+/**
+ * Access to the whole ledger: as a party, as a ledger delegate, or on a FACILITY_ROOT ledger as an organization
+ * delegate.
+ */
 export function ledgerStanding(state: LedgerState, actorId: string, at: string): Standing {
   if (state.facts !== null && isParty(state.facts, actorId)) return 'party';
   return strongerStanding(
@@ -32,12 +35,15 @@ export function ledgerStanding(state: LedgerState, actorId: string, at: string):
   );
 }
 
-/** Standing on one master: that on its ledger, or by a grant of the master itself. */
+/** Access to one master: the access to its ledger, or a grant of the master itself, whichever is stronger. */
 export function masterStanding(ledger: LedgerState, master: MasterState, actorId: string, at: string): Standing {
   return strongerStanding(ledgerStanding(ledger, actorId, at), grantStanding('master', master.grants.get(actorId), at));
 }
 
-/** Throws unless the standing is at least `needed`: 404 for none, `access_expired`, else `permission_denied`. */
+/**
+ * Throws if the access is less than `needed`: `not_found` for none, `access_expired` for an expired grant, otherwise
+ * `permission_denied`.
+ */
 export function demand(
   standing: Standing,
   needed: 'read' | 'write' | 'owner' | 'party',

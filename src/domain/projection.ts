@@ -4,20 +4,23 @@ import { type LedgerFacts, ledgerFacts } from './ledger-facts.ts';
 import { masterFacts } from './master-facts.ts';
 
 /**
- * What follows from one event and is kept beside the log for reading. Projections commute: they may be written again,
- * late and in any order. Cells carry the event's seq as their version, and an older one never replaces a newer one.
+ * What is derived from one event and stored beside the log for reading. Projections commute: they may be written again,
+ * late, and in any order. A cell carries the event's seq as its version, and an older version never replaces a newer
+ * one.
  */
 export type Projection =
-  /** The event's seq is listed under `scope`, for example the events of one master. */
+  /** Lists the event's seq under `scope`, for example the events of one master. */
   | { readonly kind: 'scope'; readonly scope: string }
-  /** The command is found by its id; for 24 hours, or for ever where it is permanent. */
+  /** Makes the command key findable by its id: for 24 hours, or for ever if it is permanent. */
   | { readonly kind: 'command'; readonly command: CommandKey }
   /** A value by key, for example the status of a master. JSON text. */
   | { readonly kind: 'cell'; readonly key: string; readonly value: string }
-  /** A line of a list, in the order of `order`, unique within the list, for example the ledgers of an actor. JSON text. */
+  /**
+   * A line of a list, for example of the ledgers of an actor. `order` sorts the list and is unique in it. JSON text.
+   */
   | { readonly kind: 'line'; readonly list: string; readonly order: string; readonly value: string };
 
-/** What the names of all `grantChanges` begin with. */
+/** The prefix of all `grantChanges` names. */
 export const grantChangesPrefix = 'grant-changes:';
 
 /** The names under which readers find projections. */
@@ -26,18 +29,18 @@ export const names = {
   ledgerClosed: (ledgerId: string) => `ledger-closed:${ledgerId}`,
   master: (masterId: string) => `master:${masterId}`,
   masterClosed: (masterId: string) => `master-closed:${masterId}`,
-  /** The grant that a delegate holds or held last. */
+  /** The newest grant of a delegate, in force or not. */
   grant: (scope: GrantScope, objectId: string, delegate: string) => `grant:${scope}:${objectId}:${delegate}`,
-  /** When a link ended. */
+  /** The time when a link ended. */
   linkEnded: (linkId: string) => `link-ended:${linkId}`,
-  /** Lists. */
+  /** Names of lists. */
   grantChanges: (scope: GrantScope, objectId: string, delegate: string) =>
     `${grantChangesPrefix}${scope}:${objectId}:${delegate}`,
   ledgersOf: (actorId: string) => `ledgers:${actorId}`,
   mastersOf: (ledgerId: string) => `masters:${ledgerId}`,
   links: (scope: GrantScope, objectId: string) => `links:${scope}:${objectId}`,
   masterLinksOf: (ledgerId: string, delegate: string) => `master-links:${ledgerId}:${delegate}`,
-  /** Scopes of events. */
+  /** Names of scopes. */
   ownEvents: (ledgerId: string) => `own:${ledgerId}`,
   masterEvents: (masterId: string) => `master:${masterId}`,
   delegationEvents: (scope: GrantScope, objectId: string) => `delegation:${scope}:${objectId}`,
@@ -56,17 +59,17 @@ export interface MasterLine {
   readonly masterId: string;
 }
 
-/** Value of a `grant` cell: the grant, and how it ended if it did. */
+/** Value of a `grant` cell. `grant` is null and `revokedAt` is set once it was revoked. */
 export interface GrantCell {
   readonly grant: Grant | null;
   readonly linkId: string;
   readonly revokedAt: string | null;
 }
 
-/** A line of `grantChanges`: what the delegate holds from this seq on, up to the next line's; null: nothing. */
+/** A line of `grantChanges`: what the delegate holds from this seq on, up to the next line. null: no grant. */
 export type GrantChange = Pick<Grant, 'expiresAt'> | null;
 
-/** Throws for what is no line of `grantChanges`. */
+/** Throws if the text is not a line of `grantChanges`. */
 export function parseGrantChange(text: string): GrantChange {
   const change = JSON.parse(text) as GrantChange | undefined;
   if (change === null) return null;
@@ -74,7 +77,9 @@ export function parseGrantChange(text: string): GrantChange {
   throw new TypeError('This is no change of a grant.');
 }
 
-/** Everything that follows from one event. `facts` are those of its ledger (of GENESIS: read from the event itself). */
+/**
+ * Everything that is derived from one event. `facts` are those of its ledger. For GENESIS they are read from the event.
+ */
 export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Projection[] {
   const ledgerId = event.ledgerId;
   const delegation = delegationOf(event);
@@ -106,7 +111,7 @@ export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Pr
   return found;
 }
 
-/** The scopes that an event stands under: no other ones list it. */
+/** The scopes that list an event. No other scope does. */
 export function scopesOf(event: LedgerEvent): string[] {
   return scopesUnder(event, delegationOf(event));
 }
@@ -122,7 +127,7 @@ interface Delegation {
   readonly objectId: string;
 }
 
-/** What a grant, or the end of one, is about; null for any other event. */
+/** The object of a grant or revocation. Returns null for any other event. */
 function delegationOf(event: LedgerEvent): Delegation | null {
   switch (event.eventType) {
     case 'SUPPLIER_DELEGATION_GRANTED':

@@ -5,8 +5,8 @@ import { LedgerError } from './errors.ts';
 import { sha256Hex } from './hash.ts';
 
 /**
- * Ed25519 public keys. Every key is checked before it verifies anything, wherever it comes from: an enrolment, a store,
- * a resolver, a trust anchor, a file. Under a key of small order any signature may verify, and under one of mixed order
+ * Ed25519 public keys. Every key is checked before it verifies anything, whether it comes from an enrolment, a store, a
+ * resolver, a trust anchor or a file. Under a key of small order any signature may verify. Under a key of mixed order
  * verifiers disagree.
  */
 
@@ -14,12 +14,12 @@ await sodium.ready;
 
 const PUBLIC_KEY_BYTES = 32;
 
-/** What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4). */
+/** The bytes before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**
- * Reads a public key that is to be enrolled: 32 bytes in strict base64, the canonical encoding of a point of prime
- * order. Anything else is `invalid_public_key` (decisions.md, section 3).
+ * Reads a public key for enrolment: 32 bytes in strict base64, the canonical encoding of a point of prime order. Throws
+ * `invalid_public_key` for anything else (docs/verifying.md, section 7).
  */
 export function checkPublicKey(base64: string): Uint8Array {
   const key = decodeBase64(base64, PUBLIC_KEY_BYTES);
@@ -29,7 +29,7 @@ export function checkPublicKey(base64: string): Uint8Array {
   return key;
 }
 
-/** A key (base64) to verify with; null for one that checkPublicKey refuses: nothing verifies under it. */
+/** A key (base64) to verify with. Returns null for a key that checkPublicKey refuses: nothing verifies under it. */
 export function verifyingKey(base64: string): KeyObject | null {
   try {
     return keyObject(checkPublicKey(base64));
@@ -39,20 +39,20 @@ export function verifyingKey(base64: string): KeyObject | null {
   }
 }
 
-/** The key as Node verifies with it. The bytes are those that checkPublicKey let pass: see verifyingKey. */
+/** The key in Node's form. The bytes must have passed checkPublicKey: see verifyingKey. */
 export function keyObject(publicKey: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.concat([SPKI_PREFIX, publicKey]), format: 'der', type: 'spki' });
 }
 
-/** SHA-256 of the 32 bytes of the key, in hex (decisions.md, section 7). */
+/** SHA-256 of the 32 bytes of the key, in hex. */
 export function fingerprint(publicKey: Uint8Array): string {
   return sha256Hex(publicKey);
 }
 
 /**
- * Whether y is below p = 2^255 - 19 (RFC 8032, section 5.1.3). None of the 38 encodings that are not is of prime order, so
- * this check names the fault and rests on no library. The other encoding that is not canonical, x = 0 with the sign bit
- * set, only exists for y = ±1, which are of small order.
+ * Whether y is below p = 2^255 - 19 (RFC 8032, section 5.1.3). None of the 38 encodings with a larger y is of prime
+ * order, so this check only names the fault and depends on no library. The other non-canonical encoding (x = 0 with the
+ * sign bit set) exists only for y = ±1, and those points are of small order.
  */
 function isCanonicalPoint(key: Uint8Array): boolean {
   const last = PUBLIC_KEY_BYTES - 1;
@@ -63,7 +63,10 @@ function isCanonicalPoint(key: Uint8Array): boolean {
   return (key[0] ?? 0) < 0xed;
 }
 
-/** libsodium's conversion to X25519 refuses what is no point, of small order, or outside the main subgroup. */
+/**
+ * libsodium's conversion to X25519 refuses bytes that are no point, and points of small order or outside the main
+ * subgroup.
+ */
 function hasPrimeOrder(key: Uint8Array): boolean {
   try {
     sodium.crypto_sign_ed25519_pk_to_curve25519(key);

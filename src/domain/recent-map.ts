@@ -1,7 +1,7 @@
-/** A map of bounded size: what was set longest ago is forgotten. */
+/** A map of bounded size. If it is full, the entry that was set longest ago is removed. */
 export class RecentMap<K, V> {
   readonly #entriesMax: number;
-  /** In the order of their setting. */
+  /** In the order in which they were set. */
   readonly #entries = new Map<K, V>();
 
   constructor(entriesMax: number) {
@@ -12,7 +12,7 @@ export class RecentMap<K, V> {
     return this.#entries.get(key);
   }
 
-  /** Sets a value; one that was set before counts as set now. */
+  /** Sets a value. An entry that is set again becomes the newest. */
   set(key: K, value: V): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);

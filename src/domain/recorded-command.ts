@@ -15,9 +15,9 @@ const scopes: readonly GrantScope[] = ['organization', 'ledger', 'master'];
 const grantAdditions: ReadonlySet<string> = new Set(['link_id', 'granted_at', 'replaces_link_id']);
 
 /**
- * The command that an event records, so that it can be decided again; in words, what keeps the event from recording
- * one. Signatures are taken over as they stand: they are verified elsewhere. ORDER_OPENED and ORGANIZATION_REGISTERED
- * come from the command of their GENESIS.
+ * The command that an event records, so that it can be decided again. Returns a text if the event records none: the
+ * text says why. Signatures are taken from the event unverified: they are verified elsewhere. ORDER_OPENED and
+ * ORGANIZATION_REGISTERED come from the command of their GENESIS and are not passed here.
  */
 export function recordedCommand(event: LedgerEvent, payload: Members): Command | string {
   const { eventType } = event;
@@ -76,14 +76,14 @@ function signatureOf({ actorSig, signingKeyId, actorSigPayload, payload }: Ledge
   return { signature: actorSig, keyId: signingKeyId ?? '', signedForm: actorSigPayload ?? payload };
 }
 
-/** The signature of a request to close stands in the payload. */
+/** The signature of a request to close is stored in the payload. */
 function closingSignature({ actorSigPayload }: LedgerEvent, payload: Members): CommandSignature | null {
   const { requestor_sig: signature, requestor_signing_key_id: keyId } = payload;
   if (typeof signature !== 'string' || typeof keyId !== 'string') return null;
   return { signature, keyId, signedForm: actorSigPayload ?? '' };
 }
 
-/** The event itself holds what was registered: here it only matters that there is one. */
+/** The ORGANIZATION_REGISTERED event itself has its payload. Here it only matters whether there is such an event. */
 function registered(genesis: Members): string | null {
   return genesis.ledger_type === 'FACILITY_ROOT' ? '{}' : null;
 }

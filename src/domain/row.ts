@@ -4,22 +4,22 @@ import type { ActorType, CommandKey, LedgerEvent } from './event.ts';
 import { sha256HexForm } from './hash.ts';
 
 /**
- * How an event stands in a store: five lines of text, so that the bytes that were hashed are the bytes that are kept.
+ * The stored form of an event: five lines of text, so that the bytes that were hashed are the bytes that are stored.
  *
  *   svc1                 format
  *   {content}            canonical JSON, exactly what content_hash covers
  *   {payload}            canonical JSON
- *   {signed payload}     canonical JSON, or empty where the payload itself was signed
- *   {seal}               hash, prev_hash, authority seal, command marks: what the server adds and the content does not hold
+ *   {signed payload}     canonical JSON, or empty if the payload itself was signed
+ *   {seal}               hash, prev_hash, authority seal, command keys: what the server adds to the content
  *
  * Canonical JSON has no line breaks, so the lines need no escaping.
  */
 const format = 'svc1';
 
-/** How rows of any format begin. */
+/** The beginning of a row of any format. */
 const otherFormat = /^svc\d{1,3}\n/;
 
-/** A row that was damaged behind the service's back. */
+/** A stored row that was damaged: it does not hold an event. */
 export class CorruptRow extends Error {
   constructor() {
     super('a stored row is no event any more');
@@ -51,7 +51,7 @@ interface ContentLine {
   readonly signing_key_id: string | null;
 }
 
-/** `content` may be given where its canonical JSON was made already. */
+/** Writes a row. `content` may be given if the canonical JSON of the content was made already. */
 export function formatRow(event: LedgerEvent, content: string = contentJson(event)): string {
   return (
     `${format}\n${content}\n${event.payload}\n${event.actorSigPayload ?? ''}\n` +
@@ -69,9 +69,9 @@ function text(value: string | null): string {
 }
 
 /**
- * Reads a row back. `contentHash` is computed from the content as stored; whether hashes and links hold is not checked here (see
- * integrity.ts). Throws LedgerError `unavailable` for a row of another format, so that its ledger is not served wrongly, and
- * CorruptRow for what is no event any more.
+ * Parses a row. `contentHash` is computed from the stored content. Hashes and links are not checked here (see
+ * integrity.ts). Throws LedgerError `unavailable` for a row of another format, so that the ledger is not served
+ * wrongly, and CorruptRow for a row that does not hold an event.
  */
 export function parseRow(row: string): LedgerEvent {
   if (!row.startsWith(`${format}\n`)) throw otherFormat.test(row) ? unreadable() : new CorruptRow();
@@ -121,7 +121,7 @@ function parseLine<T>(line: string, isForm: (value: Members) => value is T & Mem
   return value;
 }
 
-/** The types alone: who reads the event relies on them before any hash of it is checked. */
+/** Checks the types only. Readers of the event rely on them before its hashes are checked. */
 function isContentLine(line: Members): line is ContentLine & Members {
   return (
     isText(line.id) &&
@@ -144,7 +144,7 @@ function isMasterLine(value: unknown): boolean {
   return isMembers(value) && isText(value.id) && isText(value.prev_hash) && isCount(value.seq);
 }
 
-/** Hashes have to be hex here, or what they are hashed to would depend on how they are misread. */
+/** Hashes must be hex here: otherwise the chain hash would depend on how they are misread. */
 function isSealLine(line: Members): line is SealLine & Members {
   return (
     isText(line.hash) &&

@@ -3,7 +3,7 @@ import type { Draft } from './decide.ts';
 import type { LedgerEvent, MasterLink } from './event.ts';
 import { sha256Hex } from './hash.ts';
 
-/** Where a draft goes in its ledger. */
+/** The place of a draft in its ledger. */
 export interface Place {
   /** UUIDv7 whose time is createdAt. */
   readonly id: string;
@@ -20,13 +20,16 @@ export interface AuthoritySigner {
   /** `svc:authority#key-<n>` */
   readonly keyId: string;
   /**
-   * base64 Ed25519 signature of the 32-byte digest of an event of this time (ISO). LedgerError `unavailable` where it is not certain
-   * that the key is in use then.
+   * Returns the Ed25519 signature (base64) of a 32-byte digest. `createdAt` is the time of the event (ISO). Throws
+   * LedgerError `unavailable` if it is not certain that the key is in use at that time.
    */
   sign(digest: Buffer, createdAt: string): string;
 }
 
-/** Closes a draft into an event of the chain. Events without an actor's signature get the authority's seal. LedgerError `unavailable`. */
+/**
+ * Makes a draft into an event of the chain. An event without an actor's signature gets the authority's seal. `content`
+ * is the canonical JSON of its content. Throws LedgerError `unavailable` if the authority cannot sign.
+ */
 export function sealEvent(
   draft: Draft,
   place: Place,

@@ -3,11 +3,11 @@ import type { GrantScope } from './grant.ts';
 import type { LedgerFacts } from './ledger-facts.ts';
 
 /**
- * The payloads of the twelve event types that the service words itself, each in one place (decisions.md, sections 4 to 6).
- * All answers are canonical JSON. A key without a value is left out.
+ * The payloads of the twelve event types that only the service writes. All functions return canonical JSON. A key
+ * without a value is left out.
  *
- * Where an actor signs, `…SignedForms` lists every form of the payload whose signature is accepted, the first one being
- * the form that errors show as expected.
+ * If an actor signs the payload, `…SignedForms` lists every form whose signature is accepted. The first form is the one
+ * that errors show as expected.
  */
 
 type Fields = Record<string, unknown>;
@@ -36,12 +36,12 @@ export function orderOpenedPayload(facts: { buyerActorId: string | null; supplie
   return json({ buyer_actor_id: facts.buyerActorId, supplier_actor_id: facts.supplierActorId });
 }
 
-/** `onboarding` holds the onboarding fields as they were given, by their names in the API. */
+/** `onboarding` has the onboarding fields as they were given, by their names in the API. */
 export function organizationRegisteredPayload(organizationId: string, requestId: string, onboarding: Fields): string {
   return json({ ...onboarding, organization_id: organizationId, request_id: requestId });
 }
 
-/** What the server adds to every payload of a master, by ledger type; values are strings. */
+/** The fields that the server adds to every payload of a master, by ledger type. All values are strings. */
 export function injectedFields(
   ledger: LedgerFacts,
   master: { readonly masterId: string; readonly businessRef: string; readonly scope: string },
@@ -80,7 +80,7 @@ function closeFields(ledger: LedgerFacts, requestedBy: string): Fields {
   };
 }
 
-/** Founders stand as suppliers of their own root. */
+/** A founder counts as the supplier of its own root. */
 function crossPartyFields(ledger: LedgerFacts): Fields {
   if (ledger.type === 'ORDER') {
     return {
@@ -101,7 +101,7 @@ function crossPartyFields(ledger: LedgerFacts): Fields {
   return {};
 }
 
-/** The form without the keys that the ledger has no value for, and, where there are such keys, the one with them as null. */
+/** The form without the keys that have no value. If there are such keys, also the form that has them as null. */
 function withAndWithoutNulls(fields: Fields): [string, ...string[]] {
   const short = json(fields);
   const long = canonicalJson(fields);
@@ -140,7 +140,7 @@ export function masterClosedPayload(ledger: LedgerFacts, masterId: string, reque
   return json(masterCloseFields(ledger, masterId, requestedBy));
 }
 
-/** Names the object of a delegation by the key that the signing inputs use. */
+/** Names the object of a grant by the key that signed payloads use. */
 export function grantObject(scope: GrantScope, id: string): Record<string, string> {
   switch (scope) {
     case 'organization':
@@ -164,7 +164,10 @@ export const revokedType = {
   master: 'MASTER_DELEGATION_REVOKED',
 } as const;
 
-/** What is signed for a grant: without `permissions` in the request, `{}` or no such key may have been signed. */
+/**
+ * What an actor signs for a grant. If the request has no `permissions`, a signature over `{}` or over no such key is
+ * accepted.
+ */
 export function grantSignedForms(
   object: Fields,
   delegateActorId: string,
@@ -181,7 +184,7 @@ export function revokeSignedForms(object: Fields, delegateActorId: string): [str
   return [json({ ...object, delegate_actor_id: delegateActorId })];
 }
 
-/** What is signed, if anything, for POST …/access: the request as sent, and the master. */
+/** What an actor may sign for POST …/access: the request as sent, and the master. */
 export function accessSignedForms(
   masterId: string,
   delegate: string,
@@ -191,7 +194,10 @@ export function accessSignedForms(
   return [json({ access, delegate_actor_id: delegate, expires_at: expiresAt, traceledger_master_id: masterId })];
 }
 
-/** Payload of the three grant events. `signed` holds the request's own fields, `expires_at` among them as it was sent; the rest is the server's. */
+/**
+ * Payload of the three grant events. `signed` has the request's own fields, with `expires_at` as it was sent. `own` has
+ * the server's fields.
+ */
 export function grantedPayload(
   signed: Fields,
   own: {

@@ -1,7 +1,7 @@
 import { LedgerError } from './errors.ts';
 import { isUuid } from './uuid.ts';
 
-/** Namespaces that are kept for later and answer 501 (spec: Resolver and trust anchor; Errors 1). */
+/** Namespaces that are reserved for later. The resolver answers them with 501. */
 export type ReservedNamespace = 'entity' | 'ledger' | 'tlid';
 
 export type SvcUri =
@@ -13,8 +13,8 @@ const SCHEME = 'svc:';
 const INVALID: SvcUri = { kind: 'invalid' };
 
 /**
- * Reads `svc:actor:<uuid>`, to the letter. A reserved namespace is told by its name alone: what follows it has no
- * agreed form yet.
+ * Parses `svc:actor:<uuid>`, in exactly this spelling. A reserved namespace is recognised by its name alone, because
+ * the text behind it has no agreed form yet.
  */
 export function parseSvcUri(text: string): SvcUri {
   if (!text.startsWith(SCHEME)) return INVALID;
@@ -34,7 +34,6 @@ export function parseSvcUri(text: string): SvcUri {
   }
 }
 
-/** The URI of an actor (spec: Actor). */
 export function actorUri(actorId: string): string {
   return `svc:actor:${actorId}`;
 }

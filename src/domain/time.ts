@@ -1,22 +1,25 @@
-/** Times as clients write and read them. Inside they are milliseconds since 1970, UTC. */
+/** Times as clients write and read them. Inside the service they are milliseconds since 1970, UTC. */
 
 const MINUTE_MS = 60_000;
-/** 0000-01-01T00:00:00.000Z and 9999-12-31T23:59:59.999Z: what four digits of year can write. */
+/** 0000-01-01T00:00:00.000Z and 9999-12-31T23:59:59.999Z: the range of years with four digits. */
 const TIME_MIN_MS = -62_167_219_200_000;
 const TIME_MAX_MS = 253_402_300_799_999;
 
-/** date "T" time, fraction, "Z" or offset, the letters in either case (RFC 3339, section 5.6). */
+/** date "T" time, fraction, "Z" or offset; the letters in either case (RFC 3339, section 5.6). */
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
-/** The second that was written last, since 1970, and its text up to the point: most times are of the same second as the one before. */
+/**
+ * A cache of the second that was formatted last: seconds since 1970, and its text up to the point. Most times are in
+ * the same second as the time before.
+ */
 const written = { second: Number.NaN, text: '' };
 
-/** Whether a time can be written: it lies in the years 0 to 9999. The time of a UUIDv7 may lie behind them. */
+/** Whether a time can be formatted: it is in the years 0 to 9999. The time of a UUIDv7 may be later. */
 export function isWritable(timeMs: number): boolean {
   return timeMs >= TIME_MIN_MS && timeMs <= TIME_MAX_MS;
 }
 
-/** `2026-11-21T02:06:39.123Z`, always three decimals (decisions.md, section 1). RangeError outside the years 0 to 9999. */
+/** Formats a time as `2026-11-21T02:06:39.123Z`, always with three decimals. RangeError outside the years 0 to 9999. */
 export function isoTime(timeMs: number): string {
   if (!isWritable(timeMs)) throw new RangeError(`No time that can be written: ${timeMs}`);
   const wholeMs = Math.trunc(timeMs);
@@ -29,9 +32,9 @@ export function isoTime(timeMs: number): string {
 }
 
 /**
- * Reads any RFC 3339 time: milliseconds since 1970, finer fractions cut off; null if the text is none, the date does not
- * exist, or it lies outside the years 0 to 9999 in UTC. A leap second is taken only where one can be (section 5.7: the
- * last of June or December, UTC) and counts as the second after it, as POSIX clocks have it.
+ * Parses any RFC 3339 time to milliseconds since 1970; finer fractions are cut off. Returns null if the text is not
+ * such a time, the date does not exist, or the time is outside the years 0 to 9999 in UTC. A leap second is accepted
+ * only at the end of June or December in UTC (section 5.7). It counts as the second after it, as in POSIX time.
  */
 export function parseRfc3339(text: string): number | null {
   const parts = RFC3339.exec(text);
@@ -51,13 +54,16 @@ export function parseRfc3339(text: string): number | null {
 
 type Six = [number, number, number, number, number, number];
 
-/** How far local time is ahead of UTC; `-00:00` (no known offset) is UTC. */
+/**
+ * How far local time is ahead of UTC, in milliseconds. `-00:00` (no known offset) is UTC. Returns null if the offset is
+ * out of range.
+ */
 function offsetOf(sign: string | undefined, hours: number, minutes: number): number | null {
   if (hours > 23 || minutes > 59) return null;
   return (hours * 60 + minutes) * MINUTE_MS * (sign === '-' ? -1 : 1);
 }
 
-/** Whether the minute that begins then is the last of June or December in UTC. */
+/** Whether the minute that begins at `minuteMs` is the last one of June or December in UTC. */
 function endsInLeapSecond(minuteMs: number): boolean {
   const next = new Date(minuteMs + MINUTE_MS);
   const isFirstOfMonth = next.getUTCDate() === 1 && next.getUTCHours() === 0 && next.getUTCMinutes() === 0;

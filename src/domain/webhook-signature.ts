@@ -1,27 +1,30 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { decodeBase64 } from './base64.ts';
 
-/** What a subscription's secret begins with; base64 follows. */
+/** The prefix of a subscription's secret; base64 follows. */
 export const WEBHOOK_SECRET_PREFIX = 'whsec_';
 export const WEBHOOK_SECRET_BYTES = 32;
 
-/** The secret of a subscription out of 32 random bytes (decisions.md, section 7). */
+/** Makes the secret of a subscription from 32 random bytes. RangeError for any other length. */
 export function webhookSecret(random: Uint8Array): string {
   if (random.length !== WEBHOOK_SECRET_BYTES) throw new RangeError(`A secret takes ${WEBHOOK_SECRET_BYTES} bytes`);
   return `${WEBHOOK_SECRET_PREFIX}${Buffer.from(random).toString('base64')}`;
 }
 
-/** Whether a text is the secret of a subscription: the prefix, and 32 bytes in base64 that re-encodes to itself. */
+/** Whether a text is a subscription's secret: the prefix, and 32 bytes in base64 that encode to the same text again. */
 export function isWebhookSecret(text: string): boolean {
   const encoded = text.slice(WEBHOOK_SECRET_PREFIX.length);
   return text.startsWith(WEBHOOK_SECRET_PREFIX) && decodeBase64(encoded, WEBHOOK_SECRET_BYTES) !== null;
 }
 
-/** What a secret's two signatures are keyed with. Made once where many are signed: making them costs more than a signature. */
+/**
+ * The HMAC keys of a secret's two signatures. Made once for many signatures, because making them costs more than a
+ * signature.
+ */
 export interface WebhookKeys {
-  /** Of `X-SVC-Signature`: the secret's text as shown. */
+  /** For `X-SVC-Signature`: the text of the secret as it was shown. */
   readonly svc: KeyObject;
-  /** Of `webhook-signature`: the bytes that the secret encodes. */
+  /** For `webhook-signature`: the bytes that the secret encodes. */
   readonly standard: KeyObject;
 }
 
@@ -32,12 +35,15 @@ export function webhookKeys(secret: string): WebhookKeys {
   };
 }
 
-/** Value of `X-SVC-Signature` for a raw body (spec, Webhook delivery 3). */
+/** The value of `X-SVC-Signature` for a raw body: HMAC over `svc-webhook-v1:` and the body. */
 export function svcSignature({ svc }: WebhookKeys, body: Uint8Array): string {
   return `sha256=${createHmac('sha256', svc).update('svc-webhook-v1:').update(body).digest('hex')}`;
 }
 
-/** Value of `webhook-signature` (Standard Webhooks 1.0): HMAC over `id.timestamp.body`. `timestampS` is in seconds since 1970. */
+/**
+ * The value of `webhook-signature` (Standard Webhooks 1.0): HMAC over `id.timestamp.body`. `timestampS` is in seconds
+ * since 1970.
+ */
 export function standardSignature({ standard }: WebhookKeys, id: string, timestampS: number, body: Uint8Array): string {
   return `v1,${createHmac('sha256', standard).update(`${id}.${timestampS}.`).update(body).digest('base64')}`;
 }

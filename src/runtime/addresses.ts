@@ -3,11 +3,11 @@ import ipaddr from 'ipaddr.js';
 const label = /^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$/;
 const nameCharactersMax = 253;
 
-/** Whether a text is an IP address, without brackets, or the name of a host. A URL is none, nor is anything with a port. */
+/** Whether a text is an IP address, without brackets, or a host name. A URL or anything with a port is not. */
 export function isHost(text: string): boolean {
   if (ipaddr.isValid(text)) return true;
   const name = text.replace(/\.$/, '');
-  // What looks like an IPv4 address and is none is no name either.
+  // A text of digits and dots that is not an IPv4 address is not a name either.
   if (name.length > nameCharactersMax || /^[\d.]+$/.test(name)) return false;
   return name.split('.').every((part) => label.test(part));
 }

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 
-/** A PEM file, with the variable that names it. */
+/** A PEM file, and the variable that names it. */
 export interface PemFile {
   readonly variable: string;
   readonly file: string;
@@ -9,7 +9,10 @@ export interface PemFile {
 
 const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** What is wrong with a certificate and its key, in a sentence that says what to do; null: nothing. Only the first certificate of a chain is looked at. */
+/**
+ * Checks a certificate and its key. Returns a sentence that says what is wrong and what to do, or null. Only the first
+ * certificate of a chain is checked.
+ */
 export function certificateFault(certificate: PemFile, key: PemFile, nowMs: number): string | null {
   const [leaf] = certificatesIn(certificate.text);
   if (leaf === undefined)
@@ -22,7 +25,10 @@ export function certificateFault(certificate: PemFile, key: PemFile, nowMs: numb
   return timeFault(certificate, leaf, nowMs);
 }
 
-/** What is wrong with certificates of authorities, in a sentence that says what to do; null: nothing. One that is valid now is enough. */
+/**
+ * Checks certificates of authorities. Returns a sentence that says what is wrong and what to do, or null. One
+ * certificate that is valid now is enough.
+ */
 export function authorityFault(authority: PemFile, nowMs: number): string | null {
   const certificates = certificatesIn(authority.text);
   const [first] = certificates;
@@ -32,7 +38,10 @@ export function authorityFault(authority: PemFile, nowMs: number): string | null
   return faults.includes(null) ? null : (faults[0] ?? null);
 }
 
-/** Whether one of the authorities has issued a certificate, over the certificates that stand behind it in its file. */
+/**
+ * Whether one of the authorities has issued the certificate, directly or through the certificates behind it in its
+ * file.
+ */
 export function isIssuedBy(certificate: PemFile, authority: PemFile): boolean {
   const chain = certificatesIn(certificate.text);
   const authorities = certificatesIn(authority.text);
@@ -48,7 +57,7 @@ function timeFault({ variable, file }: PemFile, certificate: X509Certificate, no
   return null;
 }
 
-/** Empty where one of them cannot be read. */
+/** Empty if one of them cannot be parsed. */
 function certificatesIn(text: string | Buffer): readonly X509Certificate[] {
   try {
     return (text.toString().match(block) ?? []).map((pem) => new X509Certificate(pem));

@@ -1,11 +1,11 @@
 import type { LedgerError } from '../domain/errors.ts';
 
 export interface PlaceBounds {
-  /** Places that one caller has at once. */
+  /** Places that one caller may hold at once. */
   readonly perCaller: number;
   /** Places of the node. */
   readonly total: number;
-  /** Those who wait for a place, of all callers. */
+  /** Requests of all callers that may wait for a place. */
   readonly waiting: number;
 }
 
@@ -15,8 +15,8 @@ interface Waiting {
 }
 
 /**
- * A bounded number of places for work that callers ask for. Callers who wait get places in turn, one each, however many pieces of work
- * each of them has waiting.
+ * A bounded number of places for work that callers ask for. Waiting callers get places in turn, one each, however much
+ * work each of them has waiting.
  *
  * Invariant: each `take` that returned null or resolved is followed by exactly one `leave` of the same caller.
  */
@@ -29,7 +29,7 @@ export class FairPlaces {
   #heldCount = 0;
   #waitingCount = 0;
 
-  /** `overloaded` makes the refusal of work for which there is no room to wait. */
+  /** `overloaded` makes the error for work that finds no room to wait. */
   constructor(bounds: PlaceBounds, overloaded: () => LedgerError) {
     this.#bounds = bounds;
     this.#overloaded = overloaded;
@@ -44,8 +44,10 @@ export class FairPlaces {
   }
 
   /**
-   * Takes a place: null if one is free, else a promise. It rejects with `overloaded`, and with what `ended` makes once the signal ends.
-   * When too many wait, the caller with most of them loses its newest.
+   * Takes a place. Returns null if one is free, otherwise a promise of one. The promise rejects with `overloaded`, or
+   * with the error from `ended` once the signal aborts. Throws that error if the signal was aborted before. If too many
+   * wait, the newest request of the caller with the most waiting ones is refused: if that is this caller, take itself
+   * throws.
    */
   take(caller: string, signal: AbortSignal, ended: () => LedgerError): Promise<void> | null {
     if (signal.aborted) throw ended();
@@ -78,7 +80,7 @@ export class FairPlaces {
     });
   }
 
-  /** Gives a place back; whoever is next gets it. */
+  /** Gives a place back. The next waiting caller gets it. */
   leave(caller: string): void {
     const held = (this.#held.get(caller) ?? 0) - 1;
     if (held > 0) this.#held.set(caller, held);
@@ -97,7 +99,7 @@ export class FairPlaces {
   }
 
   #serve(): void {
-    // Few callers are passed over: only those who hold as many places as one may.
+    // Few callers are skipped: only those that hold as many places as one caller may.
     for (const [caller, own] of this.#waiting) {
       if (this.#heldCount >= this.#bounds.total) return;
       if (!this.#mayHave(caller)) continue;

@@ -1,20 +1,21 @@
-/** Writes a chunk somewhere; `done` is called once. It gets one chunk at a time. */
+/** Writes a chunk. `done` is called once. The next chunk comes only after that. */
 export type WriteChunk = (chunk: Buffer, done: (error: Error | null) => void) => void;
 
-/** A line waits no longer than this for others to be written with. */
+/** The longest time that a line waits for other lines to be written with. */
 const lineWaitMaxMs = 50;
-/** As much as this is written at once, bytes. */
+/** A chunk is written at once when it has this many bytes. */
 const chunkMinBytes = 4_096;
 const chunkMaxCharacters = 65_536;
-/** After a write that failed, as on a full disk. */
+/** Pause after a failed write, for example on a full disk. */
 const retryMs = 1_000;
 
-/** Lines that wait for a reader or a disk, bytes: some 15,000 lines of the log. Beyond it lines are dropped. */
+/** Bytes of lines that wait for a reader or a disk: some 15,000 lines of the log. Further lines are dropped. */
 export const waitingLinesMaxBytes = 4 * 1024 * 1024;
 
 /**
- * Writes lines behind their back: nobody waits for it, and it never throws. Invariant: no more than `maxBytes` and one chunk are held. Lines
- * beyond that, and lines whose write failed, are dropped and counted; once lines are written again `tellDropped` is told how many.
+ * Writes lines in the background: it never blocks or throws. Invariant: it holds no more than `maxBytes` and one chunk.
+ * Lines beyond that, and lines whose write failed, are dropped and counted. Once lines are written again, `tellDropped`
+ * gets the count.
  */
 export class LineWriter {
   readonly #write: WriteChunk;
@@ -23,26 +24,26 @@ export class LineWriter {
   #waiting: string[] = [];
   #waitingBytes = 0;
   #isWriting = false;
-  /** A write has failed a moment ago. */
+  /** A write has just failed. */
   #isResting = false;
-  /** Nobody will ever read what is written. */
+  /** Writes can never succeed again. */
   #isClosed = false;
   #timer: NodeJS.Timeout | null = null;
   #dropped = 0;
   #untold = 0;
-  /** Set once the writer is to end: resolved when nothing waits any more. */
+  /** Set by end(). Resolved when no line waits any more. */
   #ended: PromiseWithResolvers<void> | null = null;
-  /** Is told how many lines were dropped, when lines are written again; it may write a line that says so. */
+  /** Gets the number of dropped lines once lines are written again. It may write a line about it. */
   tellDropped: (lines: number) => void = () => {};
 
-  /** `isForGood`: whether a write that failed so will always fail. */
+  /** `isForGood`: whether all later writes will fail after this error. */
   constructor(write: WriteChunk, maxBytes: number, isForGood: (error: Error) => boolean) {
     this.#write = write;
     this.#maxBytes = maxBytes;
     this.#isForGood = isForGood;
   }
 
-  /** Lines that were dropped so far. */
+  /** Lines dropped so far. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -69,7 +70,10 @@ export class LineWriter {
     clearTimeout(timer);
   }
 
-  /** For a process that ends at this moment: takes what waits, or null while a chunk is under way. */
+  /**
+   * For a process that is exiting: takes the waiting lines. Returns null if none wait, or while a chunk is being
+   * written.
+   */
   takeRest(): Buffer | null {
     return this.#isWriting || this.#waiting.length === 0 ? null : this.#take(this.#waiting.length);
   }
@@ -105,7 +109,7 @@ export class LineWriter {
   #wrote(lines: number, error: Error | null): void {
     this.#isWriting = false;
     if (error !== null) this.#failed(lines, error);
-    // Only where there is room: the line that says it must not be dropped itself.
+    // Only if there is room: the line about dropped lines must not be dropped itself.
     else if (this.#untold > 0 && this.#waitingBytes <= this.#maxBytes / 2) this.#tell();
     if (this.#waiting.length === 0) this.#ended?.resolve();
     else if (this.#ended === null) this.#goOn();

@@ -2,11 +2,11 @@ import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { LedgerError } from '../domain/errors.ts';
 
-/** What a node holds in memory for its callers, by what it is for. The names are values of a metric's label. */
+/** What a node holds in memory for its callers, by purpose. The names are values of a metric's label. */
 export const memoryKinds = ['request', 'answer', 'read', 'stream', 'peer'] as const;
 export type MemoryKind = (typeof memoryKinds)[number];
 
-/** What one thread hands to another so that both count in one place. */
+/** What one thread sends to another, so that both count in the same counters. */
 export interface SharedMemoryBudget {
   readonly maxBytes: number;
   readonly counters: SharedArrayBuffer;
@@ -17,10 +17,11 @@ export const budgetUnitBytes = 64;
 const totalIndex = memoryKinds.length;
 
 /**
- * The one place where a node counts what calls, answers, reads, streams and queues hold. All threads of a node share the counters.
+ * Counts what calls, answers, reads, streams and queues of a node hold in memory. All threads of the node share the
+ * counters.
  *
- * Invariant: each `hold` that returned, and each `tryHold` that returned true, is followed by exactly one `release` of the same kind and
- * number of bytes.
+ * Invariant: each `hold` that returned, and each `tryHold` that returned true, is followed by exactly one `release` of
+ * the same kind and number of bytes.
  */
 export class MemoryBudget {
   readonly maxBytes: number;
@@ -44,12 +45,15 @@ export class MemoryBudget {
     return { maxBytes: this.maxBytes, counters: this.#counters.buffer };
   }
 
-  /** Counts bytes that are about to be held. Throws `overloaded`, and counts nothing, where the node would hold more than its bound. */
+  /**
+   * Counts bytes that are about to be held. Throws `overloaded` and counts nothing if the node would hold more than its
+   * bound.
+   */
   hold(kind: MemoryKind, bytes: number): void {
     if (!this.tryHold(kind, bytes)) throw outOfMemoryBudget();
   }
 
-  /** Like `hold`; false where it would throw. */
+  /** Like `hold`, but returns false instead of throwing. */
   tryHold(kind: MemoryKind, bytes: number): boolean {
     const units = unitsOf(bytes);
     const before = Atomics.add(this.#counters, totalIndex, units);
@@ -61,7 +65,7 @@ export class MemoryBudget {
     return true;
   }
 
-  /** Counts bytes that are held already, beyond the bound too: for what cannot be refused any more. */
+  /** Counts bytes that are already held and can no longer be refused, even beyond the bound. */
   add(kind: MemoryKind, bytes: number): void {
     const units = unitsOf(bytes);
     Atomics.add(this.#counters, totalIndex, units);
@@ -74,7 +78,7 @@ export class MemoryBudget {
     Atomics.sub(this.#counters, memoryKinds.indexOf(kind), units);
   }
 
-  /** Bytes held now, rounded up; of one kind, or of all. */
+  /** Bytes held now, rounded up: of one kind, or of all kinds. */
   heldBytes(kind?: MemoryKind): number {
     const index = kind === undefined ? totalIndex : memoryKinds.indexOf(kind);
     return Atomics.load(this.#counters, index) * budgetUnitBytes;
@@ -85,7 +89,7 @@ function unitsOf(bytes: number): number {
   return Math.ceil(bytes / budgetUnitBytes);
 }
 
-/** The refusal of a node that holds as much as it may. */
+/** The error of a node that holds as much as it may. */
 export function outOfMemoryBudget(): LedgerError {
   return new LedgerError(
     'overloaded',
@@ -94,12 +98,12 @@ export function outOfMemoryBudget(): LedgerError {
   );
 }
 
-/** More than this is not used by default: what callers hold comes on top of some 250 MiB of the process itself. */
+/** The largest default: what callers hold comes on top of some 250 MiB of the process itself. */
 const defaultMaxBytes = 256 * 1024 * 1024;
 
 /**
- * The bound where the operator sets none: a quarter of what the process may have, which is the smallest of the machine's memory, its
- * container's and V8's heap limit; 256 MiB at most.
+ * The bound if the operator sets none: a quarter of what the process may have, which is the smallest of the machine's
+ * memory, its container's limit and V8's heap limit; at most 256 MiB.
  */
 export function defaultMemoryBudgetBytes(
   machineBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),

@@ -1,11 +1,12 @@
 import { readFileSync, statSync } from 'node:fs';
 
-/** What stands in place of a secret. */
+/** Replaces a secret. */
 const placeholder = '[redacted]';
 
 /**
- * Secrets that show by their form: login of a URL, API keys, secrets of webhook subscriptions, bearer tokens, and private keys in PEM (with real line
- * ends or with those of JSON). A text without the mark is not searched: looking for the form costs 20 µs a line, looking for the marks 2.
+ * Secrets that are recognised by their form: logins in URLs, API keys, secrets of webhook subscriptions, bearer tokens,
+ * and private keys in PEM (with real line ends or those of JSON). A text that does not contain the `mark` is not
+ * searched further: searching a line for all forms takes 20 µs, for all marks 2 µs.
  */
 const secretForms: readonly { readonly mark: string; readonly form: RegExp }[] = [
   { mark: '://', form: /(?<=:\/\/)[^\s/?#@"']{0,1024}(?=@)/g },
@@ -15,23 +16,26 @@ const secretForms: readonly { readonly mark: string; readonly form: RegExp }[] =
   { mark: ' PRIVATE KEY', form: /(?<=-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----)[^-]{1,16384}/g },
 ];
 
-/** Shorter ones would be found in the middle of words. They are hidden by the rest of the rule alone. */
+/** Shorter secrets would match in the middle of words. They are hidden only if their form is recognised. */
 const secretCharactersMin = 4;
 const secretFileBytesMax = 4_096;
 
-/** Variables whose value is a secret, and those that name a file which holds one. */
+/** Names of variables whose value is a secret, and of variables that name a file with a secret. */
 const secretName = /SECRET|PASSWORD|TOKEN|API_KEY/;
 const secretFileName = /(?:SECRETS_KEY|SECRET|PASSWORD|TOKEN)_FILE$/;
 
-/** Takes secrets out of a text. */
+/** Removes secrets from a text. */
 export type Redact = (text: string) => string;
 
-/** The one rule for all that a process writes to its log and to standard error: secrets by their form, and these by their value. */
+/**
+ * The one rule for everything that a process writes to its log and to standard error. It removes secrets by their form,
+ * and the given `secrets` by their value.
+ */
 export function redaction(secrets: readonly string[] = []): Redact {
   const values = secrets
     .filter((secret) => secret.length >= secretCharactersMin)
     .flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]);
-  // The longest first: one may be a part of another.
+  // Longest first: one may contain another.
   const known = [...new Set(values)].sort((one, other) => other.length - one.length);
   return (text) => {
     let redacted = text;
@@ -42,7 +46,10 @@ export function redaction(secrets: readonly string[] = []): Redact {
   };
 }
 
-/** The secrets that an environment holds, also in URLs and in files that it names. Files that cannot be read are left to whoever needs them. */
+/**
+ * The secrets of an environment, also in URLs and in the files that it names. Files that cannot be read are skipped:
+ * the code that needs them reports that.
+ */
 export function secretsIn(env: { readonly [name: string]: string | undefined }): string[] {
   return Object.entries(env).flatMap(([name, given]) => {
     const value = given?.trim() ?? '';

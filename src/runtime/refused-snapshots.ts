@@ -3,7 +3,10 @@ import type { Log } from '../log.ts';
 
 const reasons = ['unsealed', 'wrong_seal'] as const;
 
-/** Counts snapshots that are not used because of their seals, and logs the first of each reason. */
+/**
+ * Returns a function that counts snapshots that are refused because of their seals, and logs the first one of each
+ * reason.
+ */
 export function refusedSnapshots({
   log,
   registry,
