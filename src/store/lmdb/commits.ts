@@ -44,8 +44,8 @@ export class Commits {
 
   /**
    * Runs `start`, which passes one conditional block of writes to LMDB. Resolves with true once the block is durable,
-   * or with false if its condition did not hold and nothing was written. Throws OutcomeUnknown, or what checkUsable
-   * throws, before anything is sent.
+   * or with false if its condition did not hold and nothing was written. Throws OutcomeUnknown. Throws what
+   * checkUsable throws if nothing was sent.
    */
   write(start: () => Promise<boolean>): Promise<boolean> {
     this.checkUsable();

@@ -37,8 +37,8 @@ export function checkDataFile(directory: string): void {
 }
 
 /**
- * For a directory in which no store was ever opened. Removes a data file that has no data, because the process that
- * made it was killed meanwhile. Checks a longer file like checkDataFile.
+ * For a directory in which no store was ever opened. Removes a data file without data, left by a process that was
+ * killed while it made the file. Checks a longer file like checkDataFile.
  */
 export function clearUnmadeData(directory: string): void {
   const path = join(directory, dataFile);

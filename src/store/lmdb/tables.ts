@@ -3,7 +3,7 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 /**
  * The tables of one environment. Keys are bytes (keys.ts), values are text, bytes or empty.
  *
- *   heads              ledger → head; its LMDB version is the fence (fence.ts), on which claims and appends are conditional
+ *   heads              ledger → head; its LMDB version, the fence (fence.ts), is the condition of claims and appends
  *   events             ledger | seq → row
  *   scopes             ledger | scope | seq → empty
  *   commands           ledger | command → seq and fingerprint (command-mark.ts), in three windows (command-windows.ts)
