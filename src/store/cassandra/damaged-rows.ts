@@ -27,7 +27,9 @@ const numberFacts: ReadonlySet<string> = new Set([
 /** A value that sorts before every bucket number, fold version and hour. */
 const beforeNumbers = -(2 ** 31);
 
-/** The tables whose rows are checked one by one. The rows of ledger_event and line are compared with the logs instead. */
+/**
+ * The tables whose rows are checked one by one. The rows of ledger_event and line are compared with the logs instead.
+ */
 export const tableChecks: readonly TableCheck[] = [
   {
     table: 'fact',
