@@ -25,8 +25,8 @@ export class ClusterFacts {
   }
 
   /**
-   * Replaces `from` by `value`. Returns the stored value, which is another one if `from` was not
-   * stored. Facts only move forward.
+   * Replaces `from` by `value`. Returns the stored value, which is another one if `from` was not stored.
+   * Facts only move forward.
    */
   move(name: string, from: string, value: string): Promise<string> {
     return this.#set(name, from, value);

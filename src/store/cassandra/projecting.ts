@@ -17,8 +17,9 @@ const statementsMax = 256;
 
 /**
  * Writes the projections of a batch, with one write for each partition. It may be repeated, late, and by several nodes
- * at once, because every node writes the same rows, and cells have their seq as timestamp. `isFirst`: the batch is the
- * first of its bucket, so that the hint for the end of the log is moved to this bucket.
+ * at once, because every node writes the same rows, and cells have their seq as timestamp. Only a command key that is
+ * written again later may also land in a later window, which does no harm.
+ * `isFirst`: the batch is the first of its bucket, so that the hint for the end of the log is moved to this bucket.
  */
 export async function writeProjections(
   session: CqlSession,
