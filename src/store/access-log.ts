@@ -1,11 +1,11 @@
-/** One authenticated call as its caller's access history keeps it (decisions.md, section 5: audit). */
+/** One authenticated call, as the access history of the caller's actor keeps it. */
 export interface AccessEvent {
-  /** UUIDv7 of the time of the answer; it sorts the history. */
+  /** UUIDv7 of the time of the answer. The history is sorted by it. */
   readonly id: string;
-  /** Whose history it stands in. */
+  /** The actor that called, whose history has this event. */
   readonly actorId: string;
   readonly apiKeyId: string | null;
-  /** null: a master or organization under no ledger. */
+  /** The ledger that the call named. null if it named none, or a master or organization that is in no ledger. */
   readonly ledgerId: string | null;
   /** REST method and path. */
   readonly method: string;
@@ -17,9 +17,9 @@ export interface AccessEvent {
 
 /** Which part of an actor's history is read. */
 export interface AccessPage {
-  /** Only calls that named this ledger; null: all. */
+  /** Only calls that named this ledger. null: all calls. */
   readonly ledgerId: string | null;
-  /** Milliseconds since 1970; nothing before it is shown, whether it is still kept or not. */
+  /** Milliseconds since 1970. Earlier events are left out, even if they are still stored. */
   readonly since: number;
   readonly limit: number;
   readonly offset: number;
@@ -28,24 +28,26 @@ export interface AccessPage {
 }
 
 /**
- * What callers did, kept for a while. Written in bulk behind the answers and seldom read: an append costs what its
- * events take up, whatever is there already, and expiry drops whole stretches of time.
+ * The calls of each actor, kept for a limited time. Events are written in bulk after the answers and seldom read. So
+ * the cost of an append depends on its own events only, not on the stored ones, and expiry drops whole windows of time.
  *
- * A history is in the order of the ids. A writer hands its events over in that order, so that the store of a single one need not
- * sort; there, an event whose id lies before one that was handed over earlier is kept too, but its place may be among the later ones.
+ * A history is in the order of the ids. A writer appends its events in that order, so that a store with a single writer
+ * need not sort. Such a store also keeps an event whose id is lower than that of an event appended before, but may show
+ * this event among the later ones.
  */
 export interface AccessLog {
   /**
-   * Durable, and found by every `list` that begins later, when it resolves. Throws LedgerError `unavailable`: all, some or none
-   * may have been written, and the same events handed over again, as a whole, stand there once. RangeError for events
-   * that are not in the order of their ids, or whose ids are no UUIDv7.
+   * Resolves when the events are durable and every later `list` finds them. Throws LedgerError `unavailable` if all,
+   * some or none may have been written: append the same events again as a whole, and each is stored once. Throws
+   * RangeError if the events are not in the order of their ids, or an id is not a UUIDv7.
    */
   append(events: readonly AccessEvent[]): Promise<void>;
-  /** Stops reading, and throws the signal's reason, once the signal ends. */
+  /** Returns a page of the actor's history. Stops reading and throws the signal's reason once the signal is aborted. */
   list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]>;
   /**
-   * Forgets events from before that time (milliseconds since 1970), never later ones. Some may be kept on, for a sixth of the
-   * time that is kept at most. Answers how many stretches were dropped, of the store's own measure; 0: there was nothing to do.
+   * Removes events from before `before` (milliseconds since 1970), never later ones. Some of them may stay, at most for
+   * a sixth of the retention time. Returns how many windows of time were dropped (their length is the store's choice),
+   * 0 if none.
    */
   sweep(before: number): Promise<number>;
 }

@@ -3,7 +3,7 @@ import type { AccessEvent } from './access-log.ts';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** RangeError unless the ids are UUIDv7 and ascend: what an append to an access log may assume. */
+/** Checks the events of an append to an access log. Throws RangeError unless their ids are UUIDv7 and ascend. */
 export function checkAccessOrder(events: readonly AccessEvent[]): void {
   let last = '';
   for (const { id } of events) {
@@ -13,7 +13,10 @@ export function checkAccessOrder(events: readonly AccessEvent[]): void {
   }
 }
 
-/** When the call of an access event was answered, in milliseconds since 1970. RangeError for what is no such id. */
+/**
+ * Returns when the call of an access event was answered, in milliseconds since 1970. Throws RangeError if the id is
+ * invalid.
+ */
 export function accessTime(id: string): number {
   const time = uuidV7Time(id);
   if (time === null) throw new RangeError(`No id of an access event: ${id}`);

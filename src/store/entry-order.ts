@@ -2,15 +2,16 @@ import { sha256HexForm } from '../domain/hash.ts';
 import type { LedgerEntry } from './ledger-store.ts';
 import { checkOrder } from './store-text.ts';
 
-/** The ends of a checked run of entries. */
+/** The first and last of consecutive entries that were checked. */
 export interface EntryRun {
   readonly first: LedgerEntry;
   readonly last: LedgerEntry;
 }
 
 /**
- * TypeError (RangeError for an impossible order) unless there is at least one entry and each follows the one before it
- * by seq and hash: what an append may assume of its entries, whatever the head is.
+ * Checks the entries of an append, independently of the ledger's head. Throws TypeError unless there is at least one
+ * entry and each follows the previous one by seq and hash. Throws RangeError if no store can sort by the order of a
+ * line.
  */
 export function checkEntryRun(entries: readonly LedgerEntry[]): EntryRun {
   const first = entries[0];

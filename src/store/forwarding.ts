@@ -1,6 +1,6 @@
 import type { LedgerStore } from './ledger-store.ts';
 
-/** Passes every call on to `store`, with all its arguments: what a wrapper starts from that changes some of the calls. */
+/** A store that forwards every call to `store`, with all arguments. A wrapper spreads it and replaces some methods. */
 export function forwardingLedgers(store: LedgerStore): LedgerStore {
   return {
     claim: (...args) => store.claim(...args),

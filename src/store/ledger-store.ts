@@ -3,7 +3,7 @@ import type { Projection } from '../domain/projection.ts';
 
 export type { Projection };
 
-/** The newest event of a ledger: its place and its hash. */
+/** Seq and hash of a ledger's newest event. */
 export interface Head {
   readonly seq: number;
   /** Lower-case hex. */
@@ -11,8 +11,8 @@ export interface Head {
 }
 
 /**
- * The right to append to one ledger, until somebody claims it anew. `head` is the head as of the claim; the caller
- * keeps track of it from there. The fence is the adapter's own and means nothing to others.
+ * The right to append to one ledger until the next claim of it. `head` is the head at the time of the claim. The caller
+ * keeps track of the head from then on. The fence is opaque: only the adapter that made it reads it.
  */
 export interface Claim {
   readonly ledgerId: string;
@@ -21,40 +21,42 @@ export interface Claim {
   readonly head: Head | null;
 }
 
-/** One event on its way into the store, with what readers look up beside the log. */
+/** An event to be stored, with its projections. */
 export interface LedgerEntry {
   readonly seq: number;
   /** Lower-case hex; '' for seq 0. */
   readonly prevHash: string;
   readonly hash: string;
-  /** The event in its stored form (domain/row.ts). The store does not look into it. */
+  /** The stored text of the event (domain/row.ts). Opaque to the store. */
   readonly row: string;
   readonly projections: readonly Projection[];
 }
 
-/** An event as it was stored. */
 export interface StoredEntry {
   readonly seq: number;
   readonly row: string;
 }
 
-/** A value by key. A key belongs to one ledger: the seqs that are its versions count in that ledger alone. */
+/** A value by key. Each key belongs to one ledger, because versions are seqs of that ledger. */
 export interface Cell {
-  /** seq of the event that it came from. */
+  /** Seq of the event that the value came from. */
   readonly version: number;
   readonly value: string;
 }
 
-/** A line of a list. The same order is always written with the same value, whoever writes it, so lines may be written again. */
+/** A line of a list. Every writer writes the same value under the same order, so a line may be written again. */
 export interface Line {
-  /** Not empty, no NUL, at most orderMaxBytes (store-text.ts). Lines are sorted by its UTF-8 bytes. */
+  /** The sort key, compared by its UTF-8 bytes. Not empty, without NUL, at most orderMaxBytes (store-text.ts). */
   readonly order: string;
   readonly value: string;
 }
 
-/** Folded state at one event, kept so that a ledger or master need not be replayed from its start. Never trusted for integrity. */
+/**
+ * The state of a ledger or master after one event, so that a replay need not start at the first event. It is never
+ * trusted for integrity.
+ */
 export interface Snapshot {
-  /** Which fold made it; another one throws it away. */
+  /** Version of the fold that made the state. A fold of another version ignores the snapshot. */
   readonly foldVersion: number;
   readonly seq: number;
   readonly hash: string;
@@ -62,7 +64,7 @@ export interface Snapshot {
   readonly state: string;
 }
 
-/** By what a command mark is looked for. */
+/** The part of a command key that a look-up needs. */
 export type MarkName = Pick<CommandKey, 'id' | 'permanent'>;
 
 export interface FoundCommand {
@@ -70,14 +72,17 @@ export interface FoundCommand {
   readonly fingerprint: string;
 }
 
-/** Which part of a list to read. */
+/** Which lines of a list to read. */
 export interface Page {
   /** Order to start at, inclusive, in the direction of reading. */
   readonly from?: string;
   readonly limit: number;
   readonly offset?: number;
   readonly descending?: boolean;
-  /** The page ends at the line with which its values have so many characters, or soon behind it. Such a page may be followed by another. */
+  /**
+   * The page ends with the line at which its values reach this many characters, or soon after it. More lines may follow
+   * such a page.
+   */
   readonly charsMax?: number;
 }
 
@@ -86,16 +91,20 @@ export interface ScopePage {
   readonly from?: number;
   readonly limit: number;
   readonly descending?: boolean;
-  /** The page ends at the entry with which its rows have so many characters, or soon behind it. Such a page may be followed by another. */
+  /**
+   * The page ends with the entry at which its rows reach this many characters, or soon after it. More entries may
+   * follow such a page.
+   */
   readonly charsMax?: number;
 }
 
 export interface ScopeEntries {
   readonly entries: StoredEntry[];
+  /** Seqs that are listed under the scope but have no entry in the log. */
   readonly missing: number[];
 }
 
-/** Nothing was written, and never will be: a newer claim exists, or the head is another. */
+/** The entries were not written and never will be, because there is a newer claim or another head. */
 export class Fenced extends Error {
   constructor() {
     super('a newer claim of the ledger exists');
@@ -103,7 +112,7 @@ export class Fenced extends Error {
   }
 }
 
-/** The entries may have been written, or may yet be: claim again, then read, and it is certain. */
+/** The entries may have been written, or may still be written later. A new claim followed by a read settles which. */
 export class OutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('the store did not say whether the entries were written', { cause });
@@ -112,63 +121,69 @@ export class OutcomeUnknown extends Error {
 }
 
 /**
- * The append-only logs of all ledgers. Every method may throw LedgerError `unavailable` when the store cannot be
- * reached; nothing was written then, unless the method says OutcomeUnknown.
+ * The append-only logs of all ledgers. Every method may throw LedgerError `unavailable` if the store cannot be reached.
+ * Then nothing was written: an append that may have been written throws OutcomeUnknown instead.
  *
- * Reads see every append that was answered, whichever node answered it. Ids, scopes, keys and lists are any text of
- * well-formed Unicode; what a caller hands over or gets back is never shared with the store.
+ * Reads see every acknowledged append of every node. Ids, scopes, keys and lists are any well-formed Unicode text.
+ * Arguments and results are never shared with the store.
  */
 export interface LedgerStore {
   /**
-   * Takes the ledger over. Once this resolves, no append under an earlier claim can ever land, and every projection of
-   * the entries up to `head` is there, whoever wrote them. A claim whose outcome is unknown is thrown as `unavailable`: it
-   * has shut out earlier claims at the most.
+   * Takes the ledger over. Once this resolves, no append under an earlier claim can ever land, and all entries up to
+   * `head` have their projections, also those that other nodes wrote. If the outcome is unknown it throws
+   * `unavailable`: then the claim may have fenced earlier claims, and has done nothing else.
    */
   claim(ledgerId: string): Promise<Claim>;
 
   /**
-   * Writes all entries or none. They go in only under the newest claim and only onto the head that `entries[0]` seals:
-   * entries[0].seq is the head's seq + 1 and entries[0].prevHash its hash (0 and '' for the first). When it resolves they
-   * are durable, with their projections, for every reader. Throws Fenced or OutcomeUnknown.
-   * One append of a claim may be under way at a time. Entries that do not follow one another are a mistake of the
-   * caller's: TypeError, and nothing is written.
+   * Writes all entries or none, provided that `claim` is the newest one and the head is the one that `entries[0]`
+   * follows: entries[0].seq is the head's seq + 1, and entries[0].prevHash is the head's hash (0 and '' in an empty
+   * ledger). When it resolves, the entries and their projections are durable and visible to every reader. Throws Fenced
+   * or OutcomeUnknown. Throws TypeError, without writing, if the entries do not follow one another.
+   * The caller must not start an append of a claim while another one of that claim is in flight.
    */
   append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void>;
 
-  /** Whether the claim is still the newest and the head still this one, by a read begun after the call. */
+  /** Whether `claim` is still the newest claim and `head` still the head, by a read that begins after the call. */
   stands(claim: Claim, head: Head | null): Promise<boolean>;
 
-  /** null for a ledger without events. */
+  /** Returns null if the ledger has no events. */
   head(ledgerId: string): Promise<Head | null>;
 
   /**
-   * Entries from seq `from` on, in order, at most `limit`. A hole in the log is a hole in the answer, and there is no other, whatever is
-   * written meanwhile. With `charsMax` the answer ends at the entry with which its rows have so many characters, or soon behind it: one
-   * that has fewer characters, and fewer entries than `limit`, reaches the end of the log.
+   * Returns at most `limit` entries from seq `from` on, in order. It leaves out a seq only if the log lacks that seq,
+   * also while others write. With `charsMax` the result ends with the entry at which its rows reach that many
+   * characters, or soon after it. A result with fewer characters, and with fewer entries than `limit`, reaches the end
+   * of the log.
    */
   read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]>;
 
   /**
-   * Entries of a ledger that stand under a scope, in the order of reading. What is listed but gone from the log is told
-   * as `missing` seqs instead, and counts towards the limit.
+   * Returns the entries of a scope in the order of reading. Seqs that are listed but gone from the log are returned as
+   * `missing` and count towards the limit.
    */
   readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries>;
 
-  /** Just the seqs that are listed under a scope, in the order of reading, those that are gone from the log too. */
+  /** Returns only the seqs of a scope, in the order of reading, including those that are gone from the log. */
   scopeSeqs(ledgerId: string, scope: string, page: ScopePage): Promise<number[]>;
 
   /**
-   * Found commands by id, the newest event of each; those older than 24 hours, unless permanent, may be missing. A mark is looked for
-   * as it was made: a permanent one is not found where one for 24 hours is asked for, nor the other way round.
+   * Returns the commands that were written under these keys, by id, each with its newest event. Command keys that are
+   * not permanent may be missing after 24 hours. Permanent keys and keys for 24 hours are apart: a look-up of one kind
+   * does not find a key of the other.
    */
   findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>>;
 
+  /** Returns null if the key has no value. */
   cell(key: string): Promise<Cell | null>;
-  /** Lines of a list, in the order of reading. `offset` skips lines from where reading starts. */
+  /** Returns lines of a list in the order of reading. `offset` skips lines from where reading starts. */
   lines(list: string, page: Page): Promise<Line[]>;
 
-  /** `owner` is a ledger or a master. A snapshot that cannot be read is none. */
+  /** `owner` names a ledger or a master. Returns null if there is no snapshot that can be read. */
   snapshot(owner: string): Promise<Snapshot | null>;
-  /** An older snapshot (smaller seq) never replaces a newer one of the same fold version. Another fold version always replaces. Failing is harmless. */
+  /**
+   * An older snapshot (smaller seq) never replaces a newer one of the same fold version. A snapshot of another fold
+   * version always replaces. Callers may ignore a failure.
+   */
   saveSnapshot(owner: string, snapshot: Snapshot): Promise<void>;
 }

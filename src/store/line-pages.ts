@@ -6,8 +6,8 @@ export interface LinesOfLists {
 }
 
 /**
- * A list in pages of at most `atOnce` lines, each read when it is asked for, behind the last line of the one before. `isLast` says that no
- * more lines follow.
+ * Yields a list in pages of at most `atOnce` lines and about `pageCharsMax` characters. A page is read when the
+ * consumer asks for it. `isLast` says that no more lines follow.
  */
 export async function* linePages(
   store: LinesOfLists,
@@ -27,7 +27,7 @@ export async function* linePages(
   }
 }
 
-/** Part of a list that is taken as a whole. */
+/** Returns up to `limit` lines of a list in one array. Reads them in pages. */
 export async function linesOf(
   store: LinesOfLists,
   list: string,

@@ -1,12 +1,16 @@
-/** What a page that may be long has at most, and one entry more: some milliseconds of the main thread. */
+/**
+ * Most characters of a page that may be long, not counting its last entry. Such a page costs some milliseconds of the
+ * main thread.
+ */
 export const pageCharsMax = 1024 * 1024;
 
-/** Entries of a store that tells their sizes only once they are read: so many are read first, of 512 KiB at most each. */
+/** Number of entries to read first when sizes are known only after reading. An entry has at most 512 KiB. */
 const firstPart = 8;
 
 /**
- * How many entries to read next of a page of at most `most` more, where so many of it were read and had so many characters: as many as fit by
- * what they had on average, and no more than four times as many as are known.
+ * Returns how many entries of a page to read next. `read` entries with `chars` characters were read already, and at
+ * most `most` more are wanted. As many as fit into `charsMax` by the average so far, at least one, and at most four
+ * times as many as were read.
  */
 export function nextPart(most: number, read: number, chars: number, charsMax: number): number {
   if (read === 0) return Math.min(most, firstPart);

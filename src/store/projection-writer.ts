@@ -3,12 +3,12 @@ import type { LedgerEntry } from './ledger-store.ts';
 /** Projections of one event. */
 export type EventProjections = Pick<LedgerEntry, 'seq' | 'projections'>;
 
-/** Writes what is found missing beside a log, for a scrub. Who serves writes it with its appends. */
+/** Writes projections that a scrub finds missing. A serving node writes projections with its appends instead. */
 export interface ProjectionWriter {
   /**
-   * Writes projections of events that stand in the log of a ledger, as whoever appended them did. What is there already stays the same,
-   * and nothing that is newer is replaced, so that it may be done again, and while nodes write. LedgerError `unavailable`: some may
-   * have been written.
+   * Writes projections of events that are in the ledger's log, in the form that an append writes. Existing and newer
+   * values stay as they are, so it may be repeated, and may run while nodes write. Throws LedgerError `unavailable`:
+   * then some of the projections may have been written.
    */
   write(ledgerId: string, events: readonly EventProjections[]): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { LedgerError } from '../domain/errors.ts';
 import type { RecordWrite } from './record-store.ts';
 import { checkOrder, checkRecordId } from './store-text.ts';
 
-/** RangeError or TypeError for a write that no store could carry out: what a put may assume. */
+/** Checks the write of a put. Throws RangeError or TypeError if no store could carry the write out. */
 export function checkRecordWrite(write: RecordWrite): void {
   checkRecordId(write.id);
   const seen = new Set<string>();
@@ -17,7 +17,7 @@ export function checkRecordWrite(write: RecordWrite): void {
     throw new TypeError('expiresAt is a whole number of milliseconds');
 }
 
-/** What a put or removal throws whose outcome the store does not say (decisions.md, section 2). */
+/** The error of a put or removal that may or may not have been written. */
 export function unsettled(cause?: unknown): LedgerError {
   return new LedgerError(
     'outcome_unknown',

@@ -2,7 +2,7 @@ import type { Projection } from '../domain/projection.ts';
 import type { Head } from './ledger-store.ts';
 import type { StoredRecord } from './record-store.ts';
 
-/** An event that stands under a scope, as a reader of the scope finds it. */
+/** One event in a scope, as a reader of the scope finds it. */
 export interface ScopeEntry {
   readonly scope: string;
   readonly seq: number;
@@ -26,72 +26,75 @@ export interface StoredLine {
   readonly value: string;
 }
 
-/** A part of a log that stands behind the ledger's end, where nothing leads to it before the ledger has grown that far. */
+/** A part of a log beyond the ledger's end. Readers do not find it until the ledger has grown that far. */
 export interface StrayBucket {
   readonly ledgerId: string;
   readonly bucket: number;
-  /** Of the first event that it holds, else of the head that it names. */
+  /** Seq of its first event, or of the head that it names if it has no event. */
   readonly seq: number;
-  /** Where the ledger ends; seq -1: it has no event. */
+  /** Where the ledger ends. The seq is -1 if the ledger has no event. */
   readonly end: { readonly bucket: number; readonly seq: number };
 }
 
-/** A part of a log that is full: nothing is ever added to it. */
+/** A full part of a log. Nothing is ever added to it. */
 export interface FullBucket {
   readonly bucket: number;
-  /** Of the last event that stands in it. */
+  /** Seq of its last event. */
   readonly lastSeq: number;
-  /** Where it ends as the store says, by which readers go on to the next one. null: the store does not say. */
+  /** The stored end of the bucket, by which readers go on to the next bucket. null if the store has no end for it. */
   readonly head: Head | null;
 }
 
-/** A row that is not what the service writes there. */
+/** A row that differs from what the service writes there. */
 export interface DamagedRow {
   readonly table: string;
-  /** The columns of its key, in words. */
+  /** The columns of its key with their values, as text. */
   readonly key: string;
-  /** null: of no ledger in particular. */
+  /** null if the row belongs to no ledger. */
   readonly ledgerId: string | null;
-  /** null: of no event in particular. */
+  /** null if the row belongs to no single event. */
   readonly seq: number | null;
-  /** In words, what is wrong with it. */
+  /** What is wrong with the row, as text. */
   readonly detail: string;
 }
 
-/** The newest batch of a ledger, as the store keeps it until the next one. */
+/** The newest batch of a ledger, which the store keeps until the next batch. */
 export interface NewestBatch {
-  /** Every event up to this seq has its projections; -1: none. Those behind may have theirs still to come. */
+  /** All events up to this seq have their projections. Later events may still lack theirs. -1 if there are none. */
   readonly projectedSeq: number;
-  /** What follows from the events behind, as it is kept with them; null: it cannot be read. */
+  /** The projections of the later events, as the batch keeps them. null if they cannot be read. */
   readonly pending: readonly Projection[] | null;
 }
 
-/** Something found on a walk through the store, and how much of the walk lies behind: 0 to 1. */
+/** Something found on a walk through the store. `share` is the part of the walk that is done, 0 to 1. */
 export interface Walked<T> {
   readonly found: T;
   readonly share: number;
 }
 
 /**
- * A store as a scrub looks at it: what stands there, whether or not anything leads to it. Reading alone; nobody who serves is held up.
- * What is written meanwhile may be found or not. Every method may throw LedgerError `unavailable`.
+ * A store as a scrub reads it: all stored data, also data that no reader would find. It only reads, and does not hold
+ * up serving nodes. It may or may not find what is written meanwhile. Every method may throw LedgerError `unavailable`.
  */
 export interface StoreInspection {
-  /** Every ledger of which anything stands in the log, once. */
+  /** Yields each ledger that has anything in the log, once. */
   ledgerIds(): AsyncIterable<Walked<string>>;
-  /** Buckets behind the end of their ledger that hold an event or a head. A claim alone may stand there. */
+  /**
+   * Yields buckets beyond the end of their ledger that hold an event or a head. A bucket that has only a claim is sound
+   * there, and is not yielded.
+   */
   strayBuckets(): AsyncIterable<StrayBucket>;
-  /** Parts of a log that have to be full if it has come to seq `headSeq`, in order; those in which no event stands are left out. */
+  /** Yields, in order, the buckets that must be full if the head is at `headSeq`. Leaves out buckets without events. */
   fullBuckets(ledgerId: string, headSeq: number): AsyncIterable<FullBucket>;
   newestBatch(ledgerId: string): Promise<NewestBatch>;
-  /** Rows of a ledger's log, and of what leads to it, that no reader can make anything of, or never comes to. */
+  /** Yields rows of a ledger's log, and of what points to the log, that readers cannot parse or never reach. */
   damagedRowsOf(ledgerId: string): AsyncIterable<DamagedRow>;
-  /** The same of everything that belongs to no ledger's log. */
+  /** Yields the damaged rows of everything that belongs to no ledger's log. */
   damagedRows(): AsyncIterable<Walked<DamagedRow>>;
   records(): AsyncIterable<Walked<StoredRecord>>;
-  /** What stands under the scopes of a ledger for the seqs from `from` to below `to`. In no order. */
+  /** Returns, in no order, what the scopes of a ledger list for the seqs from `from` to below `to`. */
   scopeEntries(ledgerId: string, from: number, to: number): Promise<ScopeEntry[]>;
-  /** The command marks of a ledger that still count. */
+  /** Yields the command keys of a ledger that have not expired. */
   commandMarks(ledgerId: string): AsyncIterable<StoredMark>;
   cells(): AsyncIterable<Walked<StoredCell>>;
   lines(): AsyncIterable<Walked<StoredLine>>;

@@ -1,8 +1,8 @@
 import { LedgerError } from '../domain/errors.ts';
 
 /**
- * A store takes no more writes as long as this process runs, since one has failed. Nothing was written; trying again in this process is in vain.
- * Reads go on.
+ * A write has failed, so the store accepts no more writes in this process. Nothing was written, and a retry in this
+ * process fails too. Reads go on.
  */
 export class StoreStopped extends LedgerError {
   constructor() {

@@ -2,36 +2,39 @@ import { channel } from 'node:diagnostics_channel';
 import { LedgerError } from '../domain/errors.ts';
 import type { FindPage, FoundRecord, RecordStore } from './record-store.ts';
 
-/** Something in a store that is not what the service writes there. */
+/** A stored value that cannot be parsed. */
 export interface Unreadable {
-  /** Kind of the record; `line` or `cell` for what stands beside the logs. */
+  /** Kind of the record, or another kind of stored value such as `line`, `cell` or `head`. */
   readonly kind: string;
   readonly id: string;
   readonly error: unknown;
 }
 
-/** A text in a store, and what it is. A StoredRecord is one. */
+/** A stored text with its kind and id. A StoredRecord is a StoredText. */
 export interface StoredText {
   readonly kind: string;
   readonly id: string;
   readonly value: string;
 }
 
-/** One channel for the process: readers are many and deep, and the node that logs and counts is one. */
+/** One channel for the process, because many readers deep in the code report to the one node that logs and counts. */
 const found = channel('ledger-trust:unreadable');
 
-/** Calls `told` for everything that this process finds unreadable, each time that it does. Answers what ends that. */
+/**
+ * Calls `told` each time that this process finds an unreadable value. Returns a function that ends the subscription.
+ */
 export function onUnreadable(told: (unreadable: Unreadable) => void): () => void {
   const listener = (message: unknown) => told(message as Unreadable);
   found.subscribe(listener);
   return () => void found.unsubscribe(listener);
 }
 
+/** Reports an unreadable value to the subscribers of onUnreadable. */
 export function tellUnreadable(unreadable: Unreadable): void {
   found.publish(unreadable);
 }
 
-/** A call needs a record that is damaged. */
+/** A call failed because it needs a damaged record. */
 export class UnreadableRecord extends LedgerError {
   constructor({ kind, id, error }: Unreadable) {
     const reason =
@@ -46,14 +49,14 @@ export class UnreadableRecord extends LedgerError {
   }
 }
 
-/** One of which a sentence says what is wrong; it is told. */
+/** Reports an unreadable value and returns its error. `reason` says what is wrong with the value. */
 export function unreadableRecord(kind: string, id: string, reason: string): UnreadableRecord {
   const unreadable = { kind, id, error: new TypeError(reason) };
   tellUnreadable(unreadable);
   return new UnreadableRecord(unreadable);
 }
 
-/** What `decode` makes of a stored text. Throws UnreadableRecord where it throws. */
+/** Returns what `decode` makes of a stored text. If `decode` throws, reports the text and throws UnreadableRecord. */
 export function decodeStored<T>(stored: StoredText, decode: (value: string) => T): T {
   try {
     return decode(stored.value);
@@ -65,8 +68,8 @@ export function decodeStored<T>(stored: StoredText, decode: (value: string) => T
 }
 
 /**
- * The same in a loop over what belongs to many, where one damaged record must not stop the others: undefined for one that cannot be read,
- * which is told.
+ * Like decodeStored, for loops over records of many owners, where one damaged record must not stop the others. Reports
+ * a damaged text and returns undefined.
  */
 export function decodeOrPassOver<T>(stored: StoredText, decode: (value: string) => T): T | undefined {
   try {
@@ -77,7 +80,9 @@ export function decodeOrPassOver<T>(stored: StoredText, decode: (value: string) 
   }
 }
 
-/** What a read answers; null where the record that it needs is damaged, which was told. For reads in a loop. */
+/**
+ * Returns the result of a read, or null if it failed with UnreadableRecord, which was reported. For reads in a loop.
+ */
 export async function passOverDamaged<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;
@@ -87,23 +92,24 @@ export async function passOverDamaged<T>(read: Promise<T>): Promise<T | null> {
   }
 }
 
-/** A line or cell beside the logs, in the form that the decoders take. */
+/** Returns a line's value as a StoredText, for the decoders above. */
 export function storedLine(list: string, value: string): StoredText {
   return { kind: 'line', id: list, value };
 }
 
+/** Returns a cell's value as a StoredText, for the decoders above. */
 export function storedCell(key: string, value: string): StoredText {
   return { kind: 'cell', id: key, value };
 }
 
-/** A JSON object, with these members of these types. Throws for anything else. */
+/** Parses a JSON object. Throws unless it is an object that has each member of `types` with the type given there. */
 export function parseMembers<T>(text: string, types: MemberTypes<T> = {}): T {
   const value: unknown = JSON.parse(text);
   checkMembers(value, types);
   return value as T;
 }
 
-/** Throws for what is no object with these members. */
+/** Throws TypeError unless `value` is an object that has each member of `types` with the type given there. */
 export function checkMembers<T>(value: unknown, types: MemberTypes<T>): void {
   if (!isOfType(value, 'object')) throw new TypeError('This is no object.');
   for (const [name, type] of Object.entries(types)) {
@@ -135,13 +141,13 @@ function isOfType(value: unknown, type: MemberType): boolean {
   }
 }
 
-/** A record as it was found, and what was made of it. */
+/** A found record and its decoded value. */
 export interface Decoded<T> {
   readonly record: FoundRecord;
   readonly value: T;
 }
 
-/** Records by a look-up, as RecordStore.find, without those that cannot be read: others take their places on the page. */
+/** Like RecordStore.find, but skips and reports unreadable records. Later records fill the page up to its limit. */
 export async function findReadable<T>(
   store: Pick<RecordStore, 'find'>,
   kind: string,

@@ -4,23 +4,26 @@ import type { AccessEvent } from '../access-log.ts';
 import { accessTime } from '../access-order.ts';
 import { decodeOrPassOver } from '../unreadable-record.ts';
 
-/** Events in one row: a hundred bytes each, and a write of a row costs far more than what is in it. */
+/** Most events in one row. An event takes about 100 bytes, so writing a row costs far more than its content. */
 const blockEventsMax = 32;
 const hourMs = 60 * 60 * 1000;
 const uuidChars = 36;
 
-/** Events of one actor from one hour that were handed over together. */
+/** Events of one actor, of one hour and of one append. */
 export interface AccessBlock {
   readonly actorId: string;
   readonly hour: number;
   readonly events: readonly AccessEvent[];
 }
 
+/** Returns the hour of a time (ms since 1970), in hours since 1970. */
 export function accessHour(ms: number): number {
   return Math.floor(ms / hourMs);
 }
 
-/** Events in their order as blocks. The same events always make the same blocks. */
+/**
+ * Divides the events of an append into blocks. The same events always make the same blocks, so a retry is idempotent.
+ */
 export function accessBlocks(events: readonly AccessEvent[]): AccessBlock[] {
   const blocks: AccessBlock[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId))
@@ -40,6 +43,7 @@ type EventForm = readonly [
   requestId: string,
 ];
 
+/** Returns the stored text of events of one actor. */
 export function formatAccessEvents(events: readonly AccessEvent[]): string {
   const forms = events.map(({ id, apiKeyId, ledgerId, method, path, responseStatus, requestId }): EventForm => {
     return [id, apiKeyId, ledgerId, method, path, responseStatus, requestId];
@@ -48,8 +52,8 @@ export function formatAccessEvents(events: readonly AccessEvent[]): string {
 }
 
 /**
- * The events of blocks, in the order of their ids or against it. Blocks of several nodes overlap in time; no block is parsed before
- * its turn.
+ * Yields the events of an actor's blocks in ascending or descending order of their ids. Blocks of several nodes overlap
+ * in time. A block is parsed only when its first event is next, so that a short page parses few blocks.
  */
 export function* eventsInOrder(
   actorId: string,
@@ -71,19 +75,22 @@ export function* eventsInOrder(
   yield* open;
 }
 
-/** No event holds this inside: quotes in a text are escaped, and none of the texts ends in `,[`. */
+/**
+ * Separates two events in the stored text. It never occurs within an event: quotes in texts are escaped, and no text of
+ * an event ends in `,[`.
+ */
 const nextEvent = ',["';
 
 function lastIdIn(text: string): string {
   return idAt(text, text.lastIndexOf(nextEvent) + 1 || 1);
 }
 
-/** The id of the event whose form begins there. */
+/** Returns the id of the event whose text begins at `at`. */
 function idAt(text: string, at: number): string {
   return text.slice(at + 2, at + 2 + uuidChars);
 }
 
-/** Throws for what formatAccessEvents has not written. */
+/** Parses what formatAccessEvents returned. Throws for any other text. */
 export function parseAccessEvents(actorId: string, text: string): AccessEvent[] {
   return (JSON.parse(text) as EventForm[]).map(([id, apiKeyId, ledgerId, method, path, responseStatus, requestId]) => {
     if (!isUuid(id) || typeof method !== 'string') throw new TypeError('This is no access event.');

@@ -16,18 +16,18 @@ const OF_LEDGER = 'FROM access_block WHERE actor_id = ? AND hour = ? AND ledger_
 const KEPT_FROM = "SELECT value FROM fact WHERE name = 'access-kept-from-hour'";
 const KEEP_FROM = "INSERT INTO fact (name, value) VALUES ('access-kept-from-hour', ?) USING TIMESTAMP ?";
 
-/** Stands for no ledger: the rows of an actor's whole history. */
+/** Value of ledger_id in the rows of an actor's whole history. */
 const WHOLE = '';
 const lastHour = 2 ** 31 - 1;
 const hoursAtOnce = 16;
 const writesAtOnceMax = 16;
-/** Hours whose listing is remembered, so that it is not written with each block. */
+/** Most (actor, hour) pairs remembered as listed, so that they are not listed again with each block. */
 const hoursKnownMax = 20_000;
 
 /**
- * The access histories of a keyspace: blocks of events in partitions of an actor and an hour, each block once for the
- * whole history and once for each ledger in it. Rows leave by their TTL; a sweep only moves the hour from which on
- * anything is shown.
+ * The access histories of a keyspace. Each actor and hour has a partition with blocks of events. Each block is stored
+ * once for the whole history, and once for each ledger with the events of that ledger. Rows are removed by their TTL. A
+ * sweep only raises the hour from which on events are shown.
  */
 export class CassandraAccessLog implements AccessLog {
   readonly #session: CqlSession;
@@ -51,7 +51,7 @@ export class CassandraAccessLog implements AccessLog {
   async #write(name: string, blocks: readonly AccessBlock[]): Promise<void> {
     const [first] = blocks;
     if (first === undefined) return;
-    // Before the blocks, so that none stands in an hour that nobody looks into.
+    // The hour is listed before its blocks are written, because readers only read hours that are listed.
     if (!this.#knownHours.has(name)) {
       await this.#session.write([{ cql: ADD_HOUR, params: [keyText(first.actorId), first.hour] }]);
       if (this.#knownHours.size >= hoursKnownMax) this.#knownHours.clear();
@@ -70,7 +70,7 @@ export class CassandraAccessLog implements AccessLog {
     for await (const hour of this.#hours(actorId, from, descending)) {
       signal?.throwIfAborted();
       const partition = [keyText(actorId), hour, ledger];
-      // The first hour alone may hold what is too old; elsewhere what is skipped need not be read.
+      // Only the first hour may hold events before `since`. In later hours events can be skipped without reading them.
       if (skip > 0 && hour > from) {
         const count = await this.#count(partition);
         if (skip >= count) {
@@ -102,7 +102,7 @@ export class CassandraAccessLog implements AccessLog {
     return Number(textOf(row, 'value') ?? '0');
   }
 
-  /** Hours in which an actor has blocks, from `from` on, in the order of reading. */
+  /** Yields the hours from `from` on in which an actor has blocks, in the order of reading. */
   async *#hours(actorId: string, from: number, descending: boolean): AsyncGenerator<number> {
     for (let start = descending ? lastHour : from; ; ) {
       const key = keyText(actorId);

@@ -6,10 +6,10 @@ import { type BatchPlan, batchStatements, isSameHead, readBucketState, rowsOf, s
 import type { KnownLedger } from './known-ledgers.ts';
 import { type CqlSession, numberOf, textOf, Undecided } from './session.ts';
 
-/** A batch as it came, copied from the caller's entries and checked. */
+/** A checked batch, copied from the caller's entries. */
 export interface Batch {
   readonly bucket: number;
-  /** The head that it seals, wherever that is. */
+  /** The head that it follows, in this bucket or the one before. null if it is the first batch of the ledger. */
   readonly sealed: Head | null;
   readonly rows: BatchPlan['rows'];
   readonly scopes: BatchPlan['scopes'];
@@ -17,7 +17,7 @@ export interface Batch {
   readonly projections: BatchProjections;
 }
 
-/** TypeError for entries that do not follow one another; RangeError for more than a bucket takes. */
+/** Throws TypeError if the entries do not follow one another, and RangeError if there are more than a bucket takes. */
 export function batchOf(entries: readonly LedgerEntry[], bucketEvents: number): Batch {
   const { first, last } = checkEntryRun(entries);
   if (entries.length > bucketEvents) throw new RangeError(`An append has at most ${bucketEvents} entries`);
@@ -32,18 +32,19 @@ export function batchOf(entries: readonly LedgerEntry[], bucketEvents: number): 
   };
 }
 
-/** How a batch can be written, and what has to be projected before. */
+/** A plan to write a batch. `unprojected` must be projected before the batch is written; null if there is nothing. */
 export interface PlannedBatch {
   readonly plan: BatchPlan;
   readonly unprojected: BatchProjections | null;
 }
 
 /**
- * Finds out on which condition a batch may go in. One that follows what this process itself wrote under the same claim
- * needs no look at the store. The first batch of a bucket has no head to compare there: the bucket before, read at
- * SERIAL, has to be full, end in the hash that is sealed, and be of the same claim unless this bucket itself is.
+ * Finds the condition under which a batch may be written. If the batch follows what this process wrote under the same
+ * claim, nothing has to be read. The first batch of a bucket finds no head in it to compare with. Then the bucket
+ * before, read at SERIAL, must be full and end with the head that the batch follows. One of the two buckets must be
+ * under the same claim, and this bucket must not be under another one.
  *
- * Fenced where the claim or the head is another already: nothing was sent then.
+ * Throws Fenced if the claim or the head is already another. Then nothing was sent.
  */
 export async function planBatch(
   session: CqlSession,
@@ -76,14 +77,14 @@ export async function planBatch(
   return planned(null, state.fence, before.pending);
 }
 
-/** Writes a planned batch. Throws Fenced or OutcomeUnknown, or LedgerError where nothing was sent. */
+/** Writes a planned batch. Throws Fenced or OutcomeUnknown, or LedgerError if nothing was sent. */
 export async function writeBatch(session: CqlSession, plan: BatchPlan): Promise<void> {
   const decision = await session.decide(batchStatements(plan)).catch((error: unknown) => {
     throw error instanceof Undecided ? new OutcomeUnknown(error) : error;
   });
   if (decision.applied) return;
   const standing: Head | null = headIn(decision.row);
-  // Our own head under our own claim: the batch, or its twin, is there after all. Only a claim makes that certain.
+  // The head is this batch's own, under its own claim: the batch may have been written. Only a new claim settles that.
   if (textOf(decision.row, 'fence') === plan.fence && isSameHead(standing, plan.last))
     throw new OutcomeUnknown(new Error('the condition did not hold, and yet the head is the one to be written'));
   throw new Fenced();

@@ -10,25 +10,26 @@ import { newerSchema, storedVersion } from './schema-version.ts';
 import { checkDataCenters, checkReplicas, checkServers, joinedMaxMs, replicasOf } from './server-checks.ts';
 import type { CassandraSettings } from './settings.ts';
 
-/** One try of a statement, at a node that may have just started. */
+/** Time limit for one attempt of a statement. Long, because the node may have just started. */
 const statementMaxMs = 30_000;
 const triesMax = 4;
 
 export interface SchemaOptions {
   /** Replicas by data centre. */
   readonly replication: ReadonlyMap<string, number>;
-  /** Fixed for good once it is stored (cluster.md). */
+  /** Fixed for good once it is stored, because it maps ledgers to shards. */
   readonly shardCount: number;
-  /** Fixed for good once it is stored; smaller than 1,024 is for tests. */
+  /** Fixed for good once it is stored. 1,024 if left out; smaller values are for tests. */
   readonly bucketEvents?: number;
-  /** How long nodes of Cassandra that are about to join are waited for, in milliseconds. */
+  /** How long to wait for nodes of Cassandra that are about to join, ms. */
   readonly joinedMaxMs?: number;
 }
 
 /**
- * Makes what is missing of keyspace and tables, waits until every node agrees, and stores what the cluster is: schema
- * version, shard count, events in a bucket. May be run again; of what is there it changes the version alone, forward. Answers what
- * it did, in a sentence. StartError with a sentence for what the operator has to mend first.
+ * Makes the keyspace and tables that are missing, waits until every node of Cassandra agrees, and stores the facts of
+ * the cluster: schema version, shard count, events in a bucket. It may be run again. Of what exists it only changes the
+ * schema version, and only upwards. Returns what it did, in a sentence. Throws StartError with what the operator has to
+ * do first.
  */
 export async function applySchema(settings: CassandraSettings, options: SchemaOptions): Promise<string> {
   const { keyspace } = settings;
@@ -44,7 +45,7 @@ export async function applySchema(settings: CassandraSettings, options: SchemaOp
       checkReplication(keyspace, found, options.replication);
       await withFacts(settings, (facts) => checkVersion(keyspace, facts));
     }
-    // Also before the first change: two nodes that make the same table before they agree would have two of one name.
+    // Waits before the first change too: nodes that disagree and make the same table would have two tables of one name.
     await untilAgreed(nodes);
     const makeKeyspace = found === null ? [keyspaceStatement(keyspace, options.replication)] : [];
     for (const statement of [...makeKeyspace, ...tableStatements(keyspace)]) await change(client, nodes, statement);
@@ -64,13 +65,13 @@ async function withFacts<T>(settings: CassandraSettings, work: (facts: ClusterFa
   }
 }
 
-/** Before anything is changed: what a newer version has made is not for this one to add to. */
+/** Throws StartError if a newer version of the service made the schema, which this version must not change. */
 async function checkVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
   const version = await storedVersion(facts);
   if (version !== null && version > schemaVersion) throw newerSchema(keyspace, version);
 }
 
-/** What the facts are once they are stored; StartError where others stand there. */
+/** Stores the facts and returns them as text. Throws StartError if other values are stored already. */
 function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promise<string> {
   return withFacts(settings, async (facts) => {
     const fixed = [
@@ -84,13 +85,13 @@ function storeFacts(settings: CassandraSettings, options: SchemaOptions): Promis
           `Keyspace ${settings.keyspace} has ${name} ${standing}, not ${value}: it is fixed when the schema is first applied.`,
         );
     }
-    // Last: who finds the version finds the rest.
+    // The version is stored last, so that a reader that finds it also finds the other facts.
     await moveVersion(settings.keyspace, facts);
     return [...fixed, schemaFact].map(({ name, value }) => `${name} ${value}`).join(', ');
   });
 }
 
-/** Stores the version, in the place of an older one. */
+/** Stores the version, or replaces an older one. Throws StartError if a newer one is stored. */
 async function moveVersion(keyspace: string, facts: ClusterFacts): Promise<void> {
   const { name, value } = schemaFact;
   let standing = await facts.agree(name, value);
@@ -104,8 +105,9 @@ function keyspaceStatement(keyspace: string, replication: ReadonlyMap<string, nu
 }
 
 /**
- * Carries a statement out, and waits until every node knows what it made. Where no answer comes it may have been carried out all the
- * same: it is sent again once all nodes agree, and does nothing then (IF NOT EXISTS). StartError where that does not help.
+ * Executes a statement and waits until every node agrees on the schema. If there is no answer, the statement may have
+ * been executed. It is then sent again once all nodes agree, which is harmless because of IF NOT EXISTS. Throws
+ * StartError after the last attempt.
  */
 async function change(client: cassandra.Client, nodes: ReadSchemaNodes, statement: string): Promise<void> {
   for (let tries = 1; ; tries++) {

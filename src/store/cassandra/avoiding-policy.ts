@@ -5,12 +5,12 @@ type PlanCallback = (error: Error, plan: Plan) => void;
 
 const { LoadBalancingPolicy } = cassandra.policies.loadBalancing;
 
-/** How long a node that left a statement unanswered is asked last: it is slow, paused or cut off. */
+/** How long a node that did not answer a statement is tried last, ms: it is slow, paused or cut off. */
 const avoidMs = 5_000;
 
 /**
- * The plans of another policy, with nodes that did not answer moved to their end. A node that hangs keeps its
- * connections, so the driver goes on choosing it until it has let many statements run into their time limits.
+ * Query plans of another policy, with nodes that did not answer moved to the end. A node that hangs keeps its
+ * connections, so the driver alone would go on choosing it until many statements have timed out.
  */
 export class AvoidingPolicy extends LoadBalancingPolicy {
   readonly #inner: cassandra.policies.loadBalancing.LoadBalancingPolicy;
@@ -21,7 +21,7 @@ export class AvoidingPolicy extends LoadBalancingPolicy {
     this.#inner = inner;
   }
 
-  /** `address` as the driver tells it: `ip:port`. */
+  /** `address` in the driver's form, `ip:port`. */
   avoid(address: string): void {
     if (this.#avoided.has(address)) return;
     this.#avoided.add(address);

@@ -3,8 +3,8 @@ import type { Projection } from '../../domain/projection.ts';
 import type { EventProjections } from '../projection-writer.ts';
 
 /**
- * The projections of one batch as they are written, and as the batch itself keeps them (`pending`) until the next one:
- * one form for both, so that finishing somebody else's work is doing one's own.
+ * The projections of one batch. The bucket also keeps them (`pending`) until its next batch. Both have one form, so
+ * that a claim completes the projections of another writer in the same way as its own.
  */
 export interface BatchProjections {
   /** The bucket that the batch is in. */
@@ -12,7 +12,7 @@ export interface BatchProjections {
   /** Scopes that have events in the batch. */
   readonly scopes: readonly string[];
   readonly commands: readonly (readonly [seq: number, command: CommandKey])[];
-  /** The newest value of each key. */
+  /** Only the newest value of each key. */
   readonly cells: readonly (readonly [key: string, seq: number, value: string])[];
   readonly lines: readonly (readonly [list: string, order: string, value: string])[];
 }
@@ -43,7 +43,7 @@ export function projectionsOfBatch(bucket: number, entries: readonly EventProjec
   return { bucket, scopes: [...scopes], commands, cells: [...cells.values()], lines };
 }
 
-/** '' where there is nothing to project. */
+/** Returns the stored text of projections, '' if there are none. */
 export function formatPending({ bucket, scopes, commands, cells, lines }: BatchProjections): string {
   if (scopes.length + commands.length + cells.length + lines.length === 0) return '';
   const marks = commands.map(([seq, { id, fingerprint, permanent }]) => [seq, id, fingerprint, permanent ? 1 : 0]);
@@ -58,7 +58,7 @@ type PendingForm = readonly [
   lines: BatchProjections['lines'],
 ];
 
-/** Reads what formatPending wrote. Throws for anything else. */
+/** Parses what formatPending returned. null if there are no projections. Throws for any other text. */
 export function parsePending(text: string): BatchProjections | null {
   if (text === '') return null;
   const [bucket, scopes, marks, cells, lines] = JSON.parse(text) as PendingForm;
@@ -77,7 +77,7 @@ export function parsePending(text: string): BatchProjections | null {
   return { bucket, scopes, commands, cells, lines };
 }
 
-/** The same as single projections. */
+/** Returns the projections of a batch one by one. */
 export function pendingProjections(pending: BatchProjections | null): Projection[] {
   if (pending === null) return [];
   return [

@@ -6,24 +6,24 @@ import { preparedAtStart } from './prepared-at-start.ts';
 import { bigintOf, type CqlSession, numberOf, type Row, type Statement, textOf } from './session.ts';
 
 /**
- * A ledger's log lies in buckets, a partition each. A batch lies whole in one: in bucket `first seq div bucketEvents`.
- * So a bucket holds seqs from its number times bucketEvents on, less those at its beginning that came with the batch
- * that filled the bucket before. A bucket whose head reaches its end is full, and a full bucket never changes: claims
- * and appends are conditional on its head, and go to the next bucket from then on.
+ * Events in a bucket. A ledger's log is divided into buckets, and each bucket is a partition. A batch is in one bucket
+ * as a whole, in bucket `floor(first seq / bucketEvents)`. So a batch that fills a bucket may run over its end, and the
+ * next bucket then lacks its first seqs. A bucket is full once its head is at or over its end. A full bucket never
+ * changes: claims and appends are conditional on its head, and go to the next bucket from then on.
  */
 export const bucketEvents = 1_024;
 
-/** What the static columns of a bucket say. */
+/** The static columns of a bucket. */
 export interface BucketState {
-  /** The newest claim on the bucket. null: nobody has claimed it, or written to it. */
+  /** Fence of the newest claim of the bucket. null if the bucket was never claimed or written to. */
   readonly fence: string | null;
-  /** null while no event is in it, or where either column of the head is missing. */
+  /** null if the bucket has no event, or a column of the head is missing. */
   readonly head: Head | null;
-  /** The column as it stands, which a claim is conditional on. */
+  /** The stored value of head_seq. A claim is conditional on it. */
   readonly headSeq: bigint | null;
-  /** Whether any row stands in it. */
+  /** Whether the bucket has any row. */
   readonly hasRows: boolean;
-  /** Projections of the newest batch in it, as in batch-projections.ts. */
+  /** Projections of the newest batch in the bucket, as formatPending returns them. '' if there are none. */
   readonly pending: string;
 }
 
@@ -43,7 +43,7 @@ const ADD_TO_SCOPE = preparedAtStart(
   'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, ?, ?, ?)',
 );
 
-/** `serial` settles what is under way on the bucket first. */
+/** With `serial` the read first settles conditional writes in flight on the bucket. */
 export async function readBucketState(
   session: CqlSession,
   ledgerId: string,
@@ -54,6 +54,7 @@ export async function readBucketState(
   return bucketState(row);
 }
 
+/** Reads the state from a row of the bucket. `row` is undefined if the bucket has none. */
 export function bucketState(row: Row | undefined): BucketState {
   const seq = numberOf(row, 'head_seq');
   const hash = textOf(row, 'head_hash');
@@ -67,7 +68,7 @@ export function bucketState(row: Row | undefined): BucketState {
   };
 }
 
-/** Takes a bucket over, if it is still as it was seen. */
+/** Puts a new fence on a bucket, on condition that fence and head are still as seen. */
 export function claimStatement(
   ledgerId: string,
   bucket: number,
@@ -77,25 +78,26 @@ export function claimStatement(
   return { cql: CLAIM, params: [fence, keyText(ledgerId), bucket, seen.fence, seen.headSeq] };
 }
 
-/** What a batch wants to find in its bucket, and what it is. */
+/** A batch, and the condition under which it is written to its bucket. */
 export interface BatchPlan {
   readonly ledgerId: string;
-  /** The claim that writes. */
+  /** Fence of the claim that writes. */
   readonly fence: string;
-  /** The fence that stands in the bucket: the same, or null where the writer moved on into a bucket that nobody has claimed. */
+  /** The fence expected in the bucket: `fence`, or null if the writer moves on to a bucket that was never claimed. */
   readonly standing: string | null;
-  /** The head in this bucket; null for its first batch. */
+  /** The head expected in the bucket. null for the first batch in the bucket. */
   readonly before: Head | null;
   readonly rows: readonly (readonly [seq: number, row: string])[];
-  /** The events of each scope in the batch. */
+  /** The events of the batch in each scope. */
   readonly scopes: readonly (readonly [scope: string, seqs: readonly number[]])[];
   readonly last: Head;
   readonly projections: BatchProjections;
 }
 
 /**
- * A batch as one conditional statement: the head moves if fence and head are as planned, and the rows go with it. They
- * are unconditional for themselves and would overwrite; the condition on the static columns is what protects them.
+ * Returns a batch as one conditional write: if fence and head are as expected, the head moves and the rows are
+ * inserted. The inserts have no condition of their own and would overwrite. The condition on the static columns
+ * protects the rows.
  */
 export function batchStatements(plan: BatchPlan): Statement[] {
   const { fence, standing, before, last, projections, rows, scopes } = plan;
@@ -113,12 +115,12 @@ export function batchStatements(plan: BatchPlan): Statement[] {
   ];
 }
 
-/** The rows of entries, taken over from the caller. */
+/** Returns seq and row of each entry, copied from the caller's objects. */
 export function rowsOf(entries: readonly LedgerEntry[]): [number, string][] {
   return entries.map(({ seq, row }) => [seq, row]);
 }
 
-/** Which of them belong to which scope. */
+/** Returns the seqs of each scope. */
 export function scopesOf(entries: readonly EventProjections[]): [string, number[]][] {
   const scopes = new Map<string, number[]>();
   for (const { seq, projections } of entries)

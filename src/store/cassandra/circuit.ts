@@ -1,23 +1,27 @@
 import { LedgerError } from '../../domain/errors.ts';
 
-/** Statements at once (CASSANDRA_REQUESTS_MAX). Beyond it Cassandra is too slow for what is asked, and more would only take memory. */
+/**
+ * Default of CASSANDRA_REQUESTS_MAX, statements in flight. If Cassandra is too slow for that many, further statements
+ * would only take memory.
+ */
 export const defaultInFlightMax = 4_096;
-/** Failures in a row, with no answer between them, after which the store counts as gone. */
+/** Consecutive failures after which the circuit opens. */
 const failuresToOpen = 5;
-/** How long nothing is tried then, before one statement finds out. */
+/** How long the circuit stays open before one statement probes Cassandra, ms. */
 const openMs = 500;
-/** What a refusal waits, so that who tries again at once does not keep the process busy with it. */
+/** Delay of a refusal, ms, so that callers that retry at once do not keep the process busy. */
 const refusalMs = 100;
 
 /**
- * What an attempt says about Cassandra: it answered (even if with an error of the statement's), or it is not there; where
- * one node alone is known not to answer, which.
+ * What an attempt shows about Cassandra. `answered`: it answered, even if with an error of the statement. `gone`: it is
+ * not available. `silentNode`: this one node did not answer.
  */
 export type Health = 'answered' | 'gone' | { readonly silentNode: string };
 
 /**
- * Stands before every statement. While Cassandra does not answer, statements are refused, `unavailable`, without being
- * sent, but for one that finds out every half second; nothing queues up. Recovery needs no restart.
+ * A circuit breaker around every statement. While Cassandra does not answer, statements are refused with `unavailable`
+ * without being sent, so that nothing queues up. Every half second one statement is sent as a probe. Recovery needs no
+ * restart.
  */
 export class Circuit {
   readonly #healthOf: (error: unknown) => Health;
@@ -29,7 +33,7 @@ export class Circuit {
   #state: 'closed' | 'open' | 'probing' = 'closed';
   #isShut = false;
 
-  /** `reachableNodes`: how many nodes there are connections to. `inFlightMax`: statements at once. */
+  /** `reachableNodes` returns how many nodes are connected. `inFlightMax` is the most statements in flight. */
   constructor(
     healthOf: (error: unknown) => Health,
     reachableNodes: () => number,
@@ -40,14 +44,14 @@ export class Circuit {
     this.#reachableNodes = reachableNodes;
   }
 
-  /** Statements under way. */
+  /** Number of statements in flight. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
   /**
-   * Runs one statement, at most `deadlineMs`. LedgerError `unavailable` or `overloaded` where it was not sent; whatever
-   * else is thrown came from the attempt.
+   * Runs one statement. Throws LedgerError `unavailable` or `overloaded` if the statement was not sent, DeadlinePassed
+   * if it takes longer than `deadlineMs`, and what the attempt throws.
    */
   async run<T>(deadlineMs: number, attempt: () => Promise<T>): Promise<T> {
     if (this.#inFlight >= this.#inFlightMax)
@@ -75,7 +79,7 @@ export class Circuit {
     }
   }
 
-  /** Nothing is sent any more. */
+  /** Refuses all further statements. */
   shut(): void {
     this.#isShut = true;
   }
@@ -88,7 +92,7 @@ export class Circuit {
 
   #failed(health: Exclude<Health, 'answered'>): void {
     if (health !== 'gone') this.#silentNodes.add(health.silentNode);
-    // As long as other nodes may answer, one that does not is no outage, however many wait for it.
+    // A silent node is no outage while other nodes may answer, however many statements wait for the silent node.
     const mayAnswer = health !== 'gone' && this.#silentNodes.size < this.#reachableNodes();
     if (mayAnswer && this.#state !== 'probing') return;
     this.#failures++;
@@ -105,7 +109,7 @@ export class Circuit {
   }
 }
 
-/** Thrown where an attempt took longer than it may. It may still be carried out. */
+/** An attempt took longer than its deadline. The statement may still be executed. */
 export class DeadlinePassed extends Error {
   constructor(deadlineMs: number) {
     super(`no answer within ${deadlineMs} ms`);

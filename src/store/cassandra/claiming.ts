@@ -4,25 +4,27 @@ import { claimStatement, readBucketState } from './bucket.ts';
 import { findLogEnd, type LogEnd } from './log-end.ts';
 import { type CqlSession, Undecided } from './session.ts';
 
-/** Races for one claim that may be lost to other processes. */
+/** Attempts of a claim. An attempt fails if another process changed the bucket after it was read. */
 const attemptsMax = 20;
 const pauseMaxMs = 50;
 
-/** A claim that stands, and the end of the log as of it. */
+/** A claim that was made, and the end of the log at the time of the claim. */
 export interface TakenClaim {
   readonly claim: Claim;
   readonly end: LogEnd;
 }
 
 /**
- * Puts a new fence on the bucket that takes the next event, on condition that fence and head there are as seen: so
- * whatever was under way under the fence before has landed by then, and is seen, or never will.
+ * Puts a new fence on the bucket that takes the next event, on condition that fence and head there are as seen. So a
+ * write under an earlier fence has either landed before and is seen, or can never land.
  *
- * Where the log's last bucket is full the claim is made on the next one. Nobody can append to either without it: the
- * full one never changes, and the first batch of the next one finds a fence that is not its own. But a claim
- * there settles nothing in the full one, whose last batch one replica alone may hold as yet: that is done by a serial read.
+ * If the last bucket of the log is full, the claim is made on the next bucket. It then guards both buckets: the full
+ * one never changes, and the first batch in the next one must find its own fence there. But a claim on the next bucket
+ * settles nothing in the full one, whose last batch may so far be on a single replica. A serial read of the full bucket
+ * settles that batch.
  *
- * `from`: a bucket known to hold events. LedgerError `unavailable` where the outcome is unknown.
+ * `from` is a bucket known to hold events, null if none is known. Throws LedgerError `unavailable` if the outcome is
+ * unknown.
  */
 export async function takeClaim(
   session: CqlSession,

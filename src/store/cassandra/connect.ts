@@ -4,12 +4,12 @@ import { StartError } from '../start-error.ts';
 import { isProgrammerError } from './driver-session.ts';
 import type { CassandraSettings } from './settings.ts';
 
-/** Cassandra's own limit of a read is 5 s; what it queues behind where it has just started may take as long. */
+/** Cassandra's own limit for a read is 5 s. On a node that has just started a read may be queued for as long again. */
 const lookMaxMs = 10_000;
-/** What a start may be refused with by a store that is slow. */
+/** Errors by which a slow store may refuse a start, and which pass. */
 const passing: ReadonlySet<ErrorCode> = new Set(['unavailable', 'overloaded', 'outcome_unknown']);
 
-/** Connects, or throws a StartError that says what to look at. A client that could not connect is shut down. */
+/** Connects. If it cannot, shuts the client down and throws a StartError that says what to check. */
 export async function connect(client: cassandra.Client, settings: CassandraSettings): Promise<void> {
   try {
     await client.connect();
@@ -26,8 +26,8 @@ export async function connect(client: cassandra.Client, settings: CassandraSetti
 }
 
 /**
- * What Cassandra holds about itself, in rows. StartError where it does not tell: it has just started, or is too busy, or does not let the
- * login see it.
+ * Queries Cassandra's system tables. Throws StartError if there is no answer (Cassandra has just started or is too
+ * busy) or if the login may not read them.
  */
 export async function look(
   client: cassandra.Client,
@@ -46,13 +46,13 @@ export async function look(
   }
 }
 
-/** A store that may do later what it did not do now, as a StartError; any other error as it is. */
+/** Returns an error that passes, such as `unavailable`, as a StartError. Returns any other error unchanged. */
 export function orNotAnswering(error: unknown): unknown {
   const isPassing = error instanceof LedgerError && passing.has(error.code);
   return isPassing ? notAnswering(error.cause ?? error) : error;
 }
 
-/** What Cassandra has answered with: no further try changes it. */
+/** Whether Cassandra answered with an error that no retry changes. */
 export function isRefused(error: unknown): boolean {
   if (isProgrammerError(error)) return true;
   const { unauthorized, badCredentials, alreadyExists } = cassandra.types.responseErrorCodes;
@@ -69,7 +69,7 @@ function notAnswering(error: unknown): StartError {
   );
 }
 
-/** The driver's own words say "see innerErrors"; these are those. */
+/** Returns the message of the first inner error: the driver's own message only says "see innerErrors". */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const inner = 'innerErrors' in error ? Object.values(error.innerErrors as Record<string, unknown>) : [];

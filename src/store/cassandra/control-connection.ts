@@ -1,8 +1,8 @@
 import type cassandra from 'cassandra-driver';
 
-/** What the driver has for its connection to a node that tells of the others (lib/control-connection.js). */
+/** The driver's connection to the node that it learns the other nodes from (lib/control-connection.js). */
 export interface ControlConnection {
-  /** Looks for another one; with the nodes that are left, where a search goes on that has begun. */
+  /** Searches for a node to connect to. `left` has the nodes that are left if a search goes on. */
   _refresh(left?: Iterator<cassandra.Host>): Promise<void>;
 }
 
@@ -11,9 +11,9 @@ export function controlConnectionOf(client: cassandra.Client): ControlConnection
 }
 
 /**
- * Has the driver search for a control connection once at a time. One that it had to make anew behind an outage is watched twice, so that
- * its loss begins two searches, each of which takes the node away from under the other: a TypeError that nobody catches ends the
- * process (driver 4.10.0, its issue NODEJS-681).
+ * Makes the driver run one search for a control connection at a time. After an outage the driver watches its new
+ * control connection twice. The loss of that connection then begins two searches that take the node away from each
+ * other, and an uncaught TypeError ends the process (driver 4.10.0, its issue NODEJS-681).
  */
 export function searchOnceAtATime(control: ControlConnection): void {
   const refresh = control._refresh.bind(control);

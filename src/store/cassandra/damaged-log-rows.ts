@@ -14,18 +14,18 @@ const BEFORE = "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? 
 const BEHIND = "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq > ? LIMIT ?";
 const SCOPES = "SELECT scope, seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
 
-/** Rows out of place that are named of one bucket. */
+/** Most misplaced rows reported for each side of a bucket. */
 const namedMax = 10;
-/** Buckets without anything in a row, behind which nothing more is looked for. */
+/** After this many empty buckets in a row no further ones are read. */
 const emptyBucketsMax = 64;
 
-/** Rows of a ledger's log, and its hint, that are not what the service writes. */
+/** Yields the damaged rows of a ledger's log, and a damaged hint. */
 export async function* damagedLogRows(
   session: CqlSession,
   bucketEvents: number,
   ledgerId: string,
 ): AsyncGenerator<DamagedRow> {
-  // The hint first: a ledger that is written to meanwhile may leave it behind its end, and never before it.
+  // The hint is read before the end, so that writes meanwhile never make the hint look ahead of the end.
   const [hint] = await session.read({ cql: HINT, params: [keyText(ledgerId)] });
   const end = await findLogEnd(session, ledgerId, bucketEvents, null);
   const hinted = wrongHint(hint, end.head === null ? null : end.bucket);
@@ -52,7 +52,10 @@ function ofLedger(table: string, ledgerId: string): Pick<DamagedRow, 'table' | '
   return { table, ledgerId, seq: null };
 }
 
-/** The seq that a bucket ends in where its head and its last row agree; else -1: then nothing is said of the bucket behind it. */
+/**
+ * Returns the last seq of a bucket if its head and its last row agree, else -1. After -1 it is unknown which of its
+ * first seqs the next bucket lacks.
+ */
 async function trueEnd(
   session: CqlSession,
   ledgerId: string,
@@ -66,7 +69,7 @@ async function trueEnd(
   return head?.seq === seq && seq >= first && seq <= last ? seq : -1;
 }
 
-/** `endBucket`: null where the ledger has no event. */
+/** Returns what is wrong with the hint, null if nothing is. `endBucket` is null if the ledger has no event. */
 function wrongHint(row: Row | undefined, endBucket: number | null): string | null {
   if (row === undefined) return null;
   const bucket = numberOf(row, 'bucket');
@@ -75,7 +78,10 @@ function wrongHint(row: Row | undefined, endBucket: number | null): string | nul
   return bucket > endBucket ? `the hint names bucket ${bucket}, and the log ends in bucket ${endBucket}` : null;
 }
 
-/** In words, what is wrong with the static columns of a bucket; where its head is not that of its last row is told by its events. */
+/**
+ * Returns what is wrong with the static columns of a bucket, as sentences. It does not compare the head with the last
+ * row: the scrub of the events does.
+ */
 function wrongState(row: Row, bucket: number): string[] {
   const { head, headSeq, hasRows, fence, pending } = bucketState(row);
   const wrong: string[] = [];
@@ -125,7 +131,7 @@ async function wrongScopeRows(
   head: Head | null,
 ) {
   const rows = await session.read({ cql: SCOPES, params: [keyText(ledgerId), bucket] });
-  // In this order: what these list stands before the end that is looked for next.
+  // The scope rows are read before the end, so that every seq they list is at or before that end.
   const inside = seqsOfBucket(bucket, bucketEvents);
   const rowsEnd = (await headOfRows(session, ledgerId, bucket, bucketEvents))?.seq ?? -1;
   const last = Math.min(inside.last, Math.max(rowsEnd, head?.seq ?? -1));

@@ -5,14 +5,15 @@ import { parsePlaces } from './record-places.ts';
 import { seqsIn } from './scopes.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
 
-/** A table that is walked through, and what is wrong with a row of it, in words. */
+/** How to walk through a table and check its rows. */
 export interface TableCheck {
   readonly table: string;
   readonly partition: readonly string[];
-  /** Clustering columns, each with what stands before all of its values. */
+  /** Clustering columns, each with a value that sorts before all of its values. */
   readonly clustering: readonly (readonly [column: string, before: string | number])[];
-  /** The others. */
+  /** The other columns. */
   readonly columns: readonly string[];
+  /** Returns what is wrong with a row, as text. null if the row is sound. */
   wrong(session: CqlSession, row: Row): Promise<string | null> | string | null;
 }
 
@@ -23,10 +24,12 @@ const numberFacts: ReadonlySet<string> = new Set([
   'access-kept-from-hour',
 ]);
 
-/** Before every number of a bucket, of a fold version, and of an hour. */
+/** A value that sorts before every bucket number, fold version and hour. */
 const beforeNumbers = -(2 ** 31);
 
-/** Every table but ledger_event and line, whose rows are compared with what follows from the logs. */
+/**
+ * The tables whose rows are checked one by one. The rows of ledger_event and line are compared with the logs instead.
+ */
 export const tableChecks: readonly TableCheck[] = [
   {
     table: 'fact',
@@ -82,14 +85,17 @@ export const tableChecks: readonly TableCheck[] = [
   },
 ];
 
-/** Partitions in the order of their tokens, with their token as `place`; of a table without clustering columns, its rows. */
+/**
+ * Returns the query for the partition keys of a table in the order of their tokens, with the token as `place`. For a
+ * table without clustering columns the query returns whole rows.
+ */
 export function partitionsCql({ table, partition, clustering, columns }: TableCheck): string {
   const key = partition.join(', ');
   const asked = clustering.length > 0 ? `DISTINCT ${key}` : [...partition, ...columns].join(', ');
   return `SELECT ${asked}, token(${key}) AS place FROM ${table} WHERE token(${key}) > ? LIMIT ?`;
 }
 
-/** The rows of a partition, a page at a time. */
+/** Yields the rows of a partition, read in pages. */
 export async function* rowsOfPartition(
   session: CqlSession,
   { table, partition, clustering, columns }: TableCheck,
@@ -111,7 +117,7 @@ export async function* rowsOfPartition(
   }
 }
 
-/** The row as it is named to people. */
+/** Describes a damaged row for the report. */
 export function damagedRow({ table, partition, clustering }: TableCheck, row: Row, detail: string): DamagedRow {
   const key = [...partition, ...clustering.map(([column]) => column)];
   const named = key.map((column) => `${column}=${String(row[column])}`).join(', ');
@@ -142,7 +148,7 @@ const VERSION = 'SELECT version FROM record WHERE kind = ? AND id = ?';
 const LOOKUP =
   'SELECT id FROM record_lookup WHERE kind = ? AND name = ? AND value = ? AND line_order = ? AND id = ? AND put_token = ?';
 
-/** A version without a value is what a removal leaves for an hour. */
+/** Returns what is wrong with a record's row. A version without a value is sound: a removal leaves it for an hour. */
 async function wrongRecord(session: CqlSession, row: Row): Promise<string | null> {
   const [kind, id] = [textOf(row, 'kind') ?? '', textOf(row, 'id') ?? ''];
   const [version, value, places] = [textOf(row, 'version'), textOf(row, 'value'), textOf(row, 'places')];
@@ -169,7 +175,7 @@ async function wrongRecord(session: CqlSession, row: Row): Promise<string | null
   return null;
 }
 
-/** A record that was changed, or removed, since it was read has other look-ups now. */
+/** Whether the record still has this version. If not, it has other look-ups by now. */
 async function isUnchanged(session: CqlSession, kind: string, id: string, version: string): Promise<boolean> {
   const [row] = await session.read({ cql: VERSION, params: [kind, id] });
   return row !== undefined && textOf(row, 'version') === version;

@@ -6,18 +6,20 @@ import { controlConnectionOf, searchOnceAtATime } from './control-connection.ts'
 import { type CqlSession, type Decision, type Row, type Statement, Undecided } from './session.ts';
 import { type CassandraSettings, portOf } from './settings.ts';
 
-/** A read that takes longer than this on a node is given up; Cassandra's own limit is 5 s. */
+/** Time limit for a read on one node. Cassandra's own limit is 5 s. */
 const readTimeoutMs = 2_500;
-/** A conditional write may wait its turn at Cassandra for 1.8 s and be written for 2 s by its defaults. */
+/** By Cassandra's defaults a conditional write may wait 1.8 s for other writes, and the write itself may take 2 s. */
 const decideTimeoutMs = 4_500;
-/** On top: opening a connection, preparing the statement. */
+/** Extra time for opening a connection and preparing the statement. */
 const overheadMs = 1_500;
-/** Attempts of what may be done again, each at another node if there is one. */
+/** Attempts of an idempotent statement, each at another node if there is one. */
 const attemptsMax = 2;
-/** Rows of up to 256 KiB come in answers of at most this many. */
+/** Most rows in one answer. A row has up to 256 KiB. */
 const rowsPerAnswer = 64;
 
-/** Statements without an answer after which a connection is closed; a node that hangs is then found to be down. */
+/**
+ * Statements without an answer after which the driver closes a connection. So it finds out that a hanging node is down.
+ */
 const silentStatementsMax = 4;
 
 const { consistencies, responseErrorCodes } = cassandra.types;
@@ -28,7 +30,7 @@ export interface OpenSession extends AsyncDisposable {
   readonly client: cassandra.Client;
 }
 
-/** A client that has not connected yet. `keyspace` null: the one in the settings need not exist. */
+/** Returns a client that is not connected yet. With `keyspace` null the keyspace of the settings need not exist. */
 export function createClient(
   settings: CassandraSettings,
   keyspace: string | null,
@@ -38,16 +40,16 @@ export function createClient(
   const client = new cassandra.Client({
     contactPoints: [...settings.contactPoints],
     localDataCenter: settings.localDataCenter,
-    // Nodes tell of each other by address alone: without this the driver takes the others to be on 9042.
+    // Nodes announce each other by address without a port. Without this option the driver would assume port 9042.
     protocolOptions: { port: portOf(settings.contactPoints[0] ?? '') },
     ...(keyspace === null ? {} : { keyspace }),
     ...(settings.login === null ? {} : { credentials: { ...settings.login } }),
     ...(settings.tlsCa === null ? {} : { sslOptions: { ca: [settings.tlsCa], rejectUnauthorized: true } }),
     encoding: { useBigIntAsLong: true },
     policies: {
-      // The driver's own default retries some reads, and Unavailable: nothing here may be sent twice unasked.
+      // The driver's default policy retries some reads and Unavailable. Only `again` below may send a statement twice.
       retry: new retry.FallthroughRetryPolicy(),
-      // A node that came back is used again within two seconds.
+      // So a node that is back is used again within two seconds.
       reconnection: new reconnection.ExponentialReconnectionPolicy(100, 2_000, false),
       loadBalancing,
     },
@@ -66,13 +68,13 @@ export function createClient(
   return client;
 }
 
-/** A replica of what is asked for, in the local data centre, that answers. */
+/** Prefers replicas of the partition, in the local data centre, that answer. */
 function policyFor({ localDataCenter }: CassandraSettings): AvoidingPolicy {
   const { TokenAwarePolicy, DCAwareRoundRobinPolicy } = cassandra.policies.loadBalancing;
   return new AvoidingPolicy(new TokenAwarePolicy(new DCAwareRoundRobinPolicy(localDataCenter)));
 }
 
-/** A session in the keyspace of the settings, whose client has not connected yet. */
+/** Returns a session in the keyspace of the settings. Its client is not connected yet. */
 export function driverSession(settings: CassandraSettings): OpenSession {
   const { reach, keyspace } = settings;
   const policy = policyFor(settings);
@@ -121,7 +123,7 @@ export function driverSession(settings: CassandraSettings): OpenSession {
         const result = await circuit.run(decideTimeoutMs + overheadMs, () => send(client, statements, options));
         return decisionOf(result);
       } catch (error) {
-        // What the circuit did not let through was not sent. Of all else nothing is certain, whatever it says.
+        // A LedgerError comes from the circuit: the write was not sent. After any other error the write may be applied.
         if (error instanceof LedgerError) throw error;
         throw new Undecided(error);
       }
@@ -157,7 +159,10 @@ function decisionOf(result: cassandra.types.ResultSet): Decision {
   return { applied, row };
 }
 
-/** A node that answers is there, even where it says that it waited for others; one without enough replicas is as good as gone. */
+/**
+ * Returns what an error shows about Cassandra. A node that reports a timeout of other nodes has answered. A node
+ * without enough replicas counts as gone.
+ */
 function healthOf(error: unknown): Health {
   if (error instanceof DeadlinePassed) return 'gone';
   if (error instanceof cassandra.errors.OperationTimedOutError && error.host) return { silentNode: error.host };
@@ -166,7 +171,7 @@ function healthOf(error: unknown): Health {
   return [unavailableException, overloaded, isBootstrapping].includes(error.code) ? 'gone' : 'answered';
 }
 
-/** A statement that Cassandra will never accept: no retry mends it, and it should not look like an outage. */
+/** Whether Cassandra will never accept the statement, so that a retry is useless. It must not look like an outage. */
 export function isProgrammerError(error: unknown): boolean {
   if (error instanceof TypeError) return true;
   if (!(error instanceof cassandra.errors.ResponseError)) return false;

@@ -5,7 +5,7 @@ const GET = 'SELECT value FROM fact WHERE name = ?';
 const SET = 'UPDATE fact SET value = ? WHERE name = ? IF value = ?';
 const attemptsMax = 5;
 
-/** What the nodes of a cluster agree on, by name: schema version, shard count, fingerprints of keys. */
+/** Values that the nodes of a cluster agree on, by name: schema version, shard count, fingerprints of keys. */
 export class ClusterFacts {
   readonly #session: CqlSession;
 
@@ -13,17 +13,21 @@ export class ClusterFacts {
     this.#session = session;
   }
 
+  /** Returns null if the fact is not stored. */
   async get(name: string): Promise<string | null> {
     const [row] = await this.#session.read({ cql: GET, params: [name] });
     return textOf(row, 'value');
   }
 
-  /** What stands under the name once this resolves: `value`, unless somebody was first. */
+  /** Stores `value` unless a value is stored already. Returns the stored value. */
   agree(name: string, value: string): Promise<string> {
     return this.#set(name, null, value);
   }
 
-  /** The same where `from` stood there: a fact that moves on, and never back. */
+  /**
+   * Replaces `from` by `value`. Returns the stored value, which is another one if `from` was not stored.
+   * Facts only move forward.
+   */
   move(name: string, from: string, value: string): Promise<string> {
     return this.#set(name, from, value);
   }
@@ -36,7 +40,7 @@ export class ClusterFacts {
         if (standing === null) throw new TypeError(`The fact ${name} is neither there nor absent`);
         return standing;
       } catch (error) {
-        // The same again finds out: what stood there never comes back.
+        // The same write again settles the outcome, because an old value never comes back.
         if (!(error instanceof Undecided) || attempt === attemptsMax) throw asUnavailable(error);
       }
     }

@@ -38,23 +38,23 @@ const RECORDS =
   'SELECT kind, id, version, value, token(kind, id) AS place FROM record WHERE token(kind, id) > ? LIMIT ?';
 
 const pageRows = 1_000;
-/** Buckets of a log in a row in which no event stands, behind which no other is looked for. */
+/** After this many empty buckets in a row no further ones are read. */
 const emptyBucketsMax = 64;
 const readsAtOnceMax = 16;
-/** Tokens of Murmur3: the lowest one is nobody's. */
+/** The lowest token of Murmur3, which no partition has. */
 const lowestToken = -(2n ** 63n);
 const tokens = 2 ** 64;
 const ESCAPE = '\0';
 
 export interface InspectionParts {
   readonly session: CqlSession;
-  /** As the keyspace was made. */
+  /** Events in a bucket, as stored in the keyspace. */
   readonly bucketEvents: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** A keyspace, walked through by tokens: a page at a time, whatever it holds. */
+/** Walks through a keyspace in the order of tokens, in pages, so that its memory does not grow with the data. */
 export class CassandraInspection implements StoreInspection {
   readonly #session: CqlSession;
   readonly #bucketEvents: number;
@@ -71,7 +71,7 @@ export class CassandraInspection implements StoreInspection {
       const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
       if (numberOf(row, 'bucket') === 0) yield { found: ledgerId, share };
     }
-    // A ledger whose first bucket is gone is still named by where its end is looked for.
+    // A ledger whose first bucket is gone still has a hint of where its log ends.
     for await (const { row } of this.#walk(HINTS)) {
       const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
       const { fence, head } = await readBucketState(this.#session, ledgerId, 0);
@@ -90,14 +90,14 @@ export class CassandraInspection implements StoreInspection {
       const [held] = await this.#session.read({ cql: HELD, params: [keyText(ledgerId), bucket] });
       const seq = numberOf(held, 'seq') ?? numberOf(held, 'head_seq');
       if (seq === null) continue;
-      // In this order: what a ledger that grows has come to by now lies before the end that is looked for next.
+      // The bucket is read before the end: then a bucket that a growing ledger has reached is never beyond that end.
       const end = await findLogEnd(this.#session, ledgerId, this.#bucketEvents, null);
       if (bucket > end.bucket) yield { ledgerId, bucket, seq, end: { bucket: end.bucket, seq: end.head?.seq ?? -1 } };
     }
   }
 
   async *fullBuckets(ledgerId: string, headSeq: number): AsyncIterable<FullBucket> {
-    // The head lies in the bucket that its seq falls into, or in the one before, which is full then.
+    // The head is in bucket `end`, or in the bucket before, which is full then.
     const end = Math.floor(headSeq / this.#bucketEvents);
     for (let bucket = 0, empty = 0; bucket < end && empty < emptyBucketsMax; bucket++) {
       const [row] = await this.#session.read({ cql: LAST, params: [keyText(ledgerId), bucket] });
@@ -145,7 +145,7 @@ export class CassandraInspection implements StoreInspection {
 
   async scopeEntries(ledgerId: string, from: number, to: number): Promise<ScopeEntry[]> {
     const last = Math.floor((to - 1) / this.#bucketEvents);
-    // Events may lie in the bucket before the one that their seq falls into.
+    // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
     const first = Math.max(0, Math.floor(from / this.#bucketEvents) - 1);
     const found: ScopeEntry[] = [];
     for (let bucket = first; bucket <= last; bucket++)
@@ -154,7 +154,7 @@ export class CassandraInspection implements StoreInspection {
     return found;
   }
 
-  /** The scopes that have events in a bucket and that readers find there. */
+  /** Returns the scopes that readers find in a bucket, with their seqs in it. */
   async #scopesIn(ledgerId: string, bucket: number): Promise<Map<string, number[]>> {
     const ledger = keyText(ledgerId);
     const seqsOf = new Map<string, number[]>();
@@ -215,7 +215,10 @@ export class CassandraInspection implements StoreInspection {
     }
   }
 
-  /** Rows of a statement in the order of their tokens. Partitions of several rows have to be asked for DISTINCT. */
+  /**
+   * Yields the rows of a query in the order of their tokens, and the share of the walk that is done. The query must
+   * return one row for each partition, by DISTINCT if partitions have several rows.
+   */
   async *#walk(cql: string): AsyncIterable<{ readonly row: Row; readonly share: number }> {
     for (let behind = lowestToken; ; ) {
       const rows = await this.#session.read({ cql, params: [behind, pageRows] });
@@ -228,7 +231,9 @@ export class CassandraInspection implements StoreInspection {
   }
 }
 
-/** What keyText was given. Very long texts are kept as their hash: no id of the service is. */
+/**
+ * Inverse of keyText. It cannot restore very long texts, which are stored as a hash; no id of the service is that long.
+ */
 function idOf(key: string): string {
   return key.startsWith(ESCAPE) ? key.slice(1) : key;
 }

@@ -1,6 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 
-/** Waiting for one key (CASSANDRA_WRITES_MAX); callers bound themselves far below. */
+/** Default of CASSANDRA_WRITES_MAX, operations that may wait for one key. Callers stay far below. */
 export const defaultWaitingMax = 4_096;
 
 type Start = () => void;
@@ -12,11 +12,11 @@ interface Queue {
 }
 
 /**
- * One conditional write at a time for each key: several under way on one partition get in each other's way at
- * Cassandra, time out, and are applied later. Across processes Paxos decides.
+ * Runs one conditional write a key at a time. Concurrent conditional writes on one partition hinder each other in
+ * Cassandra, time out, and are applied later. Between processes Paxos decides.
  *
- * A write may overtake the claims that wait, once: a claim that is followed at once by another would never come to
- * append. So may the claims that wait overtake the next write.
+ * Appends (`write`) and claims (`takeover`) alternate while both wait. A write may overtake waiting claims, because the
+ * caller of a claim must be able to append before the next claim fences it. Then a claim may overtake waiting writes.
  */
 export class KeyedMutex {
   readonly #queues = new Map<string, Queue>();
@@ -26,7 +26,7 @@ export class KeyedMutex {
     this.#waitingMax = waitingMax;
   }
 
-  /** `overloaded` where too many wait. */
+  /** Runs `work` under the mutex. Throws LedgerError `overloaded` if too many operations wait for the key. */
   async take<T>(key: string, kind: 'write' | 'takeover', work: () => Promise<T>): Promise<T> {
     const queue = this.#queues.get(key);
     if (queue === undefined) this.#queues.set(key, { takeovers: [], writes: [], lastWasWrite: kind === 'write' });
@@ -38,7 +38,7 @@ export class KeyedMutex {
     }
   }
 
-  /** Whether somebody waits for the one whose turn it is. */
+  /** Whether operations wait for the one that runs now. */
   hasWaiting(key: string): boolean {
     const queue = this.#queues.get(key);
     return queue !== undefined && queue.takeovers.length + queue.writes.length > 0;
@@ -51,7 +51,7 @@ export class KeyedMutex {
       this.#queues.delete(key);
       return;
     }
-    // A turn of the event loop later: whoever was answered just now may ask again first.
+    // One turn of the event loop later, so that the caller that was just answered can queue its next operation first.
     setImmediate(() => {
       const writeNext = queue.takeovers.length === 0 || (queue.writes.length > 0 && !queue.lastWasWrite);
       queue.lastWasWrite = writeNext;

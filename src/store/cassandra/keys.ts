@@ -2,20 +2,20 @@ import { commandKeyLifeMs } from '../../domain/event.ts';
 import { sha256Hex } from '../../domain/hash.ts';
 import { orderMaxBytes, recordIdMaxBytes } from '../store-text.ts';
 
-/** Partition keys end at 64 KiB, over all their columns. */
+/** Most bytes of a text in a partition key. Cassandra's limit is 64 KiB for all columns of the key together. */
 const plainMaxBytes = 8_192;
 const ESCAPE = '\0';
 
 /**
- * A text as part of a partition key: itself, readable, wherever it may be. The empty text (which cannot be a key) and
- * texts that start with NUL stand behind another NUL; very long ones as their hash.
+ * Returns a text as part of a partition key, unchanged if possible, so that keys are readable. The empty text, which
+ * cannot be a key, and texts that start with NUL get a NUL in front. Very long texts are replaced by their hash.
  */
 export function keyText(text: string): string {
   if (Buffer.byteLength(text) > plainMaxBytes) return `${ESCAPE}#${sha256Hex(text)}`;
   return text === '' || text.startsWith(ESCAPE) ? `${ESCAPE}${text}` : text;
 }
 
-/** An order or id to start reading at. Beyond the bound nothing is stored, so what is cut off there changes no comparison. */
+/** Shortens an order or id to start reading at. No stored text is longer, so that comparisons give the same result. */
 export function readFrom(text: string): string {
   const max = Math.max(orderMaxBytes, recordIdMaxBytes) + 2;
   return text.length <= max ? text : text.slice(0, max).toWellFormed();
@@ -23,21 +23,24 @@ export function readFrom(text: string): string {
 
 const hourMs = 60 * 60 * 1000;
 /**
- * Marks of one ledger that were made in the same twelve hours share a partition: shorter windows are more of them to look
- * into, longer ones make a busy ledger's partitions too large.
+ * The command keys of one ledger from the same twelve hours share a partition. Shorter windows would mean more
+ * partitions to read, and longer windows would make the partitions of a busy ledger too large.
  */
 const commandWindowMs = 12 * hourMs;
 export const commandTtlSeconds = commandKeyLifeMs / 1_000;
-/** Clocks of nodes differ by less. */
+/** Clocks of nodes differ by less than this. */
 const clockSkewMs = 5 * 60 * 1000;
+/** Number of partitions of a ledger's permanent command keys. */
 export const permanentSlots = 4;
 
-/** Where the mark of a command made at `nowMs` goes: a window of time (0 and up), or below 0 where it counts for ever. */
+/**
+ * Returns the slot of a command key that is made at `nowMs`: its window of time (0 and up), or below 0 if permanent.
+ */
 export function commandSlot(id: string, permanent: boolean, nowMs: number): number {
   return permanent ? permanentSlot(id) : Math.floor(nowMs / commandWindowMs);
 }
 
-/** All windows in which marks may be that still count. */
+/** Returns all windows that may hold command keys that have not expired. */
 export function commandWindows(nowMs: number): number[] {
   const windows: number[] = [];
   const last = Math.floor((nowMs + clockSkewMs) / commandWindowMs);
@@ -46,7 +49,7 @@ export function commandWindows(nowMs: number): number[] {
   return windows;
 }
 
-/** The slot, below 0, of a mark that counts for ever. */
+/** Returns the slot, below 0, of a permanent command key. */
 export function permanentSlot(id: string): number {
   return -1 - (Number.parseInt(sha256Hex(id).slice(0, 2), 16) % permanentSlots);
 }

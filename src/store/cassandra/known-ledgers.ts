@@ -1,24 +1,24 @@
 import type { Head } from '../ledger-store.ts';
 import type { BatchProjections } from './batch-projections.ts';
 
-/** Ledgers remembered: what a node has in memory of them is far more. */
+/** Most ledgers remembered. The ledger actors of a node take far more memory. */
 export const knownLedgersMax = 50_000;
 
-/** What this process did last to a ledger. Nothing rests on it but which statements can be spared. */
+/** The last write of this process to a ledger. It only saves statements: correctness does not depend on it. */
 export interface KnownLedger {
-  /** The claim under which it was done. */
+  /** Fence of the claim under which it was written. */
   readonly fence: string;
   readonly head: Head | null;
   /** The bucket that holds the head. */
   readonly bucket: number;
-  /** Scopes of which the store knows that they have events in the bucket. */
+  /** Scopes that are known to be listed in scope_bucket for this bucket. */
   readonly scopes: ReadonlySet<string>;
 }
 
-/** Scopes remembered of one ledger. */
+/** Scopes remembered for one ledger. If there are as many, the next batch forgets them. */
 const scopesMax = 256;
 
-/** What a ledger is known as after a batch; `before` as before it. */
+/** Returns what is known of a ledger after a batch. `before` is what was known before the batch, or null. */
 export function knownAfter(
   fence: string,
   head: Head,
@@ -30,7 +30,7 @@ export function knownAfter(
   return { fence, head, bucket, scopes: isNew ? new Set([...(kept ?? []), ...scopes]) : kept };
 }
 
-/** Projections less what is known to be there. */
+/** Returns the projections without the scopes that are known to be listed. */
 export function unknownProjections(projections: BatchProjections, known: KnownLedger | null): BatchProjections {
   if (known === null || known.bucket !== projections.bucket) return projections;
   return { ...projections, scopes: projections.scopes.filter((scope) => !known.scopes.has(scope)) };

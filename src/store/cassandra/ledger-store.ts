@@ -35,7 +35,10 @@ import { type CqlSession, numberOf, textOf } from './session.ts';
 import { readSnapshot, writeSnapshot } from './snapshots.ts';
 
 const FENCE_BYTES = 16;
-/** How often projections are tried before the outcome counts as unknown, and what lies between; each try is bounded itself. */
+/**
+ * Pauses between attempts to write projections, ms. After the last attempt the outcome of the append counts as unknown.
+ * Each attempt has its own time limit.
+ */
 const projectionPausesMs: readonly number[] = [20, 100, 500];
 
 const COMMANDS = preparedAtStart(
@@ -45,21 +48,23 @@ const CELL = preparedAtStart('SELECT version, value FROM cell WHERE key = ?');
 
 export interface CassandraLedgerOptions {
   readonly session: CqlSession;
-  /** Milliseconds since 1970; only the keeping of command marks and which snapshot is newest depend on it. */
+  /** Milliseconds since 1970. Only the retention of command keys and the choice of the newest snapshot depend on it. */
   readonly now: () => number;
   readonly random: (bytes: number) => Buffer;
-  /** Fixed when the keyspace is made; smaller ones are for tests. An append has at most so many entries. */
+  /**
+   * Events in a bucket, and most entries of an append. Fixed when the keyspace is made. Smaller values are for tests.
+   */
   readonly bucketEvents?: number;
-  /** Writes that may wait for one ledger. */
+  /** Most writes that may wait for one ledger. */
   readonly writesMax?: number;
 }
 
 /**
- * The ledgers of a keyspace. Who may append is decided by Paxos on the static columns of the bucket that takes the next
- * event (bucket.ts, claiming.ts, appending.ts).
+ * The ledgers of a keyspace. Paxos on the static columns of the bucket that takes the next event decides which claim
+ * may append (bucket.ts, claiming.ts, appending.ts).
  *
- * Invariant: when a batch is written, everything before it is projected. So only the newest batch of a ledger can lack
- * projections, and it carries them itself until then: a claim finishes them, whoever wrote it.
+ * Invariant: when a batch is written, all events before it have their projections. So only the newest batch of a ledger
+ * can lack projections. Its bucket keeps them (`pending`), and a claim by any node completes them.
  */
 export class CassandraLedgerStore implements LedgerStore {
   readonly #session: CqlSession;
@@ -68,8 +73,8 @@ export class CassandraLedgerStore implements LedgerStore {
   readonly #bucketEvents: number;
   readonly #mutex: KeyedMutex;
   /**
-   * Ledgers whose head was written or claimed here last, with everything up to it projected. Whoever fails in between is
-   * forgotten, and then what is stored is asked.
+   * Ledgers of which the last known claim or write is this process's, and of which all events have their projections. A
+   * ledger is forgotten if an operation fails. Then the next operation reads the store.
    */
   readonly #known = new RecentMap<string, KnownLedger>(knownLedgersMax);
   readonly #lag = new ProjectionLag();
@@ -125,7 +130,7 @@ export class CassandraLedgerStore implements LedgerStore {
       await this.#project(ledgerId, unknownProjections(batch.projections, known), plan.before === null);
     } catch (error) {
       this.#lag.givenUp(ledgerId);
-      // It was written, and the next claim finishes it; but nobody may be told so before.
+      // The batch is written, and the next claim completes its projections. It must not be answered as written before.
       throw new OutcomeUnknown(error);
     }
     this.#lag.projected(ledgerId);
@@ -133,15 +138,15 @@ export class CassandraLedgerStore implements LedgerStore {
   }
 
   /**
-   * Events that this process has written and does not know to be projected. What others have completed since is looked for
-   * meanwhile, and not counted the next time.
+   * Returns how many events this process has written without knowing their projections to be written. The call starts a
+   * check in the background: events that other nodes have projected since are no longer counted in the next call.
    */
   projectionLag(): number {
     void this.#lag.look((claim, head) => this.stands(claim, head));
     return this.#lag.events;
   }
 
-  /** Projects, at once or a little later. */
+  /** Writes projections, with retries. Throws LedgerError after the last attempt. */
   async #project(ledgerId: string, projections: BatchProjections, isFirst: boolean): Promise<void> {
     for (const pauseMs of [...projectionPausesMs, null]) {
       try {
@@ -182,7 +187,10 @@ export class CassandraLedgerStore implements LedgerStore {
     return readScopeSeqs(this.#session, ledgerId, scope, this.#bucketEvents, page);
   }
 
-  /** Looks in each partition just for what may be there: Cassandra takes 2 µs of CPU for each id in each, found or not. */
+  /**
+   * Looks up permanent keys in their own slots only, and the other keys in the windows only: Cassandra takes 2 µs of
+   * CPU for each id in each partition, found or not.
+   */
   async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
     const found = new Map<string, FoundCommand>();
     const bySlot = Map.groupBy(marks, ({ id, permanent }) => (permanent ? permanentSlot(id) : null));

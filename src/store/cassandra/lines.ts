@@ -3,7 +3,7 @@ import { charsOf } from '../page-size.ts';
 import { keyText, readFrom } from './keys.ts';
 import { type CqlSession, textOf } from './session.ts';
 
-/** Lines of one statement where the characters of a page are bounded: their size is known only once they are read. */
+/** Lines read by one statement if the page has a limit of characters, because sizes are known only after reading. */
 const linesAtOnce = 128;
 
 const UP = 'FROM line WHERE list = ? LIMIT ?';
@@ -11,7 +11,9 @@ const UP_FROM = 'FROM line WHERE list = ? AND line_order >= ? LIMIT ?';
 const DOWN = 'FROM line WHERE list = ? ORDER BY line_order DESC LIMIT ?';
 const DOWN_FROM = 'FROM line WHERE list = ? AND line_order <= ? ORDER BY line_order DESC LIMIT ?';
 
-/** Lines of a list. An offset costs reading the orders that it skips, not their values. */
+/**
+ * Returns lines of a list, as LedgerStore.lines. For an offset it reads the orders of skipped lines, not their values.
+ */
 export async function readLines(session: CqlSession, list: string, page: Page): Promise<Line[]> {
   const { limit, offset = 0, descending = false } = page;
   if (limit <= 0) return [];
@@ -33,7 +35,7 @@ export async function readLines(session: CqlSession, list: string, page: Page): 
   if (page.charsMax === undefined) return read('line_order, value', from, limit);
   const lines: Line[] = [];
   for (let chars = 0; lines.length < limit && chars < page.charsMax; ) {
-    // From the second part on the first line is the last one of the part before.
+    // From the second part on, the first line read is the last line of the previous part.
     const again = lines.length > 0 ? 1 : 0;
     const most = Math.min(linesAtOnce, limit - lines.length) + again;
     const part = (await read('line_order, value', lines.at(-1)?.order ?? from, most)).slice(again);

@@ -8,22 +8,22 @@ const HINT = preparedAtStart('SELECT bucket FROM ledger WHERE ledger_id = ?');
 const LAST_ROW =
   "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? AND seq <= ? ORDER BY scope DESC, seq DESC LIMIT 1";
 
-/** Buckets are numbered by a CQL int. */
+/** Highest bucket number: a CQL int. */
 export const bucketMax = 2 ** 31 - 1;
 
 /** Where a ledger's log ends. */
 export interface LogEnd {
-  /** Where the state of the bucket is damaged: the seq of its last row, and a hash that no event has. */
+  /** If the state of the bucket is damaged: the seq of its last row, with an empty hash, which no event has. */
   readonly head: Head | null;
-  /** The bucket that holds the head (0 in an empty ledger), and its state. */
+  /** The bucket that holds the head (0 for an empty ledger), and its state. */
   readonly bucket: number;
   readonly state: BucketState;
-  /** The bucket that takes the next event, which is another one where that is full, and its state. */
+  /** The bucket that takes the next event, and its state. It is the next bucket if `bucket` is full. */
   readonly nextBucket: number;
   readonly next: BucketState;
 }
 
-/** A bucket as it was found. */
+/** A bucket that was read. */
 export interface Look {
   readonly bucket: number;
   readonly state: BucketState;
@@ -32,8 +32,9 @@ export interface Look {
 }
 
 /**
- * Finds the end of a log. `from`: a bucket known to hold events; null: the hint is read. Sees every append that was answered. Buckets are
- * filled in order, so whatever the hint says, some 60 reads are enough: the steps forward double, and the last ones are halved.
+ * Finds the end of a log. It sees every append that was answered. `from` is a bucket known to hold events. If it is
+ * null, the stored hint is read. Buckets are filled in order, so about 60 reads are enough whatever the hint says:
+ * steps forward double until they pass the end, then a binary search finds it.
  */
 export async function findLogEnd(
   session: CqlSession,
@@ -46,7 +47,7 @@ export async function findLogEnd(
   let low = await look(from ?? (await readHint(session, ledgerId)));
   let high: Look | null = null;
   if (low.head === null && low.bucket > 0) {
-    // The hint is written after the events that it points to: this one is wrong.
+    // A hint is written after the events that it points to, so a hint to an empty bucket is wrong.
     high = low;
     low = await look(0);
   }
@@ -65,7 +66,7 @@ export async function findLogEnd(
   return { head, bucket, state, nextBucket: high.bucket, next: high.state };
 }
 
-/** Reads where a bucket ends. Where its state is damaged its rows tell. */
+/** Reads where a bucket ends, from its state, or from its rows if the state is damaged. */
 export async function lookAt(
   session: CqlSession,
   ledgerId: string,
@@ -77,24 +78,27 @@ export async function lookAt(
   return { bucket, state, head: isSound ? state.head : await headOfRows(session, ledgerId, bucket, bucketEvents) };
 }
 
-/** The bucket that takes the event behind a head. */
+/** Returns the bucket that takes the event after `head`. */
 export function bucketOfNext(head: Head | null, bucketEvents: number): number {
   return head === null ? 0 : Math.floor((head.seq + 1) / bucketEvents);
 }
 
-/** The seqs that events of a bucket may have: a batch that begins in the bucket may run over its end. */
+/** Returns the range of seqs that a bucket may hold. A batch that begins in the bucket may run over its end. */
 export function seqsOfBucket(bucket: number, bucketEvents: number): { readonly first: number; readonly last: number } {
   return { first: bucket * bucketEvents, last: (bucket + 2) * bucketEvents - 2 };
 }
 
-/** Whether the head that a bucket names can be one of its own, or the bucket holds nothing. */
+/** Whether the bucket's head is in the bucket's range, or the bucket has neither a head nor rows. */
 function isSoundState({ head, headSeq, hasRows }: BucketState, bucket: number, bucketEvents: number): boolean {
   if (head === null) return headSeq === null && !hasRows;
   const { first, last } = seqsOfBucket(bucket, bucketEvents);
   return head.seq >= first && head.seq <= last;
 }
 
-/** The head of a bucket whose state is damaged, so that readers see its events and are told that something is wrong. */
+/**
+ * Returns the seq of a bucket's last row as a head with an empty hash, null if there are no rows. So readers of a
+ * bucket with a damaged state see its events, and notice the damage by the hash.
+ */
 export async function headOfRows(
   session: CqlSession,
   ledgerId: string,

@@ -11,14 +11,14 @@ const FROM = preparedAtStart(
 const AT = preparedAtStart(
   "SELECT seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq IN ?",
 );
-/** Seqs asked for by one statement, and statements at once: events of a scope may be far apart. */
+/** Seqs of one statement, and statements in flight. There may be many, because events of a scope may be far apart. */
 const seqsMax = 64;
 const readsAtOnceMax = 16;
 
 /**
- * Entries from seq `from` on, in order, at most `limit`, over as many buckets as it takes. Whatever is written meanwhile, none is left
- * out between two of them. A row whose text is gone is an entry without text; one that stands in another bucket than its seq belongs to
- * is none.
+ * Returns at most `limit` entries from seq `from` on, in order, from as many buckets as needed. Writes meanwhile leave
+ * no gap between two entries. A row whose text is gone is returned with an empty row. A row in another bucket than its
+ * seq belongs to is left out.
  */
 export async function readLog(
   session: CqlSession,
@@ -35,7 +35,7 @@ export async function readLog(
       );
 }
 
-/** Reads a few at a time, behind the last one, until there are enough of them, or enough characters, or no more. */
+/** Reads entries in parts until `limit`, `charsMax` or the end of the log is reached. */
 async function readInParts(
   limit: number,
   charsMax: number,
@@ -66,7 +66,7 @@ async function readEntries(
   while (entries.length < limit) {
     const { head } = await lookAt(session, ledgerId, bucket, bucketEvents);
     if (head === null || bucketOfNext(head, bucketEvents) === bucket) break;
-    // Others may have filled the bucket since its entries were read, and gone on to the next one.
+    // Another process may have filled the bucket since its entries were read, and gone on to the next bucket.
     const next = (entries.at(-1)?.seq ?? from - 1) + 1;
     if (next <= head.seq) entries = inOrder(entries, await readFirst(read, bucket, next, limit - entries.length));
     bucket++;
@@ -77,15 +77,18 @@ async function readEntries(
 
 type ReadBucket = (bucket: number, from: number, limit: number) => Promise<StoredEntry[]>;
 
-/** Entries from a seq on in the bucket that it falls into, and those that stand in the one before. */
+/** Returns entries from seq `from` on, from the bucket that `from` falls into and from the bucket before. */
 async function readFirst(read: ReadBucket, bucket: number, from: number, limit: number): Promise<StoredEntry[]> {
   const entries = await read(bucket, from, limit);
-  // The first seqs of a bucket may have come with the batch that filled the one before.
+  // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
   if (bucket === 0 || entries[0]?.seq === from) return entries;
   return inOrder(await read(bucket - 1, from, limit), entries);
 }
 
-/** Entries of a bucket, and those of the next one. A row of the former whose seq the latter has come to does not belong there. */
+/**
+ * Joins the entries of a bucket and of the next one. Entries of the first that do not come before the first entry of
+ * `next` are misplaced and left out.
+ */
 function inOrder(entries: readonly StoredEntry[], next: readonly StoredEntry[]): StoredEntry[] {
   const [first] = next;
   if (first === undefined) return [...entries];
@@ -93,7 +96,7 @@ function inOrder(entries: readonly StoredEntry[], next: readonly StoredEntry[]):
   return [...(end < 0 ? entries : entries.slice(0, end)), ...next];
 }
 
-/** Entries by their places; those that are gone are left out. In the order of `places`. */
+/** Returns the entries at these places, in the order of `places`. Leaves out entries that are gone. */
 export async function readPlaces(
   session: CqlSession,
   ledgerId: string,

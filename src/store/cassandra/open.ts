@@ -20,31 +20,33 @@ export interface CassandraOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: (bytes: number) => Buffer;
-  /** Whether callers will wait for these stores: what their first calls need is prepared before. */
+  /**
+   * Whether a node will serve calls from these stores. Then the statements of the first calls are prepared on opening.
+   */
   readonly isServing?: boolean;
-  /** What the stores use in place of the session over the driver: tests put faults between. */
+  /** Wraps the session that the stores use. Tests inject faults by it. */
   readonly around?: (session: CqlSession) => CqlSession;
 }
 
-/** A clustered node's stores, all in one keyspace. */
+/** The stores of a clustered node, all in one keyspace. */
 export interface CassandraStores extends AsyncDisposable {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
   readonly access: AccessLog;
   readonly facts: ClusterFacts;
-  /** What they are kept through, for what looks at the keyspace beside them. */
+  /** The session of the stores, for other readers of the keyspace. */
   readonly session: CqlSession;
   /** Events in a bucket. */
   readonly bucketEvents: number;
-  /** Events that this process has written and does not know to be projected. */
+  /** Returns how many events this process has written without knowing their projections to be written. */
   projectionLag(): number;
-  /** Throws LedgerError `unavailable` while Cassandra does not answer: for health and readiness. */
+  /** For health and readiness. Throws LedgerError `unavailable` while Cassandra does not answer. */
   check(): Promise<void>;
 }
 
 /**
- * Opens a keyspace that `schema apply` has made; nothing of it is made or changed here. StartError, with a sentence that
- * says what to do, where Cassandra cannot be reached, the schema is missing or another, or the settings are not safe.
+ * Opens a keyspace that `schema apply` has made. Does not change its schema. Throws StartError if Cassandra cannot be
+ * reached, the schema is missing or has another version, or the settings are not safe.
  */
 export async function openCassandra(options: CassandraOptions): Promise<CassandraStores> {
   const { settings, now, random, isServing = false, around } = options;
@@ -77,7 +79,9 @@ export async function openCassandra(options: CassandraOptions): Promise<Cassandr
   }
 }
 
-/** Events in a bucket, as stored when the schema was applied. */
+/**
+ * Checks the schema version. Returns the events in a bucket, as stored when the schema was applied. Throws StartError.
+ */
 async function checkSchema(facts: ClusterFacts, { keyspace }: CassandraSettings): Promise<number> {
   const version = await storedVersion(facts);
   if (version === null)

@@ -4,15 +4,15 @@ const waitMaxMs = 3_000;
 
 const texts = new Set<string>();
 
-/** Texts that were named below. */
+/** Returns the texts of all statements that were passed to preparedAtStart. */
 export function textsPreparedAtStart(): readonly string[] {
   return [...texts];
 }
 
 /**
- * Names a statement that a node needs for the first calls it serves; it has at least one parameter. Where its text was not prepared before,
- * a call waits for one more answer of Cassandra, and a ledger's first append on a node sends some twenty statements, most of them one
- * after the other.
+ * Registers a statement that the first calls of a node need, so that it is prepared at the start. Returns its text. The
+ * statement must have at least one parameter. A statement that is not prepared costs its first call one more round
+ * trip, and the first append to a ledger sends about twenty statements, most of them one after the other.
  */
 export function preparedAtStart(cql: string): string {
   texts.add(cql);
@@ -20,9 +20,9 @@ export function preparedAtStart(cql: string): string {
 }
 
 /**
- * Has Cassandra prepare those statements, and executes none: the driver prepares a statement before it finds that a parameter is missing.
- * Never throws, and waits for a slow Cassandra no longer than that is worth: what is not prepared by then is when it is first sent, and
- * says by then what is wrong.
+ * Prepares those statements and executes none: it sends them without parameters, and the driver prepares a statement
+ * before it notices that a parameter is missing. Never throws. Waits at most 3 s: other statements are prepared when
+ * they are first sent, and fail then if something is wrong.
  */
 export async function prepareAtStart(client: Pick<cassandra.Client, 'execute'>): Promise<void> {
   const withoutParameters = {};

@@ -10,15 +10,16 @@ const CELL = preparedAtStart('INSERT INTO cell (key, version, value) VALUES (?, 
 const LINE = preparedAtStart('INSERT INTO line (list, line_order, value) VALUES (?, ?, ?)');
 const BUCKET = preparedAtStart('INSERT INTO ledger (ledger_id, bucket) VALUES (?, ?) USING TIMESTAMP ?');
 
-/** Partitions written to at once: a batch of 64 events under 64 masters has as many. */
+/** Most writes in flight, each to one partition. A batch of 64 events of 64 masters writes to that many partitions. */
 const writesAtOnceMax = 16;
-/** What one write to a partition holds at most: far more than any batch has. */
+/** Most statements in one write to a partition. Far more than any batch has. */
 const statementsMax = 256;
 
 /**
- * Writes what follows from a batch, a write for each partition. It may be done again, late, and by several at once:
- * every row is the same whoever writes it, and cells carry their seq as timestamp.
- * `isFirst`: the batch begins its bucket, which is where looking for the head will start from now on.
+ * Writes the projections of a batch, with one write for each partition. It may be repeated, late, and by several nodes
+ * at once, because every node writes the same rows, and cells have their seq as timestamp. Only a command key that is
+ * written again later may also land in a later window, which does no harm.
+ * `isFirst`: the batch is the first of its bucket, so that the hint for the end of the log is moved to this bucket.
  */
 export async function writeProjections(
   session: CqlSession,
@@ -32,12 +33,15 @@ export async function writeProjections(
   await writeAll(session, writes);
 }
 
-/** Where looking for the head of a ledger may start. An older hint never replaces a newer one. */
+/**
+ * Returns the write of a ledger's hint: a bucket to start at when looking for the head. An older hint never replaces a
+ * newer one.
+ */
 export function bucketHint(ledgerId: string, bucket: number): Statement {
   return { cql: BUCKET, params: [keyText(ledgerId), bucket, BigInt(bucket)] };
 }
 
-/** Statements grouped by their partition. */
+/** Returns the statements of the projections, grouped by partition. */
 export function projectionWrites(
   ledgerId: string,
   { bucket, scopes, commands, cells, lines }: BatchProjections,

@@ -1,6 +1,6 @@
 import type { Claim, Head } from '../ledger-store.ts';
 
-/** Ledgers counted at most: while Cassandra does not take projections it hardly takes batches either. */
+/** Most ledgers counted. More are unlikely: while Cassandra refuses projections, it refuses most batches too. */
 const ledgersMax = 10_000;
 
 interface LaggingBatch {
@@ -12,10 +12,11 @@ interface LaggingBatch {
 }
 
 /**
- * Events that a conditional batch of this process has written and whose projections it does not know to be written: those that it
- * projects now, and those that it gave up on. The latter are completed by whoever claims the ledger next, here or elsewhere.
+ * Counts events that this process has written without knowing their projections to be written: those whose projections
+ * are being written now, and those whose projections failed. The next claim of the ledger, by any node, completes the
+ * latter.
  *
- * Invariant: a ledger has at most one batch here, since the next one is written after the projections of the one before.
+ * Invariant: a ledger has at most one batch here, because the next batch is written only after these projections.
  */
 export class ProjectionLag {
   readonly #byLedger = new Map<string, LaggingBatch>();
@@ -26,7 +27,7 @@ export class ProjectionLag {
     return this.#events;
   }
 
-  /** A batch under `claim` was written, through `last`. */
+  /** A batch under `claim` was written. `last` is the head after it, `events` the number of its events. */
   written(claim: Claim, last: Head, events: number): void {
     this.projected(claim.ledgerId);
     if (this.#byLedger.size === ledgersMax) return;
@@ -34,7 +35,7 @@ export class ProjectionLag {
     this.#events += events;
   }
 
-  /** All of a ledger is projected. */
+  /** All events of a ledger have their projections. */
   projected(ledgerId: string): void {
     const batch = this.#byLedger.get(ledgerId);
     if (batch === undefined) return;
@@ -42,21 +43,21 @@ export class ProjectionLag {
     this.#events -= batch.events;
   }
 
-  /** The batch of a ledger waits for the next claim. */
+  /** The projections of a ledger's batch failed, and wait for the next claim. */
   givenUp(ledgerId: string): void {
     const batch = this.#byLedger.get(ledgerId);
     if (batch !== undefined) batch.isGivenUp = true;
   }
 
-  /** This process took the ledger anew, and is about to project what is not. */
+  /** This process has claimed the ledger again, and is about to complete the projections. */
   claimed(claim: Claim): void {
     const batch = this.#byLedger.get(claim.ledgerId);
     if (batch !== undefined) batch.claim = claim;
   }
 
   /**
-   * Forgets batches whose ledger somebody else has taken since, who projects them before anything else. What cannot be looked at
-   * now stays counted. Never rejects; does nothing while a look is under way.
+   * Removes batches whose ledger another node has claimed since, because a claim completes projections first. Batches
+   * that cannot be checked now stay counted. Never rejects. Does nothing while another check runs.
    */
   async look(stands: (claim: Claim, head: Head) => Promise<boolean>): Promise<void> {
     if (this.#looking) return;
@@ -69,7 +70,7 @@ export class ProjectionLag {
         if (isTaken && this.#byLedger.get(ledgerId) === batch && batch.claim === claim) this.projected(ledgerId);
       }
     } catch {
-      // The store does not answer: the next look finds out.
+      // The store does not answer. The next call checks again.
     } finally {
       this.#looking = false;
     }

@@ -8,23 +8,26 @@ import { placesIn } from './scopes.ts';
 import { type CqlSession, type Statement, Undecided } from './session.ts';
 
 const LIST = 'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, ?, ?, ?) IF NOT EXISTS';
-/** Rows of a scope that go in together. */
+/** Most rows of a scope in one conditional write. */
 const rowsMax = 64;
 
 export interface ProjectionWriterParts {
   readonly session: CqlSession;
-  /** As the keyspace was made. */
+  /** Events in a bucket, as stored in the keyspace. */
   readonly bucketEvents: number;
-  /** Milliseconds since 1970: command marks that do not count for ever count for 24 hours from then. */
+  /** Milliseconds since 1970. Command keys that are not permanent are kept for 24 hours from then. */
   readonly now: () => number;
 }
 
-/** Writes projections into a keyspace. Cells carry their seq as timestamp: one that was deleted by hand since stays deleted. */
+/**
+ * Writes projections into a keyspace. Cells have their seq as timestamp, so a cell that was deleted by hand stays
+ * deleted.
+ */
 export function projectionWriter({ session, bucketEvents, now }: ProjectionWriterParts): ProjectionWriter {
   return {
     async write(ledgerId, events) {
       for (const [bucket, those] of Map.groupBy(events, ({ seq }) => Math.floor(seq / bucketEvents))) {
-        // The first seqs of a bucket may have come with the batch that filled the one before.
+        // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
         const before = bucket === 0 ? null : (await readBucketState(session, ledgerId, bucket - 1)).head;
         const byBucket = Map.groupBy(those, ({ seq }) => (seq <= (before?.seq ?? -1) ? bucket - 1 : bucket));
         for (const [home, inside] of byBucket) {
@@ -37,8 +40,9 @@ export function projectionWriter({ session, bucketEvents, now }: ProjectionWrite
 }
 
 /**
- * Has the log list events under a scope, each in a row of its own: rows of several could not stand in order between others. Conditional, as
- * everything is that goes into the log: a row that somebody changed is left to be found, and not written over.
+ * Lists events under a scope in the log. Each event gets a row of its own, because a row of several events would be out
+ * of order beside existing rows. The writes are conditional like all writes to the log, so that a row that was changed
+ * by hand is not overwritten, and can still be found.
  */
 async function listInScope(
   session: CqlSession,
@@ -54,11 +58,12 @@ async function listInScope(
   for (let at = 0; at < rows.length; at += rowsMax) {
     const together = rows.slice(at, at + rowsMax);
     if (await isWritten(session, together)) continue;
-    // One of them stands there already, and has kept the others out.
+    // One of the rows exists already, so none was written. Write them one by one.
     for (const row of together) await isWritten(session, [row]);
   }
 }
 
+/** Inserts rows. Returns false if one of them exists already: then none was written. */
 async function isWritten(session: CqlSession, rows: readonly Statement[]): Promise<boolean> {
   try {
     return (await session.decide(rows)).applied;

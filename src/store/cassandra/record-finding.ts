@@ -12,7 +12,7 @@ const DOWN = preparedAtStart(`${COLUMNS} ORDER BY line_order DESC LIMIT ?`);
 const DOWN_BEHIND = `${COLUMNS} AND (line_order, id) < (?, ?) ORDER BY line_order DESC LIMIT ?`;
 const DOWN_BEHIND_ROW = `${COLUMNS} AND (line_order, id, put_token) < (?, ?, ?) ORDER BY line_order DESC LIMIT ?`;
 
-/** Index rows read at once beyond those that are wanted: some may be of writes under way or given up. */
+/** Index rows read beyond those that are wanted, because some may belong to writes in flight or writes that failed. */
 const spareRows = 8;
 const recordsAtOnceMax = 16;
 
@@ -22,13 +22,14 @@ interface IndexRow {
   readonly token: string;
 }
 
-/** Where reading goes on: behind one row, or behind all that stand there of a record at one order. */
+/** Where reading goes on: after one index row, or after all rows of a record at one order. */
 type Behind = IndexRow | NonNullable<FindPage['after']>;
 
 /**
- * Records by a look-up, each checked against itself. A record may have several rows at one order, of which those of writes under
- * way or given up do not count. An offset takes them for one, but counts records too that were never written: it may be off by
- * those, as an offset is anyway while others write.
+ * Finds records by a look-up. Each index row is checked against its record. A record may have several rows at one
+ * order; rows of writes in flight and of failed writes do not count. An offset counts the rows of a record at one order
+ * once. But it also counts records that were never written, and may be off by these, as any offset is while others
+ * write.
  */
 export async function findRecords(
   session: CqlSession,
@@ -47,7 +48,7 @@ export async function findRecords(
     const last = rows.at(-1);
     if (last === undefined || rows.length < left) return [];
     left -= rows.filter((row, at) => !isSamePlace(row, rows[at - 1])).length;
-    // The other rows of a record that is skipped are skipped with it.
+    // Skips the other rows of the last record too.
     behind = { order: last.order, id: last.id };
   }
   let chars = 0;
@@ -68,7 +69,7 @@ export async function findRecords(
   return found;
 }
 
-/** The record, if it names this index row. */
+/** Returns the record of an index row. null if there is none, or if it does not refer to this row. */
 async function checkedRecord(
   session: CqlSession,
   kind: string,

@@ -5,9 +5,9 @@ import { preparedAtStart } from './prepared-at-start.ts';
 import type { CqlSession, Statement } from './session.ts';
 
 /**
- * Where a record can be found otherwise than by its id: index rows. Each stands under a token that no other put uses,
- * and counts only while the record itself names that token. So rows may be written before the record and removed after
- * it without ever hiding what another writer put there.
+ * The index rows of a record: its look-ups and its expiry. Each row has a token that no other put uses. A row counts
+ * only while the record itself names that token. So a put may write rows before the record and remove rows after it
+ * without affecting the rows of another writer.
  */
 export interface Places {
   readonly lookups: readonly PlacedLookup[];
@@ -40,7 +40,7 @@ const ADD_MINUTE = preparedAtStart('INSERT INTO record_expiry_minute (part, minu
 
 const minuteMs = 60_000;
 
-/** What a record wants to be found by, with the tokens that it has already where nothing changes. */
+/** Returns the index rows for a put. Rows that `before` has already keep their tokens, the others get `token`. */
 export function placesFor(lookups: readonly Lookup[], expiresAt: number | null, before: Places, token: string): Places {
   const placed = lookups.map(({ name, value, order }) => {
     const kept = before.lookups.find((old) => old.name === name && old.value === value && old.order === order);
@@ -51,16 +51,16 @@ export function placesFor(lookups: readonly Lookup[], expiresAt: number | null, 
   return { lookups: placed, expiry: kept ?? { at: expiresAt, token } };
 }
 
-/** Those of `these` that `others` have not. */
+/** Returns the index rows of `these` that are not in `others`. */
 export function placesBeyond(these: Places, others: Places): Places {
   const tokens = new Set(others.lookups.map(lookupKey));
   const expiry = these.expiry !== null && these.expiry.token === others.expiry?.token ? null : these.expiry;
   return { lookups: these.lookups.filter((lookup) => !tokens.has(lookupKey(lookup))), expiry };
 }
 
-/** Writes index rows; all are there when it resolves. */
+/** Writes index rows. All are written when this resolves. */
 export async function addPlaces(session: CqlSession, kind: string, id: string, places: Places): Promise<void> {
-  // Before the row itself, so that no row stands in a minute that nobody looks into.
+  // The minute is listed before its row is written, because a sweep only reads minutes that are listed.
   if (places.expiry !== null) await session.write([{ cql: ADD_MINUTE, params: [minuteOf(places.expiry.at)] }]);
   await Promise.all(rowStatements(kind, id, places, ADD_LOOKUP, ADD_EXPIRY).map((row) => session.write([row])));
 }
@@ -83,6 +83,7 @@ function rowStatements(kind: string, id: string, places: Places, lookupCql: stri
   return rows;
 }
 
+/** Returns the minute of a time (ms since 1970), in minutes since 1970. */
 export function minuteOf(ms: number): bigint {
   return BigInt(Math.floor(ms / minuteMs));
 }
@@ -92,13 +93,13 @@ type PlacesForm = readonly [
   expiry: readonly [at: number, token: string] | null,
 ];
 
-/** As a record keeps them. */
+/** Returns the text of the index rows as a record stores it. */
 export function formatPlaces({ lookups, expiry }: Places): string {
   const rows = lookups.map(({ name, value, order, token }) => [name, value, order, token]);
   return JSON.stringify([rows, expiry === null ? null : [expiry.at, expiry.token]]);
 }
 
-/** Throws for what formatPlaces has not written. */
+/** Parses what formatPlaces returned. Throws for any other text. */
 export function parsePlaces(text: string): Places {
   const [lookups, expiry] = JSON.parse(text) as PlacesForm;
   const isText = (value: unknown) => typeof value === 'string';
@@ -112,7 +113,10 @@ export function parsePlaces(text: string): Places {
   };
 }
 
-/** The places of a record, as it keeps them; null where they are damaged, which is told. Then nothing but its id leads to it. */
+/**
+ * Parses the index rows in a record. Reports them and returns null if they are damaged. Such a record can only be found
+ * by its id.
+ */
 export function placesOf(kind: string, id: string, text: string | null): Places | null {
   return text === null ? noPlaces : (decodeOrPassOver({ kind, id, value: text }, parsePlaces) ?? null);
 }

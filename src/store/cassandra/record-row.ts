@@ -4,7 +4,7 @@ import { preparedAtStart } from './prepared-at-start.ts';
 import { formatPlaces, noPlaces, type Places, placesOf } from './record-places.ts';
 import { type CqlSession, type Statement, textOf } from './session.ts';
 
-/** How long a removed record leaves its last version behind: longer than any write can be under way. */
+/** How long the row of a removed record keeps a version. Longer than any write can be in flight. */
 const removedTtlSeconds = 60 * 60;
 
 const GET = preparedAtStart('SELECT version, value, places FROM record WHERE kind = ? AND id = ?');
@@ -14,16 +14,16 @@ const PUT = preparedAtStart(
 const REMOVE = `UPDATE record USING TTL ${removedTtlSeconds} SET version = ?, value = null, places = null WHERE kind = ? AND id = ? IF version = ?`;
 
 /**
- * What stands under a kind and id. A removal puts a version without a value there, so that a write that began before it
- * and arrives late does not find "nothing" and bring the record back.
+ * The row of a kind and id. A removal leaves a version without a value. Otherwise a write that began before the removal
+ * and arrives late would find no row, and bring the record back.
  */
 export interface RecordRow {
-  /** null: nothing was ever there, or nothing is left of it. */
+  /** null if there was never a record, or the version of a removal has expired. */
   readonly version: string | null;
-  /** null: no record. */
+  /** null if there is no record. */
   readonly shown: StoredRecord | null;
   readonly places: Places;
-  /** Whether the places are damaged, so that none is known. */
+  /** Whether the places are damaged. Then `places` is empty. */
   readonly isMisplaced?: boolean;
 }
 
@@ -37,7 +37,7 @@ export async function readRecord(session: CqlSession, kind: string, id: string):
   return places === null ? { version, shown, places: noPlaces, isMisplaced: true } : { version, shown, places };
 }
 
-/** Puts a record in the place of `before` (a version in the row, or null). */
+/** Returns the conditional write of a record. `before` is the version that must be in the row, null for none. */
 export function putStatement(
   kind: string,
   id: string,
@@ -48,6 +48,9 @@ export function putStatement(
   return { cql: PUT, params: [...set, keyText(kind), id, before] };
 }
 
+/**
+ * Returns the conditional removal of a record. `version` stays in the row, `before` is the version that must be in it.
+ */
 export function removeStatement(kind: string, id: string, version: string, before: string): Statement {
   return { cql: REMOVE, params: [version, keyText(kind), id, before] };
 }

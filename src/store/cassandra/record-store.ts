@@ -18,42 +18,49 @@ import { RecordSweep } from './record-sweep.ts';
 import { type CqlSession, type Statement, textOf, Undecided } from './session.ts';
 
 const VERSION_BYTES = 16;
-/** Attempts to settle a conditional write whose outcome is unknown; each is bounded itself. */
+/**
+ * Pauses between attempts to settle a conditional write with an unknown outcome, ms. Each attempt has its own time
+ * limit.
+ */
 const settlingPausesMs: readonly number[] = [50, 250];
-/** Puts that were not sent and whose index rows are to be removed; those of further ones stay. */
+/** Most puts remembered that were not sent, to remove their index rows later. Index rows of further puts stay. */
 const unsentMax = 1_024;
 const unsentAtOnce = 16;
 
-/** What a turn answers, and what it left there. */
+/** The result of an operation under the mutex, and the row after it. */
 interface Turned<T> {
   readonly result: T;
   readonly after: RecordRow;
 }
 
-/** What a put that was not sent has left in the index. */
+/** Index rows of a put that was not sent. */
 interface Unsent {
   readonly kind: string;
   readonly id: string;
   readonly places: Places;
 }
 
-/** `unsure`: another version stands there now, and whether ours stood there before it nobody can tell. */
+/** `unsure`: the row has another version, and it cannot be known whether this write was applied before that version. */
 type Outcome = 'applied' | 'refused' | 'unsure';
 
 /**
- * Records, each decided by Paxos on its version. Versions are random and never used again, so the very same conditional
- * write can be sent once more to find out what became of it: it cannot be applied twice.
+ * The records of a keyspace. Each write is conditional on the record's version, by Paxos. Versions are random and never
+ * used again. So the same conditional write can be sent again to settle its outcome, because it cannot be applied
+ * twice.
  */
 export class CassandraRecordStore implements RecordStore {
   readonly #session: CqlSession;
   readonly #random: (bytes: number) => Buffer;
   readonly #mutex: KeyedMutex;
   readonly #sweep: RecordSweep;
-  /** What the last turn left, for those who have waited meanwhile: it stood there after they asked. */
+  /**
+   * The row after the last operation, for operations that waited meanwhile. They need not read it: it is newer than
+   * their call.
+   */
   readonly #left = new Map<string, RecordRow>();
   readonly #unsent: Unsent[] = [];
 
-  /** `writesMax`: writes that may wait for one record. */
+  /** `writesMax` is the most writes that may wait for one record. */
   constructor(session: CqlSession, random: (bytes: number) => Buffer, writesMax?: number) {
     this.#mutex = new KeyedMutex(writesMax);
     this.#session = session;
@@ -71,7 +78,10 @@ export class CassandraRecordStore implements RecordStore {
     return this.#inTurn(write.kind, write.id, (before) => this.#put(copied, before));
   }
 
-  /** Throws nothing away that others need: a failure, or nobody waiting, ends what is known. */
+  /**
+   * Runs `work` under the mutex of the record. `work` gets the record's row. The row after `work` is passed on to the
+   * next waiting operation. If `work` fails, or no operation waits, the next operation reads the row again.
+   */
   async #inTurn<T>(kind: string, id: string, work: (before: RecordRow) => Promise<Turned<T>>): Promise<T> {
     const key = JSON.stringify([kind, id]);
     return this.#mutex.take(key, 'write', async () => {
@@ -107,7 +117,10 @@ export class CassandraRecordStore implements RecordStore {
     return { result: { ok: true, version }, after: { version, shown: { kind, id, version, value }, places } };
   }
 
-  /** Index rows first, then the record. Where that was certainly not sent, the rows will never count. */
+  /**
+   * Writes the index rows, then the record. If the record was certainly not sent, its index rows never count, and are
+   * removed later.
+   */
   async #putPlaced(kind: string, id: string, places: Places, put: () => Promise<Outcome>): Promise<Outcome> {
     try {
       await addPlaces(this.#session, kind, id, places);
@@ -145,7 +158,7 @@ export class CassandraRecordStore implements RecordStore {
     return this.#sweep.sweep(now, limit);
   }
 
-  /** Sends a conditional write until it is certain what became of it. `version` is the one that it puts there. */
+  /** Sends a conditional write until its outcome is certain. `version` is the version that it writes. */
   async #settle(statement: Statement, version: string): Promise<Outcome> {
     let sentBefore = false;
     for (const pauseMs of [...settlingPausesMs, null]) {
@@ -163,7 +176,10 @@ export class CassandraRecordStore implements RecordStore {
     throw unsettled();
   }
 
-  /** Index rows that count no more. Those that stay are found wrong whenever they are read. */
+  /**
+   * Removes index rows that no longer count. Rows that cannot be removed do no harm: reads check rows against the
+   * record.
+   */
   async #tidy(kind: string, id: string, places: Places): Promise<void> {
     if (places.lookups.length === 0 && places.expiry === noPlaces.expiry) return;
     await dropPlaces(this.#session, kind, id, places).catch((error: unknown) => {
@@ -175,7 +191,10 @@ export class CassandraRecordStore implements RecordStore {
     if (this.#unsent.length < unsentMax) this.#unsent.push(unsent);
   }
 
-  /** The store has just written: what could not be removed while it was away can be now. Nobody waits for it, and what fails is for later. */
+  /**
+   * Removes index rows of puts that were not sent. Called after a successful write, because the store answers again.
+   * Not awaited: what fails is tried again later.
+   */
   #tidyUnsent(): void {
     for (const unsent of this.#unsent.splice(0, unsentAtOnce))
       dropPlaces(this.#session, unsent.kind, unsent.id, unsent.places).catch(() => this.#keepUnsent(unsent));

@@ -11,7 +11,10 @@ const DROP_MINUTE = 'DELETE FROM record_expiry_minute WHERE part = 0 AND minute 
 const minutesMax = 1_000;
 const rowsAtOnceMax = 64;
 const removalsAtOnceMax = 8;
-/** Minutes that ended longer ago than this are forgotten once they are empty: nothing that expires in them is still being put. */
+/**
+ * An empty minute is removed from the list this long after its end: no put of a record that expires in it is in flight
+ * then.
+ */
 const settledMs = 60 * 60 * 1000;
 const minuteMs = 60_000;
 
@@ -22,43 +25,52 @@ interface ExpiryRow {
   readonly token: string;
 }
 
-/** Before every row of a minute. */
+/** A row that sorts before every row of a minute. */
 const beginning: ExpiryRow = { at: -1, kind: '', id: '', token: '' };
 
-/** Removes a record if this version still stands. */
+/** Removes a record if it still has this version. Returns whether it did. */
 export type Remove = (kind: string, id: string, version: string) => Promise<boolean>;
 
-/** What came of a row: its record was removed, it was of no record, its record is damaged and was passed over, or it may still be. */
+/**
+ * The outcome for an expiry row. `removed`: its record was removed. `cleared`: the row belonged to no record and was
+ * removed. `passed`: its record is damaged and was skipped. `leftAt`: the record may still be there, and expired then.
+ */
 type Outcome = 'removed' | 'cleared' | 'passed' | { readonly leftAt: number };
 
-/** What came of a minute, or of a way through it. */
+/** The outcome of a pass through a minute. */
 interface Pass {
-  /** Whether nothing was left to look at; else the limit was reached. */
+  /** Whether the pass came to the end of the minute. If not, the limit was reached. */
   readonly isAtEnd: boolean;
-  /** Where it is gone on with. */
+  /** The row after which the next pass goes on. */
   readonly behind: ExpiryRow;
-  /** Whether nothing was found from its beginning to its end. */
+  /** Whether the pass found no row. */
   readonly isEmpty: boolean;
+  /** Number of rows read. */
   readonly looked: number;
   readonly removed: number;
-  /** When the oldest that may be left expired, or earlier. Infinity: none is. */
+  /** When the oldest record that may be left expired, or an earlier time (ms since 1970). Infinity if none is left. */
   readonly oldestLeft: number;
 }
 
 /**
- * Removes what has expired, minute by minute. Rows of expiries that a record no longer has are cleared away with it.
+ * Removes expired records, minute by minute, and expiry rows that no record refers to.
  *
- * What was removed leaves deleted rows behind, so a minute is gone on with where the last sweep ended in it. What was put before that
- * place meanwhile, or could not be removed, is seen from the beginning alone: a sweep that went on with a minute and comes to its end
- * reads it once more from there, and only then says that nothing is left. A minute that is over and was found empty so is not looked into
- * again before it is forgotten, an hour later; what is put there in that hour had run out when it was put, and leaves with the minute.
+ * Removed rows leave tombstones, which make reads slow. So a sweep goes on in a minute where the last sweep ended. But
+ * then it does not see rows that were put before that place meanwhile, or could not be removed. So when it comes to the
+ * end of the minute, it reads the minute once more from the beginning. Only then it reports that nothing is left.
+ *
+ * A minute that has ended and was found empty in this way is not read again until an hour after its end. Then it is
+ * read once more, and removed from the list of minutes if it is still empty. A record put into the minute in between
+ * had expired before the put, and is removed then.
  */
 export class RecordSweep {
   readonly #session: CqlSession;
   readonly #remove: Remove;
-  /** Minutes that are over and were found empty, and are not forgotten yet. */
+  /** Minutes that have ended and were found empty, and are still listed. */
   readonly #empty = new Set<number>();
-  /** The minute that the last sweep ended in, which may hold more behind this row, or will while it runs. */
+  /**
+   * The minute in which the last sweep ended. It may have more rows after `behind`, or gets them until the minute ends.
+   */
   #reached: { readonly minute: number; readonly behind: ExpiryRow } | null = null;
 
   constructor(session: CqlSession, remove: Remove) {
@@ -66,7 +78,7 @@ export class RecordSweep {
     this.#remove = remove;
   }
 
-  /** Looks at no more than `limit` rows. */
+  /** Sweeps as RecordStore.sweep does. Reads at most `limit` rows. */
   async sweep(now: number, limit: number): Promise<Swept> {
     const found = await this.#session.read({ cql: MINUTES, params: [minuteOf(now), minutesMax] });
     const minutes = found.map((row) => numberOf(row, 'minute') ?? 0);
@@ -96,12 +108,15 @@ export class RecordSweep {
     return { removed, oldestLeft: Number.isFinite(oldestLeft) ? oldestLeft : null };
   }
 
-  /** From where the last sweep ended in it to its end; then from its beginning, unless that is where this began. */
+  /**
+   * Reads a minute from where the last sweep ended to its end, and then, if it began later, once more from the
+   * beginning.
+   */
   async #sweepMinute(minute: number, now: number, limit: number): Promise<Pass> {
     const from = this.#reached?.minute === minute ? this.#reached.behind : beginning;
     const rest = await this.#pass(minute, now, from, limit);
     if (from === beginning) return rest;
-    // What may stand before that place was not looked at.
+    // Rows before `from` were not read, so a record of any time in the minute may be left.
     if (!rest.isAtEnd) return { ...rest, oldestLeft: minute * minuteMs };
     const whole = await this.#pass(minute, now, beginning, limit - rest.looked);
     return {
@@ -160,7 +175,7 @@ export class RecordSweep {
       await dropPlaces(this.#session, kind, id, { ...noPlaces, expiry: { at, token } });
       return 'cleared';
     }
-    // Where another version stands there by now, it may have kept the expiry.
+    // If the record has another version by now, that version may have the same expiry.
     return (await this.#remove(kind, id, shown.version)) ? 'removed' : { leftAt: at };
   }
 }

@@ -2,43 +2,46 @@ import type cassandra from 'cassandra-driver';
 import { StartError } from '../start-error.ts';
 
 /**
- * How long nodes may take to agree. A node that missed a change asks the others for it only a minute later, by Cassandra's default, and
- * one that starts on a busy machine takes minutes. Where all is well it is a moment.
+ * How long nodes may take to agree, ms. By Cassandra's default, a node that missed a change asks the others for it only
+ * a minute later, and a node that starts on a busy machine takes minutes. Without such trouble agreement takes a
+ * moment.
  */
 export const agreedMaxMs = 240_000;
 const pollMs = 200;
 
-/** A node of Cassandra, as another one and the driver see it. */
+/** A node of Cassandra, as another node and the driver see it. */
 export interface SchemaNode {
-  /** As `nodetool status` names it. */
+  /** The address that `nodetool status` shows. */
   readonly address: string;
   readonly dataCenter: string;
+  /** Version of the schema that the node has. */
   readonly version: string;
   readonly isUp: boolean;
 }
 
-/** All nodes that the one that is asked knows of, itself included. May reject where none can be asked just now. */
+/** Returns all nodes that one connected node knows of, including itself. May reject if no node can be asked. */
 export type ReadSchemaNodes = () => Promise<readonly SchemaNode[]>;
 
-/** A wait that ends some time. */
+/** A wait with an end. */
 export interface Wait {
   isOver(): boolean;
   pause(ms: number): Promise<void>;
 }
 
-/** A wait of so many milliseconds, from now. */
+/** Returns a wait that is over `maxMs` milliseconds from now. */
 export function waitOf(maxMs: number): Wait {
   const late = AbortSignal.timeout(maxMs);
   return { isOver: () => late.aborted, pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
 }
 
 /**
- * Resolves when every node has the same schema. One that is down keeps the version it had and holds this up: it would not know the tables.
- * StartError after four minutes: it names the nodes that differ, and says what to do about them.
+ * Resolves when every node has the same schema. A node that is down keeps its old version and so blocks this: it would
+ * not know the new tables. When the wait is over (by default after four minutes), throws StartError with the nodes that
+ * differ and what to do about them.
  */
 export async function untilAgreed(read: ReadSchemaNodes, wait: Wait = waitOf(agreedMaxMs)): Promise<void> {
   for (;;) {
-    // A node that is too busy to say so has not agreed yet.
+    // If no node answers, they have not agreed yet.
     const nodes = await read().catch(() => []);
     if (new Set(nodes.map(({ version }) => version)).size === 1) return;
     if (wait.isOver()) throw new StartError(disagreement(nodes));
@@ -57,7 +60,7 @@ function disagreement(nodes: readonly SchemaNode[]): string {
   return `${waited}: ${differing}; the others have ${most[0]?.version}. Start what is down, restart what runs and does not follow, or take out what is gone for good (\`nodetool removenode\`), then apply again.`;
 }
 
-/** As one node sees it: all rows are of the same moment, and of the same view. */
+/** Reads both system tables from one node, so that the rows are one node's view. */
 export function schemaNodesOf(client: cassandra.Client): ReadSchemaNodes {
   const isUp = (address: string) =>
     client.hosts
@@ -73,7 +76,7 @@ export function schemaNodesOf(client: cassandra.Client): ReadSchemaNodes {
     return (
       answers
         .flatMap(({ rows }) => rows)
-        // A node that has just begun to join has no schema, and takes the one there is.
+        // A node that has just begun to join has no schema yet, and takes the existing one.
         .filter(({ schema_version }) => schema_version !== null)
         .map(({ node, rpc_address, data_center, schema_version }) => ({
           address: String(node),

@@ -1,39 +1,45 @@
 /**
- * The tables, at version `schemaVersion`. What is certain is in ledger_event and record alone; all else can be wrong
- * only by lacking what a crash kept from being written, or by naming what is not there (any more).
+ * The tables, at version `schemaVersion`. Only ledger_event and record are authoritative. The other tables may lack
+ * rows that a crash kept from being written, or refer to data that does not exist (any more), but are not wrong
+ * otherwise.
  *
- *   ledger_event   the log, under scope ''; beside it in each bucket, under the name of a scope and the first of its seqs in a
- *                  batch, which events of the batch belong to that scope. Static columns say who may append to the bucket (fence) and where the log ends in it
- *                  (head_seq, head_hash); everything through projected_seq is projected, and what belongs to the newest
- *                  batch stands in `pending`, for whoever finds it unfinished. Written by conditional statements alone,
- *                  never with a TTL, never deleted from
- *   ledger         a bucket near the end of the log, to start looking for the head at
- *   scope_bucket   the buckets that a scope has events in
- *   command        marks by id, in windows of twelve hours (slot 0 and up) with a TTL, or for ever (below 0)
- *   cell           written with the seq of its event as the timestamp, so that an older value never replaces a newer one
- *   line           lists
- *   snapshot       one a fold version; the timestamp is the seq
- *   record         versioned records; a removed one leaves a version of its own behind for an hour
- *   record_lookup, record_expiry, record_expiry_minute   where records are found; checked against the record when read
- *   access_block   access histories: events in blocks, by actor and hour; under ledger '' all of them, under each ledger its
- *                  own. They leave by their TTL
- *   access_hour    the hours in which an actor has blocks
- *   fact           what the nodes of a cluster agree on
+ *   ledger_event   The log, under scope ''. For each scope and batch, one more row under the scope's name and the first of
+ *                  its seqs in the batch lists the seqs of the batch in that scope. Static columns: `fence` says which
+ *                  claim may append to the bucket, `head_seq` and `head_hash` where the log ends in it. Events up to
+ *                  `projected_seq` have their projections. `pending` holds the projections of the newest batch, so that a
+ *                  claim can complete them. Only written by conditional statements, never with a TTL. Rows are never
+ *                  deleted.
+ *   ledger         A hint: a bucket near the end of the log, at which the search for the head starts.
+ *   scope_bucket   The buckets in which a scope has events.
+ *   command        Command keys by id, in windows of twelve hours with a TTL (slot 0 and up), or permanent (below 0).
+ *   cell           Cells. The timestamp is the event's seq + 1, so that an older value never replaces a newer one.
+ *   line           Lines of lists.
+ *   snapshot       One row for each fold version. The timestamp is the seq + 1.
+ *   record         Versioned records. A removed record leaves a version for an hour.
+ *   record_lookup, record_expiry, record_expiry_minute
+ *                  Index rows of records. Readers check them against the record.
+ *   access_block   Access histories: blocks of events by actor and hour. Under ledger_id '' are all events, under each
+ *                  ledger_id those of that ledger. Rows expire by their TTL.
+ *   access_hour    The hours in which an actor has blocks.
+ *   fact           Values that the nodes of a cluster agree on.
  */
 export const schemaVersion = 1;
 
-/** The version as a fact, and the name of that fact. */
+/** The fact that holds the schema version. */
 export const schemaFact = { name: 'schema-version', value: String(schemaVersion) } as const;
 
-/** Where nothing is ever deleted or expires the ten days that deleted things stay do not matter; where much does, they do. */
 const hourSeconds = 60 * 60;
+/**
+ * gc_grace_seconds of tables with many deletions or expiring rows, so that tombstones go soon. The other tables have
+ * few or no deletions, so that Cassandra's default of ten days does not matter.
+ */
 const threeHoursSeconds = 3 * hourSeconds;
 
-/** Kept for 90 days, and dropped by the week, whole files at a time. */
+/** More than 90 days, in whole weeks, because rows are dropped in whole files that hold a week each. */
 const accessTtlSeconds = 98 * 24 * hourSeconds;
 const accessOptions = `default_time_to_live = ${accessTtlSeconds} AND gc_grace_seconds = ${threeHoursSeconds} AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 7}`;
 
-/** Statements that make the tables in a keyspace; each does nothing where its table exists. */
+/** Returns the statements that make the tables in a keyspace. A statement does nothing if its table exists. */
 export function tableStatements(keyspace: string): string[] {
   return [
     `CREATE TABLE IF NOT EXISTS ${keyspace}.ledger_event (
@@ -54,7 +60,7 @@ export function tableStatements(keyspace: string): string[] {
       PRIMARY KEY ((owner), fold_version))`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.record (
       kind text, id text, version text, value text, places text, PRIMARY KEY ((kind, id)))`,
-    // A row of these that comes back to life after its deletion is found wrong when it is read: hours are enough.
+    // Three hours are enough for index rows: a deleted row that reappears is found wrong when it is read.
     `CREATE TABLE IF NOT EXISTS ${keyspace}.record_lookup (
       kind text, name text, value text, line_order text, id text, put_token text,
       PRIMARY KEY ((kind, name, value), line_order, id, put_token)) WITH gc_grace_seconds = ${threeHoursSeconds}`,
@@ -68,7 +74,7 @@ export function tableStatements(keyspace: string): string[] {
       PRIMARY KEY ((actor_id, hour), ledger_id, first_id)) WITH ${accessOptions}`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.access_hour (
       actor_id text, hour int, PRIMARY KEY ((actor_id), hour)) WITH ${accessOptions}`,
-    // Last: where it is missing, the schema was not applied to its end.
+    // The last statement, so that a missing table `fact` means that the schema was not applied completely.
     `CREATE TABLE IF NOT EXISTS ${keyspace}.fact (name text PRIMARY KEY, value text)`,
   ];
 }

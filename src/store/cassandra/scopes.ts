@@ -10,7 +10,7 @@ const ASCENDING = preparedAtStart(`${BUCKETS} AND bucket >= ? LIMIT ?`);
 const DESCENDING = preparedAtStart(`${BUCKETS} AND bucket <= ? ORDER BY bucket DESC LIMIT ?`);
 const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?');
 const LAST_BUCKET = 2 ** 31 - 1;
-/** Buckets looked into at once; a scope may have one event in each. */
+/** Buckets read concurrently. A scope may have only one event in each. */
 const bucketsAtOnce = 16;
 
 interface Place {
@@ -19,8 +19,8 @@ interface Place {
 }
 
 /**
- * Entries under a scope. A page costs its own length, whatever the length of the ledger: only buckets are looked into in
- * which the scope has events.
+ * Returns a page of a scope, as LedgerStore.readScope. Only buckets with events of the scope are read, so that the cost
+ * depends on the length of the page and not on the length of the ledger.
  */
 export async function readScopePage(
   session: CqlSession,
@@ -46,7 +46,7 @@ export async function readScopePage(
   return { entries, missing: seqs.filter((seq) => !found.has(seq)) };
 }
 
-/** Just the seqs. */
+/** Returns the seqs of a scope, as LedgerStore.scopeSeqs. */
 export async function readScopeSeqs(
   session: CqlSession,
   ledgerId: string,
@@ -66,7 +66,7 @@ async function listedPlaces(
 ): Promise<Place[]> {
   const key = [keyText(ledgerId), keyText(scope)];
   const places: Place[] = [];
-  // Events may lie in the bucket before the one that their seq falls into.
+  // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
   const ends = descending ? LAST_BUCKET : 0;
   const near = from === undefined ? ends : Math.floor(from / bucketEvents) - (descending ? 0 : 1);
   for (let start = Math.min(near, LAST_BUCKET); places.length < limit; ) {
@@ -75,7 +75,7 @@ async function listedPlaces(
       params: [...key, start, bucketsAtOnce + 1],
     });
     const listed = rows.map((row) => numberOf(row, 'bucket') ?? 0);
-    // Where more are listed, those that are looked into are full: nothing comes to them before the next ones are listed.
+    // If further buckets are listed, the ones read now are full, so that no event is missed between two parts.
     const found = await Promise.all(
       listed.slice(0, bucketsAtOnce).map((bucket) => placesIn(session, ledgerId, scope, bucket)),
     );
@@ -93,17 +93,17 @@ async function listedPlaces(
   return places;
 }
 
-/** The seqs in a row of a scope, which lists events of one batch. What is no seq is left out. */
+/** Returns the seqs in a row of a scope, which lists events of one batch. Leaves out what is not a seq. */
 export function seqsIn(row: string): number[] {
   return row.split(' ').flatMap((text) => (isSeq(text) ? [Number(text)] : []));
 }
 
-/** Whether it is a seq, as a row of a scope lists it. */
+/** Whether the text is a seq in the form that rows of a scope use. */
 export function isSeq(text: string): boolean {
   return /^(0|[1-9]\d{0,14})$/.test(text);
 }
 
-/** The events of a scope in a bucket, ascending: a row for each batch that has some. */
+/** Returns the events of a scope in a bucket, ascending. There is one row for each batch with events of the scope. */
 export async function placesIn(session: CqlSession, ledgerId: string, scope: string, bucket: number): Promise<Place[]> {
   const rows = await session.read({ cql: SEQS, params: [keyText(ledgerId), bucket, keyText(scope)] });
   const seqs = new Set(rows.flatMap((row) => seqsIn(textOf(row, 'row') ?? '')));

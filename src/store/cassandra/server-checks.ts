@@ -4,7 +4,7 @@ import { look } from './connect.ts';
 import type { ReadSchemaNodes, Wait } from './schema-agreement.ts';
 import type { CassandraSettings, Override } from './settings.ts';
 
-/** A node that takes calls is known to all others within seconds. */
+/** How long to wait for nodes, ms. A node that takes calls is known to all other nodes within seconds. */
 export const joinedMaxMs = 30_000;
 const joinedPollMs = 500;
 
@@ -31,8 +31,9 @@ const settings: readonly Setting[] = [
 ];
 
 /**
- * StartError where a node of Cassandra that can be reached is so old or set so that answered writes could be lost or forked,
- * unless that is allowed by name. Nodes that cannot be reached now are not asked.
+ * Throws StartError if a reachable node of Cassandra has a version or a setting with which answered writes could be
+ * lost or ledgers could fork, unless CASSANDRA_ALLOW allows it. Versions before 4.0 cannot be allowed. Does not check
+ * nodes that cannot be reached now.
  */
 export async function checkServers(client: cassandra.Client, { allow }: CassandraSettings): Promise<void> {
   for (const host of client.hosts.values()) {
@@ -55,7 +56,10 @@ async function versionOf(client: cassandra.Client, host: cassandra.Host): Promis
   return String(row?.release_version);
 }
 
-/** Paxos v2 and its setting came with 4.1: a node before that has no setting to be told by, and one before 4.0 tells none at all. */
+/**
+ * Paxos v2 and its setting came with 4.1. A node before 4.1 lacks the setting, and a node before 4.0 has no table of
+ * settings.
+ */
 function checkVersion(address: string, version: string, allow: ReadonlySet<Override>): void {
   const old = `Cassandra at ${address} is of version ${version}, which has Paxos v1 alone`;
   if (isBefore(version, 4, 0)) throw new StartError(`${old} and does not tell its settings: take 4.1 or a later one.`);
@@ -68,7 +72,10 @@ function isBefore(version: string, major: number, minor: number): boolean {
   return Number(itsMajor) < major || (Number(itsMajor) === major && Number(itsMinor) < minor);
 }
 
-/** StartError where the keyspace is replicated in a way that two data centres could decide apart from each other. */
+/**
+ * Throws StartError if two data centres could each decide conditional writes on their own, or if the keyspace is not in
+ * the local data centre.
+ */
 export function checkDataCenters(
   dataCenters: readonly string[],
   { keyspace, reach, localDataCenter }: CassandraSettings,
@@ -84,9 +91,9 @@ export function checkDataCenters(
 }
 
 /**
- * StartError where a data centre has fewer nodes of Cassandra than it is to have replicas, or is not there at all: a keyspace so replicated
- * could be made, and nothing be written to it. Nodes that are down count. They are looked for again for a while before that is said: one
- * that has just started takes calls before the others know it.
+ * Throws StartError if a data centre does not exist, or has fewer nodes of Cassandra than replicas: Cassandra would
+ * make the keyspace, but nothing could be written to it. Nodes that are down count. If there are too few nodes, counts
+ * again until the wait is over, because a node that has just started takes calls before the other nodes know it.
  */
 export async function checkReplicas(
   read: ReadSchemaNodes,
@@ -116,7 +123,9 @@ function tooFewNodes({ name, replicas, count }: { name: string; replicas: number
   return `Data centre ${name} has ${count} of the ${replicas} nodes of Cassandra that ${replicas} replicas need: add nodes first, or ask for fewer replicas by --replication ${name}:${count}.`;
 }
 
-/** Replicas by data centre, or null where there is no such keyspace. StartError for a replication that names none. */
+/**
+ * Returns the replicas by data centre. null if there is no such keyspace. Throws StartError if its strategy names none.
+ */
 export async function replicasOf(client: cassandra.Client, keyspace: string): Promise<Map<string, number> | null> {
   const asked = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';
   const [row] = await look(client, asked, [keyspace]);

@@ -1,4 +1,4 @@
-/** A statement and its parameters. Every statement is prepared, so its text never holds a value. */
+/** A statement and its parameters. Every statement is prepared, so its text must not contain values. */
 export interface Statement {
   readonly cql: string;
   readonly params: readonly unknown[];
@@ -6,14 +6,14 @@ export interface Statement {
 
 export type Row = { readonly [column: string]: unknown };
 
-/** What came of a conditional write. */
+/** The outcome of a conditional write. */
 export interface Decision {
   readonly applied: boolean;
-  /** Where it was not applied: what stands there, of the columns that the condition names. */
+  /** If the write was not applied: the stored values of the columns in its condition. */
   readonly row: Row;
 }
 
-/** A conditional write whose outcome nobody knows: it may have been applied, or may yet be. */
+/** The outcome of a conditional write is unknown: it may have been applied, or may still be applied later. */
 export class Undecided extends Error {
   constructor(cause: unknown) {
     super('Cassandra did not say whether the condition held', { cause });
@@ -22,34 +22,41 @@ export class Undecided extends Error {
 }
 
 /**
- * Cassandra as the stores use it, and the seam at which tests make it fail. Everything is bounded in time and may throw
- * LedgerError `unavailable` or `overloaded`.
+ * Cassandra as the stores use it. Tests inject faults here. Every method has a time limit and may throw LedgerError
+ * `unavailable` or `overloaded`.
  */
 export interface CqlSession {
-  /** All rows of a query, which bounds them itself. `serial`: after settling what is under way on the partition. */
+  /**
+   * Returns all rows of a query. The query must limit them. With `serial` the read first settles conditional writes in
+   * flight on the partition.
+   */
   read(statement: Statement, options?: { readonly serial?: boolean }): Promise<Row[]>;
-  /** Plain writes into one partition, together. They may be written again: the same values, or none older than what is there. */
+  /**
+   * Plain writes to one partition, sent together. They may be sent twice. So every writer must write the same values,
+   * or the statement must have a timestamp that keeps a newer value.
+   */
   write(statements: readonly Statement[]): Promise<void>;
   /**
-   * A conditional write, of one partition. Never sent twice. Throws Undecided whenever it may have been applied;
-   * LedgerError only where it was not sent.
+   * A conditional write to one partition. Never sent twice. Throws Undecided if it may have been applied, and
+   * LedgerError only if it was not sent.
    */
   decide(statements: readonly Statement[]): Promise<Decision>;
 }
 
+/** Returns the value of a text column. null if there is no row or no value. */
 export function textOf(row: Row | undefined, column: string): string | null {
   const value = row?.[column];
   return typeof value === 'string' ? value : null;
 }
 
-/** Of an int or bigint column. */
+/** Returns the value of an int or bigint column as a number. null if there is no row or no value. */
 export function numberOf(row: Row | undefined, column: string): number | null {
   const value = row?.[column];
   if (typeof value === 'bigint') return Number(value);
   return typeof value === 'number' ? value : null;
 }
 
-/** The same with all its digits. */
+/** Like numberOf, without loss of precision. */
 export function bigintOf(row: Row | undefined, column: string): bigint | null {
   const value = row?.[column];
   if (typeof value === 'bigint') return value;

@@ -3,38 +3,39 @@ import { StartError } from '../start-error.ts';
 import { defaultInFlightMax } from './circuit.ts';
 import { defaultWaitingMax } from './keyed-mutex.ts';
 
-/** What a node and `schema apply` refuse unless the operator allows it by this name (CASSANDRA_ALLOW). */
+/** Unsafe settings of Cassandra. A node and `schema apply` refuse them unless CASSANDRA_ALLOW names them. */
 export type Override = 'paxos-v1' | 'periodic-commit-log';
 const overrides: readonly Override[] = ['paxos-v1', 'periodic-commit-log'];
 
 const defaultPort = 9_042;
 const countMax = 1_000_000;
 
-/** How many replicas decide: those of the local data centre (one of it), or those of all of them. */
+/** Which replicas form a quorum: those of the local data centre, or those of all data centres. */
 export type Reach = 'local' | 'global';
 
-/** Where Cassandra is and how it is spoken to. */
+/** How to reach Cassandra. */
 export interface CassandraSettings {
-  /** `host` or `host:port`; at least one, all with one port. */
+  /** `host` or `host:port`. At least one, all with the same port. */
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
   readonly keyspace: string;
-  /** `local`: LOCAL_QUORUM and LOCAL_SERIAL; `global`: QUORUM and SERIAL, needed over several data centres. */
+  /** `local`: LOCAL_QUORUM and LOCAL_SERIAL. `global`: QUORUM and SERIAL, needed with several data centres. */
   readonly reach: Reach;
   readonly login: { readonly username: string; readonly password: string } | null;
-  /** PEM of the authority that signed the servers' certificates; null: no TLS. */
+  /** PEM of the certificate authority of the servers' certificates. null for no TLS. */
   readonly tlsCa: string | null;
   readonly allow: ReadonlySet<Override>;
-  /** Requests to Cassandra that are under way at once. */
+  /** Most requests to Cassandra in flight. */
   readonly requestsMax: number;
-  /** Writes that wait for one ledger or record. */
+  /** Most writes that may wait for one ledger or record. */
   readonly writesMax: number;
 }
 
 /**
- * The settings in an environment: CASSANDRA_CONTACT_POINTS (required), CASSANDRA_DATA_CENTER (datacenter1),
- * CASSANDRA_KEYSPACE (ledger_trust), CASSANDRA_CONSISTENCY (local), CASSANDRA_USERNAME with CASSANDRA_PASSWORD_FILE,
- * CASSANDRA_TLS_CA_FILE, CASSANDRA_ALLOW, CASSANDRA_REQUESTS_MAX, CASSANDRA_WRITES_MAX. StartError with one sentence for what cannot be used.
+ * Reads the settings from environment variables: CASSANDRA_CONTACT_POINTS (required), CASSANDRA_DATA_CENTER (default
+ * datacenter1), CASSANDRA_KEYSPACE (default ledger_trust), CASSANDRA_CONSISTENCY (default local), CASSANDRA_USERNAME
+ * with CASSANDRA_PASSWORD_FILE, CASSANDRA_TLS_CA_FILE, CASSANDRA_ALLOW, CASSANDRA_REQUESTS_MAX, CASSANDRA_WRITES_MAX.
+ * Throws StartError if a value is invalid.
  */
 export function cassandraSettings(env: { readonly [name: string]: string | undefined }): CassandraSettings {
   const contactPoints = list(env.CASSANDRA_CONTACT_POINTS);
@@ -78,13 +79,13 @@ function count(variable: string, text: string | undefined, otherwise: number): n
   throw new StartError(`Set ${variable} to a whole number from 1 to ${countMax}; it is ${JSON.stringify(value)}.`);
 }
 
-/** The port of `host:port`, `[address]:port`, or a host alone. */
+/** Returns the port of `host:port` or `[address]:port`, or the default port for a host alone. */
 export function portOf(contactPoint: string): number {
   const port = /^(?:\[[^\]]*\]|[^:]*):(\d+)$/.exec(contactPoint)?.[1];
   return port === undefined ? defaultPort : Number(port);
 }
 
-/** The name of a keyspace goes into statements as it is, so it has to be a plain one. */
+/** Checks the name of a keyspace. It must be plain, because it becomes part of statements. */
 function checkedKeyspace(name: string): string {
   if (/^[a-z][a-z0-9_]{0,47}$/.test(name)) return name;
   throw new StartError('Set CASSANDRA_KEYSPACE to 1 to 48 lower-case letters, digits and underscores.');

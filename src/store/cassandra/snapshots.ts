@@ -9,8 +9,9 @@ const SAVE = preparedAtStart(
 );
 
 /**
- * The snapshot saved last. Each fold version has its own row, whose timestamp is the seq, so that an older one does not
- * replace a newer one; which version was in use last is told by the clock, as in a cache it may be.
+ * Returns the snapshot that was saved last. Each fold version has a row of its own. The row's timestamp follows from
+ * the seq, so that an older snapshot does not replace a newer one. The clock decides which fold version was saved last,
+ * which is enough for a cache.
  */
 export async function readSnapshot(session: CqlSession, owner: string): Promise<Snapshot | null> {
   const rows = await session.read({ cql: ALL, params: [keyText(owner)] });
@@ -23,13 +24,14 @@ export async function readSnapshot(session: CqlSession, owner: string): Promise<
     ];
     const [hash, state] = [textOf(row, 'hash'), textOf(row, 'state')];
     if (foldVersion === null || seq === null || hash === null || state === null) continue;
-    // Rows come by their fold version; of two saved in one millisecond the higher version counts.
+    // Rows are sorted by fold version. Of two snapshots saved in the same millisecond the higher version wins.
     if (newest === null || (savedAt ?? 0) >= newest.savedAt)
       newest = { snapshot: { foldVersion, seq, hash, state }, savedAt: savedAt ?? 0 };
   }
   return newest?.snapshot ?? null;
 }
 
+/** Saves a snapshot, unless a newer one of the same fold version is stored. */
 export async function writeSnapshot(
   session: CqlSession,
   owner: string,

@@ -1,12 +1,12 @@
 import type { AccessEvent } from '../access-log.ts';
 
 /**
- * Up to this many events of one actor stand in one row. They were answered within a moment of each other and have much in
- * common, which the row holds once; and a row of some 3 KiB needs no page of its own.
+ * Most events of one actor in one row. They were answered at about the same time and have much in common, which the row
+ * holds once. A row of about 3 KiB needs no page of its own.
  */
 export const blockEventsMax = 32;
 
-/** Keys, ledgers, methods and paths that the events name by their places; then seven items an event. */
+/** API keys, ledgers, methods and paths, which events refer to by index. Then ITEMS values for each event. */
 type BlockForm = readonly [
   apiKeys: readonly (string | null)[],
   ledgers: readonly (string | null)[],
@@ -16,7 +16,7 @@ type BlockForm = readonly [
 ];
 const ITEMS = 7;
 
-/** A block of events of one actor, in their order. */
+/** Returns the stored text of a block: events of one actor, in their order. */
 export function formatBlock(events: readonly AccessEvent[]): string {
   const apiKeys: (string | null)[] = [];
   const ledgers: (string | null)[] = [];
@@ -37,6 +37,7 @@ export function formatBlock(events: readonly AccessEvent[]): string {
   return JSON.stringify(form);
 }
 
+/** Parses what formatBlock returned. Throws if the text is no block. */
 export function parseBlock(actorId: string, text: string): AccessEvent[] {
   const [apiKeys, ledgers, methods, paths, items] = JSON.parse(text) as BlockForm;
   const events: AccessEvent[] = [];

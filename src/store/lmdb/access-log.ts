@@ -22,10 +22,10 @@ import type { Commits } from './commits.ts';
 import { keysIn } from './ranges.ts';
 import type { BytesTable, Tables } from './tables.ts';
 
-/** Blocks passed over between two turns of the event loop: an offset of 100,000 must not hold up appends. */
+/** Keys read in one turn of the event loop, so that a large offset such as 100,000 does not hold up appends. */
 const KEYS_AT_ONCE = 256;
 
-/** The access histories of one LMDB environment: blocks of events in tables of 15 days each. */
+/** The access histories of one LMDB environment: blocks of events, in one table for each window of 15 days. */
 export class LmdbAccessLog implements AccessLog {
   readonly #windows: AccessWindows;
   readonly #commits: Commits;
@@ -77,8 +77,8 @@ export class LmdbAccessLog implements AccessLog {
   }
 
   /**
-   * Keys of the blocks that may hold what a page asks for, in the order of reading. `whole`: nothing in the block is older
-   * than what is asked for.
+   * Yields the keys of the blocks that may hold events of a page, in the order of reading. `whole` says that no event
+   * of the block is before `since`.
    */
   async *#blocksIn(
     table: BytesTable,
@@ -89,7 +89,7 @@ export class LmdbAccessLog implements AccessLog {
     const prefix = prefixOf(actorId, ledgerId);
     this.#commits.checkReadable();
     table.resetReadTxn();
-    // The last block that begins earlier may still hold some.
+    // The last block that begins before `since` may hold later events too.
     const edge = blockTimeKey(prefix, Math.max(0, since));
     const [before] = keysIn(table, { prefix, from: edge, behindFrom: true, descending: true, limit: 1 });
     let from = descending ? undefined : before;
@@ -124,7 +124,10 @@ interface Row {
   readonly value: Buffer;
 }
 
-/** The blocks of each actor, and what finds them by ledger. Made before the write begins: a write that throws is written in part. */
+/**
+ * Returns the blocks of each actor and the entries that find them by ledger. Called before the write begins, because a
+ * write that throws is written in part.
+ */
 function rowsOf(events: readonly AccessEvent[]): Row[] {
   const rows: Row[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId)) {
@@ -161,7 +164,7 @@ function asKey(key: Uint8Array | undefined): Buffer | undefined {
   return key === undefined ? undefined : Buffer.from(key);
 }
 
-/** The events behind a key of a page, in their order. None where the window was dropped meanwhile. */
+/** Returns the events that a key stands for, in their order. None if the window was dropped meanwhile. */
 function readBlock(table: BytesTable, actorId: string, { ledgerId }: AccessPage, key: Uint8Array): AccessEvent[] {
   const found = table.get(key);
   if (found === undefined) return [];
@@ -172,7 +175,7 @@ function readBlock(table: BytesTable, actorId: string, { ledgerId }: AccessPage,
   return placesOf(found)?.flatMap((place) => events[place] ?? []) ?? events;
 }
 
-/** None in a block that is damaged. */
+/** Returns the events of a block. None if the block is damaged, which is reported. */
 function eventsIn(actorId: string, block: Uint8Array): AccessEvent[] {
   const stored = { kind: 'access_block', id: actorId, value: textOf(block) };
   return decodeOrPassOver(stored, (text) => parseBlock(actorId, text)) ?? [];

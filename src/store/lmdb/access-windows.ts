@@ -1,9 +1,9 @@
 import type { Commits } from './commits.ts';
 import type { BytesTable, Tables } from './tables.ts';
 
-/** Long enough that few windows cover 90 days, short enough that little is kept much longer than that. */
+/** Long enough for few windows to cover 90 days, short enough for little to be kept much longer than 90 days. */
 const accessWindowMs = 15 * 24 * 60 * 60 * 1000;
-/** 90 days are seven windows, with the ones that are begun; the eighth is there to be emptied. */
+/** 90 days touch at most seven windows, two of them in part. The eighth table can be emptied meanwhile. */
 const SLOTS = 8;
 const EMPTY = -1;
 
@@ -13,11 +13,11 @@ export interface AccessWindow {
 }
 
 /**
- * The tables that access events go to. Time is cut into windows, and the events of a window share a table, so that
- * forgetting them is emptying a table, whatever it holds.
+ * The tables of access events. Time is cut into windows, and the events of a window share a table. So events are
+ * removed by emptying a table, at a cost that does not depend on their number.
  *
- * Invariant: table `window % 8` holds what was handed over in the one window that `facts` names for it. The newest window
- * never goes back, whatever the clock does: so nothing is dropped before its own time has come.
+ * Invariant: table `window % 8` holds events of one window only, and `facts` says which window. The newest window never
+ * goes back, even if the clock does, so that no event is dropped too early.
  */
 export class AccessWindows {
   readonly #facts: Tables['facts'];
@@ -34,23 +34,26 @@ export class AccessWindows {
     this.#held = this.#tables.map((_, slot) => Number(facts.get(factKey(slot)) ?? EMPTY));
   }
 
-  /** The table for events of that time. Writes put into it later in this turn come after what a new window has to empty. */
+  /**
+   * Returns the table for events of a time. If a new window begins, this queues the emptying of its table. Writes that
+   * the caller queues afterwards in the same turn of the event loop come after the emptying.
+   */
   at(timeMs: number): BytesTable {
     const window = Math.max(windowOf(timeMs), ...this.#held);
     const slot = window % SLOTS;
-    // A failure breaks the whole environment, so nobody waits for it.
+    // Not awaited: a failure breaks the whole environment, and with it the caller's write.
     if (this.#held[slot] !== window) this.#hold(slot, window).catch(() => {});
     return this.#table(slot);
   }
 
-  /** The windows that hold anything, oldest first. */
+  /** Returns the windows that hold events, oldest first. */
   windows(): AccessWindow[] {
     return this.#held
       .flatMap((window, slot) => (window === EMPTY ? [] : [{ window, table: this.#table(slot) }]))
       .sort((a, b) => a.window - b.window);
   }
 
-  /** Empties the windows that ended at or before a time. Answers how many. */
+  /** Empties the windows that ended at or before a time (ms since 1970). Returns how many. */
   async drop(beforeMs: number): Promise<number> {
     const ended = windowOf(beforeMs);
     const drops = this.#held.flatMap((window, slot) =>
@@ -66,7 +69,7 @@ export class AccessWindows {
     return table;
   }
 
-  /** Empties a slot and notes what it holds from now on. */
+  /** Empties a slot's table and stores which window it holds from now on. */
   #hold(slot: number, held: number): Promise<boolean> {
     const wasEmpty = this.#held[slot] === EMPTY;
     this.#held[slot] = held;

@@ -5,10 +5,10 @@ import { commandKey, listPrefix, orderKey, scopePrefix, seqKey, textKey, writeSe
 import { type BytesTable, NOTHING, type Tables } from './tables.ts';
 
 /**
- * Puts the rows of an append and what is looked up beside them. Runs inside the write block that the head's version
- * guards, on entries that were checked: nothing in here may throw, for a block that throws is written in part.
+ * Puts the rows of an append and their projections. It runs inside the write block that is conditional on the head's
+ * version. The entries must have been checked: nothing here may throw, because a block that throws is written in part.
  *
- * LMDB copies a key when it is handed over, so the key of the rows is written anew for each.
+ * LMDB copies a key when it is put, so one key buffer serves for all rows.
  */
 export function putEntries(tables: Tables, marks: BytesTable, ledger: Buffer, entries: readonly LedgerEntry[]): void {
   const rowKey = seqKey(ledger, 0);
@@ -52,14 +52,14 @@ function putProjection(
       tables.lines.put(orderKey(listPrefix(projection.list), projection.order), projection.value);
       return;
     case 'cell':
-      // Together with the others of its key, in putCells.
+      // putCells writes the cells.
       return;
   }
 }
 
 /**
- * A cell belongs to one ledger, and the block is written only if that ledger has not changed: so what is committed now
- * is what the block will replace.
+ * Puts cells that are newer than the stored ones. It compares with the committed cells, which is safe: a cell belongs
+ * to one ledger, and the block is written only if that ledger has not changed meanwhile.
  */
 function putCells(tables: Tables, entries: readonly LedgerEntry[]): void {
   for (const entry of entries)

@@ -7,21 +7,22 @@ import { checkFormat, flush, writeFormat } from './format.ts';
 import { makeDirectory } from './make-directory.ts';
 import { readersMax } from './tables.ts';
 
-/** What `stat` counts in. */
+/** Size of the blocks in which `stat` counts, bytes. */
 const blockBytes = 512;
 
-/** Awaits a copy that is under way; `share` says how much of it is there, from 0 to 1. */
+/** Awaits a running copy, for instance to show its progress. `share` returns how much of it is done, 0 to 1. */
 export type WatchCopy = (copied: Promise<void>, share: () => number) => Promise<void>;
 
 /**
- * Copies the data of a directory, while a node may be serving it, as of one moment after the call: every append
- * answered before the call is in it, and of what is appended meanwhile a prefix. The copy is durable when this resolves,
- * and is a data directory itself; its file FORMAT comes last, so a copy that was broken off is told from a whole one. Files of `besides` that stand
- * beside the data are copied too, for their owner alone; answers their names.
+ * Copies a data directory, also while a node serves it. The copy is a snapshot of one moment after the call: it has
+ * every append that was answered before the call, and a prefix of the later ones. The copy is durable when this
+ * resolves, and is a data directory itself. Its file FORMAT is written last, so that an unfinished copy can be told
+ * from a whole one. Those files of `besides` that exist in `dataDir` are copied too, readable by their owner only.
+ * Returns their names.
  *
- * LMDB copies under a read transaction: the node is not stopped, but cannot use space again that is freed meanwhile.
- * To be called in another process than the node's. StartError where `targetDir` holds anything, `dataDir` is no data, or LMDB
- * cannot write the copy.
+ * LMDB copies in a read transaction: the node goes on, but cannot reuse space that is freed meanwhile. Call this in
+ * another process than the node's. Throws StartError if `targetDir` is not empty, `dataDir` has no data, or LMDB cannot
+ * write the copy.
  */
 export async function backupLmdb(
   dataDir: string,
@@ -35,7 +36,7 @@ export async function backupLmdb(
     throw new StartError(`${targetDir} is not empty: name a new or empty directory for the backup.`);
   makeDirectory(targetDir);
   const root = open({ path: dataDir, noSubdir: false, readOnly: true, maxReaders: readersMax });
-  // LMDB makes the copy's file for all to read, and takes no mode for it.
+  // LMDB makes the copy's file readable for all, and has no option for its mode.
   const mask = process.umask(0o077);
   try {
     const bytes = bytesIn(dataDir);
@@ -43,7 +44,7 @@ export async function backupLmdb(
       const why = cause instanceof Error ? cause.message : String(cause);
       throw new StartError(`${dataDir} could not be copied to ${targetDir}: ${why}.`, cause);
     });
-    // A refusal may come before `watch` awaits it, and is thrown there all the same.
+    // The copy may fail before `watch` awaits it. `watch` throws the error then; this handler only marks it as handled.
     copied.catch(() => {});
     await watch(copied, () => Math.min(1, bytesIn(targetDir) / bytes));
   } finally {
@@ -64,8 +65,8 @@ export async function backupLmdb(
 }
 
 /**
- * Of the data there; a copy's file is made by LMDB at some time after the call. It writes up to 1 GiB at once, which a file's length may
- * show at the end alone, and its blocks as they come.
+ * Returns the bytes of a data file, 0 if there is none: LMDB makes the file of a copy some time after the call. LMDB
+ * writes up to 1 GiB at once. The file's length may show that only at the end, its blocks show it as they are written.
  */
 function bytesIn(directory: string): number {
   const file = statSync(join(directory, dataFile), { throwIfNoEntry: false });

@@ -9,8 +9,8 @@ const HEX = 1;
 const TEXT = 2;
 
 /**
- * A command mark as LMDB keeps it: seq, then the fingerprint, as bytes where it is a hash in hex. Marks are the one
- * thing in an append that lands all over its table, so every byte less is fewer pages to write.
+ * Returns the stored value of a command key: the seq, then the fingerprint, as bytes if it is a hash in hex. Command
+ * keys are the only part of an append that is spread over its whole table, so smaller values mean fewer pages to write.
  */
 export function formatMark({ seq, fingerprint }: FoundCommand): Buffer {
   const isHash = sha256HexForm.test(fingerprint);
@@ -21,6 +21,7 @@ export function formatMark({ seq, fingerprint }: FoundCommand): Buffer {
   return mark;
 }
 
+/** Parses what formatMark returned. */
 export function parseMark(mark: Uint8Array): FoundCommand {
   const bytes = Buffer.from(mark.buffer, mark.byteOffset, mark.byteLength);
   return {

@@ -2,17 +2,17 @@ import { commandKeyLifeMs } from '../../domain/event.ts';
 import type { Commits } from './commits.ts';
 import type { BytesTable, Tables } from './tables.ts';
 
-/** Marks are found for at least this long, and for less than twice as long. */
+/** Command keys are found for at least this long, and for less than twice as long, ms. */
 const commandWindowMs = commandKeyLifeMs;
 const EMPTY = -1;
 
 /**
- * The tables that command marks go to. Time is cut into windows of 24 hours; the marks of a window share a table, so
- * that forgetting them is emptying a table. This window and the one before it are looked up; the third table is
- * emptied a whole window before it is needed, so that no append waits for it.
+ * The tables of command keys that are not permanent. Time is cut into windows of 24 hours, and the keys of a window
+ * share a table. So keys are removed by emptying a table. Look-ups read the current window and the one before it. The
+ * third table is emptied a whole window before it is needed, so that no append waits for the emptying.
  *
- * Invariant: table `window % 3` holds marks of the one window that `facts` names for it. The window never goes back,
- * whatever the clock does.
+ * Invariant: table `window % 3` holds keys of one window only, and `facts` says which window. The current window never
+ * goes back, even if the clock does.
  */
 export class CommandWindows {
   readonly #tables: Tables;
@@ -27,7 +27,10 @@ export class CommandWindows {
     this.#held = tables.commands.map((_, slot) => Number(tables.facts.get(factKey(slot)) ?? EMPTY));
   }
 
-  /** The table for marks made now. Writes put into it later in this turn come after what a new window has to empty. */
+  /**
+   * Returns the table for new command keys. If a new window begins, this queues the emptying of tables. Writes that the
+   * caller queues afterwards in the same turn of the event loop come after the emptying.
+   */
   current(): BytesTable {
     const entered = Math.max(...this.#held);
     const window = Math.floor(this.#now() / commandWindowMs);
@@ -35,7 +38,7 @@ export class CommandWindows {
     return this.#table(Math.max(window, entered));
   }
 
-  /** The newest mark under a key of keys.ts, of this window or of the one before. */
+  /** Returns the newest value under a key of commandKey (keys.ts), of the current window or of the one before. */
   find(key: Uint8Array): Uint8Array | undefined {
     const entered = Math.max(...this.#held);
     for (const window of [entered, entered - 1]) {
@@ -57,7 +60,10 @@ export class CommandWindows {
     if ((this.#held[(window + 1) % this.#held.length] ?? EMPTY) !== EMPTY) this.#hold(window + 1, EMPTY);
   }
 
-  /** Empties the table of `window` and notes what it holds from now on. A failure breaks the whole environment, so nobody waits. */
+  /**
+   * Empties the table of `window` and stores which window it holds from now on. Not awaited: a failure breaks the whole
+   * environment, and with it the caller's write.
+   */
   #hold(window: number, held: number): void {
     const slot = window % this.#held.length;
     const wasEmpty = this.#held[slot] === EMPTY;

@@ -3,14 +3,15 @@ import { Slab } from '../../domain/slab.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
 import { StoreStopped } from '../store-stopped.ts';
 
-/** How long a commit may take before the disk, or LMDB's writer, counts as stuck for good. */
+/** If no commit ends for this long while writes wait, the disk or LMDB's writer counts as stuck for good, ms. */
 const commitStallMs = 30_000;
 const STALL_CHECKS = 3;
 
 /**
- * Every write of an environment goes through here. Invariant: after the first write that failed, none is ever called
- * written again. A failed fdatasync may have dropped dirty pages while later ones succeed, so what LMDB says afterwards
- * proves nothing; only a new process that reads the disk again knows.
+ * Every write of an environment goes through this class. Invariant: after the first failed write, no write is ever
+ * reported as written. A failed fdatasync may have dropped dirty pages, and later calls of fdatasync may succeed all
+ * the same. So what LMDB reports afterwards proves nothing: only a new process that reads the disk again knows what is
+ * stored.
  */
 export class Commits {
   readonly #onFatal: (error: Error) => void;
@@ -20,7 +21,7 @@ export class Commits {
   #finished = 0;
   #stallTimer: NodeJS.Timeout | null = null;
 
-  /** `onFatal` is called once, when the environment has become useless: the node should stop. */
+  /** `onFatal` is called once, after the first failed write. The node should stop then. */
   constructor(onFatal: (error: Error) => void) {
     this.#onFatal = onFatal;
   }
@@ -30,21 +31,21 @@ export class Commits {
     return this.#isBroken;
   }
 
-  /** `unavailable` once the store was closed. What was committed before a failure can still be read. */
+  /** Throws `unavailable` once the store is closed. After a failed write, committed data can still be read. */
   checkReadable(): void {
     if (this.#isClosed) throw new LedgerError('unavailable', 'The store is closed.');
   }
 
-  /** StoreStopped once a write has failed; `unavailable` once the store was closed. */
+  /** Throws StoreStopped once a write has failed, and `unavailable` once the store is closed. */
   checkUsable(): void {
     this.checkReadable();
     if (this.#isBroken) throw new StoreStopped();
   }
 
   /**
-   * Runs `start`, which hands one conditional block of writes to LMDB, and answers whether its condition held. Durable
-   * when it resolves with true; nothing was written when it resolves with false. Throws OutcomeUnknown, or
-   * `unavailable` where nothing was tried.
+   * Runs `start`, which passes one conditional block of writes to LMDB. Resolves with true once the block is durable,
+   * or with false if its condition did not hold and nothing was written. Throws OutcomeUnknown. Throws what
+   * checkUsable throws if nothing was sent.
    */
   write(start: () => Promise<boolean>): Promise<boolean> {
     this.checkUsable();
@@ -57,14 +58,14 @@ export class Commits {
       try {
         start().then(done, (error: unknown) => this.#fail(error));
       } catch (error) {
-        // A block of which a part was handed over may be written in part.
+        // LMDB may have part of the block already, and may write that part.
         this.#fail(error);
       }
       this.#watch();
     });
   }
 
-  /** No more writes. Those under way are waited for by closing the environment. */
+  /** Refuses all further reads and writes. Closing the environment waits for the writes in flight. */
   close(): void {
     this.#isClosed = true;
     this.#stopWatching();
@@ -76,14 +77,14 @@ export class Commits {
     for (const reject of this.#waiting) reject(new OutcomeUnknown(error));
     this.#waiting = new Slab();
     this.#stopWatching();
-    // lmdb-js rejects every write of a commit with an error that carries a promise of the real one.
+    // lmdb-js rejects each write of a commit with an error that carries a promise of the real error.
     const real = commitErrorOf(error);
     const told = real === null ? Promise.resolve(error) : Promise.race([real, nextTurn(error)]);
     if (first)
       told.then((cause) => this.#onFatal(new Error(`A write to the disk failed: ${String(cause)}`, { cause })));
   }
 
-  /** lmdb-js leaves promises pending for ever where it cannot even begin a transaction. */
+  /** Watches for stuck commits: if lmdb-js cannot begin a transaction, it leaves the promises pending for ever. */
   #watch(): void {
     if (this.#stallTimer !== null || this.#isBroken) return;
     let finished = this.#finished;

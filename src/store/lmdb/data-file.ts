@@ -2,27 +2,28 @@ import { closeSync, fstatSync, openSync, readSync, rmSync, statSync } from 'node
 import { join } from 'node:path';
 import { StartError } from '../start-error.ts';
 
-/** LMDB's own name. */
+/** Name of LMDB's data file, which LMDB chooses. */
 export const dataFile = 'data.mdb';
 
-/** Where a meta page of LMDB says what it is (mdb.c, MDB_meta behind a page header of 24 bytes), little-endian. */
+/** Offsets in a meta page of LMDB: MDB_meta of mdb.c after a page header of 24 bytes, little-endian. */
 const MAGIC_AT = 0x18;
 const MAGIC = 0xbeefc0de;
 const VERSION_AT = 0x1c;
 const VERSION = 2;
 const PAGE_SIZE_AT = 0x30;
-/** Numbers of the pages at which the trees of free pages and of tables begin. */
+/** Offsets of the root page numbers of two trees: that of free pages and that of tables. */
 const ROOTS_AT = [0x58, 0x88];
 const NO_ROOT = 0xffff_ffff_ffff_ffffn;
 const TRANSACTION_AT = 0x98;
 const META_BYTES = 0xa0;
-/** LMDB begins a file by its two meta pages: what is shorter than these holds nothing. */
+/** A file begins with two meta pages. A shorter file holds no data. */
 const UNMADE_BYTES = 2 * 4096;
 
 /**
- * StartError where a directory whose data was once made has no data file, or an empty one: LMDB would begin a new store on it without a word.
- * StartError also where the file is none of LMDB's, or so short that what everything is found by is cut off: lmdb-js does not refuse such a file, it
- * crashes the process. The length alone does not tell: LMDB may leave free pages at the end unwritten.
+ * Checks the data file of a directory that must have one. Throws StartError if the file is missing or empty, because
+ * LMDB would silently begin a new store there. Throws StartError if the file is not LMDB's, or so short that a root
+ * page is cut off, because such a file crashes lmdb-js and with it the process. The length alone proves nothing: LMDB
+ * may leave free pages at the end unwritten.
  */
 export function checkDataFile(directory: string): void {
   const path = join(directory, dataFile);
@@ -36,8 +37,8 @@ export function checkDataFile(directory: string): void {
 }
 
 /**
- * For a directory in which no store was ever opened: takes away what a process left that was killed while it made the data file. Anything longer
- * is looked at as usual.
+ * For a directory in which no store was ever opened. Removes a data file without data, left by a process that was
+ * killed while it made the file. Checks a longer file like checkDataFile.
  */
 export function clearUnmadeData(directory: string): void {
   const path = join(directory, dataFile);
@@ -55,7 +56,7 @@ function isData(path: string): boolean {
     const pageBytes = first.readUInt32LE(PAGE_SIZE_AT);
     const second = readMeta(file, pageBytes);
     if (second === null) return false;
-    // Looked at behind them: while a node appends the file grows, and never before what its meta pages name.
+    // The size is read after the meta pages: a serving node lets the file grow before a meta page refers to new pages.
     const { size } = fstatSync(file);
     const newest = first.readBigUInt64LE(TRANSACTION_AT) > second.readBigUInt64LE(TRANSACTION_AT) ? first : second;
     const pages = BigInt(size) / BigInt(pageBytes);
@@ -66,7 +67,7 @@ function isData(path: string): boolean {
   }
 }
 
-/** null where no meta page begins there. */
+/** Returns the meta page at an offset. null if there is none. */
 function readMeta(file: number, at: number): Buffer | null {
   const meta = Buffer.alloc(META_BYTES);
   const read = readSync(file, meta, 0, META_BYTES, at);

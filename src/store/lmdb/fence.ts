@@ -3,17 +3,20 @@ import type { Claim, Head } from '../ledger-store.ts';
 import { unreadableRecord } from '../unreadable-record.ts';
 
 /**
- * The version of a ledger's head record counts claims and events together: each takes it up by one. It never repeats,
- * so a write under the condition "the version is still this" is one onto the record that was read; and for one head,
- * another version means another claim.
+ * The version of a ledger's head record is the number of claims plus the number of events. It never repeats. So a write
+ * that is conditional on the version replaces exactly the record that was read, and two different versions with the
+ * same head belong to different claims.
  */
 
-/** The version that a new claim writes over `version` (0: no head record yet). */
+/** Returns the version that a new claim writes over `version`. `version` is 0 if there is no head record yet. */
 export function claimedVersion(version: number): number {
   return version + 1;
 }
 
-/** The version that stands beside `head` as long as the claim is the newest. NaN for a fence that no claim has. */
+/**
+ * Returns the version of the head record while `claim` is the newest one and the head is `head`. NaN for an invalid
+ * fence.
+ */
 export function expectedVersion(claim: Claim, head: Head | null): number {
   if (!/^[1-9][0-9]{0,15}$/.test(claim.fence)) return Number.NaN;
   return Number(claim.fence) + (nextSeq(head) - nextSeq(claim.head));
@@ -23,7 +26,7 @@ export function fenceOf(version: number): string {
   return String(version);
 }
 
-/** A head record: seq and hash. */
+/** Returns the stored text of a head: seq and hash. */
 export function formatHead(head: Head | null): string {
   return head === null ? NO_HEAD : `${head.seq} ${head.hash}`;
 }
@@ -31,7 +34,7 @@ export function formatHead(head: Head | null): string {
 const NO_HEAD = '-';
 const HEAD_FORM = /^(0|[1-9][0-9]{0,15}) ([0-9a-f]{64})$/;
 
-/** null where the ledger was claimed and has no event yet. Throws UnreadableRecord for anything else that is no head. */
+/** Parses what formatHead returned. null if the ledger has no event. Throws UnreadableRecord for any other text. */
 export function parseHead(ledgerKey: Uint8Array, text: string): Head | null {
   if (text === NO_HEAD) return null;
   const [, seq, hash = ''] = HEAD_FORM.exec(text) ?? [];

@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import { StartError } from '../start-error.ts';
 import { dataFile } from './data-file.ts';
 
-/** Number of the layout in tables.ts and keys.ts. Another layout, another number. */
+/** Number of the layout in tables.ts and keys.ts. Each other layout has another number. */
 const FORMAT = 1;
 const NAME = 'FORMAT';
 const DRAFT = `${NAME}.new`;
 const FORM = /^ledger-trust data, format ([1-9][0-9]*)\n$/;
 
 /**
- * Makes sure that the directory is of this format, as a readable file FORMAT says, or that it is new. Answers whether it is new: then a draft of
- * FORMAT stands there, and `finishFormat` is to be called once there is data. So FORMAT without data is data that was lost, and a draft
- * without FORMAT a first start that was broken off. StartError for any other directory.
+ * Checks that the directory has this format, which its file FORMAT says in plain text, or is new. Returns whether it is
+ * new. A new directory gets a draft of FORMAT; call `finishFormat` once the data is there. So FORMAT without data means
+ * that data was lost, and a draft without FORMAT means that the first start was interrupted. Throws StartError for any
+ * other directory.
  */
 export function claimFormat(directory: string): boolean {
   if (existsSync(join(directory, NAME))) {
@@ -29,7 +30,7 @@ export function claimFormat(directory: string): boolean {
   return true;
 }
 
-/** The data of a new directory is made: FORMAT stands beside it, durable when this returns. */
+/** Call it once the data of a new directory is there. Makes FORMAT from its draft, durable when this returns. */
 export function finishFormat(directory: string): void {
   flush(join(directory, dataFile));
   flush(directory);
@@ -37,7 +38,7 @@ export function finishFormat(directory: string): void {
   flush(directory);
 }
 
-/** StartError unless FORMAT is there and has this number. */
+/** Throws StartError unless FORMAT exists and has this number. */
 export function checkFormat(directory: string): void {
   const path = join(directory, NAME);
   if (!existsSync(path))
@@ -49,7 +50,7 @@ export function checkFormat(directory: string): void {
   );
 }
 
-/** For data that is there: durable when it returns. Written beside, flushed, renamed. */
+/** Writes FORMAT beside existing data, atomically. Durable when this returns. */
 export function writeFormat(directory: string): void {
   writeDraft(directory);
   finishFormat(directory);
@@ -61,7 +62,7 @@ function writeDraft(directory: string): void {
   flush(draft);
 }
 
-/** fsync of a file or directory. */
+/** Calls fsync for a file or directory. */
 export function flush(path: string): void {
   const file = openSync(path, 'r');
   try {

@@ -1,6 +1,7 @@
 /**
- * One at a time for each key, in the order of asking. Who comes next starts a turn of the event loop after the one
- * before has ended: a claim that is followed at once by another would never come to append.
+ * Runs one operation a key at a time, in the order of the calls. Each operation starts one turn of the event loop after
+ * the one before it has ended. The ledger store claims under the mutex: the pause lets the caller of a claim append
+ * before the next claim fences it.
  */
 export class KeyedMutex {
   readonly #ends = new Map<string, Promise<void>>();

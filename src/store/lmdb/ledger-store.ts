@@ -38,7 +38,7 @@ import { entriesIn, keysIn } from './ranges.ts';
 import { LmdbSnapshots } from './snapshots.ts';
 import type { Tables } from './tables.ts';
 
-/** Claims of one ledger that may get in each other's way before one gives up. */
+/** Attempts of a claim. An attempt fails if another process changed the head record after it was read. */
 const CLAIM_ATTEMPTS_MAX = 200;
 
 interface HeadRecord {
@@ -47,9 +47,9 @@ interface HeadRecord {
 }
 
 /**
- * The ledgers of one LMDB environment. Every claim and append is one write block under the condition that the head
- * record has the version which stands for this claim and this head (fence.ts), so two processes on one directory could
- * slow each other down but never fork a ledger.
+ * The ledgers of one LMDB environment. Every claim and append is one write block that is conditional on the version of
+ * the head record. The version stands for a claim and a head (fence.ts). So two processes on one directory could slow
+ * each other down but never fork a ledger.
  */
 export class LmdbLedgerStore implements LedgerStore {
   readonly #openTables: Tables;
@@ -58,7 +58,7 @@ export class LmdbLedgerStore implements LedgerStore {
   readonly #snapshots: LmdbSnapshots;
   readonly #mutex = new KeyedMutex();
 
-  /** `now` in milliseconds since 1970; only the keeping of command marks depends on it. */
+  /** `now` returns milliseconds since 1970. Only the retention of command keys depends on it. */
   constructor(tables: Tables, commits: Commits, now: () => number) {
     this.#openTables = tables;
     this.#commits = commits;
@@ -71,7 +71,7 @@ export class LmdbLedgerStore implements LedgerStore {
   }
 
   async #claim(ledgerId: string): Promise<Claim> {
-    // Asked before the head is read: after a failed write LMDB may refuse reads as well.
+    // Checked before the head is read, because after a failed write LMDB may refuse reads too.
     this.#commits.checkUsable();
     const key = ledgerKey(ledgerId);
     for (let attempt = 0; attempt < CLAIM_ATTEMPTS_MAX; attempt++) {
@@ -87,7 +87,7 @@ export class LmdbLedgerStore implements LedgerStore {
     throw new LedgerError('unavailable', 'Too many claims of this ledger at once.');
   }
 
-  /** LMDB must not be touched any more once it was closed. */
+  /** Throws `unavailable` once the store is closed, because LMDB must not be used then. */
   get #tables(): Tables {
     this.#commits.checkReadable();
     return this.#openTables;
@@ -180,7 +180,7 @@ export class LmdbLedgerStore implements LedgerStore {
     return this.#snapshots.save(owner, snapshot);
   }
 
-  /** The committed head record, by a read that begins now. */
+  /** Returns the committed head record, by a read that begins now. */
   #freshHead(key: Buffer): HeadRecord {
     const { heads } = this.#tables;
     heads.resetReadTxn();
@@ -190,7 +190,7 @@ export class LmdbLedgerStore implements LedgerStore {
       : { version: stored.version ?? 0, head: parseHead(key, stored.value) };
   }
 
-  /** A write of which nobody asks whether it happened: unknown is `unavailable`. */
+  /** Runs a write of a claim. Its caller need not know whether it happened, so an unknown outcome is `unavailable`. */
   async #settled(start: () => Promise<boolean>): Promise<boolean> {
     try {
       return await this.#commits.write(start);

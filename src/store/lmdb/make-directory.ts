@@ -2,8 +2,9 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a directory, its user's alone, and those above it that are missing; one that is there is left as it is. Throws what the file
- * system says. Not mkdir's own `recursive`: Node spins for ever where a parent is there and yet denies that it is (/proc).
+ * Makes a directory and its missing parents, accessible to their owner only. Leaves an existing directory as it is.
+ * Throws the error of the file system. It does not use mkdir's `recursive`, because Node then loops for ever if a
+ * parent exists and the file system still denies that it exists (/proc).
  */
 export function makeDirectory(path: string): void {
   if (isDirectory(path)) return;
@@ -12,7 +13,7 @@ export function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Somebody else may have made it in between.
+    // Another process may have made it meanwhile.
     if (!isDirectory(path)) throw error;
   }
 }

@@ -19,7 +19,7 @@ import { openTables, type Tables } from './tables.ts';
 
 const pageEntries = 500;
 
-/** What a data directory holds, to be read. */
+/** A data directory, opened for reading. */
 export interface WholeLmdb extends AsyncDisposable {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
@@ -28,8 +28,8 @@ export interface WholeLmdb extends AsyncDisposable {
 }
 
 /**
- * Opens a data directory that no node serves, for reading alone, and keeps nodes from serving it meanwhile. StartError, with a sentence that
- * says what to do, where it holds nothing, is of another format, or is in use.
+ * Opens a data directory that no node serves, for reading only, and prevents nodes from serving it meanwhile. Throws
+ * StartError if the directory has no data, has another format, or is in use.
  */
 export async function openWholeLmdb(dataDir: string, now: () => number): Promise<WholeLmdb> {
   checkHoldsData(dataDir);
@@ -54,7 +54,7 @@ export async function openWholeLmdb(dataDir: string, now: () => number): Promise
   }
 }
 
-/** For what works on data that is there: makes nothing. StartError where a directory is not there, is of another format, or holds no data. */
+/** Creates nothing. Throws StartError if the directory does not exist, has another format, or has no data. */
 export function checkHoldsData(dataDir: string): void {
   checkFormat(dataDir);
   checkDataFile(dataDir);
@@ -82,7 +82,7 @@ function wholeStore(tables: Tables): WholeStore {
 
 type LedgerEnd = { readonly ledgerId: string; readonly head: Head };
 
-/** Throws what is damaged. */
+/** Yields what was found. Throws at the first UnreadableRecord. */
 function* undamaged<T extends object>(found: Iterable<T | UnreadableRecord>): Iterable<T> {
   for (const one of found) {
     if (one instanceof UnreadableRecord) throw one;
@@ -90,7 +90,7 @@ function* undamaged<T extends object>(found: Iterable<T | UnreadableRecord>): It
   }
 }
 
-/** What `read` answers, or what it throws as an UnreadableRecord. */
+/** Returns the result of `read`. If it throws UnreadableRecord or TypeError, returns that as an UnreadableRecord. */
 function orDamage<T>(id: () => string, read: () => T): T | UnreadableRecord {
   try {
     return read();
@@ -132,12 +132,12 @@ function* recordsIn(tables: Tables): Iterable<WholeRecord | UnreadableRecord> {
   }
 }
 
-/** All of a table, a page at a time: no cursor is open while the reader does something else. */
+/** Yields a whole table, read in pages. So no cursor is open while the consumer does something else. */
 function* entriesOf<V>(table: Database<V, Uint8Array>): Iterable<{ readonly key: Uint8Array; readonly value: V }> {
   for (let start: Buffer | undefined; ; ) {
     const behind = start === undefined ? {} : { start, exclusiveStart: true };
     const page = Array.from(table.getRange({ ...behind, limit: pageEntries }));
-    // Copied: the store uses the memory of a key again.
+    // Copied, because LMDB reuses the memory of a key.
     yield* page.map(({ key, value }) => ({ key: Uint8Array.from(key), value }));
     const last = page.at(-1);
     if (last === undefined || page.length < pageEntries) return;

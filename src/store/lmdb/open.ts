@@ -13,18 +13,21 @@ import { LmdbRecordStore } from './record-store.ts';
 import { acquireServingLock } from './serving-lock.ts';
 import { openTables, type Tables } from './tables.ts';
 
-/** After a failed write LMDB may wait for ever for writes that never end; the process is about to end anyway. */
+/**
+ * How long closing waits after a failed write, ms. LMDB may then wait for ever for writes that never end, and the
+ * process is about to end anyway.
+ */
 const CLOSE_BROKEN_MS = 1_000;
 
 export interface LmdbOptions {
   readonly dataDir: string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** A write failed: nothing can be written any more, and the node should stop. Called once at most. */
+  /** Called at most once, after a failed write. Nothing can be written any more, and the node should stop. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** An embedded node's stores, all in one directory. */
+/** The stores of an embedded node, all in one directory. */
 export interface LmdbStores extends AsyncDisposable {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
@@ -32,8 +35,8 @@ export interface LmdbStores extends AsyncDisposable {
 }
 
 /**
- * Opens DATA_DIR, which is made if it is not there, and keeps every other process from serving it. StartError, with a
- * sentence that says what to do, where it is of another format, in use, cannot be written, or has lost its data.
+ * Opens DATA_DIR and prevents every other process from serving it. Makes the directory if it does not exist. Throws
+ * StartError if it has another format, is in use, cannot be written, or has lost its data.
  */
 export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<LmdbStores> {
   makeWritable(dataDir);

@@ -1,24 +1,26 @@
 import { afterPrefix } from './keys.ts';
 import type { BytesTable, TextTable } from './tables.ts';
 
-/** Which part of the keys that start with a prefix is read. No key is the prefix alone. */
+/** Which of the keys that start with a prefix to read. Every key is longer than its prefix. */
 export interface KeyRange {
   readonly prefix: Buffer;
-  /** A whole key to start at, in the direction of reading; default: the end that reading starts from. */
+  /**
+   * A whole key to start at, in the direction of reading. By default reading starts at the first key in that direction.
+   */
   readonly from?: Buffer | undefined;
-  /** Start behind `from` even where that key exists. */
+  /** Whether to leave out the key `from` itself. */
   readonly behindFrom?: boolean;
   readonly limit: number;
   readonly offset?: number | undefined;
   readonly descending?: boolean | undefined;
 }
 
-/** The keys of a range, in the order of reading. Values are not touched; an offset is counted off inside LMDB. */
+/** Returns the keys of a range in the order of reading. Does not read values. LMDB itself skips the offset. */
 export function keysIn(table: BytesTable | TextTable, range: KeyRange): Uint8Array[] {
   return Array.from(table.getKeys(bounds(range)));
 }
 
-/** The same with the values; it ends behind the one with which they have at least `charsMax` characters. */
+/** Returns keys and values of a range, up to the entry at which the values reach `charsMax` characters. */
 export function entriesIn(
   table: TextTable,
   range: KeyRange,

@@ -1,7 +1,7 @@
 import type { Lookup } from '../record-store.ts';
 import { recordKey, recordKindBytes } from './keys.ts';
 
-/** A record as LMDB keeps it: a line of JSON with what the store itself needs, then the value as it came. */
+/** A record as LMDB stores it: a line of JSON with what the store itself needs, then the unchanged value. */
 export interface RecordForm {
   readonly kind: string;
   readonly id: string;
@@ -17,12 +17,13 @@ type Header = readonly [
   expiresAt: number | null,
 ];
 
+/** Returns the stored text of a record. */
 export function formatRecord({ kind, id, lookups, expiresAt, value }: RecordForm): string {
   const header: Header = [kind, id, lookups.map((lookup) => [lookup.name, lookup.value, lookup.order]), expiresAt];
   return `${JSON.stringify(header)}\n${value}`;
 }
 
-/** `key` is where the record stands. Throws TypeError for a text that is no record any more, or stands under the key of another. */
+/** Parses the record that is stored under `key`. Throws TypeError if it is damaged, or belongs under another key. */
 export function parseRecord(key: Uint8Array, text: string): RecordForm {
   const at = text.indexOf('\n');
   const header = readHeader(text.slice(0, Math.max(0, at)));
@@ -39,7 +40,7 @@ export function parseRecord(key: Uint8Array, text: string): RecordForm {
   };
 }
 
-/** null for what is no header. */
+/** Returns null if the line is no header. */
 function readHeader(line: string): Header | null {
   let header: unknown;
   try {
@@ -64,7 +65,7 @@ function isHeader(value: unknown): value is Header {
   );
 }
 
-/** The id in a key of keys.ts: the kind before it is a hash. */
+/** Returns the id in a key of recordKey (keys.ts). The kind is only there as a hash. */
 export function idOf(key: Uint8Array): string {
   return Buffer.from(key).toString('utf8', recordKindBytes);
 }

@@ -30,8 +30,8 @@ interface Stored extends RecordForm {
 }
 
 /**
- * The records of one LMDB environment. A put or removal is one write block under the condition that the record has the
- * version which was seen, and it holds the changes of its look-ups too: look-ups always say what the records say.
+ * The records of one LMDB environment. A put or removal is one write block that is conditional on the version of the
+ * record that was read. The block also changes the record's look-ups, so that look-ups always agree with the records.
  */
 export class LmdbRecordStore implements RecordStore {
   readonly #openTables: Tables;
@@ -44,7 +44,7 @@ export class LmdbRecordStore implements RecordStore {
     this.#versions = new RecordVersions(tables, commits);
   }
 
-  /** LMDB must not be touched any more once it was closed. */
+  /** Throws `unavailable` once the store is closed, because LMDB must not be used then. */
   get #tables(): Tables {
     this.#commits.checkReadable();
     return this.#openTables;
@@ -85,7 +85,7 @@ export class LmdbRecordStore implements RecordStore {
     let from = page.after === undefined ? undefined : orderIdKey(prefix, page.after.order, page.after.id);
     const found: FoundRecord[] = [];
     let charsLeft = page.charsMax ?? Number.POSITIVE_INFINITY;
-    // Others take the places of those that cannot be read: a short page says that the list ends.
+    // Further records replace those that cannot be read, because a short page tells the caller that the list ends.
     for (let offset = page.offset; ; offset = 0) {
       const limit = page.limit - found.length;
       let keys = 0;
@@ -119,24 +119,27 @@ export class LmdbRecordStore implements RecordStore {
     return { removed, oldestLeft: oldest < now ? oldest : null };
   }
 
-  /** Throws UnreadableRecord. */
+  /** Returns the committed record, by a read that begins now. Throws UnreadableRecord. */
   #fresh(kind: string, id: string, key: Buffer): Stored | null {
     this.#tables.records.resetReadTxn();
     return decodeStored({ kind, id, value: '' }, () => this.#stored(key));
   }
 
-  /** Throws TypeError for one that cannot be read. */
+  /** Throws TypeError if the record is damaged. */
   #stored(key: Buffer): Stored | null {
     const entry = this.#tables.records.getEntry(key);
     return entry === undefined ? null : { ...parseRecord(key, entry.value), version: entry.version ?? 0 };
   }
 
-  /** The same in a loop over records of many: null for one that cannot be read, which is told. */
+  /** For loops over many records. Returns null if the record is absent or damaged. Reports a damaged record. */
   #storedOrPassOver(kind: string, id: string, key: Buffer): Stored | null {
     return decodeOrPassOver({ kind, id, value: '' }, () => this.#stored(key)) ?? null;
   }
 
-  /** Writes `after` (null: nothing) in the place of `before`, with all that hangs on them, if `before` still stands there. */
+  /**
+   * Replaces the record `before` by `after`, with look-ups and expiry, provided that `before` is still stored. Either
+   * may be null for no record. Returns whether it did. Throws `outcome_unknown`.
+   */
   async #replace(key: Buffer, before: Stored | null, after: Stored | null): Promise<boolean> {
     const { records } = this.#tables;
     const block = () => {
@@ -170,7 +173,7 @@ export class LmdbRecordStore implements RecordStore {
   }
 }
 
-/** Keys of a record's look-ups, each with a text of itself to compare by. */
+/** Returns the keys of a record's look-ups, each with a text of the key to compare by. */
 export function lookupKeys({ kind, id, lookups }: Pick<RecordForm, 'kind' | 'id' | 'lookups'>): [string, Buffer][] {
   return lookups.map(({ name, value, order }) => {
     const key = orderIdKey(lookupPrefix(kind, name, value), order, id);

@@ -1,13 +1,14 @@
 import type { Commits } from './commits.ts';
 import type { Tables } from './tables.ts';
 
-/** Versions set aside at a time: one write of the reservation for as many puts. */
+/** Versions reserved at a time, so that one write of the reservation serves for as many puts. */
 const BLOCK = 2 ** 20;
 const FACT = Buffer.from('record-versions');
 
 /**
- * Gives out record versions, each once in the life of the environment: a record that was removed and made anew must
- * not get a version that somebody still holds. Numbers are set aside in blocks; a process starts behind the last block.
+ * Gives out record versions, each only once in the life of the environment. A record that was removed and made anew
+ * must not get a version that a caller still holds. Versions are reserved in blocks, and a process starts after the
+ * last reserved block.
  */
 export class RecordVersions {
   readonly #tables: Tables;
@@ -22,7 +23,10 @@ export class RecordVersions {
     this.#reserved = this.#next;
   }
 
-  /** A number never given out before. A reservation is queued ahead of any write that the caller makes afterwards, so it is durable no later. */
+  /**
+   * Returns a version that was never given out. A reservation is queued before any write that the caller makes
+   * afterwards, so that the reservation is durable no later than that write.
+   */
   next(): number {
     if (this.#next === this.#reserved) this.#reserve();
     return this.#next++;
@@ -33,7 +37,7 @@ export class RecordVersions {
     const { facts } = this.#tables;
     const reserved = String(this.#reserved);
     const written = this.#commits.write(() => facts.batch(() => facts.put(FACT, reserved)));
-    // A failure breaks the whole environment, and with it the write that would have used the number.
+    // Not awaited: a failure breaks the whole environment, and with it the write that would use the version.
     written.catch(() => {});
   }
 }

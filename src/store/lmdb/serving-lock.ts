@@ -3,7 +3,7 @@ import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { StartError } from '../start-error.ts';
 
-/** sun_path has 108 bytes on Linux, 104 elsewhere; longer paths are reached through the open directory. */
+/** sun_path has 108 bytes on Linux, 104 elsewhere. Longer paths are addressed through the open directory. */
 const SOCKET_PATH_MAX_BYTES = 103;
 const ATTEMPTS_MAX = 100;
 const NUMBERED = /^serving-([1-9][0-9]*)\.sock$/;
@@ -14,15 +14,18 @@ export interface ServingLock {
 }
 
 /**
- * Makes this process the one that serves a directory, by listening on a Unix socket in it. StartError if another one does.
+ * Makes this process the only one that serves a directory, by listening on a Unix socket in it. Throws StartError if
+ * another process serves the directory.
  *
- * A socket, because the kernel ends it with its process, however that dies, and a connection tells the living from the
- * dead at once, also between containers that share the directory: a file with a process id means nothing in another
- * pid namespace, an abstract socket is not seen from another network namespace, and Node has no flock.
+ * The lock is a socket, because the kernel closes it when its process ends in any way, and a connection attempt shows
+ * at once whether the process lives. This also works between containers that share the directory. A file with a process
+ * id means nothing in another pid namespace, an abstract socket is not visible in another network namespace, and Node
+ * has no flock.
  *
- * The sockets are numbered and the highest stays where it is when its process ends, for whoever removes a dead lock by
- * its name may remove the living one that has just taken its place. Who finds the highest one dead makes the next,
- * listening already, by link(2), which one process alone can; and holds the lock if no higher one is there then.
+ * The sockets are numbered. The highest one stays when its process ends, because a process that removes a dead lock by
+ * its name might remove a live lock that has just replaced it. A process that finds the highest socket dead links its
+ * own socket, which listens already, to the next number by link(2). Only one process succeeds. It holds the lock if no
+ * higher number exists then.
  */
 export async function acquireServingLock(directory: string): Promise<ServingLock> {
   const handle = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
@@ -63,12 +66,12 @@ function highestNumber(directory: string): number {
   return readdirSync(directory).reduce((highest, name) => Math.max(highest, Number(NUMBERED.exec(name)?.[1] ?? 0)), 0);
 }
 
-/** Whether the draft is the socket of that number now, and no higher one is there. */
+/** Tries to link the draft to a number. Returns whether it has, and no higher number exists. */
 function take(directory: string, draft: string, number: number): boolean {
   try {
     linkSync(join(directory, draft), join(directory, nameOf(number)));
   } catch (error) {
-    // Somebody was quicker: the number is taken, or the draft was cleaned away.
+    // Another process was faster: it has the number, or has removed the draft.
     if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') return false;
     throw noSocket(error);
   }
@@ -78,7 +81,7 @@ function take(directory: string, draft: string, number: number): boolean {
   return false;
 }
 
-/** Removes what dead processes left below our number. */
+/** Removes lower numbers and the drafts of dead processes. */
 async function clean(directory: string, number: number, address: (name: string) => string): Promise<void> {
   for (const name of readdirSync(directory)) {
     const isLower = Number(NUMBERED.exec(name)?.[1] ?? number) < number;
@@ -86,7 +89,7 @@ async function clean(directory: string, number: number, address: (name: string) 
   }
 }
 
-/** null where the path is taken. */
+/** Returns null if the path exists. */
 function listen(path: string): Promise<Server | null> {
   const server = createServer((socket) => socket.destroy());
   return new Promise((resolve, reject) => {
@@ -98,7 +101,7 @@ function listen(path: string): Promise<Server | null> {
   });
 }
 
-/** Whether a process listens there. Its event loop may be busy: the kernel accepts for it. */
+/** Whether a process listens at the path. The kernel accepts the connection, even if the event loop is busy. */
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

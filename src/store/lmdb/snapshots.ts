@@ -6,7 +6,9 @@ import type { Tables } from './tables.ts';
 const ATTEMPTS_MAX = 10;
 const FORM = /^(\d+) (\d+) ([0-9a-f]{64})\n/;
 
-/** Snapshots: fold version, seq and hash in a line of their own, so that the state need not be parsed to compare them. */
+/**
+ * Snapshots. Fold version, seq and hash are in the first line, so that comparing snapshots needs no parsing of states.
+ */
 export class LmdbSnapshots {
   readonly #tables: Tables;
   readonly #commits: Commits;
@@ -21,7 +23,7 @@ export class LmdbSnapshots {
     return text === undefined ? null : parseSnapshot(text);
   }
 
-  /** Replaces what is there unless that is newer, of the same fold version. */
+  /** Saves the snapshot, unless a newer one of the same fold version is stored. */
   async save(owner: string, snapshot: Snapshot): Promise<void> {
     const { snapshots } = this.#tables;
     const key = textKey(owner);
@@ -49,7 +51,7 @@ function formatSnapshot({ foldVersion, seq, hash, state }: Snapshot): string {
   return `${foldVersion} ${seq} ${hash}\n${state}`;
 }
 
-/** null for a text that is no snapshot. */
+/** Returns null if the text is no snapshot. */
 function parseSnapshot(text: string): Snapshot | null {
   const form = FORM.exec(text);
   if (form === null) return null;

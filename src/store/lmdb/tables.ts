@@ -1,19 +1,20 @@
 import { type Database, open, type RootDatabase } from 'lmdb';
 
 /**
- * The tables of one environment. Keys are bytes (keys.ts), values text, bytes or nothing.
+ * The tables of one environment. Keys are bytes (keys.ts), values are text, bytes or empty.
  *
- *   heads       ledger → head; its LMDB version is the fence (fence.ts), on which every claim and append is conditional
- *   events      ledger | seq → row
- *   scopes      ledger | scope | seq → nothing
- *   commands    three windows of 24 hours (command-windows.ts): ledger | command → mark;  permanent: the same for ever
- *   cells       name → value; version: seq of its event
- *   lines       list | order → value
- *   snapshots   owner → snapshot
- *   records     kind | id → record; version: the record's version
- *   lookups     kind, name, value | order | id → nothing
- *   expiries    time | record → nothing
- *   facts       name → value: what the store remembers of itself
+ *   heads              ledger → head; its LMDB version, the fence (fence.ts), is the condition of claims and appends
+ *   events             ledger | seq → row
+ *   scopes             ledger | scope | seq → empty
+ *   commands           ledger | command → seq and fingerprint (command-mark.ts), in three windows (command-windows.ts)
+ *   permanentCommands  ledger | command → seq and fingerprint, for ever
+ *   cells              name → value; its version is the seq of its event
+ *   lines              list | order → value
+ *   snapshots          owner → snapshot
+ *   records            kind | id → record; its version is the record's version
+ *   lookups            kind, name, value | order | id → empty
+ *   expiries           time | record → empty
+ *   facts              name → value, of the store itself: which windows the tables hold, which versions are reserved
  */
 export interface Tables {
   readonly root: RootDatabase<string, Uint8Array>;
@@ -34,40 +35,41 @@ export interface Tables {
 export type TextTable = Database<string, Uint8Array>;
 export type BytesTable = Database<Uint8Array, Uint8Array>;
 
-/** Value of a table whose keys say everything. */
+/** Value in tables of which only the keys matter. */
 export const NOTHING = Buffer.alloc(0);
 
 const TABLES_MAX = 24;
 /**
- * A commit copies and writes every page that it touches, and an event on one of many ledgers touches pages that no other event does: so the
- * smaller the better. Rows beyond 2 KiB get pages of their own. Fixed when the data is made.
+ * Small, because a commit copies and writes every page that it touches, and with many ledgers each event touches pages
+ * that no other event of the commit touches. Rows above 2 KiB get pages of their own. Fixed when the data is made.
  */
 const pageBytes = 4096;
 /**
- * Read transactions at once, of all processes; each process that has the environment open takes one or a few. Must be
- * the same in every process.
+ * Most read transactions at a time, of all processes together. Each process that has the environment open needs one or
+ * a few. Must be the same in every process.
  */
 export const readersMax = 126;
 
 const ignore = (): void => {};
 
 /**
- * For the promise that lmdb-js makes of its own for the writes of each turn of the event loop, and shows to nobody: left without a handler it
- * ends the process when a commit fails. Whoever wrote has a promise too (commits.ts).
+ * Handles the rejection of an internal promise of lmdb-js. lmdb-js makes one for the writes of each turn of the event
+ * loop. Without a handler, a failed commit would end the process. Each writer has a promise of its own (commits.ts).
  */
 function ignoreFailure(error: unknown): void {
   const real = error instanceof Error && 'commitError' in error ? error.commitError : null;
   if (real instanceof Promise) real.catch(ignore);
 }
 
-/** Of files that LMDB makes: they hold everybody's payloads. An option of lmdb-js that its types do not name. */
+/** Mode of the files that LMDB makes, which hold all payloads. The types of lmdb-js lack this option. */
 const ownersAlone = { permissionsMode: 0o600 };
 
 /**
- * Opens the environment, and makes it where there is none (unless read-only).
+ * Opens the environment. Makes it if there is none, unless `readOnly` is set.
  *
- * `overlappingSync: false`: a commit is told only after its fdatasync and the synchronous write of its meta page, and
- * readers see no commit before. The memory map starts small and doubles with the data, so no limit has to be configured.
+ * With `overlappingSync: false`, lmdb-js reports a commit only after its fdatasync and the synchronous write of its
+ * meta page, and readers see no commit before that. The memory map starts small and doubles with the data, so that no
+ * limit has to be configured.
  */
 export function openTables(directory: string, options: { readonly readOnly?: boolean } = {}): Tables {
   const root: RootDatabase<string, Uint8Array> = open({

@@ -2,7 +2,10 @@ import type { AccessEvent, AccessLog, AccessPage } from '../access-log.ts';
 import { accessTime, checkAccessOrder } from '../access-order.ts';
 import { partOf } from './pages.ts';
 
-/** What memory access logs share: several logs over one of these are several nodes over one database. By actor, then event id. */
+/**
+ * The data of memory access logs, by actor, then by event id. Several logs over one of these behave like several nodes
+ * over one database.
+ */
 export type MemoryAccessData = Map<string, Map<string, AccessEvent>>;
 
 /** Access histories in memory, for tests. */

@@ -3,8 +3,8 @@ import type { LedgerEntry } from '../ledger-store.ts';
 import type { MemoryLedger, MemoryLedgerData } from './ledger-data.ts';
 
 /**
- * TypeError where a projection breaks what the port says of it: another value under an order of a list, or text that
- * is no Unicode. Real stores do not notice; this one does, so that a test fails instead of a list.
+ * Throws TypeError if a projection violates the port's contract: another value under an existing order of a list, or
+ * text that is not well-formed Unicode. Real stores do not check this. This store does, so that tests find the mistake.
  */
 export function checkProjections(data: MemoryLedgerData, entries: readonly LedgerEntry[]): void {
   const lines = new Map<string, string>();
@@ -20,7 +20,7 @@ export function checkProjections(data: MemoryLedgerData, entries: readonly Ledge
     }
 }
 
-/** Writes checked entries in one step. `now` in milliseconds since 1970. */
+/** Writes checked entries. `now` is in milliseconds since 1970. */
 export function applyEntries(
   data: MemoryLedgerData,
   ledger: MemoryLedger,

@@ -1,10 +1,10 @@
 import type { Cell, FoundCommand, Head, Snapshot, StoredEntry } from '../ledger-store.ts';
 
-/** One ledger as the memory store keeps it. */
 export interface MemoryLedger {
-  /** Number of claims so far; the newest claim has it as its fence. */
+  /** Number of claims so far. It is the fence of the newest claim. */
   claims: number;
   head: Head | null;
+  /** Fence of the claim whose append is in flight. null if there is none. */
   appendUnderWay: string | null;
   readonly entries: Map<number, StoredEntry>;
   /** Seqs under each scope, ascending. */
@@ -19,8 +19,8 @@ export interface KeptCommand extends FoundCommand {
 }
 
 /**
- * What memory stores share: several stores over one of these are several nodes over one database, and a new store over
- * an old one is a restart.
+ * The data of memory stores. Several stores over one of these behave like several nodes over one database. A new store
+ * over existing data behaves like a restart.
  */
 export interface MemoryLedgerData {
   readonly ledgers: Map<string, MemoryLedger>;
@@ -33,6 +33,7 @@ export function emptyLedgerData(): MemoryLedgerData {
   return { ledgers: new Map(), cells: new Map(), lines: new Map(), snapshots: new Map() };
 }
 
+/** Returns a ledger's data. Adds an empty ledger if there is none. */
 export function ledgerIn(data: MemoryLedgerData, ledgerId: string): MemoryLedger {
   let ledger = data.ledgers.get(ledgerId);
   if (ledger === undefined) {

@@ -23,15 +23,15 @@ import { emptyLedgerData, type KeptCommand, ledgerIn, type MemoryLedgerData } fr
 import { cutBehind, partOf } from './pages.ts';
 
 /**
- * Ledgers in memory, for tests: stricter than any real store. It copies and freezes, forgets commands on the
- * millisecond, answers later than in the same turn, and throws TypeError where a caller does what the port forbids
- * and a real store would let pass: two appends of a claim at once, one order of a list with two values.
+ * Ledgers in memory, for tests. It is stricter than any real store: it copies and freezes its data, forgets commands
+ * after exactly 24 hours and never answers synchronously. It throws TypeError for mistakes that real stores do not
+ * notice: two appends of a claim at once, and two values under one order of a list.
  */
 export class MemoryLedgerStore implements LedgerStore {
   readonly #data: MemoryLedgerData;
   readonly #now: () => number;
 
-  /** `now` in milliseconds since 1970. */
+  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number, data: MemoryLedgerData = emptyLedgerData()) {
     this.#data = data;
     this.#now = now;
@@ -158,7 +158,7 @@ function sign(descending = false): 1 | -1 {
   return descending ? -1 : 1;
 }
 
-/** No store answers in the turn in which it was asked. */
+/** Waits for a microtask, because no real store answers synchronously. */
 function later(): Promise<void> {
   return Promise.resolve();
 }

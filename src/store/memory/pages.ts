@@ -1,21 +1,21 @@
 import { charsOf } from '../page-size.ts';
 
-/** A part of a sorted list: from a place on, in either direction, skipping some, at most so many. */
+/** Which part of a sorted list to take. */
 export interface Part<T> {
-  /** Whether the item lies at or behind the place to start from, given the direction of reading. */
+  /** Whether the item is at or after the start, in the direction of reading. */
   readonly startsAt: (item: T) => boolean;
   readonly limit: number;
   readonly offset?: number | undefined;
   readonly descending?: boolean | undefined;
 }
 
-/** `ascending` is sorted already. */
+/** Returns a part of `ascending`, which must be sorted. */
 export function partOf<T>(ascending: readonly T[], { startsAt, limit, offset = 0, descending = false }: Part<T>): T[] {
   const inOrder = descending ? ascending.toReversed() : ascending;
   return inOrder.filter(startsAt).slice(offset, offset + limit);
 }
 
-/** What of a page comes up to the entry with which it has at least `charsMax` characters. */
+/** Returns the page up to and including the entry at which it reaches `charsMax` characters. */
 export function cutBehind<T extends { readonly value: string } | { readonly row: string }>(
   page: readonly T[],
   charsMax = Number.POSITIVE_INFINITY,

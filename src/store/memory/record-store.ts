@@ -18,7 +18,7 @@ interface KeptRecord {
   readonly expiresAt: number | null;
 }
 
-/** What memory record stores share: several stores over one of these are several nodes over one database. */
+/** The data of memory record stores. Several stores over one of these behave like several nodes over one database. */
 export interface MemoryRecordData {
   versions: number;
   /** By kind, then id. */
@@ -29,7 +29,7 @@ export function emptyRecordData(): MemoryRecordData {
   return { versions: 0, kinds: new Map() };
 }
 
-/** Records in memory, for tests: copies, freezes, checks every write and answers later than in the same turn. */
+/** Records in memory, for tests. It copies and freezes its data, checks every write and never answers synchronously. */
 export class MemoryRecordStore implements RecordStore {
   readonly #data: MemoryRecordData;
 
@@ -100,7 +100,7 @@ function compareFound(a: { order: string; id: string }, b: { order: string; id: 
   return compareText(a.order, b.order) || compareText(a.id, b.id);
 }
 
-/** No store answers in the turn in which it was asked. */
+/** Waits for a microtask, because no real store answers synchronously. */
 function later(): Promise<void> {
   return Promise.resolve();
 }
