@@ -24,7 +24,7 @@ export interface SubmittedPayload {
 
 /**
  * Parses the payload of an append as sent. A field that was left out is an empty text here: it is reported as a missing
- * object instead of broken JSON. Throws `invalid_argument`.
+ * object instead of broken JSON. Throws `invalid_argument` for an empty text, and the errors of parseJson.
  */
 export function parsePayload(text: string): JsonNode {
   if (text === '') throw invalidField('payload', 'a JSON object');
