@@ -3,13 +3,13 @@ import type { Dispatcher } from 'undici';
 import { createClient, type LedgerTrustClient } from '../client/client.ts';
 import { publicKeyBase64, type Signer, signerFromPrivateKey } from '../client/signing.ts';
 
-/** The address of the service as the run reaches it, like anyone else. */
+/** How the run reaches the service: through its public address, as any client does. */
 export interface SandboxTarget {
   readonly baseUrl: string;
   readonly dispatcher?: Dispatcher;
 }
 
-/** One of the five: a fresh actor of the sandbox world with a key of its own. */
+/** A party of the story: a new actor of the sandbox world with a signing key of its own. */
 export interface Party {
   readonly name: string;
   readonly actorId: string;
@@ -17,11 +17,11 @@ export interface Party {
   readonly apiKey: string;
   readonly signer: Signer;
   readonly client: LedgerTrustClient;
-  /** The same credential without the key: what it sends is unsigned. */
+  /** A client with the same API key and no signing key: its calls are unsigned. */
   readonly unsigned: LedgerTrustClient;
 }
 
-/** Registers a party, its public key enrolled as key-1. The private key never leaves this process. */
+/** Registers a party, with its public key enrolled as key-1. The private key never leaves this process. */
 export async function registerParty(target: SandboxTarget, visitor: LedgerTrustClient, name: string): Promise<Party> {
   const { privateKey } = generateKeyPairSync('ed25519');
   const publicKey = publicKeyBase64(privateKey);

@@ -1,12 +1,20 @@
 import { createServer, type Server } from 'node:http';
 import { verifyWebhook, type WebhookDelivery } from '../client/webhook.ts';
 
-/** A webhook receiver of the run's own, on the loopback: keeps what came in signed rightly. */
+/**
+ * A webhook receiver that runs inside the sandbox run, on the loopback address. It keeps all requests that it receives.
+ */
 export interface Receiver {
   readonly url: string;
-  /** Checks what came and comes with the secret of the subscription, which is known only after it was made. */
+  /**
+   * Sets the subscription's secret. Requests before and after this call are verified with it: it is known only once the
+   * subscription exists.
+   */
   useSecret(secret: string): void;
-  /** Resolves with the first delivery that `wanted` asks for; rejects after `timeoutMs`, or with the signal. */
+  /**
+   * Resolves with the first delivery for which `wanted` returns true. Rejects after `timeoutMs`, when the signal
+   * aborts, or if a request does not verify.
+   */
   delivery(
     wanted: (delivery: WebhookDelivery) => boolean,
     timeoutMs: number,

@@ -4,22 +4,22 @@ import { tell } from './steps.ts';
 import { story } from './story.ts';
 import type { WebhookSteps } from './webhook-steps.ts';
 
-/** Runs at once; the next ones wait. */
+/** Runs under way at once. Further runs wait. */
 const runsAtOnceMax = 4;
 
 export interface SandboxParts {
-  /** Known once the listeners are open. */
+  /** Called for each run: the address is known only once the listeners are open. */
   target(): SandboxTarget;
   webhookSteps(): WebhookSteps;
   now(): number;
 }
 
-/** GET /sandbox/run: a full run of several parties through the service's own public API, told as it happens. */
+/** GET /sandbox/run: a full run of several parties through the service's own public API. Streams a line a step. */
 export function sandboxService(parts: SandboxParts) {
   let running = 0;
   const waiting = new Set<() => void>();
 
-  /** False: the caller went away before its turn came. */
+  /** Waits for a free place. Resolves with false if the caller left before it got one. */
   const enter = async (signal: AbortSignal): Promise<boolean> => {
     if (signal.aborted) return false;
     if (running < runsAtOnceMax) {

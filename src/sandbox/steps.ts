@@ -1,6 +1,6 @@
 import { LedgerTrustError } from '../client/error.ts';
 
-/** What a step found to be wrong. */
+/** A step found something wrong. Its message goes into the story. */
 class StepFailed extends Error {}
 
 /** Throws StepFailed unless the condition holds. */
@@ -8,7 +8,10 @@ export function check(condition: boolean, otherwise: string): asserts condition 
   if (!condition) throw new StepFailed(otherwise);
 }
 
-/** Expects the service to refuse with one of these codes. */
+/**
+ * Expects the service to refuse the call with one of these codes. Throws StepFailed if the call succeeds, and its error
+ * if it fails otherwise.
+ */
 export async function refused(call: Promise<unknown>, ...codes: string[]): Promise<void> {
   try {
     await call;
@@ -20,8 +23,8 @@ export async function refused(call: Promise<unknown>, ...codes: string[]): Promi
 }
 
 /**
- * One line of the story: what is done, and doing it. It may answer with what it saw, which is told behind it. A step that waits, or
- * makes many calls, ends with the signal.
+ * One line of the story: a title and the work. `run` may resolve with a remark that is shown after the title. A step
+ * that waits or makes many calls stops when the signal aborts.
  */
 export interface Step {
   readonly title: string;
@@ -29,8 +32,8 @@ export interface Step {
 }
 
 /**
- * Tells the steps as they happen, a line each; a step that fails ends the story. The last line counts. With the signal nobody
- * listens any more, and the story ends behind the step that is under way.
+ * Runs the steps and yields a line for each. A step that fails ends the story. The last line gives the counts. When the
+ * signal aborts, the caller has left: the story ends after the running step.
  */
 export async function* tell(steps: AsyncIterable<Step> | Iterable<Step>, signal: AbortSignal): AsyncIterable<string> {
   let passed = 0;

@@ -3,7 +3,7 @@ import { type Party, registerParty, type SandboxTarget } from './party.ts';
 import { check, type Step } from './steps.ts';
 import type { StoryOrder } from './story-order.ts';
 
-/** Each party registers; whoever has is put into `parties`. */
+/** A step for each party that registers it and adds it to `parties`. */
 export function* registering(
   target: SandboxTarget,
   visitor: LedgerTrustClient,
@@ -22,7 +22,7 @@ export function* registering(
   }
 }
 
-/** The public key is found, and organizations get their root ledgers. */
+/** Looks up the supplier's public key, and onboards two organizations with their root ledgers. */
 export function* onboarding({ visitor, supplier, buyer }: StoryOrder): Iterable<Step> {
   yield {
     title: 'anyone finds the supplier’s public key through the resolver',

@@ -1,9 +1,9 @@
 import type { LedgerTrustClient } from '../client/client.ts';
 import type { Party } from './party.ts';
 
-/** The one order that the story tells of: who takes part, and what the steps so far have made. */
+/** The order that the story is about: its parties, and what the steps so far have created. */
 export interface StoryOrder {
-  /** Anyone: without a credential. */
+  /** A client without a credential. */
   readonly visitor: LedgerTrustClient;
   readonly supplier: Party;
   readonly buyer: Party;
@@ -11,9 +11,9 @@ export interface StoryOrder {
   readonly carrier: Party;
   readonly bank: Party;
   ledgerId: string;
-  /** Masters. */
+  /** Master ids. */
   shipment: string;
   invoice: string;
-  /** Hash of PRODUCTION_STARTED. */
+  /** Hash of the PRODUCTION_STARTED event. */
   startedHash: string;
 }

@@ -7,7 +7,7 @@ import { check, refused, type Step } from './steps.ts';
 import type { StoryOrder } from './story-order.ts';
 import { tampered } from './tampering.ts';
 
-/** Master and ledger are closed, and take nothing more. */
+/** Closes the shipment's master and the ledger, and checks that they refuse further events. */
 export function* closing(order: StoryOrder): Iterable<Step> {
   const { supplier, buyer } = order;
   yield {
@@ -31,7 +31,7 @@ export function* closing(order: StoryOrder): Iterable<Step> {
   };
 }
 
-/** Everyone verifies for itself what it may read, and finds out every tampered copy. */
+/** The buyer and the bank verify what they may read. The verification must also find every tampered copy. */
 export function* verifying(order: StoryOrder): Iterable<Step> {
   const { visitor, buyer, bank } = order;
   const keys = keysFromResolver(visitor);
@@ -79,7 +79,10 @@ export function* verifying(order: StoryOrder): Iterable<Step> {
   }
 }
 
-/** Nothing is wrong, and every signature was verified: all five parties have keys, so whatever they did is signed, the closing too. */
+/**
+ * Checks that nothing is wrong and that every signature was verified. All five parties have keys, so all their events
+ * are signed, the closing too.
+ */
 function checkSigned(events: readonly Event[], { issues, checked }: Verification): void {
   check(issues.length === 0, issues[0]?.detail ?? '');
   const signed = events.filter(

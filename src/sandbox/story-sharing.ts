@@ -1,7 +1,10 @@
 import { check, refused, type Step } from './steps.ts';
 import type { StoryOrder } from './story-order.ts';
 
-/** Carrier, auditor and bank are let in, each as far as it needs, and the carrier out again. `now` is in milliseconds since 1970. */
+/**
+ * Carrier, auditor and bank get access, each as far as it needs, and the carrier loses it again. `now` returns
+ * milliseconds since 1970.
+ */
 export function* sharing(order: StoryOrder, now: () => number): Iterable<Step> {
   const { supplier, buyer, auditor, carrier, bank } = order;
   yield {

@@ -3,7 +3,7 @@ import type { SandboxTarget } from './party.ts';
 import { check, refused, type Step } from './steps.ts';
 import type { StoryOrder } from './story-order.ts';
 
-/** Buyer and supplier open their ledger, and the supplier a master for the shipment. */
+/** The buyer opens a ledger with the supplier, and the supplier creates a master for the shipment. */
 export function* opening(order: StoryOrder): Iterable<Step> {
   const { supplier, buyer, carrier } = order;
   yield {
@@ -48,7 +48,7 @@ export function* opening(order: StoryOrder): Iterable<Step> {
   };
 }
 
-/** The supplier records what it does; a repeated call and a forged signature write nothing. */
+/** The supplier records events. A repeated call and a forged signature write nothing. */
 export function* recording(order: StoryOrder, target: SandboxTarget): Iterable<Step> {
   const { supplier, buyer } = order;
   yield {

@@ -1,6 +1,6 @@
 import type { Event } from '../client/event.ts';
 
-/** Copies of a ledger that were tampered with, each in another way; every one of them must be found out. */
+/** Copies of a ledger, each tampered with in another way. The verification must find every one. */
 export function tampered(history: () => readonly Event[]): { readonly title: string; copy(): Event[] }[] {
   const at = (eventType: string) => history().findIndex((event) => event.eventType === eventType);
   return [

@@ -2,11 +2,11 @@ import type { Party } from './party.ts';
 import { openReceiver, type Receiver } from './receiver.ts';
 import { check, type Step } from './steps.ts';
 
-/** The part of the story that is about webhooks: the run itself is the receiver. */
+/** The webhook part of the story: the run itself is the receiver. */
 export interface WebhookSteps {
-  /** Before the events. */
+  /** To run before the events are written. */
   subscribe(owner: Party, ledgerId: () => string): Iterable<Step>;
-  /** After them. */
+  /** To run after the events were written. */
   received(): Iterable<Step>;
   close(): Promise<void>;
 }
@@ -14,16 +14,18 @@ export interface WebhookSteps {
 /** Deliveries are background work: they may wait while the service is busy. */
 const deliveryTimeoutMs = 30_000;
 
-/** Subscriptions made until one is sent for by this node: with ten nodes, one run in a thousand finds none. */
+/**
+ * Subscriptions made until this node is the one that sends for it. With ten nodes, one run in a thousand finds none.
+ */
 const triesMax = 64;
 
 /**
- * `sentHere`: whether this node sends for the subscription of this id. The receiver listens on the node's own loopback, which no other node
- * reaches.
+ * `sentHere` says whether this node sends for the subscription with this id. The receiver listens on this node's
+ * loopback address, which other nodes cannot reach.
  */
 export function webhookSteps(sentHere: (subscriptionId: string) => boolean): WebhookSteps {
   let receiver: Receiver | null = null;
-  /** The subscription that stands. */
+  /** The current subscription, if there is one. */
   let standing: { readonly id: string; readonly owner: Party } | null = null;
 
   const end = async (): Promise<void> => {
@@ -65,14 +67,17 @@ export function webhookSteps(sentHere: (subscriptionId: string) => boolean): Web
       };
     },
     close: async () => {
-      // Whatever became of the run: what stood would be read again at every start of a node.
+      // The subscription is deleted even if the run failed: every node reads it again at each start.
       await end().catch(() => {});
       await receiver?.close();
     },
   };
 }
 
-/** For a service that delivers to public addresses alone: the run has none, and says so. */
+/**
+ * For a service that delivers to public addresses alone: the run has none. The story says that the step is skipped,
+ * with the reason.
+ */
 export function skippedWebhookSteps(reason: string): WebhookSteps {
   return {
     *subscribe() {},

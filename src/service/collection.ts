@@ -3,13 +3,13 @@ import { decodeForm, decodeRecord, type RecordForm } from './record-form.ts';
 import type { Walk } from './walk.ts';
 import { walkRecords } from './walk-records.ts';
 
-/** A record as read, with the version that a change of it replaces. */
+/** A record as read, with the version that a change replaces. */
 export interface Held<T> {
   readonly version: string;
   readonly value: T;
 }
 
-/** How values of one kind are kept: under which id, and how else they are found. */
+/** How values of one kind are stored: their id, look-ups and expiry. */
 export interface CollectionRules<T> extends RecordForm<T> {
   id(value: T): string;
   lookups(value: T): Lookup[];
@@ -17,23 +17,31 @@ export interface CollectionRules<T> extends RecordForm<T> {
 }
 
 export interface Collection<T> {
-  /** Throws UnreadableRecord for one that is damaged. Lists pass such a one over. */
+  /**
+   * Returns null if there is no record with this id. Throws UnreadableRecord if the record is damaged; lists skip
+   * damaged records.
+   */
   get(id: string): Promise<Held<T> | null>;
-  /** False if there is one with this id already; nothing was written then. */
+  /** Returns false, and writes nothing, if a record with this id exists. */
   create(value: T): Promise<boolean>;
-  /** False if the record has been changed since it was read. */
+  /** Returns false, and writes nothing, if the record was changed since it was read. */
   replace(held: Held<T>, value: T): Promise<boolean>;
-  /** Reads, changes and writes until no other change comes between. `change` may throw to refuse. null: there is no such record. */
+  /**
+   * Reads, changes and writes, and retries while another change comes between. `change` may throw to refuse. Returns
+   * the new value, or null if there is no such record.
+   */
   update(id: string, change: (value: T) => T): Promise<T | null>;
   remove(id: string, held: Held<T>): Promise<boolean>;
-  /** The first one in the order of the look-up. */
+  /** The first value in the order of the look-up. null if there is none. */
   first(name: string, value: string): Promise<T | null>;
   find(walk: Walk, name: string, value: string, page: FindPage): Promise<T[]>;
-  /** The same, one by one, for who keeps less of them, or looks for some: no more than a piece of the list is held. */
+  /** The same one by one, for callers that keep few of the values. Only a part of the list is in memory at a time. */
   walk(walk: Walk, name: string, value: string, page: FindPage): AsyncGenerator<T>;
 }
 
-/** Values of one type as JSON records. `get` and `first` throw UnreadableRecord for a record that is damaged; lists pass it over. */
+/**
+ * Values of one type as JSON records. `get` and `first` throw UnreadableRecord if the record is damaged; lists skip it.
+ */
 export function collection<T>(store: RecordStore, rules: CollectionRules<T>): Collection<T> {
   const write = (value: T, replaces: string) =>
     store.put({

@@ -1,26 +1,30 @@
-/** What long reads may read and parse in one turn of the event loop, all together, in characters: 2 to 5 ms of the main thread. */
+/**
+ * Characters that all long reads together may read and parse in one turn of the event loop: 2 to 5 ms of the main
+ * thread.
+ */
 const shareChars = 256 * 1024;
-/** What a record costs however short it is, in the time of characters. */
+/** Fixed cost of a record, in characters. */
 const recordChars = 1_024;
 
 /**
- * The part of the main thread's time that long reads have. When they have used up their share of a turn of the event loop they go on in the
- * next one, in the order of asking: however many there are at once, everything else waits for one share, or for one piece that is larger.
+ * Limits the main thread time of long reads. When they have used up the budget of a turn of the event loop they
+ * continue in the next turn, first come first served. So other work waits for one budget at most, or for one larger
+ * piece, however many reads run.
  */
 export class EventLoopBudget {
   readonly #waiting: (() => void)[] = [];
-  /** Of this turn. */
+  /** Used in this turn of the event loop. */
   #usedChars = 0;
   #endsTurn = false;
 
-  /** null: go on at once. Else wait for it, and go on then. */
+  /** Returns null if the read may continue at once, else a promise to await before it continues. */
   turn(): Promise<void> | null {
     if (this.#waiting.length === 0 && this.#usedChars < shareChars) return null;
     this.#endTurnLater();
     return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
-  /** Says that so much was read, or parsed. */
+  /** Counts what a read has read or parsed. */
   use(records: number, chars: number): void {
     this.#usedChars += chars + records * recordChars;
     this.#endTurnLater();
@@ -39,7 +43,7 @@ export class EventLoopBudget {
   #goOn(): void {
     this.#waiting.shift()?.();
     if (this.#waiting.length === 0) return;
-    // What it does until it waits for something is done in microtasks: behind these is the next one's place.
+    // The read that was woken works in microtasks until it waits for something. The next one is woken after these.
     queueMicrotask(() =>
       process.nextTick(() => {
         if (this.#usedChars < shareChars) this.#goOn();
@@ -49,5 +53,5 @@ export class EventLoopBudget {
   }
 }
 
-/** That of this thread. */
+/** The budget of this thread. */
 export const eventLoopBudget = new EventLoopBudget();

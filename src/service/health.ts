@@ -2,16 +2,16 @@ import type { GetHealthRequest, GetTermsRequest } from '../gen/svc/v1/health_pb.
 import type { Call } from './call.ts';
 import { terms } from './terms.ts';
 
-/** One store, as /health reports on it: `check` resolves if it answers. */
+/** One store in the answer of /health. `check` resolves if the store answers. */
 export interface StoreCheck {
   readonly name: string;
   check(): Promise<void>;
 }
 
-/** How long a store may take to answer before it counts as down. */
+/** A store that takes longer counts as unavailable, ms. */
 const checkTimeoutMs = 2_000;
 
-/** Health and terms (spec, Endpoints). */
+/** The methods for health and terms. */
 export function healthService(stores: readonly StoreCheck[]) {
   const check = async ({ name, check }: StoreCheck) => {
     let timer: NodeJS.Timeout | undefined;

@@ -1,13 +1,16 @@
 import { invalidField, LedgerError } from '../domain/errors.ts';
 
-/** Query `order`: true for 'desc', false for 'asc' or none. */
+/** Returns true for 'desc', and false for 'asc' or no order. Throws `invalid_argument` for other values. */
 export function checkOrder(order: string | undefined): boolean {
   if (order === undefined || order === 'asc') return false;
   if (order === 'desc') return true;
   throw invalidField('order', '"asc" or "desc"');
 }
 
-/** For a filtered list of which more than `examinedMax` would have to be looked through: a page cut short would read as its end. */
+/**
+ * The error for a filtered list if more than `examinedMax` items would have to be examined for a page. A shorter page
+ * would read as the end of the list.
+ */
 export function tooFarInto(what: string, examinedMax: number): LedgerError {
   return new LedgerError(
     'invalid_argument',

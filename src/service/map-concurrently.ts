@@ -1,5 +1,8 @@
-/** The results of `work` for all items, in their order, of which at most so many are under way at once. Nothing new begins after a failure. */
-export async function mapConcurrently<T, R>(
+/**
+ * Runs `work` for all items, at most `atOnceMax` at a time, and resolves with the results in the items' order. Rejects
+ * with the first failure; no further work is started then.
+ */
+export async function mapAtOnce<T, R>(
   items: readonly T[],
   atOnceMax: number,
   work: (item: T) => Promise<R>,

@@ -1,6 +1,6 @@
 import { LedgerError } from '../domain/errors.ts';
 
-/** Has a `not_found` say in which field the object was named, unless it names one itself (decisions.md, section 2). */
+/** Adds `field` to the details of a `not_found` error, unless the error names a field itself. */
 export async function namedIn<T>(field: string, found: Promise<T>): Promise<T> {
   try {
     return await found;

@@ -1,11 +1,11 @@
 import { type ErrorCode, LedgerError } from '../domain/errors.ts';
 
-/** Codes that say that nothing was written (decisions.md, section 2). */
+/** Codes that mean that nothing was written. */
 const nothingWritten: ReadonlySet<ErrorCode> = new Set(['unavailable', 'overloaded']);
 
 /**
- * A step of a call that has written before it. Where the step cannot be done, something was written all the same: what says that nothing
- * was becomes `outcome_unknown`. A retry with the same Idempotency-Key goes on from there.
+ * Awaits a step of a call that has written something in an earlier step. An error that means "nothing was written"
+ * would be wrong then, so it becomes `outcome_unknown`. A retry with the same Idempotency-Key continues from there.
  */
 export async function afterPartialWrite<T>(step: Promise<T>): Promise<T> {
   try {

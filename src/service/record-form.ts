@@ -3,11 +3,11 @@ import { decodeStored } from '../store/unreadable-record.ts';
 
 export type Check = (value: unknown) => boolean;
 
-/** What each field of a stored value has to be. Fields that it does not name are those of a later version, and are let be. */
+/** The check of each field of a stored value. Other fields are from a later version and are ignored. */
 export type FormOf<T> = { readonly [Field in keyof T]-?: Check };
 
 export const text: Check = (value) => typeof value === 'string';
-/** A time that Date can read. */
+/** A time that Date can parse. */
 export const time: Check = (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
 export const webAddress: Check = (value) => typeof value === 'string' && URL.canParse(value);
 export const count: Check = (value) => Number.isSafeInteger(value);
@@ -40,17 +40,20 @@ export const objectOf =
 export const textOrNull = orNull(text);
 export const worldOrNull = orNull(oneOf('sandbox', 'production'));
 
-/** How the values of one kind of record are known again. */
+/** How the values of one kind of record are checked. */
 export interface RecordForm<T> {
   readonly kind: string;
   readonly form: FormOf<T>;
-  /** The id of the record that a value belongs under, where the value holds it. */
+  /** The id of the record that a value belongs to, if the value has it. */
   id?(value: T): string;
 }
 
 type Stored = Pick<StoredRecord, 'kind' | 'id' | 'value'>;
 
-/** The value of a stored record. Throws TypeError or SyntaxError where it is no JSON, not of this form, or another record's. */
+/**
+ * Parses and checks a stored record. Throws TypeError or SyntaxError if the value is no JSON, lacks this form, or
+ * belongs to another record.
+ */
 export function decodeForm<T>({ id, value }: Stored, rules: RecordForm<T>): T {
   const parsed: unknown = JSON.parse(value);
   if (!objectOf(rules.form)(parsed)) throw new TypeError('it lacks a field, or has one of another type');
@@ -58,7 +61,7 @@ export function decodeForm<T>({ id, value }: Stored, rules: RecordForm<T>): T {
   return parsed as T;
 }
 
-/** The same; throws UnreadableRecord instead. */
+/** The same, but throws UnreadableRecord. */
 export function decodeRecord<T>(record: Stored, rules: RecordForm<T>): T {
   return decodeStored(record, () => decodeForm(record, rules));
 }

@@ -2,16 +2,17 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { forwardingLedgers } from '../store/forwarding.ts';
 import type { LedgerStore, Snapshot } from '../store/ledger-store.ts';
 
-/** Why a snapshot is not used. `unsealed`: it is older than seals, or somebody wrote it who has no key. */
+/** Why a snapshot is not used. `unsealed`: it was written before snapshots were sealed, or without the key. */
 export type SnapshotFault = 'unsealed' | 'wrong_seal';
 
-/** Stands before the seal and the state in what is stored. */
+/** Prefix of the stored text, before the seal and the state. */
 const format = 'sealed1';
 
 /**
- * A store whose snapshots are sealed: an HMAC (SHA-256) under a key that is derived from the secrets key, over the owner (a ledger or a
- * master, whose ids are the service's own), the fold version, the place and the content. A snapshot with another seal, or none, is no
- * snapshot: the state is rebuilt from the log. `refused` is told of each.
+ * A store whose snapshots are sealed with an HMAC (SHA-256), under a key that is derived from the secrets key. The seal
+ * covers the owner (a ledger or a master id, which the service makes), the fold version, the seq, the hash and the
+ * state. A snapshot with a wrong seal, or none, is ignored: the state is rebuilt from the log. `refused` is called for
+ * each.
  */
 export function sealedSnapshots(
   store: LedgerStore,
@@ -41,7 +42,7 @@ export function sealedSnapshots(
   };
 }
 
-/** The state in what is stored of a snapshot, whether its seal is right or not. */
+/** The state in a stored snapshot, whether or not its seal is right. */
 export function stateInSnapshot(stored: string): string {
   return partsOf(stored)?.state ?? stored;
 }

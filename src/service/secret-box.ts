@@ -2,16 +2,19 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:cry
 import { sha256Hex } from '../domain/hash.ts';
 
 /**
- * Secrets at rest: AES-256-GCM under a key of their own each, derived from the node's secrets key and a random salt, so
- * that no number of stored secrets makes a nonce come twice. A sealed text opens only in the context that it was sealed
- * for, so that a row cannot be moved to another record.
+ * Encrypts secrets at rest with AES-256-GCM. Each secret has its own key, derived from the node's secrets key and a
+ * random salt, so that no key is used twice with a nonce, however many secrets are stored. A sealed text opens only in
+ * the context that it was sealed for, so that a row cannot be moved to another record.
  */
 export interface SecretBox {
-  /** Seals bytes for `context` (kind and id of the record that holds them). Answers base64 text. */
+  /** Seals bytes for `context` (kind and id of their record). Returns base64 text. */
   seal(plain: Uint8Array, context: string): string;
-  /** Opens what was sealed for the same context under the same key; throws if anything was changed. */
+  /** Opens a text that was sealed for the same context with the same key. Throws if it was changed. */
   open(sealed: string, context: string): Buffer;
-  /** Tells two secrets keys apart and gives neither away: hex. Nodes with another one than the store's refuse to start. */
+  /**
+   * Fingerprint of the secrets key, hex. It does not reveal the key. A node whose fingerprint differs from the store's
+   * refuses to start.
+   */
   readonly fingerprint: string;
 }
 
@@ -23,7 +26,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + SALT_BYTES;
 
-/** A box under a secrets key of 32 bytes. `random` gives the salts. RangeError for a key of another length. */
+/** A box with a secrets key of 32 bytes. `random` makes the salts. Throws RangeError if the key has another length. */
 export function createSecretBox(secretsKey: Uint8Array, random: (lengthBytes: number) => Uint8Array): SecretBox {
   if (secretsKey.length !== SECRETS_KEY_BYTES) throw new RangeError(`A secrets key has ${SECRETS_KEY_BYTES} bytes`);
   const sealingKey = Buffer.from(hkdfSync('sha256', secretsKey, '', 'svc-secret-box-v1', 32));

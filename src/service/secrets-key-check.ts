@@ -1,7 +1,7 @@
 import type { RecordStore } from '../store/record-store.ts';
 import type { SecretBox } from './secret-box.ts';
 
-/** Stored secrets were sealed under another key. */
+/** The stored secrets were sealed with another key. */
 export class SecretsKeyMismatch extends Error {
   constructor() {
     super(
@@ -14,12 +14,12 @@ export class SecretsKeyMismatch extends Error {
 const kind = 'node';
 const id = 'secrets-key';
 
-/** Whether a store remembers a secrets key. */
+/** Whether the store has the fingerprint of a secrets key. */
 export async function hasSecretsKey(records: RecordStore): Promise<boolean> {
   return (await records.get(kind, id)) !== null;
 }
 
-/** Remembers the secrets key of a new store by its fingerprint, and refuses another one. */
+/** Stores the fingerprint of the secrets key in a new store. Throws SecretsKeyMismatch if the store has another one. */
 export async function checkSecretsKey(records: RecordStore, box: SecretBox): Promise<void> {
   const write = { kind, id, replaces: 'absent', value: JSON.stringify(box.fingerprint), lookups: [] };
   const put = await records.put(write);

@@ -1,4 +1,4 @@
-/** The published terms of service. Onboarding records the version that the caller accepted, as given. */
+/** The published terms of service. Onboarding stores the version that the caller accepted, as given. */
 export const terms = {
   version: '1.0',
   text: [

@@ -4,12 +4,12 @@ import { type Decoded, decodeOrPassOver } from '../store/unreadable-record.ts';
 import type { Walk } from './walk.ts';
 import { walkedRecords } from './walked-stores.ts';
 
-/** Records of a list that are read, and held, at once. */
+/** Records of a list that are read, and in memory, at once. */
 const readAtOnceMax = 24;
 
 /**
- * The records of a list, without those that cannot be read: others take their places on the page. They are read in pieces, and each of
- * them has its turn on the main thread.
+ * Yields the records of a list. Records that cannot be read are skipped, and others take their places on the page.
+ * Records are read in small pages, and each is decoded within the event loop budget.
  */
 export async function* walkRecords<T>(
   walk: Walk,

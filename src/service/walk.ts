@@ -2,13 +2,13 @@ import { LedgerError } from '../domain/errors.ts';
 import { type EventLoopBudget, eventLoopBudget } from './event-loop-budget.ts';
 
 /**
- * Held by each walk from its first page on: a page of the store (pageCharsMax and one entry more, two bytes a character), and what the
- * walk makes of it.
+ * Memory of each walk from its first page on: a page of the store (pageCharsMax and one entry more, two bytes a
+ * character), and what the walk makes of it.
  */
 const pageHoldBytes = 4 * 1024 * 1024;
-/** What is kept for the answer stands in memory as it was read, as a message, and as encoded text. */
+/** Data kept for the answer is in memory three times: as it was read, as a message, and as encoded text. */
 const copiesKept = 3;
-/** The hold grows in steps of this size. */
+/** The held memory grows in steps of this size. */
 const holdStepBytes = 64 * 1024;
 
 /** What the walks of a node share. */
@@ -18,13 +18,13 @@ export interface WalkParts {
   readonly share?: EventLoopBudget;
 }
 
-/** Places of walks that run at once; see FairPlaces. */
+/** Places for walks that run at once; see FairPlaces. */
 export interface WalkPlaces {
   take(caller: string, signal: AbortSignal, ended: () => LedgerError): Promise<void> | null;
   leave(caller: string): void;
 }
 
-/** What walks hold is counted in the memory budget of the node. `hold` throws `overloaded`. */
+/** The memory budget of the node. `hold` throws `overloaded`. */
 export interface WalkMemory {
   hold(kind: 'read', bytes: number): void;
   release(kind: 'read', bytes: number): void;
@@ -32,7 +32,7 @@ export interface WalkMemory {
 
 /** What a walk has read. */
 export interface WalkCost {
-  /** Events, lines, records. */
+  /** Events, lines and records. */
   readonly examined: number;
   readonly chars: number;
   /** Signatures. */
@@ -40,11 +40,13 @@ export interface WalkCost {
 }
 
 /**
- * All reading of one call that may be long. Every page of a store is asked for through it, so that one place sees to the bounds: it
- * ends with the caller and the deadline, takes a place among the walks of the node before its first page, takes turns with other walks on
- * the main thread, holds its memory in the node's budget, and counts what it costs.
+ * All reads of one call that may be long. Every page of a store is requested through the walk, so that one class
+ * enforces the bounds. The walk stops when the caller leaves or the deadline passes. It takes a place among the node's
+ * walks before its first page, keeps to the event loop budget, holds its memory in the node's budget, and counts its
+ * cost.
  *
- * Invariant: what `page` took of places and memory is given back by `end`, which is called once, after the answer was handed over.
+ * Invariant: the place and memory that `page` takes are released by `end`, which is called once, after the answer was
+ * sent.
  */
 export class Walk {
   readonly signal: AbortSignal;
@@ -60,7 +62,9 @@ export class Walk {
   #chars = 0;
   #verified = 0;
 
-  /** `caller`: whom the walk counts for. `signal` ends with the caller or the deadline. */
+  /**
+   * `caller`: the key under which the walk is counted. `signal` aborts when the caller leaves or the deadline passes.
+   */
   constructor(parts: WalkParts, caller: string, signal: AbortSignal) {
     this.#parts = parts;
     this.#share = parts.share ?? eventLoopBudget;
@@ -72,18 +76,21 @@ export class Walk {
     return { examined: this.#examined, chars: this.#chars, verified: this.#verified };
   }
 
-  /** Throws `unavailable` where nobody waits for the answer any more. */
+  /** Throws `unavailable` if nobody waits for the answer any more. */
   check(): void {
     if (this.signal.aborted || this.#ended) throw endedWalk();
   }
 
-  /** Before a piece of work on the main thread. null: go on at once. Else wait for it; it throws like `check`. */
+  /**
+   * To be called before a piece of work on the main thread. Returns null if the work may start at once, else a promise
+   * to await first. Throws, or rejects, as `check` does.
+   */
   turn(): Promise<void> | null {
     this.check();
     return this.#share.turn()?.then(() => this.check()) ?? null;
   }
 
-  /** Says that so much was read, parsed or hashed. */
+  /** Counts what was read, parsed or hashed. */
   use(records: number, chars: number): void {
     this.#share.use(records, chars);
   }
@@ -93,7 +100,9 @@ export class Walk {
     this.#verified += signatures;
   }
 
-  /** Asks a store for many things at once. */
+  /**
+   * Requests many things from a store in one read. Throws as `check` does; `overloaded` if there is no place or memory.
+   */
   async page<T>(
     ask: () => Promise<T>,
     sizeOf: (found: T) => { readonly count: number; readonly chars: number },
@@ -111,7 +120,7 @@ export class Walk {
     return found;
   }
 
-  /** Asks a store for one thing. */
+  /** Requests one thing from a store. */
   async look<T>(ask: () => Promise<T>): Promise<T> {
     const turn = this.turn();
     if (turn !== null) await turn;
@@ -123,14 +132,14 @@ export class Walk {
     }
   }
 
-  /** Says that so much of what was read is kept for the answer. Throws `overloaded`. */
+  /** Counts characters of what was read that are kept for the answer. Throws `overloaded`. */
   keep(chars: number): void {
     this.#keptBytes += chars * copiesKept;
     const wanted = this.#keptBytes + pageHoldBytes;
     if (wanted > this.#heldBytes) this.#hold(Math.max(wanted - this.#heldBytes, holdStepBytes));
   }
 
-  /** Waits for the turn in which an answer of what was kept is encoded. Throws like `check`. */
+  /** Waits until the answer may be encoded within the event loop budget. Throws as `check` does. */
   async beforeAnswer(): Promise<void> {
     if (this.#keptBytes === 0) return;
     const turn = this.turn();
@@ -138,7 +147,7 @@ export class Walk {
     this.use(0, this.#keptBytes / copiesKept);
   }
 
-  /** Gives back what the walk has taken; nothing can be read through it afterwards. */
+  /** Releases what the walk has taken. Later reads through it throw. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -163,7 +172,7 @@ export class Walk {
   }
 }
 
-/** A walk without bounds but its signal: for what is no call. */
+/** A walk without bounds, apart from its signal: for reads that belong to no call. */
 export function unboundedWalk(signal: AbortSignal = new AbortController().signal): Walk {
   return new Walk(noBounds, '', signal);
 }
@@ -173,7 +182,7 @@ const noBounds: WalkParts = {
   memory: { hold: () => {}, release: () => {} },
 };
 
-/** For a walk that stops since nobody waits for it any more. */
+/** The error of a walk whose answer nobody waits for any more. */
 function endedWalk(): LedgerError {
   return new LedgerError(
     'unavailable',

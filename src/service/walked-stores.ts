@@ -8,7 +8,10 @@ interface Bound {
   readonly charsMax: number;
 }
 
-/** The ledgers as a walk reads them. What it asks for is bounded in characters too: who reads on has to look for that end. */
+/**
+ * The ledgers as a walk reads them. Pages are bounded in characters too, so a page may be shorter than its limit
+ * without being the last.
+ */
 export interface WalkedLedgers extends Pick<LedgerStore, 'head' | 'scopeSeqs' | 'cell'> {
   readonly walk: Walk;
   read(ledgerId: string, from: number, limit: number, charsMax: number): ReturnType<LedgerStore['read']>;
@@ -60,9 +63,9 @@ export function walkedAccesses(walk: Walk, log: AccessLog, actorId: string, page
   );
 }
 
-/** Bare seqs cost a tenth of what entries do. */
+/** Reading a bare seq costs a tenth of an entry. */
 const seqsOfEntry = 10;
-/** An access event with its method, path and ids. */
+/** Characters of an access event with its method, path and ids. */
 const accessChars = 400;
 
 function sizeOf(page: Parameters<typeof charsOf>[0]): { readonly count: number; readonly chars: number } {

@@ -1,7 +1,10 @@
 import { LedgerError } from '../domain/errors.ts';
 import type { World } from './call.ts';
 
-/** Sandbox and production never meet; who belongs to neither may be named in both (decisions.md, section 4). */
+/**
+ * Throws `environment_mismatch` if two actors are of different worlds. An actor of neither world may be named in both.
+ * `field` names the other actor.
+ */
 export function refuseOtherWorld(own: World | null, other: World | null, field: string): void {
   if (own === null || other === null || own === other) return;
   throw new LedgerError(

@@ -2,11 +2,14 @@ import { uuidV7 } from '../../domain/uuid.ts';
 import type { AccessEvent } from '../../store/access-log.ts';
 import type { AccessRecord } from './access-record.ts';
 
-/** Ids of one millisecond. */
+/** Ids that one millisecond can hold. */
 const idsPerMs = 4096;
 const idRandomBytes = 8;
 
-/** Makes access events of records. Their ids ascend, whatever the clock does: the order of the answers is the order of the history. */
+/**
+ * Makes access events of records. Their ids ascend even if the clock goes back: the order of the answers is the order
+ * of the history.
+ */
 export class AccessEvents {
   readonly #random: (lengthBytes: number) => Uint8Array;
   #lastMs = 0;
@@ -20,7 +23,7 @@ export class AccessEvents {
     const random = this.#random(records.length * idRandomBytes);
     return records.map((record, place) => {
       const bytes = random.subarray(place * idRandomBytes, (place + 1) * idRandomBytes);
-      // Written out: this runs for every call, and a spread costs three times as much.
+      // Fields are copied one by one: this runs for every call, and a spread costs three times as much.
       return {
         id: this.#nextId(record.at, bytes),
         actorId: record.actorId,

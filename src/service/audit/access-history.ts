@@ -5,41 +5,55 @@ import { StoreStopped } from '../../store/store-stopped.ts';
 import { AccessEvents } from './access-events.ts';
 import type { AccessRecord } from './access-record.ts';
 
-/** A record, or those of one call whose ledgers are still looked up: they keep their place. One that rejects is lost, and nothing else. */
+/**
+ * A record, or a promise of the records of one call whose ledgers are still looked up. The entry keeps its place in the
+ * order. If the promise rejects, its records alone are lost.
+ */
 export type AccessEntry = AccessRecord | Promise<readonly AccessRecord[]>;
 
-/** Keeps access records. Never rejects; a promise is for the answer to wait for, and undefined says that it need not. */
+/** Keeps access records. Returns undefined, or a promise that the answer has to wait for. The promise never rejects. */
 export type AccessHistory = (entry: AccessEntry) => Promise<void> | undefined;
 
-/** How long calls are kept. */
+/** How long access records are kept, ms. */
 export const accessKeptMs = 90 * 24 * 60 * 60 * 1000;
 
-/** When records are written, and how many may wait for it. */
+/** Bounds of the queue of access records. */
 export const historyBounds = Object.freeze({
-  /** What a killed process loses at most, and what a history lags behind on other nodes. */
+  /**
+   * How long records wait before they are written, ms: what a killed process loses at most, and how far a history lags
+   * behind on other nodes.
+   */
   flushAfterMs: 100,
-  /** Written at once when so many wait, and written together at most: some 350 KB, never more than 1 MB. */
+  /** Records of one write at most: some 350 KB, never more than 1 MB. A write starts at once when this many wait. */
   flushRecords: 1_000,
-  /** From here on answers wait for room: a store that does not keep up slows its callers down. */
+  /**
+   * From this number on, answers wait for room: a store that does not keep up slows its callers down (back-pressure).
+   */
   waitRecords: 10_000,
-  /** Look-ups under way at once behind answers; from here on an answer waits for its own. */
+  /** Look-ups under way at once after their answers were given. Above it, an answer waits for its own look-up. */
   lookUpsMax: 256,
-  /** Some 35 MB, and never more than 100 MB, whatever callers send. Beyond it records are lost, and it is said how many: it takes callers that no longer wait for answers. */
+  /**
+   * Some 35 MB, and never more than 100 MB, whatever callers send. Further records are lost, counted and reported. It
+   * is reached only if callers do not wait for their answers.
+   */
   heldRecordsMax: 100_000,
-  /** After a failed write; then twice as long each time. */
+  /** Pause after a failed write, ms. It doubles with each failure up to `retryMaxMs`. */
   retryFirstMs: 100,
   retryMaxMs: 10_000,
-  /** How long a stopping node goes on trying. */
+  /** How long a node that stops keeps trying to write, ms. */
   lastFlushMs: 5_000,
 });
 
-/** What a history has to say to the operator. */
+/** Reports problems of the history to the operator. */
 export interface HistoryReport {
-  /** Writing has begun to fail and is tried again; `held` records wait. */
+  /** Writes have begun to fail and are retried. `held` records wait. */
   failing(error: unknown, held: number): void;
-  /** Writing works again. */
+  /** Writes succeed again. */
   recovered(): void;
-  /** `cause`: the records could not be made, or were such that no store takes them; null: the store did not take any for too long. */
+  /**
+   * Records are lost. `cause` says why they could not be made or stored. It is null if the store accepted none for too
+   * long.
+   */
   lost(records: number, cause: unknown): void;
 }
 
@@ -51,9 +65,13 @@ export interface AccessQueueParts {
 }
 
 /**
- * Access records on their way to the store, written behind the answers, in the order of the answers. Invariants: one write is under way at
- * a time, of the oldest records; a record leaves the queue when it was written, or counted as lost. Records whose ledgers are still looked up
- * count as one until they are written.
+ * The access records that are not stored yet, in the order of the answers. They are written in batches after the
+ * answers were given.
+ *
+ * Invariants:
+ * - One write is in flight, with the oldest records.
+ * - A record leaves the queue only when it is written, or counted as lost.
+ * - An entry whose ledgers are still looked up counts as one record until it is written.
  */
 export class AccessQueue implements AsyncDisposable {
   readonly #parts: AccessQueueParts;
@@ -63,14 +81,14 @@ export class AccessQueue implements AsyncDisposable {
   #lookUps = 0;
   #noted = 0;
   #finished = 0;
-  /** Lost and not told yet, and lost in all. */
+  /** Lost records that are not reported yet, and all lost records. */
   #lost = 0;
   #lostInAll = 0;
   #running: Promise<void> | null = null;
   #failing = false;
   #closed = false;
   #givenUp = false;
-  /** The store takes nothing any more: records are lost at once, and no answer waits for room. */
+  /** The store has stopped: records are lost at once, and no answer waits for room. */
   #hasStoreStopped = false;
   #stopTimer: (() => void) | null = null;
   #endPause: (() => void) | null = null;
@@ -92,7 +110,10 @@ export class AccessQueue implements AsyncDisposable {
     return this.#lostInAll;
   }
 
-  /** Takes a record. A promise: the queue is full, the answer has to wait until there is room. */
+  /**
+   * Adds an entry. The entry is lost if the queue is closed or full (`heldRecordsMax`), or if the store has stopped.
+   * Returns a promise if the answer has to wait: many entries wait, or too many look-ups are under way.
+   */
   note(given: AccessEntry): Promise<void> | undefined {
     if (this.#closed || this.#hasStoreStopped || this.held >= historyBounds.heldRecordsMax) {
       if (given instanceof Promise) given.catch(() => {});
@@ -115,13 +136,16 @@ export class AccessQueue implements AsyncDisposable {
     return entry instanceof Promise && this.#lookUps > historyBounds.lookUpsMax ? entry.then(() => {}) : undefined;
   }
 
-  /** What is found, and nothing where the look-up fails, which is a fault of this service: it must not hold up what comes behind it. */
+  /**
+   * Resolves with the records, or with none if the look-up fails. A failed look-up is a fault of this service, and must
+   * not hold up later entries.
+   */
   async #lookUp(entry: Promise<readonly AccessRecord[]>): Promise<readonly AccessRecord[]> {
     this.#lookUps += 1;
     try {
       return await entry;
     } catch (error) {
-      // What a stopping node gave up was counted then.
+      // If the node has given up, it has already counted this entry as lost.
       if (!this.#givenUp) this.#loseBroken(1, error);
       return [];
     } finally {
@@ -129,7 +153,7 @@ export class AccessQueue implements AsyncDisposable {
     }
   }
 
-  /** Resolves when what was noted before is in the store, or when the store has failed to take it. */
+  /** Resolves when all earlier entries are in the store, or when a write has failed. Never rejects. */
   flush(): Promise<void> {
     if (this.held === 0 || this.#failing || this.#closed) return Promise.resolve();
     return new Promise((resolve) => {
@@ -138,7 +162,10 @@ export class AccessQueue implements AsyncDisposable {
     });
   }
 
-  /** Takes no more records, and writes those it has: what cannot be written in 5 s is lost, and said to be. */
+  /**
+   * Accepts no more records and writes those that wait. Records that cannot be written within `lastFlushMs` are lost
+   * and reported.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -162,7 +189,7 @@ export class AccessQueue implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** Writes batches as long as there is a reason not to wait for more. */
+  /** Writes batches while a full one waits, or while a caller of flush() or dispose waits. */
   async #run(): Promise<void> {
     do {
       const entries = this.#waiting.splice(0, historyBounds.flushRecords);
@@ -182,7 +209,10 @@ export class AccessQueue implements AsyncDisposable {
     return this.#closed || this.#flushes.length > 0;
   }
 
-  /** Tries until the batch is written. The same events each time: a batch that was written after all stands there once. */
+  /**
+   * Retries until the batch is written. Each attempt has the same event ids, so a batch that an earlier attempt wrote
+   * after all is stored once.
+   */
   async #write(batch: readonly AccessEvent[]): Promise<void> {
     for (let pauseMs = historyBounds.retryFirstMs; batch.length > 0 && !this.#givenUp; pauseMs *= 2) {
       try {
@@ -198,7 +228,7 @@ export class AccessQueue implements AsyncDisposable {
           return;
         }
         if (!(error instanceof LedgerError)) {
-          // Events that no store takes would hold up all that come behind them.
+          // No retry: events that no store accepts would hold up all later ones.
           this.#loseBroken(batch.length, error);
           return;
         }
@@ -219,7 +249,10 @@ export class AccessQueue implements AsyncDisposable {
     cancel();
   }
 
-  /** Wakes who waits for the records up to a number, and, where there is room, who waits for that. */
+  /**
+   * Resolves the flushes that wait for entries up to a number, and, if there is room again, the answers that wait for
+   * it.
+   */
   #release(upTo: number, room = true): void {
     const ready = this.#flushes.filter((flush) => flush.upTo <= upTo);
     this.#flushes = this.#flushes.filter((flush) => flush.upTo > upTo);
@@ -229,7 +262,7 @@ export class AccessQueue implements AsyncDisposable {
     this.#room = null;
   }
 
-  /** Lost for what they are, which is told at once. */
+  /** Records that could not be made or stored, whatever the store's state. Reported at once. */
   #loseBroken(records: number, cause: unknown): void {
     this.#lostInAll += records;
     this.#parts.report.lost(records, cause);
@@ -240,7 +273,7 @@ export class AccessQueue implements AsyncDisposable {
     this.#lostInAll += records;
   }
 
-  /** Told when writing works again, or the node stops: until then there may be more. */
+  /** Reports lost records in one sum, when writes succeed again or the node stops: until then more may be lost. */
   #tellLost(): void {
     if (this.#lost > 0) this.#parts.report.lost(this.#lost, null);
     this.#lost = 0;

@@ -1,10 +1,12 @@
-/** One authenticated call that named a ledger (decisions.md, section 5: audit). Many wait at once: each has less than 1 KB. */
+/** One authenticated call that named a ledger. Many records wait at once: each must have less than 1 KB. */
 export interface AccessRecord {
   readonly actorId: string;
   readonly apiKeyId: string | null;
-  /** null: a master or organization under no ledger. */
+  /** null for a master or organization that does not exist, or whose ledger the caller may not know. */
   readonly ledgerId: string | null;
-  /** REST method and path, without the query, also for calls through other transports: at most 512 characters. */
+  /**
+   * REST method and path without the query, also for calls by other transports. The path has at most 512 characters.
+   */
   readonly method: string;
   readonly path: string;
   /** HTTP status. */
@@ -14,7 +16,7 @@ export interface AccessRecord {
   readonly requestId: string;
 }
 
-/** What a caller makes up behind an id is not worth keeping: the paths of the API are shorter. */
+/** Paths of the API are shorter. The rest of a longer one is made up by the caller and not worth keeping. */
 export const accessPathMaxChars = 512;
 
 /** A path as records keep it. */
@@ -22,7 +24,10 @@ export function cutPath(path: string): string {
   return path.length <= accessPathMaxChars ? path : `${ownText(path.slice(0, accessPathMaxChars - 1))}…`;
 }
 
-/** A text that keeps no other alive: the engine lets a piece hold on to the whole that it was cut from, which may be a body of 1 MiB. */
+/**
+ * Copies a text. The engine lets a substring keep the whole text in memory that it was cut from, which may be a body of
+ * 1 MiB.
+ */
 export function ownText(text: string): string {
   return Buffer.from(text).toString();
 }

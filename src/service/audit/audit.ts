@@ -9,7 +9,10 @@ import { checkOrder } from '../list-page.ts';
 import { walkedAccesses } from '../walked-stores.ts';
 import { accessKeptMs } from './access-history.ts';
 
-/** Everyone's own access history (spec: GET /audit/access; decisions.md, section 5). `flush` writes what is still on its way. */
+/**
+ * GET /audit/access: the caller's own access history. `flush` resolves when the records that wait on this node are
+ * stored.
+ */
 export function auditService(log: AccessLog, flush: () => Promise<void>, now: () => number) {
   return {
     listAccessEvents: async (request: ListAccessEventsRequest, call: Call) => {

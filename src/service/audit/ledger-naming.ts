@@ -9,21 +9,23 @@ import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { subscriptionsIn } from '../webhooks/subscription-record.ts';
 
 /**
- * Says which ledger a call names, once it is known how the call ended: for its caller's access history, refused calls too (decisions.md,
- * section 5: audit). Of a request that was refused unread it gets what could be read; other fields are empty. A promise: when
- * it is said; it never rejects.
+ * Reports with `call.named` which ledger a call names, for the caller's access history. It runs once the call has
+ * ended, also for refused calls (`refused`). A request that was refused before it was decoded has the fields that could
+ * be read; its other fields are empty. Returns a promise if the ledger has to be looked up; the promise never rejects.
  */
 export type Naming<Request> = (request: Request, call: Call, refused: boolean) => Promise<void> | undefined;
 
-/** The ARL of an entity's actor, which has the same id whether it was opened or not. */
+/**
+ * Names the root ledger (ARL) of an entity's actor. Its id is derived from the actor's, whether it was opened or not.
+ */
 export function nameRootLedger(call: Call, actorId: string): undefined {
   if (isUuid(actorId)) call.named(rootLedgerId(actorId));
   return undefined;
 }
 
 /**
- * Which ledger a master or an organization belongs to, as far as the caller may know: an access history must not tell a
- * stranger that an object exists. What answers `not_found` stands under no ledger.
+ * Finds the ledger of a master or an organization, as far as the caller may know it: an access history must not tell a
+ * stranger that an object exists. A call that answers `not_found` names no ledger.
  */
 export class LedgerNaming {
   readonly #reading: LedgerReading;
@@ -36,7 +38,10 @@ export class LedgerNaming {
     this.#subscriptions = subscriptionsIn(records);
   }
 
-  /** `refused`: it is not certain yet that the caller may see the master. What is no id names nothing. */
+  /**
+   * Names a master's ledger. `refused`: whether the caller may see the master is not certain yet. An id that is no UUID
+   * names nothing.
+   */
   master(call: Call, masterId: string, refused: boolean): Promise<void> | undefined {
     const known = refused ? null : this.#reading.knownMaster(masterId);
     if (known === null)
@@ -45,29 +50,32 @@ export class LedgerNaming {
     return undefined;
   }
 
-  /** By the organization's id, or by that of the actor whose first one is meant. */
+  /**
+   * Names an organization's root ledger. `id` is the organization's, or that of an actor whose first organization is
+   * meant.
+   */
   organization(call: Call, id: string): Promise<void> | undefined {
     return isUuid(id) ? this.#note(call, () => this.#ledgerOfOrganization(call, id)) : undefined;
   }
 
-  /** The ledger that a caller's own subscription is for; it may be for all. */
+  /** Names the ledger of the caller's own subscription. A subscription to all ledgers names none. */
   async subscription(call: Call, id: string): Promise<void> {
     try {
       const subscription = isUuid(id) ? await this.#subscriptions.get(id) : null;
       if (subscription?.actorId !== callerOf(call).actorId) return;
       if (subscription.ledgerId !== null) call.named(subscription.ledgerId);
     } catch {
-      // The call itself has met the same store.
+      // The call itself has met and reported the same failure.
     }
   }
 
-  /** Naming must not change how a call ends: where the store cannot say, the call stands under no ledger. */
+  /** A failed look-up must not change how the call ends. The call is then kept without a ledger. */
   async #note(call: Call, find: () => Promise<string | null>): Promise<void> {
     let ledgerId: string | null = null;
     try {
       ledgerId = await find();
     } catch {
-      // The call itself has met the same store.
+      // The call itself has met and reported the same failure.
     }
     call.named(ledgerId);
   }
@@ -90,7 +98,10 @@ export class LedgerNaming {
     return standing === 'none' ? null : held.frlLedgerId;
   }
 
-  /** A grant that has run out was one: its holder knows what it was for. */
+  /**
+   * Returns the ledger id, or null if `check` refuses. An expired grant counts as visible: its holder knows what it was
+   * for.
+   */
   async #ifVisible(ledgerId: string, check: () => Promise<void>): Promise<string | null> {
     try {
       await check();

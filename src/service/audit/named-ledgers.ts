@@ -3,9 +3,9 @@ import { callerOf } from '../call-caller.ts';
 import { type LedgerNaming, nameRootLedger } from './ledger-naming.ts';
 
 /**
- * Which methods name a ledger otherwise than by a `ledger_id` of their request, which is noted for all alike (decisions.md, section 5: audit).
- * Those that open one name it when they do (ledger-opening.ts), RedeliverWebhook when it has found the event's (webhooks.ts), AppendEvents names
- * those of its events (append-stream.ts).
+ * How methods without a `ledger_id` in their request name a ledger. A `ledger_id` is noted for all methods alike.
+ * Methods that open a ledger name it when they open it (ledger-opening.ts), RedeliverWebhook names the event's ledger
+ * once it is found (webhooks.ts), and AppendEvents names the ledgers of its events (append-stream.ts).
  */
 
 export function masterNames(naming: LedgerNaming) {
@@ -29,7 +29,7 @@ export function organizationNames(naming: LedgerNaming) {
   };
 }
 
-/** An ARL's id comes from its entity's actor, whether it was opened or not. */
+/** A root ledger's id is derived from the entity's actor id, whether it was opened or not. */
 export function entityNames() {
   const ofActor = (request: { readonly actorId: string }, call: Call) => nameRootLedger(call, request.actorId);
   return {

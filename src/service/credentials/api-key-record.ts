@@ -3,19 +3,19 @@ import type { World } from '../call.ts';
 import { type Collection, type CollectionRules, collection } from '../collection.ts';
 import { oneOf, text, textOrNull } from '../record-form.ts';
 
-/** API keys of an actor that are not revoked: `/developer/me` shows them all in one answer, of some 250 KB then. */
+/** Active API keys of one actor. `/developer/me` lists all of them in one answer, which then has some 250 KB. */
 export const apiKeysPerActorMax = 1_000;
 
-/** An API key as it is kept: the secret itself is not, only its SHA-256. */
+/** An API key as stored: its SHA-256 instead of the secret. */
 export interface ApiKeyRecord {
-  /** SHA-256 of the key, hex; the record's id. */
+  /** SHA-256 of the key, hex. Also the id of the record. */
   readonly hash: string;
   readonly keyId: string;
   readonly actorId: string;
   readonly environment: World;
   /** 'in' or 'eu' for production keys. */
   readonly region: string | null;
-  /** What lists show of it. */
+  /** The part of the key that lists show. */
   readonly prefix: string;
   readonly name: string;
   readonly createdAt: string;

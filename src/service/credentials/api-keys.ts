@@ -3,7 +3,10 @@ import { isoTime } from '../../domain/time.ts';
 import type { Call, World } from '../call.ts';
 import type { ApiKeyRecord } from './api-key-record.ts';
 
-/** Makes an API key: the secret, shown once, and the record that is kept of it. The call's own randomness makes it. */
+/**
+ * Makes an API key. Returns the secret, which is shown once, and the record to store. The key is made of the call's own
+ * random bytes, so that a retry makes the same one.
+ */
 export function mintApiKey(
   call: Call,
   owner: {

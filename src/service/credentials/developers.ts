@@ -21,11 +21,11 @@ import { type ApiKeyRecord, apiKeyCollection, apiKeysPerActorMax } from './api-k
 import { mintApiKey } from './api-keys.ts';
 import type { KeyCache } from './entity-credentials.ts';
 
-/** Developer access (spec, Endpoints). */
+/** Methods for developers: registration, and their API keys. */
 export function developerService(records: RecordStore, identities: Identities, cache: KeyCache) {
   const keys = apiKeyCollection(records);
 
-  /** All of them, in order of creation, behind however many revoked ones. */
+  /** All active keys in order of creation, however many revoked ones come before them. */
   const activeKeys = async (actorId: string, walk: Walk): Promise<ApiKeyRecord[]> => {
     const active: ApiKeyRecord[] = [];
     for await (const key of keys.walk(walk, 'actor', actorId, { limit: Number.POSITIVE_INFINITY })) {
@@ -34,7 +34,10 @@ export function developerService(records: RecordStore, identities: Identities, c
     return active;
   };
 
-  /** One of the two actors of a new developer, with its first API key. The key comes last: without it nobody can use the actor. */
+  /**
+   * Registers one of the two actors of a new developer, with its first API key. The key is written last: without it
+   * nobody can use the actor.
+   */
   const register = async (call: Call, actor: ActorRecord, environment: World, region: Region | null) => {
     await identities.create(actor);
     const { secret, record } = mintApiKey(call, { actorId: actor.actorId, environment, region, name: 'default' });
@@ -99,7 +102,7 @@ export function developerService(records: RecordStore, identities: Identities, c
         name,
       });
       const held = await activeKeys(caller.actorId, call.walk);
-      // Run again after a crash, the call finds the key that it made.
+      // A retry after a crash finds the key that the first run made.
       if (held.length >= apiKeysPerActorMax && !held.some(({ keyId }) => keyId === record.keyId))
         throw new LedgerError(
           'invalid_argument',

@@ -9,16 +9,16 @@ import { findKey, withKeys } from '../identity/signing.ts';
 import { apiKeyCollection } from './api-key-record.ts';
 import type { Credentials, KeyOwner } from './credentials.ts';
 
-/** How long a good API key is believed without asking the store: a revoked one is refused everywhere within a second. */
+/** How long a valid API key is cached, ms: a revoked key is refused on all nodes within a second. */
 const keyFreshMs = 1_000;
 const keysCachedMax = 10_000;
 
-/** Revoked keys are told to it, so that on this node they end at once. */
+/** A cache of valid API keys. `forget` removes a revoked key, so that this node refuses it at once. */
 export interface KeyCache {
   forget(hash: string): void;
 }
 
-/** Who is calling: API keys, and entities by their identity headers (decisions.md, section 4). */
+/** Authenticates API keys, and entities by their identity headers. */
 export function storedCredentials(
   records: RecordStore,
   identities: Identities,

@@ -5,7 +5,7 @@ import { organizationCollection } from '../parties/organization-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { Walk } from '../walk.ts';
 
-/** What a delegation is about: an organization, a ledger or a master, and the ledger whose events say so. */
+/** The object of a delegation (an organization, a ledger or a master), and the ledger that has the events about it. */
 export interface DelegationObject {
   readonly scope: GrantScope;
   readonly id: string;
@@ -13,13 +13,16 @@ export interface DelegationObject {
 }
 
 export interface DelegationObjects {
-  /** The ledger whose events say so, whoever asks; null where there is no such object. */
+  /** The ledger that has the events about the object, without any check of access. null if there is no such object. */
   ledgerOf(scope: GrantScope, id: string): Promise<string | null>;
-  /** The object, for someone who reads all events of that scope. Throws `not_found`, `permission_denied` or `access_expired`. */
+  /**
+   * The object, if the actor may read all events of that scope. Throws `not_found`, `permission_denied` or
+   * `access_expired`.
+   */
   readable(walk: Walk, scope: GrantScope, id: string, actorId: string): Promise<DelegationObject>;
 }
 
-/** Finds what delegations are about (decisions.md, section 5). */
+/** Finds the objects of delegations. */
 export function delegationObjects(records: RecordStore, reading: LedgerReading): DelegationObjects {
   const organizations = organizationCollection(records);
   return {

@@ -41,7 +41,7 @@ interface ListFields {
   readonly order?: string | undefined;
 }
 
-/** Delegation (spec, Endpoints). */
+/** Methods for delegation: grant, revoke, list, snapshot and proof. */
 export function delegationService(store: LedgerStore, delegations: Delegations, seals: SealCheck, now: () => number) {
   const list = async (scope: GrantScope, id: string, request: ListFields, call: Call) => {
     const page = {
@@ -57,7 +57,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       : heldLinks(ledgers, object, at, page));
     return { count: links.length, members: links.map((link) => linkMessage(link, heldAt(link, at))) };
   };
-  // Of what the body names in `field`.
+  // `field` is the request field that names the object. Errors about the object name it.
   const grant = (call: Call, scope: GrantScope, field: string, id: string, request: GrantFields) =>
     namedIn(field, delegations.grant(call, scope, checkUuid(field, id), request));
   const revoke = (call: Call, scope: GrantScope, field: string, id: string, { delegateActorId }: DelegateField) =>
@@ -94,7 +94,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
     getDelegationSnapshot: async (request: GetDelegationSnapshotRequest, call: Call) => {
       const { scope, name, id } = oneScope(request);
       const at = isoTime(request.at === undefined ? now() : checkTime('at', request.at));
-      // Where no limit is asked for: all that can hold at a time.
+      // Without a limit: as many as can be active at a time.
       const limit = request.limit === undefined ? delegatesMax : checkLimit('limit', request.limit);
       const offset = checkOffset('offset', request.offset);
       const descending = checkOrder(request.order);
@@ -105,7 +105,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
         scopeId: id,
         snapshotAt: at,
         count: links.length,
-        // Told as of then: it held, and nothing had ended it.
+        // A snapshot shows the past: each link was active then, even if it ended later.
         delegations: links.map(({ grant }) => linkMessage({ grant, endedAt: null }, true)),
       };
     },
@@ -128,7 +128,10 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
   };
 }
 
-/** The one scope that a snapshot or proof is asked for; `name` is that of the query parameter. */
+/**
+ * Returns the one scope that a snapshot or proof is asked for. `name` is the query parameter. Throws `invalid_argument`
+ * unless exactly one is given.
+ */
 function oneScope(request: {
   readonly organizationId?: string | undefined;
   readonly ledgerId?: string | undefined;

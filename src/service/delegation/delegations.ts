@@ -26,10 +26,10 @@ import { commandMarks } from '../writing/command-marks.ts';
 import type { Replays } from '../writing/replays.ts';
 import { type DelegationObject, type DelegationObjects, delegationObjects } from './delegation-object.ts';
 
-/** Role of what POST …/access grants. */
+/** Role of the grants of POST …/access. */
 const accessRole = 'ACCESS';
 
-/** What a grant is asked for with, beside its object. */
+/** The request fields of a grant, besides its object. */
 export interface GrantFields {
   readonly delegateActorId: string;
   readonly role: string;
@@ -37,7 +37,7 @@ export interface GrantFields {
   readonly permissions?: string | undefined;
 }
 
-/** Delegation at all three scopes (spec: Delegation and audit; decisions.md, sections 4 and 5). */
+/** Grants and revokes access at all three scopes: organization, ledger and master. */
 export class Delegations {
   readonly #objects: DelegationObjects;
   readonly #identities: Identities;
@@ -59,12 +59,15 @@ export class Delegations {
     this.#replays = replays;
   }
 
-  /** The object, for someone who reads all events of that scope. Throws `not_found`, `permission_denied` or `access_expired`. */
+  /**
+   * The object, if the caller may read all events of that scope. Throws `not_found`, `permission_denied` or
+   * `access_expired`.
+   */
   readable(call: Call, scope: GrantScope, id: string): Promise<DelegationObject> {
     return this.#objects.readable(call.walk, scope, id, callerOf(call).actorId);
   }
 
-  /** A grant by role and permissions, signed by who has keys. */
+  /** Grants a role with permissions. A caller that has signing keys must sign. */
   async grant(call: Call, scope: GrantScope, objectId: string, request: GrantFields): Promise<CommandOutcome> {
     const delegateActorId = checkUuid('delegate_actor_id', request.delegateActorId);
     const role = checkLabel('role', request.role);
@@ -94,7 +97,7 @@ export class Delegations {
     });
   }
 
-  /** POST …/access: a master grant that may end by itself; a signature is checked where one is sent. */
+  /** POST …/access: a master grant that may expire. A signature is optional, and verified if it is sent. */
   async grantAccess(
     call: Call,
     masterId: string,
@@ -158,7 +161,10 @@ export class Delegations {
     }));
   }
 
-  /** The delegate must exist, and must not be of another world than the ledger: that is the world of those parties that have one. */
+  /**
+   * Throws unless the delegate exists and is in the same world as the caller and the ledger's parties. An actor without
+   * a world is allowed.
+   */
   async #checkDelegate(call: Call, object: DelegationObject, field: string, actorId: string): Promise<void> {
     const delegate = await this.#identities.recent(actorId);
     if (delegate === null) throw notFound('actor', field);
@@ -169,7 +175,7 @@ export class Delegations {
     }
   }
 
-  /** Finds the object, has the command made and carried out; a retry finds its first outcome. */
+  /** Finds the object, then makes the command with `make` and submits it. A retry returns the first outcome. */
   async #run(
     call: Call,
     scope: GrantScope,
@@ -199,7 +205,10 @@ type GrantPart = Omit<GrantAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks
 type RevokePart = Omit<RevokeAccess, 'ledgerId' | 'actorId' | 'actorType' | 'marks' | 'deadline'>;
 type DelegationCommand = GrantPart | RevokePart;
 
-/** `access`, where it is given, says read or write; a misspelt one must not become a grant. Other keys are kept and grant nothing. */
+/**
+ * Checks the permissions. `access`, if given, must be read or write: a misspelt value must not become a grant. Other
+ * keys are stored and grant nothing.
+ */
 function checkPermissions(text: string, parsed: JsonNode | null): JsonNode {
   const node = parsed ?? parseJsonField(text);
   if (node.kind !== 'object') throw invalidField('permissions', 'a JSON object');
@@ -210,7 +219,7 @@ function checkPermissions(text: string, parsed: JsonNode | null): JsonNode {
   return node;
 }
 
-/** The grant that an outcome made. */
+/** The grant that an outcome wrote. */
 export function madeGrant(outcome: CommandOutcome): Grant {
   return grantOf(outcome.event);
 }

@@ -10,28 +10,28 @@ import { parseGrant, parseTime } from '../reading/stored-lines.ts';
 import type { WalkedLedgers } from '../walked-stores.ts';
 import type { DelegationObject } from './delegation-object.ts';
 
-/** A link as it stands, or stood at some time. */
+/** A delegation link in its state now, or at an earlier time. */
 export interface Link {
   readonly grant: Grant;
-  /** ISO; null while it was not revoked or replaced. */
+  /** When the link was revoked or replaced, ISO. null if it was not. */
   readonly endedAt: string | null;
 }
 
-/** Links read at once. */
+/** Links of one read. */
 const linksChunk = 500;
-/** Cells read at once. */
+/** Links whose end is looked up at once. */
 const looksAtOnceMax = 16;
-/** Links of one object that are looked through for one list: as many as the last page of a list reaches to. */
+/** Links of one object that are examined for one list at most: as many as a list's last page reaches to. */
 export const linksMax = 101_000;
 
-/** Which part of a list of links is shown. */
+/** The part of a list of links to return. */
 export interface LinkPage {
   readonly limit: number;
   readonly offset: number;
   readonly descending: boolean;
 }
 
-/** A page of all links that an object ever had, in the order of their granting. */
+/** A page of all links that an object ever had, in the order of granting. Links that cannot be read are left out. */
 export async function everyLink(
   store: WalkedLedgers,
   { scope, id }: DelegationObject,
@@ -44,8 +44,9 @@ export async function everyLink(
 }
 
 /**
- * A page of an object's links that held at a time (ISO) and that `wanted` asks for, in the order of their granting. Read from the newest
- * until as many are found as can hold at a time. Throws `invalid_argument` where there are too many links to be sure that none is left out.
+ * A page of an object's links that were active at a time (ISO) and for which `wanted` returns true, in the order of
+ * granting. Reads from the newest link until it has found as many as can be active at a time. Throws `invalid_argument`
+ * if the object has more than `linksMax` links: some might be missed.
  */
 export async function heldLinks(
   store: WalkedLedgers,
@@ -66,7 +67,10 @@ export async function heldLinks(
   return (page.descending ? found : found.reverse()).slice(page.offset, page.offset + page.limit);
 }
 
-/** The first `countMax` links that `wanted` asks for; `isWhole` says that they were found, or that there are no more. */
+/**
+ * Returns the first `countMax` links for which `wanted` returns true. `isWhole` is false if `linksMax` links were
+ * examined before that many, or the end, were found.
+ */
 async function readLinks(
   store: WalkedLedgers,
   { scope, id }: DelegationObject,
@@ -91,7 +95,10 @@ async function readLinks(
   return { found, isWhole: false };
 }
 
-/** In the order of the lines; null for one that cannot be read. One whose end cannot be read has ended when it was granted. */
+/**
+ * Returns the links in the order of the lines, with null for a line that cannot be read. A link whose end cannot be
+ * read counts as ended when it was granted.
+ */
 function linksOf(store: WalkedLedgers, list: string, lines: readonly Line[]): Promise<(Link | null)[]> {
   return mapConcurrently(lines, looksAtOnceMax, async ({ value }): Promise<Link | null> => {
     const grant = decodeOrPassOver(storedLine(list, value), parseGrant);
@@ -103,7 +110,7 @@ function linksOf(store: WalkedLedgers, list: string, lines: readonly Line[]): Pr
   });
 }
 
-/** Whether a link held at a time (ISO): granted, not ended, not run out. */
+/** Whether a link was active at a time (ISO): granted, not ended and not expired. */
 export function heldAt({ grant, endedAt }: Link, at: string): boolean {
   if (grant.grantedAt > at || (endedAt !== null && endedAt <= at)) return false;
   return holdsAt(grant, at);

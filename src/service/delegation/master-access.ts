@@ -16,7 +16,7 @@ import { walkedLedgers } from '../walked-stores.ts';
 import { type Delegations, madeGrant } from './delegations.ts';
 import { heldLinks } from './links.ts';
 
-/** Access to one master, with an end (spec: POST /traceledger/master/{uuid}/access). */
+/** Methods for access to one master that may expire. */
 export function masterAccess(store: LedgerStore, delegations: Delegations, reading: LedgerReading, now: () => number) {
   return {
     grantMasterAccess: async (request: GrantMasterAccessRequest, call: Call) => {
@@ -33,7 +33,7 @@ export function masterAccess(store: LedgerStore, delegations: Delegations, readi
       const { actorId } = callerOf(call);
       const { ledger } = await reading.readableMaster(masterId, actorId);
       const standing = await reading.standing(ledger, actorId);
-      // Who holds no more than a grant of the master sees its own alone.
+      // A caller with no more than a grant of this master sees only its own grants.
       const ownOnly = standing === 'none' || standing === 'expired';
       const at = isoTime(now());
       const object = { scope: 'master', id: masterId, ledgerId: ledger.ledgerId } as const;

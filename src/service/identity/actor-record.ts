@@ -14,7 +14,7 @@ import {
   worldOrNull,
 } from '../record-form.ts';
 
-/** A public signing key of an actor. Times are ISO. Keys are never removed: old signatures are checked against them. */
+/** A public signing key of an actor. Times are ISO. Keys are never removed: old signatures are verified with them. */
 export interface SigningKeyRecord {
   readonly kid: string;
   /** base64, 32 bytes. */
@@ -22,26 +22,29 @@ export interface SigningKeyRecord {
   readonly preferred: boolean;
   readonly validFrom: string;
   readonly createdAt: string;
-  /** Its revocation has begun then: from when this stands nothing more is taken under the key, whether or not its end is dated yet. */
+  /**
+   * When the revocation began. Once this is stored no signature under the key is accepted, even while `revokedAt` is
+   * null.
+   */
   readonly endingSince?: string;
-  /** null: what is dated later is as good as ever. */
+  /** null if the key's end is not dated. An event dated before it stays valid. */
   readonly revokedAt: string | null;
   readonly revokedReason: string | null;
 }
 
-/** An identity with its keys: one record, so that numbering keys and having at most one preferred are one write. */
+/** An actor with its keys, in one record: numbering the keys and keeping at most one preferred is one atomic write. */
 export interface ActorRecord {
   readonly actorId: string;
   readonly role: string;
-  /** null: belongs to neither world. */
+  /** null if the actor belongs to neither world. */
   readonly world: World | null;
-  /** What an entity is; null for every other actor. */
+  /** Set for entities. null for every other actor. */
   readonly entity: {
     readonly entityId: string;
     readonly actorType: ActorType;
     readonly ownerActorId: string | null;
   } | null;
-  /** What a developer gave at registration. */
+  /** As given at registration. null for every other actor. */
   readonly developer: { readonly name: string; readonly email: string } | null;
   readonly createdAt: string;
   readonly keys: readonly SigningKeyRecord[];

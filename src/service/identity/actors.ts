@@ -24,7 +24,7 @@ import type { RevokeKey } from './key-revocation.ts';
 import { mergedPage } from './merged-page.ts';
 import { enrolKey, keyStatus, preferKey } from './signing-keys.ts';
 
-/** Actors and keys (spec, Endpoints). */
+/** Methods for actors and their keys. */
 export function actorService(identities: Identities, revoke: RevokeKey) {
   const known = async (actorId: string): Promise<ActorRecord> => {
     const actor = await identities.load(checkUuid('actor_id', actorId));
@@ -32,7 +32,10 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
     return actor;
   };
 
-  /** The actor whose keys the caller may change: its own, or those of an entity that it owns. */
+  /**
+   * The actor, if the caller may change its keys: the caller itself, or an entity that the caller owns. Throws
+   * `not_found` or `permission_denied`.
+   */
   const keyHolder = async (actorId: string, call: Call): Promise<ActorRecord> => {
     const caller = callerOf(call);
     const actor = await known(actorId);
@@ -90,7 +93,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       checkAlgorithm(request.algorithm);
       const { actorId } = await keyHolder(request.actorId, call);
       const changed = await identities.update(actorId, (actor) =>
-        // Run again after a crash, the call finds the key that it enrolled.
+        // A retry after a crash finds the key that the first run enrolled.
         actor.keys.some((key) => key.publicKey === request.publicKey && key.createdAt === isoTime(call.now))
           ? actor
           : enrolKey(actor, request.publicKey, call.now),

@@ -6,9 +6,10 @@ import type { SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
 
 /**
- * Checks the actor's signature of a command that came from another node: that one has checked it too, but an event with a signature that
- * does not verify would stand in the ledger for good. Whether the key is revoked is not looked at: the ledger's actor does, and a command that
- * was carried out before the revocation is still answered. Rejects with `unknown_signing_key` or `invalid_signature`.
+ * Verifies the actor's signature of a command that another node sent. That node has verified it too, but an event with
+ * an invalid signature would stay in the ledger for good. Revocation is not checked here: the ledger actor checks it,
+ * and still answers a command that was written before the revocation. Rejects with `unknown_signing_key` or
+ * `invalid_signature`.
  */
 export async function checkCommandSignature(identities: Identities, command: Command): Promise<void> {
   const { signature, actorId, ledgerId } = command;
@@ -25,7 +26,7 @@ export async function checkCommandSignature(identities: Identities, command: Com
   );
 }
 
-/** What memory lacks may have been enrolled on another node a moment ago. */
+/** Reads the store if memory has no such key: another node may have enrolled it a moment ago. */
 async function findKey(identities: Identities, actorId: string, kid: string): Promise<SigningKeyRecord | undefined> {
   const recent = identities.known(actorId) ?? (await identities.recent(actorId));
   const held = recent?.keys.find((key) => key.kid === kid);

@@ -9,22 +9,27 @@ import { type VerifySignature, verifySignature } from '../signatures/signature-v
 import type { Walk } from '../walk.ts';
 import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
 
-/** How old a cached identity may be. Ledgers rely on it when they check keys (decisions.md, section 4). */
+/**
+ * How old a cached actor may be, ms. Revoking a key relies on it: after this time all nodes know that the key is
+ * ending.
+ */
 const freshMs = 1_000;
-/** Cached identities; some 2 KB each. */
+/** Cached actors, some 2 KB each. */
 const cachedMax = 10_000;
 
 interface Cached {
   readonly actor: ActorRecord;
   readonly keys: ActorKeys;
   readonly readAt: number;
-  /** Reads count from when they began, changes made here from when they were stored. */
+  /**
+   * Position among reads and changes: a read counts from its begin, a change made on this node from when it was stored.
+   */
   readonly order: number;
 }
 
 /**
- * Actors and their keys, with a cache of what was read in the last second. That an actor has no keys is never answered from the
- * cache: its first key counts at once.
+ * Actors and their keys, with a cache of what was read in the last second. An actor without keys is always read from
+ * the store: its first key must count at once on every node.
  */
 export class Identities implements SigningKeys {
   readonly #actors: Collection<ActorRecord>;
@@ -41,7 +46,7 @@ export class Identities implements SigningKeys {
     this.#verify = verify;
   }
 
-  /** As it stands in the store. */
+  /** Reads the actor from the store. null if there is none. */
   async load(actorId: string): Promise<ActorRecord | null> {
     const readAt = this.#now();
     const order = ++this.#orders;
@@ -51,12 +56,12 @@ export class Identities implements SigningKeys {
     return held.value;
   }
 
-  /** As it stood at most a second ago, where memory has it and it has keys. */
+  /** The actor as it was at most a second ago. undefined if the cache lacks it, or if it has no keys. */
   known(actorId: string): ActorRecord | undefined {
     return this.#fresh(actorId)?.actor;
   }
 
-  /** As it stood at most a second before it was asked for. */
+  /** The actor as it was at most a second before the call. null if there is none. */
   async recent(actorId: string): Promise<ActorRecord | null> {
     const fresh = this.#fresh(actorId);
     if (fresh !== undefined) return fresh.actor;
@@ -64,7 +69,7 @@ export class Identities implements SigningKeys {
     return known === undefined || known.actor.keys.length === 0 ? this.load(actorId) : this.#refresh(actorId);
   }
 
-  /** Of an actor that is known to have keys, one read is enough for all who ask while it lasts. */
+  /** Reads an actor that is known to have keys. Concurrent callers share one read. */
   #refresh(actorId: string): Promise<ActorRecord | null> {
     const now = this.#now();
     const under = this.#refreshing.get(actorId);
@@ -76,7 +81,10 @@ export class Identities implements SigningKeys {
     return read;
   }
 
-  /** A key of an actor by its name. One that memory lacks may have been enrolled on another node: the store decides. */
+  /**
+   * A key of an actor by its kid. undefined if there is none. A key that the cache lacks may have been enrolled on
+   * another node, so the store is read.
+   */
   async key(actorId: string, kid: string): Promise<SigningKeyRecord | undefined> {
     const named = (actor: ActorRecord | null | undefined) => actor?.keys.find((held) => held.kid === kid);
     return named(this.#fresh(actorId)?.actor) ?? named(await this.load(actorId));
@@ -86,7 +94,7 @@ export class Identities implements SigningKeys {
     return this.#actors.create(actor);
   }
 
-  /** Changes an actor; on this node the change counts at once. Throws `not_found`, and what `change` refuses with. */
+  /** Changes an actor. The change counts at once on this node. Throws `not_found`, and what `change` throws. */
   async update(actorId: string, change: (actor: ActorRecord) => ActorRecord): Promise<ActorRecord> {
     const readAt = this.#now();
     const changed = await this.#actors.update(actorId, change);
@@ -120,7 +128,7 @@ export class Identities implements SigningKeys {
     return ready === null ? Promise.resolve(false) : verify(digest, signature, ready);
   }
 
-  /** The key made ready for verifying, read once; null for one that was never enrolled as it stands. */
+  /** The key prepared for verifying, cached. null if the stored key is not valid: a key that was enrolled always is. */
   #keyObject(key: SigningKeyRecord): KeyObject | null {
     const known = this.#keyObjects.get(key.kid);
     if (known !== undefined) return known;
@@ -139,13 +147,13 @@ export class Identities implements SigningKeys {
 
   #remember(actor: ActorRecord, readAt: number, order: number): void {
     const known = this.#cache.get(actor.actorId);
-    // A slow read must not undo what a later one, or a change made here, has brought.
+    // A slow read must not replace the result of a later read, or of a change made here.
     if (known !== undefined && known.order > order) return;
     this.#cache.set(actor.actorId, { actor, keys: keysOf(actor), readAt, order });
   }
 }
 
-/** What was read later than now was read before the clock was set back, who knows how long ago. */
+/** A time in the future means that the clock was set back since then: the age is unknown. */
 function isFresh(readAt: number, now: number): boolean {
   return readAt <= now && readAt >= now - freshMs;
 }

@@ -8,8 +8,8 @@ interface Ending {
 }
 
 /**
- * The keys that ledgers ask for, with the ends that are on their way to the store: on a node that stands alone a revocation counts from
- * before it is stored. Otherwise an event decided meanwhile would carry a time at which its key is over, and be invalid for good.
+ * The keys that ledgers ask for, with the ends that are being stored. On a single node a revocation counts from before
+ * it is stored: otherwise an event decided meanwhile could be dated after the key's end, and be invalid for good.
  */
 export class KeyEndings implements SigningKeys {
   readonly #keys: SigningKeys;
@@ -29,8 +29,9 @@ export class KeyEndings implements SigningKeys {
   }
 
   /**
-   * Stores the end of a key, which counts from `revokedAt` (ISO) on even while that takes. If it certainly fails, the key goes on; where
-   * nobody can say, it may be stored yet, and counts.
+   * Runs `store`, which stores the end of a key. The end counts from `revokedAt` (ISO) on, also while `store` runs. If
+   * `store` certainly failed the key stays valid. If its outcome is unknown the end still counts, because it may be
+   * stored.
    */
   async during<T>(kid: string, revokedAt: string, store: () => Promise<T>): Promise<T> {
     const ending = { kid, revokedAt };

@@ -6,27 +6,33 @@ import type { Identities } from './identities.ts';
 import type { KeyEndings } from './key-endings.ts';
 import { beginEnd, revokedAtOf, revokeKey } from './signing-keys.ts';
 
-/** A key that is to end. */
+/** A request to revoke a key. */
 export interface Revocation {
   readonly actorId: string;
   readonly kid: string;
-  /** Anyone can read it. */
+  /** Published with the key. */
   readonly reason: string | null;
-  /** When the call first came, milliseconds since 1970: run again, it finds the end that it set itself. */
+  /** When the call first came, milliseconds since 1970. A retry recognizes by it the end that an earlier run set. */
   readonly askedMs: number;
 }
 
-/** Ends a key for good; resolves once no ledger dates an event under it any more. Throws `not_found` and `key_not_active`. */
+/**
+ * Revokes a key for good. Resolves once no ledger can date an event before the revocation any more. Rejects with
+ * `not_found` or `key_not_active`.
+ */
 export type RevokeKey = (revocation: Revocation) => Promise<void>;
 
 /**
- * How keys are revoked (decisions.md, section 4). `leadMs`: how far ahead an end is dated, so that all other nodes know of it by then; 0
- * for a node that stands alone.
+ * Returns the function that revokes keys. `leadMs`: how far ahead the end is dated, so that all other nodes know of it
+ * by then. 0 for a single node.
  */
 export function keyRevocation(identities: Identities, endings: KeyEndings, clock: Clock, leadMs: number): RevokeKey {
   const endsAt = (askedMs: number, aheadMs: number) => Math.max(askedMs, clock.now()) + aheadMs;
 
-  /** One write. Not from when the call came: until here events were taken under the key, in this very millisecond too. */
+  /**
+   * One write, on a single node. The end is after now, not at the time of the call: until here events were accepted
+   * under the key, in this very millisecond too.
+   */
   const endAlone = ({ actorId, kid, reason, askedMs }: Revocation): Promise<ActorRecord> => {
     const revokedAtMs = endsAt(askedMs, 1);
     return endings.during(kid, isoTime(revokedAtMs), () =>
@@ -37,9 +43,10 @@ export function keyRevocation(identities: Identities, endings: KeyEndings, clock
   };
 
   /**
-   * Two writes. Other nodes take events under the key until they read that its end has begun, and nobody knows how long that takes to be
-   * stored. So its end is dated only when that is certain: by a write that has resolved, and not by a mark that was merely read.
-   * Whatever happens in between, the key is used by nobody, and whoever revokes it again goes on from there.
+   * Two writes, on a cluster. Other nodes accept events under the key until they read that its end has begun, and how
+   * long storing that takes is not known. So the end is dated only after the first write has resolved; a stored
+   * `endingSince` that was merely read is not enough. Between the writes nobody can use the key, and another revocation
+   * of it continues from there.
    */
   const endAmongOthers = async ({ actorId, kid, reason, askedMs }: Revocation): Promise<ActorRecord> => {
     const marked = await identities.update(actorId, (actor) =>
@@ -49,7 +56,7 @@ export function keyRevocation(identities: Identities, endings: KeyEndings, clock
     const revokedAtMs = endsAt(askedMs, leadMs);
     return afterPartialWrite(
       identities.update(actorId, (actor) =>
-        // Another call may have dated it meanwhile.
+        // Another call may have dated the end meanwhile.
         revokedAtOf(actor, kid) === null ? revokeKey(actor, kid, reason, revokedAtMs) : actor,
       ),
     );

@@ -1,12 +1,12 @@
 import type { FindPage } from '../../store/record-store.ts';
 import { compareText } from '../../store/store-text.ts';
 
-/** One of the lists, sorted by place, as a record store finds it. */
+/** Reads a page of one list. Each list is sorted by place. */
 export type ReadList<T> = (page: FindPage) => Promise<T[]>;
 
 export type Place = NonNullable<FindPage['after']>;
 
-/** Which part of the lists taken for one is read. */
+/** The part of the merged list to return. */
 export interface ListPage {
   readonly limit: number;
   readonly offset: number;
@@ -14,9 +14,9 @@ export interface ListPage {
 }
 
 /**
- * A page of several sorted lists as if they were one. A deep offset costs what a store's own does, not the reading of all that lies
- * before it: of each list the item is looked at that is its share of what is left to skip; the lists' first of these, and what lies
- * before it in its own list, is among what is skipped.
+ * A page of several sorted lists, merged into one. A deep offset costs no more than that of a store, since the items
+ * before it are not read. Each round reads one item of each list: the one at the list's equal share of the items left
+ * to skip. The first of these items, and all before it in its own list, lie before the page and are skipped.
  */
 export async function mergedPage<T>(
   lists: readonly ReadList<T>[],
@@ -38,7 +38,7 @@ export async function mergedPage<T>(
     const [first] = looked
       .flatMap((found, at) => found.map((item) => ({ item, at })))
       .sort((a, b) => compare(a.item, b.item));
-    // No list has as much as its share: all of them together end before the page.
+    // No list has as many items as its share: all of them end before the page.
     if (first === undefined) return [];
     behind[first.at] = { descending, after: placeOf(first.item) };
     skip -= share;

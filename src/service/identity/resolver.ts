@@ -7,7 +7,7 @@ import { type Authority, authorityFingerprint } from '../signatures/authority.ts
 import { keyMessage } from './actors.ts';
 import type { Identities } from './identities.ts';
 
-/** The public documents by which third parties verify (spec: Resolver and trust anchor). */
+/** The public documents that third parties need to verify: actors with their keys, and the authority's keys. */
 export function resolverService(identities: Identities, authority: Authority, production: boolean) {
   return {
     resolveActor: async (request: ResolveActorRequest, call: Call) => {
@@ -29,7 +29,7 @@ export function resolverService(identities: Identities, authority: Authority, pr
       });
     },
 
-    /** Development mode publishes no key: what it seals is not meant to be relied on (decisions.md, section 7). */
+    /** Development mode publishes no authority key: its seals are not meant to be relied on. */
     getAuthority: async (_request: GetAuthorityRequest, call: Call) => {
       const document = { id: 'svc:authority', algorithm: 'Ed25519', kidNamespace: 'svc:authority#key-<seq>' };
       const current = authority.keys.at(-1);
@@ -52,7 +52,7 @@ export function resolverService(identities: Identities, authority: Authority, pr
   };
 }
 
-/** Public documents may be kept for a minute, and are told apart by an ETag (spec: Limits). */
+/** Lets clients cache a public document for a minute, with an ETag of its content. */
 function cached<T extends object>(call: Call, document: T): T {
   call.setHeader('cache-control', 'public, max-age=60');
   call.setHeader('etag', `"${sha256Hex(JSON.stringify(document)).slice(0, 32)}"`);

@@ -4,12 +4,19 @@ import { actorKid } from '../../domain/signature.ts';
 import { isoTime } from '../../domain/time.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 
-/** Keys of one actor that are not revoked: more than one for each of its machines, and a new one beside each. */
+/** Active keys of one actor: enough for one per machine, and a new one beside each during a change. */
 export const activeKeysMax = 200;
-/** Its keys in all: old signatures need the revoked ones, so they all stand in its record and its public document, of some 350 KB then. */
+/**
+ * Keys of one actor in all. Old signatures need the revoked keys, so all keys are in its record and its public
+ * document, of some 350 KB then.
+ */
 export const keysEverMax = 1_000;
 
-/** A new key for an actor, base64; throws `invalid_public_key`, `already_exists` or, of too many, `invalid_argument`. The first key of an actor becomes the preferred one. */
+/**
+ * Returns the actor with a new key (base64). An actor's first key becomes the preferred one, and so does a new key if
+ * none is preferred. Throws `invalid_public_key`, `already_exists`, or `invalid_argument` if the actor has too many
+ * keys.
+ */
 export function enrolKey(actor: ActorRecord, publicKey: string, nowMs: number): ActorRecord {
   checkPublicKey(publicKey);
   if (actor.keys.some((key) => key.publicKey === publicKey)) {
@@ -49,14 +56,18 @@ export function preferKey(actor: ActorRecord, kid: string): ActorRecord {
 }
 
 /**
- * Marks that the end of a key has begun; the newest one in use takes its place as the preferred. A key that is marked already is marked
- * again: a new value, to be written. Throws `not_found` or `key_not_active`.
+ * Sets `endingSince`. If the key was preferred, the newest key in use becomes the preferred one. A key that already has
+ * `endingSince` keeps it; the returned record is new, so that it is written again. Throws `not_found` or
+ * `key_not_active`.
  */
 export function beginEnd(actor: ActorRecord, kid: string, nowMs: number): ActorRecord {
   return changeEnd(actor, kid, ({ endingSince = isoTime(nowMs) }) => ({ endingSince }));
 }
 
-/** Revokes a key for good; the newest one in use takes its place as the preferred. Throws `not_found` or `key_not_active`. */
+/**
+ * Revokes a key for good. If the key was preferred, the newest key in use becomes the preferred one. Throws `not_found`
+ * or `key_not_active`.
+ */
 export function revokeKey(actor: ActorRecord, kid: string, reason: string | null, revokedAtMs: number): ActorRecord {
   return changeEnd(actor, kid, () => ({ revokedAt: isoTime(revokedAtMs), revokedReason: reason }));
 }
@@ -73,7 +84,7 @@ function changeEnd(
   return { ...actor, keys: keys.map((key) => (key === heir ? { ...key, preferred: true } : key)) };
 }
 
-/** When the key ended, or ends (ISO); null: that is not dated. Throws `not_found`. */
+/** When the key ended, or ends (ISO). null if its end is not dated. Throws `not_found`. */
 export function revokedAtOf(actor: ActorRecord, kid: string): string | null {
   return findKid(actor, kid).revokedAt;
 }
@@ -84,7 +95,10 @@ function findKid(actor: ActorRecord, kid: string): SigningKeyRecord {
   return found;
 }
 
-/** Whether events and calls may be signed with the key. One whose end has begun is not in use, and ACTIVE until its end is dated. */
+/**
+ * Whether calls may be signed with the key. A key whose end has begun is not in use, although its status is ACTIVE
+ * until its end is dated.
+ */
 export function isInUse(key: SigningKeyRecord): boolean {
   return key.revokedAt === null && key.endingSince === undefined;
 }

@@ -8,18 +8,18 @@ import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
 import { isInUse } from './signing-keys.ts';
 
-/** What is to be signed: the first form is the one that errors show as expected. */
+/** What a caller has to sign. */
 export interface SigningInput {
   readonly eventType: string;
   readonly ledgerId: string;
-  /** Canonical JSON texts, any of which may have been signed. */
+  /** Canonical JSON texts, any of which may have been signed. Errors show the first one as expected. */
   readonly forms: readonly [string, ...string[]];
 }
 
 /**
- * Checks the caller's signature over one of the forms (spec, Authentication 4 to 6; decisions.md, section 4).
- * null: the caller sent none and need not. `rule` 'if_keyed': an actor that has, or ever had, a key must sign; 'optional':
- * nobody must, but what is sent is checked.
+ * Verifies the caller's signature over one of the forms. Returns null if the caller sent none and need not. `rule`
+ * 'if_keyed': an actor that has, or ever had, a key must sign. 'optional': a signature is verified only if it was sent.
+ * Throws `signature_required`, `unknown_signing_key`, `signing_key_revoked` or `invalid_signature`.
  */
 export async function checkCallSignature(
   identities: Identities,
@@ -65,8 +65,8 @@ async function checkForms(
 }
 
 /**
- * Checks what was sent with the keys of a record from memory, and, where it fails for a key that another node may have enrolled or
- * preferred a moment ago, once more with those that are stored.
+ * Runs `check` with a cached actor. If it fails for a key that another node may have just enrolled or preferred, runs
+ * it once more with the stored actor.
  */
 export function withKeys<T>(
   identities: Identities,
@@ -82,15 +82,16 @@ export function withKeys<T>(
 }
 
 /**
- * Of an entity that must sign, the signature is the credential: without one the call is refused before anything is looked up, so that the bare
- * header of somebody else's entity tells nothing (decisions.md, section 4). Throws `signature_required`.
+ * Refuses an unsigned call of an entity that must sign. For these entities the signature is the credential: the call is
+ * refused before anything is looked up, so that identity headers that name somebody else's entity reveal nothing.
+ * Throws `signature_required`.
  */
 export function demandEntitySignature(call: Pick<Call, 'caller' | 'signature'>): void {
   const { caller, signature } = call;
   if (caller?.mustSign && (signature === null || signature.signature === null)) throw signatureRequired(caller, null);
 }
 
-/** `actor`: null where it was not looked up. */
+/** `actor` is null if it was not looked up. */
 function signatureRequired(caller: Caller, actor: ActorRecord | null): LedgerError {
   const send = 'send X-Signing-Key-ID and X-Actor-Sig.';
   const allRevoked = actor !== null && actor.keys.length > 0 && !actor.keys.some(isInUse);
@@ -104,9 +105,12 @@ function signatureRequired(caller: Caller, actor: ActorRecord | null): LedgerErr
   );
 }
 
-/** The key that the headers name, or the preferred one; with the signature text. */
+/**
+ * Returns the key that the headers name, or the preferred one, and the signature text. Throws `unknown_signing_key`,
+ * `signature_required` or `signing_key_revoked`.
+ */
 export function findKey(actor: ActorRecord, sent: CallSignature): { key: SigningKeyRecord; signature: string } {
-  // Whoever has no keys need not sign: to ask for a signature would be a wrong lead.
+  // An actor without keys need not sign: `signature_required` would mislead it.
   if (actor.keys.length === 0) throw unknownKey(sent);
   if (sent.signature === null) {
     throw new LedgerError('signature_required', 'X-Signing-Key-ID came without X-Actor-Sig: send the signature too.');

@@ -16,7 +16,7 @@ import { OpenEvents } from './open-events.ts';
 import { type LedgerLane, LedgerLanes, type Promised } from './stream-lanes.ts';
 import type { StreamMemory, StreamsMemory } from './stream-memory.ts';
 
-/** An outcome on its way to the caller. */
+/** The outcome of one event, as sent to the caller. */
 type Answer =
   | {
       readonly clientIndex: bigint;
@@ -36,7 +36,7 @@ class StreamedCall implements Call {
   readonly caller: Caller;
   readonly signature: CallSignature | null;
   readonly deliveryChain: string | null;
-  /** Set once the payload was read: it is part of the fingerprint. */
+  /** Set once the payload is parsed: the fingerprint covers it. */
   command: CommandKey | null = null;
   readonly now: number;
   readonly deadline: number;
@@ -80,10 +80,9 @@ class StreamedCall implements Call {
 }
 
 /**
- * AppendEvents (architecture.md, Transports): events are verified side by side and sent to their ledgers in the order of the stream; outcomes
- * come back in that order for each ledger, interleaved between ledgers. A refused event does not end the stream.
- * What is open is bounded, and counted in the node's memory budget, so that a caller that does not read its outcomes is
- * not read from.
+ * AppendEvents: verifies events concurrently and sends them to their ledgers in the order of the stream. Outcomes come
+ * back in that order for each ledger, interleaved between ledgers. A refused event does not end the stream. Open events
+ * are bounded and count in the node's memory budget: the stream is not read while its caller does not read outcomes.
  */
 export function appendStream(appending: Appending, naming: LedgerNaming, memory: StreamsMemory, now: () => number) {
   return async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call): AsyncIterable<Answer> {
@@ -97,12 +96,12 @@ export function appendStream(appending: Appending, naming: LedgerNaming, memory:
   };
 }
 
-/** An outcome that waits to be handed out. */
+/** An outcome that waits to be sent. */
 interface Ready {
   readonly answer: Answer;
-  /** Of its event. */
+  /** Length of its event, in characters. */
   readonly length: number;
-  /** What it counts for in the memory budget. */
+  /** What the outcome counts for in the memory budget. */
   readonly bytes: number;
 }
 
@@ -115,12 +114,12 @@ class AppendStream {
   readonly #lanes: LedgerLanes;
   readonly #memory: StreamMemory;
   #ready: Ready[] = [];
-  /** Of all outcomes that are ready, and the one that is being handed out. */
+  /** Bytes of all outcomes that are ready, with the one that is being sent. */
   #readyBytes = 0;
   readonly #open = new OpenEvents();
   #sent = 0;
   #ended = false;
-  /** Nobody takes outcomes any more. */
+  /** The caller reads no more outcomes. */
   #closed = false;
   #failure: unknown = null;
   #wakeReader: (() => void) | null = null;
@@ -137,14 +136,14 @@ class AppendStream {
   }
 
   async take(requests: AsyncIterable<AppendEventsRequest>): Promise<void> {
-    /** Of an event that is not in a lane yet. */
+    /** Bytes of an event that is not in a lane yet. */
     let heldBytes = 0;
     try {
       for await (const request of requests) {
         const length = lengthOf(request);
         heldBytes = bytesOf(length);
         this.#memory.hold(heldBytes);
-        // The lane is that of the ledger, so the ledger has to be known before anything behind this event is looked at.
+        // Each ledger has its own lane, so the ledger must be known before any later event is looked at.
         const ledgerId = this.#appending.ledgerOf(request.uuid) ?? (await this.#appending.findLedger(request.uuid));
         if (this.#closed) break;
         this.#begin(request, ledgerId, length, heldBytes);
@@ -163,12 +162,12 @@ class AppendStream {
     this.#wake();
   }
 
-  /** What a stream that is closed takes goes nowhere, so it need not wait for room. */
+  /** A closed stream drops what it takes, so it need not wait for room. */
   get #mayTake(): boolean {
     return this.#closed || (this.#open.mayTake && this.#memory.mayTake);
   }
 
-  /** Outcomes as they become ready. An event counts as open until its outcome was taken from here. */
+  /** Yields outcomes as they become ready. An event counts as open until its outcome is taken from here. */
   async *answers(): AsyncIterable<Answer> {
     for (;;) {
       for (let next = this.#ready.shift(); next !== undefined; next = this.#ready.shift()) {
@@ -189,7 +188,7 @@ class AppendStream {
     }
   }
 
-  /** Nobody takes outcomes any more: takes no more events. Those that are open are let go as they are settled. */
+  /** The caller reads no more outcomes. Stops taking events; open events are released as they are settled. */
   close(): void {
     this.#closed = true;
     this.#ready = [];
@@ -208,7 +207,9 @@ class AppendStream {
     if (!lane.sending) void this.#send(lane);
   }
 
-  /** The stream names the ledgers of its events: each stands once in the caller's access history, when the stream ends. */
+  /**
+   * Names the master's ledger for the stream. The caller's access history gets each ledger once, when the stream ends.
+   */
   async #named(masterId: string, preparing: Promise<PreparedAppend>): Promise<PreparedAppend> {
     try {
       const prepared = await preparing;
@@ -216,13 +217,13 @@ class AppendStream {
       if (noted !== undefined) await noted;
       return prepared;
     } catch (error) {
-      // Of an entity that must sign, an event whose signature was not verified may come from anybody.
+      // If an entity must sign, an event whose signature was not verified may come from anybody.
       if (!this.#caller.mustSign) await this.#naming.master(this.#call, masterId, true);
       throw error;
     }
   }
 
-  /** Sends a lane's events one after the other, each once it is verified, and waits for no outcome. */
+  /** Sends a lane's events one by one, each once it is verified. Does not wait for outcomes. */
   async #send(lane: LedgerLane): Promise<void> {
     lane.sending = true;
     for (let next = lane.waiting.shift(); next !== undefined; next = lane.waiting.shift()) {
@@ -252,7 +253,8 @@ class AppendStream {
 
   #submit(lane: LedgerLane, prepared: PreparedAppend): Promise<CommandOutcome> {
     if (prepared.kind === 'replayed') return Promise.resolve(prepared.first);
-    // The master came after its event: nothing would keep that behind what the ledger's own lane sends.
+    // The master was created after the look-up. The event is refused: nothing would keep it in order with the ledger's
+    // own lane.
     if (lane.id === null) return Promise.reject(notFound('master'));
     const index = this.#sent++;
     const previous = lane.open > 0 ? lane.lastSent : null;
@@ -264,7 +266,7 @@ class AppendStream {
         lane.open -= 1;
       },
       (error) => {
-        // Noted before anything else can be sent on this lane.
+        // Set before another event can be sent on this lane.
         noteFailure(lane, error);
         lane.open -= 1;
       },
@@ -287,7 +289,7 @@ class AppendStream {
     this.#isReady(promised, answer);
   }
 
-  /** From here on the event's own text is held no more. */
+  /** Queues an outcome. Its event's own text is not in memory from here on. */
   #isReady({ length, bytes }: Promised, answer: Answer): void {
     const answerBytes = this.#closed ? 0 : bytesOf(lengthOfAnswer(answer));
     this.#memory.hold(answerBytes - bytes);
@@ -325,7 +327,7 @@ class AppendStream {
   }
 }
 
-/** Of all that a caller may make long, in characters. */
+/** Length of the fields of an event that a caller can make long, in characters. */
 function lengthOf(request: AppendEventsRequest): number {
   const { uuid, eventType, payload, signingKeyId, actorSig, idempotencyKey, deliveryChain } = request;
   const optional =
@@ -336,20 +338,20 @@ function lengthOf(request: AppendEventsRequest): number {
   return uuid.length + eventType.length + payload.length + optional;
 }
 
-/** Of what is as long as the details of an error; the rest of an outcome is short. */
+/** Length of an outcome's message and details, in characters. The rest of an outcome is short. */
 function lengthOfAnswer({ outcome }: Answer): number {
   return outcome.case === 'error' ? outcome.value.message.length + outcome.value.details.length : 0;
 }
 
-/** Objects that stand for an event or its outcome, with its ids. */
+/** Bytes of the objects of an event or its outcome, with their ids. */
 const objectBytes = 1024;
 
-/** What an event or outcome of so many characters takes: two bytes for each, or its text twice where it is ASCII. */
+/** Bytes that a text of this length takes: two a character, or one a character, twice, if it is ASCII. */
 function bytesOf(length: number): number {
   return objectBytes + 2 * length;
 }
 
-/** What nobody foresaw may be gone the next time. */
+/** An unexpected error counts as retryable: it may not happen again. */
 function mayBeRetried(error: unknown): boolean {
   return !(error instanceof LedgerError) || error.code === 'rate_limited' || isRetryable(error);
 }

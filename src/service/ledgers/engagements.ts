@@ -18,7 +18,7 @@ import { refuseOtherWorld } from '../worlds.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 
-/** Engagements: ledgers between a primary actor and a counterparty (spec, Endpoints). */
+/** Engagements: ledgers between a primary actor and a counterparty. */
 export function engagementService(
   records: RecordStore,
   identities: Identities,
@@ -51,7 +51,8 @@ export function engagementService(
       refuseOtherWorld(caller.world, counterparty.world, 'counterparty_actor_id');
       const ledgerId = call.newId();
       const entity = (await entities.get(caller.actorId))?.value ?? null;
-      // What an earlier run of this call has opened stands, whatever is asked for now.
+      // A retry of this call finds the ledger that an earlier run opened, even if a root ledger has become required
+      // since.
       if (entity?.requireArl === true && !(await isOpen(rootLedgerId(entity.actorId))) && !(await isOpen(ledgerId))) {
         throw new LedgerError(
           'arl_required',

@@ -29,16 +29,16 @@ import { refuseOtherWorld } from '../worlds.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 
-/** Lines read at once while a filtered list of ledgers is made. */
+/** Lines of one read while a filtered list of ledgers is made. */
 const listChunk = 200;
-/** Lines looked through for one page at most. */
+/** Lines examined for one page at most. */
 export const examinedMax = 20_000;
 
 const ledgerTypes = ['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT'];
 const statuses = ['OPEN', 'CLOSED'];
 const roles = ['buyer', 'supplier', 'primary', 'counterparty', 'delegate'];
 
-/** Ledgers and their events (spec, Endpoints). */
+/** Methods for ledgers and their events. */
 export function ledgerService(
   store: LedgerStore,
   records: RecordStore,
@@ -50,7 +50,10 @@ export function ledgerService(
 ) {
   const organizations = organizationCollection(records);
 
-  /** The organization of one side: the one named, which must be that actor's own, or its first one. */
+  /**
+   * The organization of one side: the named one, which must belong to that actor, or else the actor's first one. null
+   * if the actor has none.
+   */
   const organizationOf = async (field: string, named: string | undefined, actorId: string): Promise<string | null> => {
     if (named === undefined) return (await firstOrganizationOf(organizations, actorId))?.organizationId ?? null;
     const held = await organizations.get(named);
@@ -138,7 +141,8 @@ export function ledgerService(
       return {
         id: ledger.ledgerId,
         buyerActorId: ledger.buyerActorId ?? undefined,
-        // On an FRL the founder stands as supplier: who signs a closing needs these.
+        // An organization's root ledger shows its founder as the supplier: the signed form of a closing has these
+        // fields.
         supplierActorId: (isRoot ? ledger.primaryActorId : ledger.supplierActorId) ?? undefined,
         status: await reading.ledgerStatus(ledger.ledgerId),
         ledgerType: ledger.type,
@@ -189,7 +193,9 @@ function checkOrganizations({ buyerOrganizationId: buyer, supplierOrganizationId
   };
 }
 
-/** Buyer and supplier of a new ledger: the caller is one of them, and the other one is named (decisions.md, section 3). */
+/**
+ * Returns the buyer and the supplier of a new ledger. The caller must be one of them; the request names the other one.
+ */
 function checkSides(
   request: CreateLedgerRequest,
   caller: Caller,
@@ -222,7 +228,7 @@ function checkSides(
   return { ...sides, counterpartyField: fieldOf(named, side) };
 }
 
-/** The field in which a side was named. */
+/** The request field that named a side. */
 function fieldOf(named: { readonly [field: string]: string | undefined }, side: 'buyer' | 'supplier'): string {
   return named[`${side}_svc_id`] === undefined ? `${side}_actor_id` : `${side}_svc_id`;
 }

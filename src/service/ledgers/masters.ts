@@ -38,10 +38,10 @@ import type { Replays } from '../writing/replays.ts';
 
 /** Masters of a list that are read at once. */
 const mastersAtOnceMax = 16;
-/** Cells that are read for one of them. */
+/** Cells that are read for each master. */
 const masterLooks = 3;
 
-/** Traceledger masters and their events (spec, Endpoints). */
+/** Methods for masters and their events. */
 export function masterService(
   store: LedgerStore,
   identities: Identities,
@@ -193,7 +193,7 @@ export function masterService(
   };
 }
 
-/** A page of ids; UUIDv7 sort by the time of their making. */
+/** A page of UUIDv7 ids, which sort by their time of creation. */
 function pageOf(
   ids: readonly string[],
   page: { readonly limit: number; readonly offset: number; readonly descending: boolean },
@@ -202,7 +202,7 @@ function pageOf(
   return sorted.slice(page.offset, page.offset + page.limit);
 }
 
-/** The answer to an append, made of the event alone, so that a replay gives the first answer again. */
+/** The answer to an append. It is made of the event alone, so that a replay gives the same answer again. */
 export function appendedMessage({ event }: CommandOutcome) {
   return {
     traceledgerMasterUuid: event.master?.id ?? '',

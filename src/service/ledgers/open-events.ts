@@ -1,23 +1,27 @@
 import { batchEventsMax } from '../../actors/bounds.ts';
 
-/** Most events of a stream that were taken and whose outcome was not handed out yet. */
+/** Upper limit of a stream's open events. */
 const eventsMax = 512;
-/** At first, since whether the node is busy shows in their outcomes; and at least, since fewer would make the commits of one ledger smaller than any store takes. */
+/**
+ * Initial and lowest limit. It starts low because outcomes show whether the node is busy. A lower limit would keep one
+ * ledger's batches below the size that every store accepts.
+ */
 const eventsMin = batchEventsMax;
-/** So many more once as many as are open were in time. */
+/** How much the limit grows after as many timely outcomes as the limit allows. */
 const growth = 16;
-/** In characters, which is in bytes where there is nothing but ASCII. */
+/** Limit of the open events' text, in characters (bytes if it is ASCII). */
 const lengthMax = 8 * 1024 * 1024;
 /**
- * An outcome that takes longer shows that the node has more to do than it can: a tenth of the time that a command is given. With a
- * fifth a busy cluster got on more slowly, since what is open for longer is copied by more collections (docs/performance.md).
+ * A later outcome shows that the node is overloaded: a tenth of a command's time limit. With a fifth a busy cluster was
+ * slower, because events that stay open longer are copied by more garbage collections (docs/performance.md).
  */
 const timelyMs = 1_000;
 
 /**
- * What a stream has open, and whether it may take more. The number of events is held where few outcomes are late: a bit more while they are in
- * time, half as many where they are not, as TCP holds its window, so that streams of one node come to the same. What a busy node
- * does not come to then waits with its caller, instead of here until its time is up.
+ * Counts the open events of a stream, from their arrival until their outcome is sent, and says whether the stream may
+ * take more. The limit grows slowly while outcomes are timely and is halved when they are late, as TCP's congestion
+ * window, so that the streams of a node converge to equal limits. Excess events of a busy node then wait with their
+ * caller instead of timing out here.
  */
 export class OpenEvents {
   #count = 0;
@@ -37,7 +41,9 @@ export class OpenEvents {
     this.#length += length;
   }
 
-  /** There is an outcome, so many milliseconds after the event was taken; Infinity: one that the caller has to try again. */
+  /**
+   * Records an outcome, `tookMs` milliseconds after the event was taken. Infinity means that the caller has to retry.
+   */
   settled(tookMs: number): void {
     const change = tookMs <= timelyMs ? growth / this.#most : -1 / 2;
     this.#most = Math.min(Math.max(this.#most + change, eventsMin), eventsMax);

@@ -2,44 +2,46 @@ import type { CommandOutcome } from '../../actors/outcome.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import type { PreparedAppend } from '../writing/appending.ts';
 
-/** Lanes of a stream, a KB each: more than events can be open on it. */
+/** Lanes of a stream, a KB each. More than the events that can be open on it. */
 const lanesMax = 1_024;
 
-/** An event of a stream whose outcome is owed. */
+/** An event of a stream whose outcome is not sent yet. */
 export interface Promised {
   readonly clientIndex: bigint;
-  /** What it counts for while it is open. */
+  /** Length of its text, in characters. */
   readonly length: number;
-  /** The same in the memory budget. */
+  /** What the event counts for in the memory budget. */
   readonly bytes: number;
   /** Milliseconds since 1970. */
   readonly takenAt: number;
   readonly prepared: Promise<PreparedAppend>;
 }
 
-/** The events of one ledger on a stream: sent to its actor in the order of the stream, answered in that order. */
+/** The events of one ledger on a stream, sent to its actor and answered in the order of the stream. */
 export interface LedgerLane {
-  /** null: of the one lane for all events whose masters are not there. None of these is sent. */
+  /** null for the lane of all events whose masters do not exist. None of these is sent. */
   readonly id: string | null;
   readonly waiting: Promised[];
   sending: boolean;
-  /** Sent, and not answered yet. One queue for as long as anything is open: nothing is answered before what was sent earlier. */
+  /** Sent and not answered yet. There is one queue for the lane, so that no event is answered before an earlier one. */
   readonly outcomes: { readonly promised: Promised; readonly outcome: Promise<CommandOutcome> }[];
   answering: boolean;
   lastSent: number | null;
   open: number;
-  /** An event failed in a way that a retry may mend: nothing more of this ledger is taken. */
+  /** An event failed with a retryable error: no more events of this ledger are accepted. */
   failed: boolean;
-  /** The first event, in the order of the stream, that failed in such a way. Known once all before it are answered. */
+  /**
+   * The client index of the first event that failed with a retryable error. Set once all events before it are answered.
+   */
   resumeFrom: bigint | null;
 }
 
 /**
- * The lanes of a stream. One that is idle holds nothing that its successor would miss, so it is kept for the next event of its ledger alone, and
- * goes when there is no room. One that failed stays as long as the stream.
+ * The lanes of a stream. An idle lane has no state that a new one would lack, so it is kept only for reuse and removed
+ * when there is no room. A failed lane stays until the stream ends.
  */
 export class LedgerLanes {
-  /** Of this stream and no other. */
+  /** Unique to this stream. */
   readonly #id: string;
   readonly #lanes = new Map<string | null, LedgerLane>();
 
@@ -47,7 +49,10 @@ export class LedgerLanes {
     this.#id = id;
   }
 
-  /** The lane of a ledger; null: of masters that are not there. Throws `unavailable` where so many have failed that there is no room. */
+  /**
+   * Returns the lane of a ledger; null for the events whose masters do not exist. Throws `unavailable` if so many lanes
+   * have failed that there is no room.
+   */
   of(ledgerId: string | null): LedgerLane {
     let lane = this.#lanes.get(ledgerId);
     if (lane === undefined) {

@@ -1,20 +1,23 @@
-/** The memory budget of the node, as far as streams of appends need it. */
+/** The part of the node's memory budget that append streams use. */
 export interface NodeMemory {
   readonly maxBytes: number;
-  /** Of all kinds. */
+  /** Bytes of all kinds together. */
   heldBytes(): number;
   add(kind: 'stream', bytes: number): void;
   release(kind: 'stream', bytes: number): void;
 }
 
-/** Of the node's budget, what all streams together may have open. */
+/** The part of the node's budget that all streams together may use. */
 const share = 1 / 4;
-/** The budget is told in steps of this size: its counters are shared by all threads, so each event would cost too much. */
+/**
+ * The budget is updated in steps of this size: its counters are shared by all threads, so an update for each event
+ * would cost too much.
+ */
 const stepBytes = 64 * 1024;
 
 /**
- * What all streams of appends of a node hold of events without an outcome, and of outcomes that nobody took. The node's
- * budget knows it to within 64 KiB.
+ * Counts the bytes that all append streams of a node hold: events without an outcome, and outcomes that were not sent.
+ * The node's budget has the sum to within 64 KiB.
  */
 export class StreamsMemory {
   readonly #memory: NodeMemory;
@@ -31,7 +34,7 @@ export class StreamsMemory {
     return new StreamMemory(this);
   }
 
-  /** Counts for a stream that held `before` bytes; negative ones are held no more. */
+  /** Adds bytes for a stream that held `before` bytes. Negative bytes are released. */
   hold(before: number, bytes: number): void {
     if (before === 0 && bytes > 0) this.#streams += 1;
     if (before > 0 && before + bytes === 0) this.#streams -= 1;
@@ -40,8 +43,8 @@ export class StreamsMemory {
   }
 
   /**
-   * Whether a stream that holds so much may take one more event. One that holds nothing always may, so that none stands
-   * still for good. One that holds less than its equal part may as long as the node has room, whatever others hold.
+   * Whether a stream that holds `own` bytes may take one more event. A stream that holds nothing always may, so that
+   * none stops for good. A stream below its equal share may while the node has room, whatever the other streams hold.
    */
   mayTake(own: number): boolean {
     if (own === 0) return true;
@@ -50,7 +53,7 @@ export class StreamsMemory {
     return this.#heldBytes < maxBytes * share || own < (maxBytes * share) / this.#streams;
   }
 
-  /** Whole steps alone: what is added is released in the same units. */
+  /** Updates the budget in whole steps, so that what is added is released in the same units. */
   #tell(): void {
     const bytes = Math.floor(this.#heldBytes / stepBytes) * stepBytes;
     if (bytes > this.#toldBytes) this.#memory.add('stream', bytes - this.#toldBytes);
@@ -59,7 +62,7 @@ export class StreamsMemory {
   }
 }
 
-/** What one stream holds. */
+/** The bytes that one stream holds. */
 export class StreamMemory {
   readonly #all: StreamsMemory;
   #heldBytes = 0;
@@ -72,7 +75,7 @@ export class StreamMemory {
     return this.#all.mayTake(this.#heldBytes);
   }
 
-  /** Negative bytes are held no more. */
+  /** Adds bytes. Negative bytes are released. */
   hold(bytes: number): void {
     this.#all.hold(this.#heldBytes, bytes);
     this.#heldBytes += bytes;

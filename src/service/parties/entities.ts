@@ -37,15 +37,18 @@ import {
 
 type EntitySummary = Pick<EntityRecord, 'entityId' | 'actorId' | 'entityType' | 'displayName'>;
 
-/** Entities looked through for one filtered page at most. */
+/** Entities examined for one filtered page at most. */
 export const examinedMax = 20_000;
 
-/** The ARL of an entity's actor: derived, so that a second one cannot come to exist. */
+/**
+ * The id of the root ledger (ARL) of an entity's actor. It is derived from the actor's id, so that there can be no
+ * second one.
+ */
 export function rootLedgerId(actorId: string): string {
   return uuidV5(actorId, 'entity-root');
 }
 
-/** Entities, their root ledgers and the ARL gate (spec, Endpoints). */
+/** Methods for entities, their root ledgers and the ARL gate. */
 export function entityService(
   records: RecordStore,
   identities: Identities,
@@ -63,7 +66,10 @@ export function entityService(
     return held.value;
   };
 
-  /** Makes what a fingerprint's claim describes; whoever finds it unfinished finishes it. The entity record comes last. */
+  /**
+   * Creates the actor and the entity that a fingerprint record describes. A call that finds them unfinished finishes
+   * them: the entity record is written last.
+   */
   const finish = async (claim: FingerprintRecord): Promise<EntityRecord> => {
     const made = await entities.get(claim.entity.actorId);
     if (made !== null) return made.value;
@@ -198,7 +204,10 @@ export function entityService(
     },
   };
 
-  /** Walks the list of the first filter that was given (they stand in the order of how few they leave) and checks the others. */
+  /**
+   * Walks the list of the first filter that was given and checks the others on each entity. The filters are in the
+   * order of how few entities they leave.
+   */
   async function listed(
     filters: Readonly<Record<keyof typeof entityFilters, string | undefined>>,
     page: { readonly limit: number; readonly offset: number; readonly descending: boolean },
@@ -208,7 +217,7 @@ export function entityService(
     const [first, ...others] = names.filter((name) => filters[name] !== undefined);
     const isAsked = (entity: EntityRecord) =>
       others.every((filter) => entityFilters[filter](entity) === filters[filter]);
-    // Without a second filter the store counts the offset off.
+    // Without a second filter the store can skip the offset.
     const { limit, offset, descending } = page;
     const walked = others.length === 0 ? page : { limit: examinedMax + 1, descending };
     let toSkip = others.length === 0 ? 0 : offset;

@@ -4,7 +4,10 @@ import type { RecordStore } from '../../store/record-store.ts';
 import { type Collection, type CollectionRules, collection } from '../collection.ts';
 import { flag, objectOf, text, textOrNull } from '../record-form.ts';
 
-/** Its metadata, canonical form: whoever onboards one needs no credential, and lists read it with every record. */
+/**
+ * Bytes of an entity's metadata in canonical form. Onboarding an entity needs no credential, and lists read the
+ * metadata with every record, so it is small.
+ */
 export const metadataBytesMax = 16 * 1024;
 
 export interface EntityRecord {
@@ -23,7 +26,7 @@ export interface EntityRecord {
   readonly arlGateUpdatedAt: string | null;
 }
 
-/** Filters of the entity list, by their names in the API. */
+/** The filters of the entity list, by their names in the API. The order is that of how few entities they leave. */
 export const entityFilters = {
   unique_id: (entity: EntityRecord) => entity.uniqueId,
   display_name: (entity: EntityRecord) => entity.displayName,
@@ -58,7 +61,10 @@ export function entityCollection(store: RecordStore): Collection<EntityRecord> {
   return collection(store, entityRules);
 }
 
-/** Claims a fingerprint for one entity, so that a second one cannot come to exist. It holds all that the entity is made of. */
+/**
+ * Claims a fingerprint for one entity, so that there can be no second entity with it. It has all that is needed to
+ * create the entity.
+ */
 export interface FingerprintRecord {
   readonly fingerprint: string;
   readonly entity: EntityRecord;
@@ -77,7 +83,7 @@ export function fingerprintCollection(store: RecordStore): Collection<Fingerprin
   return collection(store, fingerprintRules);
 }
 
-/** SHA-256 hex of the entity type, 0x00 and the unique id (decisions.md, section 7). */
+/** SHA-256 hex of the entity type, 0x00 and the unique id. */
 export function entityFingerprint(entityType: string, uniqueId: string): string {
   return sha256Hex(`${entityType}\0${uniqueId}`);
 }

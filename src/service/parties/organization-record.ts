@@ -3,7 +3,7 @@ import type { World } from '../call.ts';
 import { type Collection, type CollectionRules, collection } from '../collection.ts';
 import { anyObject, text, worldOrNull } from '../record-form.ts';
 
-/** The onboarding fields as given, by their names in the API (decisions.md, section 7). */
+/** The onboarding fields as given, by their names in the API. */
 export interface OnboardingFields {
   readonly legal_name: string;
   readonly country: string;
@@ -25,7 +25,7 @@ export interface OrganizationRecord {
   readonly frlLedgerId: string;
   readonly createdAt: string;
   readonly onboarding: OnboardingFields;
-  /** What enrich has set since, by API names. */
+  /** Fields that later calls have set, by their names in the API. */
   readonly enriched: Readonly<Record<string, string>>;
 }
 
@@ -49,7 +49,7 @@ export function organizationCollection(store: RecordStore): Collection<Organizat
   return collection(store, organizationRules);
 }
 
-/** Organizations of one actor that are looked through for its first one. */
+/** The actor's oldest organization. null if it has none. */
 export async function firstOrganizationOf(
   organizations: Collection<OrganizationRecord>,
   actorId: string,

@@ -31,11 +31,13 @@ import {
   organizationCollection,
 } from './organization-record.ts';
 
-/** Organizations (spec, Endpoints). */
 export function organizationService(records: RecordStore, opening: LedgerOpening, reading: LedgerReading) {
   const organizations = organizationCollection(records);
 
-  /** The organization, for its owner and its delegates; everyone else is told that there is none. */
+  /**
+   * The organization, if the actor is its owner or a delegate. Throws `not_found` for everyone else, and
+   * `access_expired`.
+   */
   const readable = async (organization: OrganizationRecord | null, actorId: string): Promise<OrganizationRecord> => {
     if (organization === null) throw notFound('organization');
     if (organization.actorId === actorId) return organization;
@@ -80,8 +82,8 @@ export function organizationService(records: RecordStore, opening: LedgerOpening
         root,
         organizationRegisteredPayload(organizationId, requestId, { ...onboarding }),
       );
-      // The record makes the organization visible, so it comes last.
-      await afterPartialWrite(organizations.create(record));
+      // The record makes the organization visible, so it is written last.
+      await laterStep(organizations.create(record));
       return { requestId, organizationId, frlLedgerId, status: 'APPROVED' };
     },
 

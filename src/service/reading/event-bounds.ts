@@ -6,13 +6,13 @@ import { pageCharsMax } from '../../store/page-size.ts';
 import type { WalkedLedgers } from '../walked-stores.ts';
 import type { EventQuery } from './event-query.ts';
 
-/** Seqs of a ledger, both ends inclusive; none where `low` is greater. */
+/** A range of a ledger's seqs, both ends inclusive. Empty if `low` is greater than `high`. */
 export interface SeqBounds {
   readonly low: number;
   readonly high: number;
 }
 
-/** The seqs that can answer the query. Times are found by bisection: created_at never goes back within a ledger. */
+/** The seqs that can match the query. Times are found by bisection: created_at never goes back within a ledger. */
 export async function seqBounds(
   store: Pick<WalkedLedgers, 'read'>,
   ledgerId: string,
@@ -25,7 +25,7 @@ export async function seqBounds(
   let to = query.to;
   const idTime = query.eventId === null ? null : uuidV7Time(query.eventId);
   if (query.eventId !== null) {
-    // An event's id carries its created_at, so that an event is found by its id without an index.
+    // An event's id has its created_at in it, so an event is found by its id without an index.
     if (idTime === null || !isWritable(idTime)) return { low: 0, high: -1 };
     const at = isoTime(idTime);
     from = from === null || at > from ? at : from;
@@ -42,7 +42,7 @@ export async function seqBounds(
   return { low, high };
 }
 
-/** The first seq whose created_at satisfies a condition that holds from some seq on; headSeq + 1 if none does. */
+/** The first seq whose created_at meets a condition that all later events meet too. headSeq + 1 if none does. */
 export async function firstSeqAt(
   store: Pick<WalkedLedgers, 'read'>,
   ledgerId: string,
@@ -53,7 +53,7 @@ export async function firstSeqAt(
   let high = headSeq + 1;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    // A missing or damaged event reads as the next one that tells its time; both sides stay right.
+    // For a missing or damaged event the next readable one is taken. The bisection stays right.
     const entries = await store.read(ledgerId, middle, readableWithinEvents, pageCharsMax);
     const told = entries.map(timeOf).find((time) => time !== null);
     if (told === undefined || condition(told.createdAt)) high = middle;
@@ -62,7 +62,7 @@ export async function firstSeqAt(
   return low;
 }
 
-/** How far behind a damaged event one is looked for that tells its time. */
+/** How many events are read to find one with a readable time. */
 const readableWithinEvents = 8;
 
 export function timeOf(entry: StoredEntry): { readonly seq: number; readonly createdAt: string } | null {

@@ -6,26 +6,29 @@ import type { SeqBounds } from './event-bounds.ts';
 import { type ScopeSeq, ScopeSeqs } from './scope-seqs.ts';
 import type { EventPlace } from './stored-event.ts';
 
-/** Entries read at once, in the direction of reading. */
+/** Entries of one read, in the direction of reading. */
 export interface EventChunk {
   readonly entries: readonly StoredEntry[];
-  /** Seqs among them that are listed and gone from the log. */
+  /** Seqs that the scope's index lists and the log lacks. */
   readonly missing: readonly number[];
 }
 
-/** Read at once while it is not known how large they are. */
+/** Events of the first read, when their size is not known yet. */
 const chunkEventsFirst = 16;
 const chunkEventsMax = 250;
-/** Seqs of each of several scopes that are read at once. */
+/** Seqs of a scope that are read at once, if several scopes are merged. */
 const scopeSeqsAtOnce = 64;
-/** Scopes of which events are read at once, and the characters of each of them. */
+/** Scopes of which events are read at once, and the characters that are read of each. */
 const scopesAtOnceMax = 8;
 const scopeCharsMax = pageCharsMax / scopesAtOnceMax;
 
-/** Reads the next chunk, of at most `count` entries; null: there is no more. */
+/** Reads the next chunk, of at most `count` entries. Resolves with null at the end. */
 type ReadNext = (count: number) => Promise<EventChunk | null>;
 
-/** The entries within bounds, in the direction of reading, no more at once than are `wanted` in all, and fewer where they are large. */
+/**
+ * Yields the entries within bounds, in the direction of reading. A read never asks for more than what is left of
+ * `wanted`, and for fewer entries if they are large.
+ */
 export async function* entriesWithin(
   store: WalkedLedgers,
   place: EventPlace,
@@ -44,10 +47,10 @@ export async function* entriesWithin(
     const entries = chunk.entries.filter(({ seq }) => isWithin(seq));
     yield { entries, missing: chunk.missing.filter(isWithin) };
     if (entries.length < chunk.entries.length) return;
-    // What is gone from the log tells nothing of how large the rest is.
+    // Missing entries say nothing about the size of the others.
     if (entries.length > 0)
       count = Math.max(1, Math.min(chunkEventsMax, Math.floor((pageCharsMax * entries.length) / charsOf(entries))));
-    // More than was wanted is read where some could not be shown.
+    // More than `wanted` is read if some of the entries could not be shown.
     left = left > entries.length ? left - entries.length : chunkEventsFirst;
   }
 }
@@ -81,7 +84,8 @@ function downLedger(store: WalkedLedgers, ledgerId: string, bounds: SeqBounds): 
       const first = Math.max(bounds.low, position - most + 1);
       const entries = await store.read(ledgerId, first, position - first + 1, pageCharsMax);
       const end = entries.at(-1)?.seq ?? position;
-      // The store reads upwards. Where it ended early, fewer are asked for: those that it left out come first here.
+      // The store reads upwards. If it stopped before the end, the entries that it left out come first here, so fewer
+      // are asked for.
       if (charsOf(entries) >= pageCharsMax && end < position && most > 1) {
         most = Math.max(1, Math.min(entries.length, most - 1));
         continue;
@@ -114,7 +118,7 @@ function alongScope(
   };
 }
 
-/** From several scopes at once, in the order of the ledger. */
+/** Merges several scopes in the order of the ledger. */
 function alongScopes(
   store: WalkedLedgers,
   ledgerId: string,
@@ -130,7 +134,7 @@ function alongScopes(
     const entries: StoredEntry[] = [];
     const missing: number[] = [];
     const read = await readTaken(store, ledgerId, taken, descending);
-    // A scope whose events are large was read in part: from there on all is read again.
+    // A scope with large events was read in part: from the first event that was not read on, all are put back.
     for (const [at, { seq }] of taken.entries()) {
       const entry = read.get(seq);
       if (entry === undefined && at > 0) {
@@ -144,7 +148,9 @@ function alongScopes(
   };
 }
 
-/** Entries by seq; null: gone from the log. What lies behind the bound of its scope's characters is left out. */
+/**
+ * The entries by seq, with null for an entry that the log lacks. Entries beyond the limits of characters are left out.
+ */
 async function readTaken(
   store: WalkedLedgers,
   ledgerId: string,
@@ -155,7 +161,7 @@ async function readTaken(
   let chars = 0;
   await mapConcurrently([...Map.groupBy(taken, ({ scope }) => scope)], scopesAtOnceMax, async ([scope, own]) => {
     const [first] = own;
-    // The scope of the next event is among the first that are read.
+    // The scope of the first event is read first, so that each chunk makes progress.
     if (first === undefined || chars >= pageCharsMax) return;
     const page = { from: first.seq, limit: own.length, descending, charsMax: scopeCharsMax };
     const { entries, missing } = await store.readScope(ledgerId, scope, page);

@@ -2,7 +2,10 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { LedgerEvent } from '../../domain/event.ts';
 import { EventSchema } from '../../gen/svc/v1/event_pb.ts';
 
-/** An event as clients read it: everything that its content holds, so that they can rebuild it; never the previous hash. */
+/**
+ * An event as clients read it. It has all that the content hash covers, so that clients can recompute it, and never the
+ * previous hash.
+ */
 export function eventMessage(event: LedgerEvent): MessageInitShape<typeof EventSchema> {
   return {
     id: event.id,
@@ -26,12 +29,12 @@ export function eventMessage(event: LedgerEvent): MessageInitShape<typeof EventS
   };
 }
 
-/** What the JSON of every event has: its names and what stands between. */
+/** Bytes of the field names and punctuation in an event's JSON. */
 const namesBytes = EventSchema.fields.reduce((sum, { name }) => sum + `"${name}":,`.length, '{}'.length - 1);
 
 /**
- * Bytes of an event's JSON as REST writes it, counted and not written. JSON text stands there as it is; no other text of an event has
- * anything to escape, unless its row was damaged.
+ * Bytes of an event's JSON as REST writes it, counted without writing it. Fields with JSON text are embedded as they
+ * are. No other text of an event needs escaping, unless its row is damaged.
  */
 export function eventJsonBytes(event: LedgerEvent): number {
   const { payload, actorSigPayload, ...others } = eventMessage(event);

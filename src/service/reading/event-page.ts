@@ -9,20 +9,20 @@ import { walkEvents } from './event-walk.ts';
 import type { SealCheck } from './seal-check.ts';
 import { type EventPlace, missing, noEvent, readEvent } from './stored-event.ts';
 
-/** Which events to read: the whole ledger, or those that stand under scopes (a master, a delegation, a segment). */
+/** The events to read: those of a whole ledger, or those of scopes (a master, a delegation, a segment). */
 export interface EventSource extends EventPlace {
-  /** How the events hang together where nothing is filtered out. */
+  /** How the events are chained if none is filtered out. */
   readonly kind: 'ledger' | 'master' | 'segment';
 }
 
 export interface EventPage {
-  /** In the order asked for. */
+  /** In the direction of the query. */
   readonly events: readonly LedgerEvent[];
   readonly issues: readonly IntegrityIssue[];
   readonly nextCursor: string | null;
 }
 
-/** Reads a page of events and checks it, from what is stored and on this read alone (decisions.md, sections 3 and 6). */
+/** Reads a page of events and checks their integrity, from what is stored now: nothing is cached. */
 export async function readEventPage(
   store: WalkedLedgers,
   seals: Pick<SealCheck, 'check'>,
@@ -45,7 +45,7 @@ export async function readEventPage(
   return { events: showable(walk.events, issues), issues, nextCursor };
 }
 
-/** Without events whose payload was damaged so that it is no JSON any more: it could not stand in an answer. */
+/** Leaves out events with a damaged payload that is no JSON any more: an answer could not hold them. */
 function showable(events: readonly LedgerEvent[], issues: readonly IntegrityIssue[]): readonly LedgerEvent[] {
   const damaged = new Set(issues.filter((issue) => issue.type === 'hash_mismatch').map((issue) => issue.eventId));
   if (damaged.size === 0) return events;
@@ -86,7 +86,7 @@ async function chainIssues(
   return issues;
 }
 
-/** The event that stands before the first one of a page, so that its link is checked too. */
+/** The event before the first one of a page, so that the first link is checked too. null if there is none. */
 async function eventBefore(store: WalkedLedgers, source: EventSource, first: LedgerEvent): Promise<LedgerEvent | null> {
   if (first.seq === 0) return null;
   const [scope] = source.scopes ?? [];
@@ -101,7 +101,7 @@ async function eventBefore(store: WalkedLedgers, source: EventSource, first: Led
   return readEvent(entry, source, []);
 }
 
-/** What is missing at the ends of a page that should reach them, and whether the newest event is the head. */
+/** Finds events that are missing at the ends of a page, and whether the newest event differs from the ledger's head. */
 function edgeIssues(
   source: EventSource,
   ascending: readonly LedgerEvent[],

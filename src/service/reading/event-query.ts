@@ -3,27 +3,30 @@ import { checkEventType, checkOffset, checkTime, checkUuid, listOffsetMax } from
 import { isoTime } from '../../domain/time.ts';
 import { checkOrder } from '../list-page.ts';
 
-/** Events of a page where no limit is asked for, and at most. */
+/** Events of a page: the default and the maximum. */
 const eventsPageMax = 1_000;
 
-/** What an event list is asked for (decisions.md, section 3). */
+/** The checked query of an event list. */
 export interface EventQuery {
   readonly limit: number;
   readonly offset: number;
   readonly descending: boolean;
   readonly eventType: string | null;
   readonly eventId: string | null;
-  /** Ledger seq, inclusive; null where it was left out. */
+  /** Ledger seq, inclusive. null if it was left out. */
   readonly fromSeq: number | null;
   /** ISO times, inclusive. */
   readonly from: string | null;
   readonly to: string | null;
   readonly verifySignatures: boolean;
-  /** The seq to start at, in the direction of reading, from a cursor; `offset` is what that one has left to skip. */
+  /**
+   * The seq of a cursor, at which to start in the direction of reading. `offset` is then what the cursor's page had
+   * left to skip.
+   */
   readonly startSeq: number | null;
 }
 
-/** Whether events in between are left out, so that each has to be looked at. Times and seqs only bound a list. */
+/** Whether each event has to be examined. Times and seqs do not filter: they only bound the list. */
 export function isFiltered(query: EventQuery): boolean {
   return query.eventType !== null || query.eventId !== null;
 }
@@ -41,7 +44,7 @@ export interface EventQueryFields {
   readonly verify?: string | undefined;
 }
 
-/** Throws `invalid_argument` naming the field. */
+/** Throws `invalid_argument` with the field's name. */
 export function checkEventQuery(fields: EventQueryFields): EventQuery {
   const descending = checkOrder(fields.order);
   const start = fields.cursor === undefined ? null : readCursor(fields.cursor, descending);
@@ -77,11 +80,11 @@ function checkVerify(verify: string | undefined): boolean {
 /** Where a page begins. */
 export interface EventStart {
   readonly seq: number;
-  /** Events that the query asks for and that are left out from there on: what is left of an offset. */
+  /** Matching events to skip from there on: what is left of an offset. */
   readonly skip: number;
 }
 
-/** Opaque to clients: the direction, the seq and, where something is left to skip, how much. */
+/** Makes a cursor, which is opaque to clients: the direction, the seq and what is left to skip. */
 export function makeCursor({ seq, skip }: EventStart, descending: boolean): string {
   const text = `${descending ? 'd' : 'a'}${seq}${skip === 0 ? '' : `+${skip}`}`;
   return Buffer.from(text).toString('base64url');

@@ -3,12 +3,15 @@ import type { SeqBounds } from './event-bounds.ts';
 import { ScopeSeqs } from './scope-seqs.ts';
 import type { EventPlace } from './stored-event.ts';
 
-/** Seqs of a scope read at once: some milliseconds of the main thread, where the store answers from memory. */
+/** Seqs of a scope that are read at once: some milliseconds of the main thread if the store answers from memory. */
 const seqsAtOnceMax = 4_000;
-/** Of each of many scopes, where a few of each are enough. */
+/** The minimum, for many scopes of which few seqs each are enough. */
 const seqsAtOnceMin = 64;
 
-/** Bounds without the first `offset` events of a list that nothing is filtered out of, in the direction of reading. No event is read. */
+/**
+ * Returns the bounds without the first `offset` events, in the direction of reading, for a list without a filter. Reads
+ * no event.
+ */
 export async function boundsAfter(
   store: Pick<WalkedLedgers, 'scopeSeqs'>,
   place: EventPlace,
@@ -18,7 +21,7 @@ export async function boundsAfter(
 ): Promise<SeqBounds> {
   if (offset === 0) return bounds;
   const { low, high } = bounds;
-  // A ledger's seqs have no gaps; where an event is lost, its place is still counted.
+  // A ledger's seqs have no gaps. The seq of a lost event still counts.
   if (place.scopes === null) return descending ? { low, high: high - offset } : { low: low + offset, high };
   const { ledgerId, scopes } = place;
   const atOnce = Math.min(seqsAtOnceMax, Math.max(seqsAtOnceMin, Math.ceil((offset + 1) / scopes.length)));

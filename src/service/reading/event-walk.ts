@@ -7,23 +7,29 @@ import { eventJsonBytes } from './event-message.ts';
 import { type EventQuery, type EventStart, isFiltered } from './event-query.ts';
 import { type EventPlace, missing, readEvent } from './stored-event.ts';
 
-/** A page ends before the event that would take its JSON beyond this. */
+/** A page ends before the event that would make its JSON larger. */
 const pageBytesMax = 2 * 1024 * 1024;
-/** What a page's JSON has beside its events, from above; what was found damaged is not counted. */
+/** Upper bound of a page's JSON without its events. Integrity issues are not counted. */
 const pageFrameBytes = 512;
-/** A filtered page ends after this many events examined. */
+/** A filtered page ends after examining this many events. */
 const examinedMax = 10_000;
-/** And after this many characters of rows: ten thousand of the largest events would be several seconds of the main thread. */
+/**
+ * A filtered page also ends after examining this many characters of rows: ten thousand of the largest events would take
+ * several seconds of the main thread.
+ */
 const examinedCharsMax = 64 * 1024 * 1024;
 
 export interface EventWalk {
   readonly events: LedgerEvent[];
   readonly unreadable: IntegrityIssue[];
-  /** Where the next page begins, in the direction of reading; null at the end. */
+  /** Where the next page begins, in the direction of reading. null at the end. */
   readonly next: EventStart | null;
 }
 
-/** The events within bounds that a query asks for, in its direction, as many as a page takes; what could not be read is told beside them. */
+/**
+ * Reads the events within bounds that match a query, in its direction, as many as a page holds. Rows that cannot be
+ * read are reported as issues.
+ */
 export async function walkEvents(
   store: WalkedLedgers,
   source: EventPlace,
@@ -33,7 +39,7 @@ export async function walkEvents(
   const { descending, limit } = query;
   const events: LedgerEvent[] = [];
   const unreadable: IntegrityIssue[] = [];
-  // Where nothing is filtered out, the bounds begin behind what is skipped.
+  // Without a filter the bounds already begin after the skipped events.
   let skip = isFiltered(query) ? query.offset : 0;
   let bytes = pageFrameBytes;
   let examined = 0;
@@ -42,7 +48,7 @@ export async function walkEvents(
   for await (const chunk of entriesWithin(store, source, bounds, descending, wanted)) {
     unreadable.push(...chunk.missing.map(missing));
     for (const entry of chunk.entries) {
-      // What was examined before lies behind: the next page begins here.
+      // The next page begins here, after what was examined.
       if (examined >= examinedMax || examinedChars >= examinedCharsMax) {
         return { events, unreadable, next: { seq: entry.seq, skip } };
       }

@@ -1,6 +1,6 @@
 import type { IntegrityIssue } from '../../domain/integrity.ts';
 
-/** The integrity block of a read (spec: Integrity block). */
+/** The integrity block of an answer. */
 export function integrityMessage(issues: readonly IntegrityIssue[]) {
   return {
     verified: issues.length === 0,

@@ -15,19 +15,21 @@ import { walkedLedgers } from '../walked-stores.ts';
 import { readEvent } from './stored-event.ts';
 import { parseGrantCell, parseLedgerFacts, parseMasterFacts, parseMasterLine } from './stored-lines.ts';
 
-/** Facts of ledgers and masters never change, so they are kept; half a KB each. */
+/** Cached facts of ledgers and of masters, half a KB each. They never change. */
 const factsCachedMax = 50_000;
 
-/** Masters of one ledger that are looked through for one delegate: of more that it ever had grants of, the newest. */
+/**
+ * Masters of one ledger that are looked up for one delegate at most. If it ever had grants of more, the newest count.
+ */
 const masterLinksMax = 10_000;
-/** Looked through at once: a millisecond of the main thread, where the store answers from memory. */
+/** Masters looked up at once: a millisecond of the main thread if the store answers from memory. */
 const masterLinksChunk = 100;
 
-/** A ledger as a caller may see it. */
+/** A ledger as one caller may see it. */
 export interface SeenLedger {
   readonly facts: LedgerFacts;
   readonly standing: Standing;
-  /** The masters that are all the caller sees of the ledger, beside its own events; null: everything. */
+  /** The masters that the caller may read, besides the ledger's own events. null if the caller may read everything. */
   readonly masters: readonly string[] | null;
 }
 
@@ -40,8 +42,8 @@ export interface SeenMaster {
 type LinkStore = LinesOfLists & Pick<LedgerStore, 'cell'>;
 
 /**
- * What ledgers and masters are and who may see them, read from the projections beside the log: any node can answer it.
- * Who may write is decided by the ledger's own actor.
+ * Facts of ledgers and masters, and the read access of actors. Read from the projections, so any node can answer. Write
+ * access is decided by the ledger's actor.
  */
 export class LedgerReading {
   readonly #store: LedgerStore;
@@ -76,7 +78,7 @@ export class LedgerReading {
     return keep(this.#masters, masterId, decodeStored(storedCell(key, cell.value), parseMasterFacts));
   }
 
-  /** The facts of a master that was seen before. */
+  /** The facts of a master if they are cached, else null. */
   knownMaster(masterId: string): MasterFacts | null {
     return this.#masters.get(masterId) ?? null;
   }
@@ -85,13 +87,16 @@ export class LedgerReading {
     return (await this.#store.cell(names.ledgerClosed(ledgerId))) === null ? 'OPEN' : 'CLOSED';
   }
 
-  /** A master of a closed ledger reads as CLOSED too. */
+  /** Returns CLOSED for every master of a closed ledger. */
   async masterStatus(master: MasterFacts): Promise<'OPEN' | 'CLOSED'> {
     if ((await this.#store.cell(names.masterClosed(master.masterId))) !== null) return 'CLOSED';
     return this.ledgerStatus(master.ledgerId);
   }
 
-  /** The ledger, for someone who reads all of it. Throws `not_found`, or `access_expired`. `type` narrows to one type. */
+  /**
+   * The ledger, if the actor may read all of it. Throws `not_found`, `permission_denied` (access to some masters only)
+   * or `access_expired`. `type` restricts to one ledger type.
+   */
   async readable(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
     const seen = await this.seen(walk, ledgerId, actorId, type);
     if (seen.masters === null) return seen;
@@ -102,7 +107,7 @@ export class LedgerReading {
   }
 
   /**
-   * The ledger, for someone who reads at least some of its masters. Throws `not_found`, or `access_expired`.
+   * The ledger, if the actor may read all of it or at least one of its masters. Throws `not_found` or `access_expired`.
    */
   async seen(walk: Walk, ledgerId: string, actorId: string, type?: LedgerType): Promise<SeenLedger> {
     const facts = await this.ledgerFacts(ledgerId);
@@ -114,7 +119,7 @@ export class LedgerReading {
     return { facts, standing: links.standing, masters: links.masters };
   }
 
-  /** Whether `seen` answers: told by the first master that the actor reads, where others are read too. */
+  /** Whether `seen` would succeed. Stops at the first master that the actor may read. */
   async seesSome(ledgerId: string, actorId: string): Promise<boolean> {
     const facts = await this.ledgerFacts(ledgerId);
     if (facts === null) return false;
@@ -124,7 +129,10 @@ export class LedgerReading {
     return false;
   }
 
-  /** The masters of a ledger that an actor reads by grants of their own, in the order of their creation. */
+  /**
+   * The masters of a ledger that the actor may read by grants of single masters, in the order of their creation, and
+   * the strongest of these accesses.
+   */
   async #masterLinks(
     store: LinkStore,
     ledgerId: string,
@@ -148,7 +156,10 @@ export class LedgerReading {
       yield { masterId, standing: await this.#byGrant('master', masterId, actorId, store) };
   }
 
-  /** The master, for someone who reads its events; at once for a party, of what is in memory. Throws `not_found`, or `access_expired`. */
+  /**
+   * The master, if the actor may read its events. Synchronous for a party if the facts are cached. Throws `not_found`
+   * or `access_expired`.
+   */
   readableMaster(masterId: string, actorId: string): SeenMaster | Promise<SeenMaster> {
     const facts = this.#masters.get(masterId);
     const ledger = facts === undefined ? undefined : this.#ledgers.get(facts.ledgerId);
@@ -169,7 +180,7 @@ export class LedgerReading {
     return { facts, ledger, standing };
   }
 
-  /** Standing on the whole ledger. */
+  /** The actor's access to the whole ledger. */
   async standing(facts: LedgerFacts, actorId: string): Promise<Standing> {
     if (isParty(facts, actorId)) return 'party';
     const onLedger = await this.#byGrant('ledger', facts.ledgerId, actorId);
@@ -177,13 +188,13 @@ export class LedgerReading {
     return strongerStanding(onLedger, await this.#byGrant('organization', facts.organizationId, actorId));
   }
 
-  /** Standing on the organization of an FRL. */
+  /** The actor's access to the organization of a facility root ledger. */
   async organizationStanding(facts: LedgerFacts, actorId: string): Promise<Standing> {
     if (isParty(facts, actorId)) return 'party';
     return facts.organizationId === null ? 'none' : this.#byGrant('organization', facts.organizationId, actorId);
   }
 
-  /** Whether the grant that a line of a delegate's ledgers came from still holds. */
+  /** Whether the grant that put a ledger into a delegate's list is still active. */
   async holdsGrant(line: LedgerLine, actorId: string): Promise<boolean> {
     if (line.scope === undefined || line.objectId === undefined) return false;
     return isReading(await this.#byGrant(line.scope, line.objectId, actorId));
@@ -203,7 +214,7 @@ export class LedgerReading {
     return held === undefined ? 'none' : grantStanding(scope, held.grant, isoTime(this.#now()));
   }
 
-  /** The facts of a ledger whose cell is damaged, from its first event; null where that is damaged too. */
+  /** The facts of a ledger whose cell is damaged, from its first event. null if that event is damaged too. */
   async #factsInLog(ledgerId: string): Promise<LedgerFacts | null> {
     const [entry] = await this.#store.read(ledgerId, 0, 1);
     if (entry?.seq !== 0) return null;
@@ -219,8 +230,8 @@ function keep<T>(cache: Map<string, T>, id: string, facts: T): T {
 }
 
 /**
- * The masters of a ledger that an actor ever had a grant of, the newest first: as many as reads look at, `atOnce` from the store, and
- * everything else that is ready has its turn before the next of them.
+ * Yields the masters of a ledger that an actor ever had a grant of, newest first, `masterLinksMax` at most. Reads
+ * `atOnce` lines at a time and lets other work run in between.
  */
 export async function* mastersEverGranted(
   store: LinesOfLists,

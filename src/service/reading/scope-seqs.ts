@@ -1,31 +1,31 @@
 import { mapConcurrently } from '../map-concurrently.ts';
 import type { WalkedLedgers } from '../walked-stores.ts';
 
-/** A seq that stands under a scope. */
+/** The seq of an event, and the scope that lists it. */
 export interface ScopeSeq {
   readonly seq: number;
   readonly scope: string;
 }
 
-/** A scope on its way through its seqs: each is read once. */
+/** The read position in one scope. Each seq is read once. */
 interface ScopeLane {
   readonly scope: string;
-  /** Read and not yet handed on, in the direction of reading. */
+  /** Read and not merged yet, in the direction of reading. */
   seqs: readonly number[];
-  /** Where to read on; null: there is no more. */
+  /** Where the next read begins. null at the end. */
   from: number | null;
 }
 
 const scopesAtOnceMax = 16;
 
-/** The seqs that stand under several scopes, in the order of the ledger. No event is read. */
+/** The seqs of several scopes, merged in the order of the ledger. Reads no event. */
 export class ScopeSeqs {
   readonly #store: Pick<WalkedLedgers, 'scopeSeqs'>;
   readonly #ledgerId: string;
   readonly #lanes: readonly ScopeLane[];
   readonly #descending: boolean;
   readonly #atOnce: number;
-  /** Merged and not yet handed on. */
+  /** Merged and not taken yet. */
   #next: ScopeSeq[] = [];
 
   /** `from`: the seq to start at, in the direction of reading. `atOnce`: seqs of one scope that are read at once. */
@@ -44,13 +44,13 @@ export class ScopeSeqs {
     this.#atOnce = atOnce;
   }
 
-  /** The next ones, at most so many; none: there are no more. */
+  /** Takes the next seqs, `count` at most. Returns none at the end. */
   async take(count: number): Promise<readonly ScopeSeq[]> {
     if (this.#next.length === 0) await this.#merge();
     return this.#next.splice(0, count);
   }
 
-  /** Leaves out the next ones. */
+  /** Skips the next `count` seqs. */
   async skip(count: number): Promise<void> {
     for (let left = count; left > 0; ) {
       const skipped = (await this.take(left)).length;
@@ -59,7 +59,7 @@ export class ScopeSeqs {
     }
   }
 
-  /** Puts back what was taken last and not used. */
+  /** Puts back the seqs that were taken last and not used. */
   putBack(rest: readonly ScopeSeq[]): void {
     this.#next = [...rest, ...this.#next];
   }
@@ -68,8 +68,8 @@ export class ScopeSeqs {
     const order = (a: number, b: number): number => (this.#descending ? b - a : a - b);
     for (;;) {
       const empty = this.#lanes.filter((lane) => lane.seqs.length === 0 && lane.from !== null);
-      await mapConcurrently(empty, scopesAtOnceMax, (lane) => this.#read(lane));
-      // What lies beyond the end of what was read of a scope may come after more of that scope.
+      await mapAtOnce(empty, scopesAtOnceMax, (lane) => this.#read(lane));
+      // Seqs beyond the last one read of a scope have to wait: more seqs of that scope may come before them.
       let reach: number | null = null;
       for (const { from, seqs } of this.#lanes) {
         const end = from === null ? undefined : seqs.at(-1);

@@ -8,16 +8,16 @@ import type { Authority } from '../signatures/authority.ts';
 import type { VerifySignature } from '../signatures/signature-verifier.ts';
 import type { Walk } from '../walk.ts';
 
-/** Signatures of one walk that are verified at once: as many as keep the verifying threads busy. */
+/** Signatures of one walk that are verified at once: enough to keep the verifying threads busy. */
 const checksAtOnceMax = 64;
 
-/** Checks authority seals, and on demand actor signatures, of stored events. */
+/** Verifies the authority's seals of stored events and, if asked for, the actors' signatures. */
 export class SealCheck {
   readonly #authority: Authority;
   readonly #identities: Identities;
   readonly #verify: VerifySignature;
 
-  /** `verify` stands back behind the signatures of calls. */
+  /** `verify` has a lower priority than the signatures of calls. */
   constructor(authority: Authority, identities: Identities, verify: VerifySignature) {
     this.#authority = authority;
     this.#identities = identities;
@@ -46,7 +46,7 @@ export class SealCheck {
     };
   }
 
-  /** Under the key as of the event's time. */
+  /** Verifies the signature with the key's validity at the event's time. */
   async #signature(event: LedgerEvent): Promise<IntegrityIssue | null> {
     const wrong = (detail: string): IntegrityIssue => ({ eventId: event.id, type: 'invalid_actor_sig', detail });
     const kid = event.signingKeyId === null ? null : parseKid(event.signingKeyId);

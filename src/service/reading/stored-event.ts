@@ -5,16 +5,16 @@ import { scopesOf } from '../../domain/projection.ts';
 import { parseRow } from '../../domain/row.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
 
-/** Where events are read from: a whole ledger, or what stands under scopes of it. */
+/** Where events are read from: a whole ledger, or some of its scopes. */
 export interface EventPlace {
   readonly ledgerId: string;
-  /** null: the ledger itself. */
+  /** null for the whole ledger. */
   readonly scopes: readonly string[] | null;
 }
 
 /**
- * null, and an issue, for a row that cannot be read or shown any more, and for an event that the index of a scope lists and that is not of it: whoever
- * reads that scope may have no right to it.
+ * Parses an event. Returns null and adds an issue if the row cannot be read, or if the index of a scope lists an event
+ * that is not of that scope: a reader of the scope may have no right to it.
  */
 export function readEvent(entry: StoredEntry, place: EventPlace, issues: IntegrityIssue[]): LedgerEvent | null {
   const { ledgerId, scopes } = place;
@@ -46,7 +46,7 @@ export function readEvent(entry: StoredEntry, place: EventPlace, issues: Integri
   }
 }
 
-/** Stands where an issue can name no event. */
+/** The event id of an issue without an event. */
 export const noEvent = '00000000-0000-0000-0000-000000000000';
 
 /** The issue of a seq at which nothing is stored. */
@@ -54,7 +54,7 @@ export function missing(seq: number): IntegrityIssue {
   return { eventId: noEvent, type: 'missing_event', detail: `the event at seq ${seq} is missing` };
 }
 
-/** A payload that is no JSON any more names nothing. */
+/** A damaged payload that is no JSON belongs to no scope. */
 function isOfSome(event: LedgerEvent, scopes: readonly string[]): boolean {
   try {
     return scopesOf(event).some((scope) => scopes.includes(scope));

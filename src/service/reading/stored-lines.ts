@@ -4,7 +4,7 @@ import type { MasterFacts } from '../../domain/master-facts.ts';
 import type { GrantCell, LedgerLine, MasterLine } from '../../domain/projection.ts';
 import { checkMembers, parseMembers } from '../../store/unreadable-record.ts';
 
-/** What stands beside the logs, as it is read. Each throws for a text that is not of its form. */
+/** Parsers of the stored projections. Each throws if the text does not have its form. */
 
 export function parseLedgerLine(text: string): LedgerLine {
   return parseMembers<LedgerLine>(text, { ledgerId: 'text', role: 'text' });
@@ -14,7 +14,7 @@ export function parseMasterLine(text: string): MasterLine {
   return parseMembers<MasterLine>(text, { masterId: 'text' });
 }
 
-/** A line of links: a grant. */
+/** Parses a line of a list of links, which is a grant. */
 export function parseGrant(text: string): Grant {
   return parseMembers<Grant>(text, {
     linkId: 'text',
@@ -41,7 +41,7 @@ export function parseMasterFacts(text: string): MasterFacts {
   return parseMembers<MasterFacts>(text, { masterId: 'text', ledgerId: 'text', createdSeq: 'count' });
 }
 
-/** A cell that holds a time alone. */
+/** Parses a cell that holds one ISO time. */
 export function parseTime(text: string): string {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'string' || Number.isNaN(Date.parse(value))) throw new TypeError('This is no time.');

@@ -3,28 +3,32 @@ import { isoTime } from '../../domain/time.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { type Authority, readAuthority } from './authority.ts';
 
-/** How long after a look at the store a node seals events under its key: several looks may fail. */
+/** How long after a read of the authority record a node may seal with its key: several reads may fail meanwhile. */
 const authorityTrustMs = 10_000;
 const lookEveryMs = 2_000;
-/** After a look that failed: once the store is back the node is not to wait long. */
+/** Interval after a failed read. It is shorter, so that the node recovers soon after the store does. */
 const lookAgainMs = 500;
-/** Each of two clocks may be off by half a second (decisions.md, section 4). */
+/** Two clocks may each be off by half a second. */
 const clocksDifferMs = 1_000;
 
-/** How long after a rotation was begun some node may date an event under the old key, by the clock of whoever rotates. */
+/**
+ * How long after the start of a rotation some node may still date an event under the old key, by the clock of the
+ * process that rotates.
+ */
 export const rotationLeadMs = authorityTrustMs + clocksDifferMs;
 
 export interface AuthorityWatchParts {
   readonly records: RecordStore;
   readonly authority: Authority;
   readonly clock: Clock;
-  /** Is told what failed, or what the operator has to know; the node goes on. */
+  /** Receives what failed, or what the operator has to know. The node continues. */
   readonly warn: (what: string, error?: unknown) => void;
 }
 
 /**
- * Looks now and again whether a node's key is the authority's still. The seal of a key that has ended would be invalid for good, so a
- * rotation counts on this alone, not on the nodes being stopped: it begins, waits for `rotationLeadMs`, and ends the key then.
+ * Checks periodically whether this node's key is still the authority's. A seal made with an ended key would be invalid
+ * for good. Rotations rely on this check, so that nodes need not be stopped: a rotation begins, waits for
+ * `rotationLeadMs`, and then ends the key.
  */
 export class AuthorityWatch {
   readonly #parts: AuthorityWatchParts;
@@ -35,7 +39,7 @@ export class AuthorityWatch {
     this.#parts = parts;
   }
 
-  /** Looks for the first time, and goes on by itself. Throws where that look fails. */
+  /** Checks once, then periodically. Rejects if the first check fails. */
   async start(): Promise<void> {
     await this.#look();
     this.#lookIn(lookEveryMs);
@@ -52,7 +56,7 @@ export class AuthorityWatch {
       this.#look().then(
         () => this.#lookIn(lookEveryMs),
         (error) => {
-          // Of looks that fail one after the other the first is told.
+          // Of successive failures only the first is reported.
           if (!failedBefore) this.#parts.warn('looking at the keys of the authority failed', error);
           this.#lookIn(lookAgainMs, true);
         },
@@ -70,7 +74,7 @@ export class AuthorityWatch {
   }
 }
 
-/** Why the node cannot seal events, as a sentence for its operator; null: it can. */
+/** Why the node cannot seal events, as a sentence for its operator. null if it can. */
 export function untrusted(authority: Authority): string | null {
   switch (authority.standing) {
     case 'in use':

@@ -14,20 +14,23 @@ import { type VerifySignature, verifySignature } from './signature-verifier.ts';
 /** One key of the service's authority. Times are ISO. */
 export interface AuthorityKeyRecord {
   readonly kid: string;
-  /** base64 */
+  /** base64, 32 bytes. */
   readonly publicKey: string;
   readonly validFrom: string;
-  /** null: in use. */
+  /** null while the key is in use. */
   readonly validTo: string | null;
-  /** By the key before it, over SHA-256 of the canonical JSON of kid, public_key and valid_from; null for the first key. */
+  /**
+   * Signature by the previous key over SHA-256 of the canonical JSON of kid, public_key and valid_from. null for the
+   * first key.
+   */
   readonly startSig: string | null;
 }
 
-/** The authority's keys as a store has them. */
+/** The authority's keys as stored. */
 export interface StoredAuthority {
   /** Oldest first. */
   readonly keys: readonly AuthorityKeyRecord[];
-  /** A rotation has begun: nobody is to trust the key in use any longer than until now. */
+  /** A rotation has begun: the trust of all nodes in the current key may not be renewed. */
   readonly rotating: boolean;
 }
 
@@ -44,7 +47,7 @@ export class AuthorityMismatch extends Error {
   }
 }
 
-/** Reads an Ed25519 private key in PKCS#8 PEM. Throws if it is anything else. */
+/** Reads an Ed25519 private key in PKCS#8 PEM. Throws for anything else. */
 export function readAuthorityKey(pem: string | Buffer): KeyObject {
   const key = createPrivateKey(pem);
   if (key.asymmetricKeyType !== 'ed25519')
@@ -52,14 +55,16 @@ export function readAuthorityKey(pem: string | Buffer): KeyObject {
   return key;
 }
 
-/** 32 bytes, base64. */
+/** The public key: 32 bytes, base64. */
 export function publicKeyOf(privateKey: KeyObject): string {
   const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
   if (x === undefined) throw new Error('the authority key has no public part');
   return Buffer.from(x, 'base64url').toString('base64');
 }
 
-/** What the store says of its authority, and the version of the record that says it. */
+/**
+ * The stored authority, with the version of its record. No keys and 'absent' if there is none. Throws UnreadableRecord.
+ */
 export async function readAuthority(records: RecordStore): Promise<StoredAuthority & { readonly version: string }> {
   const record = await records.get(kind, id);
   if (record === null) return { keys: [], rotating: false, version: 'absent' };
@@ -88,8 +93,8 @@ function startDigest(kid: string, publicKey: string, validFrom: string): Buffer 
 }
 
 /**
- * The authority of this node: signs seals with the key that the store knows as the one in use, and checks seals under all its keys.
- * A store without keys takes this one as its first. Throws AuthorityMismatch.
+ * Opens this node's authority, which signs seals with the key in use and verifies seals with all keys. In a store
+ * without keys this key becomes the first. Throws AuthorityMismatch if the key in use is another one.
  */
 export async function openAuthority(records: RecordStore, privateKey: KeyObject, nowIso: string): Promise<Authority> {
   const publicKey = publicKeyOf(privateKey);
@@ -106,8 +111,9 @@ export async function openAuthority(records: RecordStore, privateKey: KeyObject,
 }
 
 /**
- * Has every node that looks at the store stop to trust the key in use; a node that looked before goes on as long as it may
- * (AuthorityWatch). Until the rotation is finished, by this key or another, nothing is sealed. Throws AuthorityMismatch.
+ * Starts a rotation: nodes that read the store from now on do not renew their trust in the key in use. A node that read
+ * it before may seal until its trust ends (AuthorityWatch). Then nothing is sealed until a rotation is finished, with
+ * whatever new key. Throws AuthorityMismatch.
  */
 export async function beginRotation(records: RecordStore, oldKey: KeyObject): Promise<void> {
   const { keys, version } = await readAuthority(records);
@@ -119,7 +125,10 @@ function changedMeanwhile(): Error {
   return new Error('the keys of the authority were changed meanwhile: try again');
 }
 
-/** Enrols the next key of the authority, its start signed by the one in use, which ends. Returns the new key's record. */
+/**
+ * Finishes a rotation: enrols the authority's next key, signed by the one in use, which ends. Returns the new key's
+ * record. Throws AuthorityMismatch.
+ */
 export async function rotateAuthority(
   records: RecordStore,
   oldKey: KeyObject,
@@ -146,8 +155,8 @@ export async function rotateAuthority(
 }
 
 /**
- * Where others work on the same store too (a cluster), its key is trusted for a time only, and trusted longer by each look at the store:
- * whatever holds the process up in between, no event that is dated later is sealed.
+ * Signs and verifies seals. In a cluster the key is trusted for a limited time, which each read of the store extends.
+ * So no event with a later date is sealed, however long the process is paused in between.
  */
 export class Authority implements AuthoritySigner {
   readonly keyId: string;
@@ -155,7 +164,7 @@ export class Authority implements AuthoritySigner {
   #keys: readonly AuthorityKeyRecord[] = [];
   #publicKeys: ReadonlyMap<string, KeyObject | null> = new Map();
   #standing: 'in use' | 'rotating' | 'ended' = 'in use';
-  /** ISO; null: without end. '' is before all time. */
+  /** ISO. null: no limit, on a single node. '' is before all times. */
   #trustedUntil: string | null = null;
 
   constructor(keys: readonly AuthorityKeyRecord[], privateKey: KeyObject, keyId: string) {
@@ -168,12 +177,14 @@ export class Authority implements AuthoritySigner {
     return this.#keys;
   }
 
-  /** Whether the key is the one in use, a rotation has begun, or another one has taken its place. As of the last look. */
+  /** State of this node's key as of the last read: in use, being rotated, or replaced by another. */
   get standing(): 'in use' | 'rotating' | 'ended' {
     return this.#standing;
   }
 
-  /** What the store said at a look; `trustedUntil`: how long the key may be trusted on the strength of it, ISO. */
+  /**
+   * Takes over what a read of the store returned. `trustedUntil`: the end of trust that follows from this read, ISO.
+   */
   learn({ keys, rotating }: StoredAuthority, trustedUntil: string): void {
     if (keys.length !== this.#keys.length) this.#take(keys);
     if (keys.at(-1)?.kid !== this.keyId) this.#standing = 'ended';
@@ -196,7 +207,7 @@ export class Authority implements AuthoritySigner {
     this.#publicKeys = new Map(keys.map((key) => [key.kid, verifyingKey(key.publicKey)]));
   }
 
-  /** Whether the event's seal is one of this authority's over the event's hash. */
+  /** Whether the event's seal is a valid signature of the event's hash by one of the authority's keys. */
   async verifySeal(event: LedgerEvent, verify: VerifySignature = verifySignature): Promise<boolean> {
     const key = event.authorityKeyId === null ? null : (this.#publicKeys.get(event.authorityKeyId) ?? null);
     if (key === null || event.authoritySig === null) return false;

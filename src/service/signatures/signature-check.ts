@@ -1,10 +1,10 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { hasIdentityR, verifyDigest } from '../../domain/signature.ts';
 
-/** Whether `signature` is that of `digest` under `key`, the 32 bytes of an Ed25519 public key. */
+/** Whether `signature` is valid for `digest` under `key`, the 32 bytes of an Ed25519 public key. */
 type QuickCheck = (signature: Buffer, digest: Buffer, key: Buffer) => boolean;
 
-/** A public key in the two forms that checking needs. */
+/** A public key in the two forms that the checks need. */
 export interface CheckingKey {
   readonly bytes: Buffer;
   readonly object: KeyObject;
@@ -18,15 +18,14 @@ export function checkingKey(x: string): CheckingKey {
   };
 }
 
-/** Answers whether a signature of a 32-byte digest is that of a key. */
+/** Whether a signature of a 32-byte digest is valid under a key. */
 export type SignatureCheck = (digest: Uint8Array, signature: Uint8Array, key: CheckingKey) => boolean;
 
 /**
- * Checks with libsodium, which takes half the time of OpenSSL, where its binary runs on this platform, else with
- * OpenSSL. For keys of prime order, and such keys alone come here, both decide the same equation without cofactor and
- * compare the same bytes. They differ in one case, an R that is the identity point: libsodium refuses it, and OpenSSL
- * in some versions only. A rule of our own refuses it before either is asked, so that the answer is the same on every
- * platform.
+ * Verifies with libsodium if its binary runs on this platform, else with OpenSSL; libsodium takes half the time. Only
+ * keys of prime order come here. For these both use the same equation without cofactor and compare the same bytes. They
+ * differ in one case, an R that is the identity point: libsodium refuses it, OpenSSL only in some versions. Our own
+ * check refuses it first, so that all platforms give the same result.
  */
 export async function signatureCheck(): Promise<SignatureCheck> {
   const quick = await quickCheck();

@@ -2,12 +2,14 @@ import { type KeyObject, verify } from 'node:crypto';
 import { hasIdentityR } from '../../domain/signature.ts';
 
 /**
- * Verifies an Ed25519 signature (64 bytes) of a 32-byte digest off the main thread. False for one that does not verify;
- * rejects where it could not be looked at, with `overloaded` where too many wait.
+ * Verifies an Ed25519 signature (64 bytes) of a 32-byte digest off the main thread. Resolves with false if it is not
+ * valid. Rejects if it could not be checked; with `overloaded` if too many are waiting.
  */
 export type VerifySignature = (digest: Uint8Array, signature: Uint8Array, key: KeyObject) => Promise<boolean>;
 
-/** In libuv's thread pool, which LMDB's writer needs too: for the few signatures that are not those of calls. */
+/**
+ * Verifies in libuv's thread pool, which LMDB's writer also needs. For the few signatures that do not belong to calls.
+ */
 export const verifySignature: VerifySignature = (digest, signature, key) =>
   new Promise((resolve, reject) => {
     if (hasIdentityR(signature)) return resolve(false);

@@ -1,6 +1,6 @@
 /**
- * How signatures travel to a verifying thread and verdicts back: items of a fixed length in one buffer, so that a batch costs one
- * message. A key is sent once, under a number, and named by it from then on.
+ * Format of the messages to and from a verifying thread: items of a fixed length in one buffer, so that a batch costs
+ * one message. A key is sent once with a number, and items refer to it by that number.
  */
 export const digestBytes = 32;
 export const signatureBytes = 64;
@@ -10,14 +10,14 @@ export const itemBytes = keyNumberBytes + digestBytes + signatureBytes;
 export interface VerifyingBatch {
   /** Items of a key number (32 bits, big-endian), a digest and a signature. */
   readonly items: Uint8Array<ArrayBuffer>;
-  /** Keys that the thread does not know yet: their numbers, and their 32 bytes in base64url. */
+  /** Keys that the thread does not have yet: their numbers, and their 32 bytes in base64url. */
   readonly keys: readonly (readonly [number: number, x: string])[];
 }
 
-/** A byte an item: 1 where the signature verifies. */
+/** One byte an item: 1 if the signature is valid, else 0. */
 export type VerifyingVerdicts = Uint8Array<ArrayBuffer>;
 
-/** Puts an item at its place. */
+/** Writes the item at index `at`. */
 export function writeItem(
   items: Uint8Array,
   at: number,
@@ -34,7 +34,7 @@ export function writeItem(
   items.set(signature, start + keyNumberBytes + digestBytes);
 }
 
-/** Reads one back; digest and signature share the memory of the items. */
+/** Reads the item at index `at`. Digest and signature share the memory of `items`. */
 export function readItem(
   items: Uint8Array,
   at: number,

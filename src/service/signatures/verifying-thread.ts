@@ -3,21 +3,21 @@ import { parentPort } from 'node:worker_threads';
 import { type CheckingKey, checkingKey, signatureCheck } from './signature-check.ts';
 import { itemBytes, readItem, type VerifyingBatch, type VerifyingVerdicts } from './verifying-batch.ts';
 
-/** What a verifying thread runs: batches in, verdicts out, in their order. */
+/** Script of a verifying thread: receives batches and answers with their results, in order. */
 const port = parentPort;
 if (port === null) throw new Error('this runs as a thread of VerifyingThreads');
 const check = await signatureCheck();
 const keys = new Map<number, CheckingKey>();
 
 /**
- * On Linux this is the priority of the thread alone. Where cores are few, the main thread and LMDB's writer go first: all else waits
- * for them, and they soon wait for verdicts.
+ * On Linux this is the priority of this thread alone. If there are few cores, the main thread and LMDB's writer go
+ * first: everything waits for them, and they soon wait for results from here.
  */
 const niceness = 5;
 try {
   setPriority(0, Math.min(getPriority(0) + niceness, constants.priority.PRIORITY_LOW));
 } catch {
-  // Not allowed here: only less fair.
+  // Not permitted on this system: scheduling is less fair.
 }
 
 port.on('message', (batch: VerifyingBatch) => {

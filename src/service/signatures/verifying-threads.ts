@@ -11,21 +11,33 @@ import {
   writeItem,
 } from './verifying-batch.ts';
 
-/** The main thread keeps no more than this many verifying threads busy; each takes some 8 MiB. */
+/** The main thread cannot keep more verifying threads busy. Each takes some 8 MiB. */
 const threadsMax = 4;
-/** One core is the main thread's. A thread verifies twice as much as the main thread can hand out where both have one core. */
+/**
+ * One core is left to the main thread. With a core each, a thread verifies twice as much as the main thread can hand
+ * out.
+ */
 const threadCount = Math.max(1, Math.min(availableParallelism() - 1, threadsMax));
-/** Signatures in a message: a message costs about 10 µs on the main thread, and one of 16 signatures takes 2 ms to verify. */
+/** Signatures of a message. A message costs about 10 µs of the main thread; 16 signatures take 2 ms to verify. */
 const batchItemsMax = 16;
-/** Messages that a thread has, 8 ms of work: a turn of a busy event loop takes as long, and the thread should not wait for the main thread meanwhile. */
+/**
+ * Messages queued at a thread: 8 ms of work, as long as a turn of a busy event loop, so that the thread does not run
+ * dry meanwhile.
+ */
 const batchesOpenMax = 8;
-/** About a second of work for one thread; beyond it callers are refused. Signatures of reads are counted apart. */
+/**
+ * Signatures that may wait, about a second of work for one thread. Above it calls are refused. Signatures of reads have
+ * their own count.
+ */
 export const defaultWaitingMax = 10_000;
-/** Messages of reads' signatures that a thread has: one is verified, and the next is there when it ends. A call's signature waits behind these. */
+/**
+ * Messages with signatures of reads queued at a thread: one is verified while the next is ready. A call's signature
+ * waits behind these.
+ */
 const readBatchesOpenMax = 2;
-/** Keys that the threads remember, some 1 KiB each; then all are forgotten and sent anew. */
+/** Keys that a thread keeps, some 1 KiB each. A thread that has more is replaced by a new one without keys. */
 const keysMax = 10_000;
-/** Threads hold next to nothing but keys. */
+/** The threads hold little more than keys. */
 const heapLimits = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 32 };
 
 const script = new URL(
@@ -41,49 +53,56 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A thread with the batches that it has not answered yet, oldest first. */
+/** A thread with the batches that it has not answered, oldest first. */
 interface Thread {
   readonly worker: Worker;
   readonly open: (readonly Waiting[])[];
-  /** The keys that it knows, by their numbers. */
+  /** The keys that the thread has, with their numbers. */
   readonly keys: WeakMap<KeyObject, number>;
   keyCount: number;
 }
 
 /**
- * Threads that verify signatures. Those that come in one turn of the event loop go out in batches: a signature then costs the main
- * thread about 2 µs, where one in libuv's pool costs it 10 to 50 and keeps LMDB's writer waiting behind all others.
+ * Threads that verify signatures. The signatures of one turn of the event loop are sent in batches, so that each costs
+ * the main thread about 2 µs. In libuv's thread pool each would cost 10 to 50 µs, and LMDB's writer would wait behind
+ * all of them.
  *
- * Invariant: a signature is in `#waiting` or in one batch of one thread, and is settled once; a thread that fails takes its batches
- * with it and is replaced.
+ * Invariant: a signature is in `#waiting`, in `#waitingReads` or in one batch of one thread, and is settled once. If a
+ * thread fails, its batches are rejected and it is replaced.
  */
 export class VerifyingThreads {
   readonly #script: URL;
   readonly #waitingMax: number;
   readonly #threads: Thread[] = [];
   readonly #waiting: Waiting[] = [];
-  /** Of reads; handed out where nothing else waits. */
+  /** Signatures of reads, sent only while no others wait. */
   readonly #waitingReads: Waiting[] = [];
   #scheduled = false;
   #closed = false;
 
-  /** `threadScript` is what a thread runs; `waitingMax` signatures may wait for one (SIGNATURE_QUEUE_MAX). */
+  /** `threadScript` is what a thread runs. `waitingMax`: signatures that may wait (SIGNATURE_QUEUE_MAX). */
   constructor(count: number = threadCount, threadScript: URL = script, waitingMax: number = defaultWaitingMax) {
     this.#script = threadScript;
     this.#waitingMax = waitingMax;
     for (let at = 0; at < count; at++) this.#threads.push(this.#start());
   }
 
-  /** Signatures that no thread has taken yet. */
+  /** Signatures that no thread has yet. */
   get waiting(): number {
     return this.#waiting.length + this.#waitingReads.length;
   }
 
-  /** See VerifySignature. TypeError for another kind of key, and for a digest or signature of a wrong length. */
+  /**
+   * See VerifySignature. Rejects with TypeError for another kind of key, or a digest or signature of a wrong length,
+   * and with `unavailable` while the node stops.
+   */
   readonly verify = (digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> =>
     this.#ask(this.#waiting, digest, signature, key);
 
-  /** The same for stored events that are read: these wait for the signatures of calls, and never hold one up for more than some milliseconds. */
+  /**
+   * The same for stored events that are read. They wait behind the signatures of calls, and delay these by some
+   * milliseconds at most.
+   */
   readonly verifyRead = (digest: Uint8Array, signature: Uint8Array, key: KeyObject): Promise<boolean> =>
     this.#ask(this.#waitingReads, digest, signature, key);
 
@@ -111,7 +130,7 @@ export class VerifyingThreads {
     });
   }
 
-  /** Hands out what waits, to the thread that has least, in even parts. */
+  /** Sends waiting signatures to the threads with the fewest batches, in even parts. */
   #send(): void {
     this.#handOut(this.#waiting, batchesOpenMax);
     if (this.#waiting.length === 0) this.#handOut(this.#waitingReads, readBatchesOpenMax);
@@ -146,7 +165,7 @@ export class VerifyingThreads {
       }
       writeItem(items, at, number, digest, signature);
     }
-    // While it has work, the thread keeps the process alive.
+    // A thread with work keeps the process alive.
     if (thread.open.length === 0) thread.worker.ref();
     thread.open.push(batch);
     thread.worker.postMessage({ items, keys } satisfies VerifyingBatch, [items.buffer]);
@@ -181,7 +200,7 @@ export class VerifyingThreads {
     this.#send();
   }
 
-  /** What waits is refused; what a thread works on is too. */
+  /** Refuses all waiting signatures, and those that a thread is working on. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     const stopping = new LedgerError('unavailable', 'This node is stopping; nothing was written, retry.');

@@ -2,23 +2,30 @@ import type { RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts';
 
 /**
- * Up to which seq ledgers had answered when a subscription was made, of those written to lately; by ledger id. Clocks of nodes differ, and an
- * event is dated as long before its answer as its append takes, so events are taken from that long before the subscription on, but for these.
+ * The seqs up to which recently written ledgers had answered when a subscription was created, by ledger id. Clocks of
+ * nodes differ, and an event is dated before its answer, by as long as its append takes. So a subscription gets events
+ * from some time before its creation on, without these.
  */
 export type SeqsByLedger = Readonly<Record<string, number>>;
 
 export interface AnsweredSeqs {
-  /** Of one ledger; -1 where it is not known, or not any more. */
+  /** The seq of one ledger. -1 if it is not known, or not stored any more. */
   of(subscriptionId: string, ledgerId: string): Promise<number>;
-  /** Keeps those of a subscription that is about to be made; what an earlier run of the same call has kept stays. `now`: ms since 1970. */
+  /**
+   * Stores the seqs of a subscription before it is created. If an earlier run of the same call has stored some, these
+   * stay. `now` in milliseconds since 1970.
+   */
   keep(subscriptionId: string, seqs: SeqsByLedger, now: number): Promise<void>;
 }
 
 const kind = 'webhook_start';
-/** They matter until what was written before the subscription has been fanned out. A ledger that is behind for longer may bring some of it. */
+/**
+ * The seqs are needed until the events from before the subscription are fanned out. A ledger that lags longer may
+ * deliver some of these events.
+ */
 const keptMs = 60 * 60_000;
 
-/** A record of their own: there may be a thousand of a subscription, which stays long after they are of use. */
+/** Stored in a record of their own: a subscription may have a thousand of them, and outlives their use. */
 export function answeredSeqsIn(store: RecordStore): AnsweredSeqs {
   return {
     of: async (subscriptionId, ledgerId) => {

@@ -8,18 +8,18 @@ import type { DeliveryRecord } from './delivery-record.ts';
 import { type DueDeliveries, earlier, type HeldDelivery } from './due-deliveries.ts';
 import { OwnDeliveries, ownKind, parseOwn } from './own-deliveries.ts';
 
-/** Delivery records, in blocks or each on its own. */
+/** Delivery records. Those made by the log are in blocks; each that an owner asked for has its own record. */
 export interface Deliveries {
   get(walk: Walk, subscriptionId: string, id: string): Promise<DeliveryRecord | null>;
-  /** Records what the log makes; answers how many deliveries are new. */
+  /** Records deliveries that the log makes. Returns how many of them are new. */
   record(range: DeliveryRange): Promise<number>;
-  /** Records one that the owner asks for. False if it is there already. */
+  /** Records a delivery that the owner asks for. Returns false if it exists. */
   create(delivery: DeliveryRecord): Promise<boolean>;
-  /** False if somebody else has changed it since. `now` in milliseconds since 1970. */
+  /** Returns false if the delivery was changed meanwhile. `now` in milliseconds since 1970. */
   replace(held: HeldDelivery, delivery: DeliveryRecord, now: number): Promise<boolean>;
-  /** By the time when they were recorded. */
+  /** In the order of recording. */
   ofSubscription(walk: Walk, subscriptionId: string, page: Omit<FindPage, 'after'>): Promise<DeliveryRecord[]>;
-  /** Those to be sent at `now` (ISO), the first `limit` in the order that they are to be sent in. */
+  /** The deliveries to send at `now` (ISO), the first `limit` in the order of sending. */
   pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries>;
 }
 

@@ -13,17 +13,20 @@ import {
 import { pendingLookup } from './due-slots.ts';
 
 /**
- * Deliveries of neighbouring events of one ledger to one subscription, fanned out together and kept in one record: a record for each would
- * cost more than sending it.
+ * Deliveries of neighbouring events of one ledger to one subscription, fanned out together and stored in one record: a
+ * record each would cost more than sending it.
  */
 export interface DeliveryBlock {
   readonly subscriptionId: string;
   readonly ledgerId: string;
-  /** The range of the ledger that it was made of; there is one block of a subscription and ledger that starts at a seq. */
+  /**
+   * The range of the ledger's events that the block covers. A subscription and ledger have one block that begins at a
+   * seq.
+   */
   readonly fromSeq: number;
   readonly throughSeq: number;
   readonly createdAt: string;
-  /** Whether it is found, while it has any that are PENDING, in the slot of the time when it is due (DueSlots). */
+  /** Whether the block is in a slot of DueSlots while it has deliveries that are PENDING. */
   readonly inSlot: boolean;
   /** Not empty, in the order of the ledger. */
   readonly deliveries: readonly DeliveryRecord[];
@@ -31,17 +34,19 @@ export interface DeliveryBlock {
 
 export const blockKind = 'webhook_deliveries';
 
-/** Deliveries of one block at most: writing it again costs what it holds. */
+/** Deliveries of one block at most: each change writes the whole block. */
 const blockDeliveriesMax = 64;
-/** From the first event of a block to its last at most, so that a delivery's block is found by the time in its id. */
+/**
+ * Time from the first event of a block to its last at most, so that a delivery's block is found by the time in its id.
+ */
 export const blockSpanMs = 60 * 60_000;
 
-/** Subscriptions of one ledger stand side by side: their blocks are written together. */
+/** The ids of one ledger's blocks sort next to each other: the blocks of its subscriptions are written together. */
 export function blockIdOf(block: Pick<DeliveryBlock, 'subscriptionId' | 'ledgerId' | 'fromSeq'>): string {
   return `${block.ledgerId}|${seqOrder(block.fromSeq)}|${block.subscriptionId}`;
 }
 
-/** How many of these deliveries, from the first on, one block takes. */
+/** How many of these deliveries, from the first on, fit into one block. */
 export function blockLength(deliveries: readonly DeliveryRecord[]): number {
   const firstMs = Date.parse(deliveries[0]?.eventCreatedAt ?? '');
   const end = deliveries.findIndex(({ eventCreatedAt }) => Date.parse(eventCreatedAt) > firstMs + blockSpanMs);
@@ -65,12 +70,12 @@ type StoredDelivery = readonly [
   ...DeliveryState,
 ];
 type StoredBlock = Omit<DeliveryBlock, 'deliveries' | 'inSlot'> & {
-  /** Missing in those that were written before there were slots. */
+  /** Missing in blocks that were written before there were slots. */
   readonly inSlot?: boolean;
   readonly deliveries: readonly StoredDelivery[];
 };
 
-/** Throws for a value that is no block of this id. */
+/** Throws if the value is no block with this id. */
 export function parseBlock({ id: blockId, value }: Pick<StoredRecord, 'id' | 'value'>): DeliveryBlock {
   const stored = parseMembers<StoredBlock>(value, {
     subscriptionId: 'text',
@@ -105,8 +110,9 @@ function formatBlock(block: DeliveryBlock): string {
 }
 
 /**
- * Sorts blocks that have any PENDING, never behind the first of these; null: it has none. As long as some are new it is that of the block's first
- * delivery: a block that moved with each attempt would leave a deleted row behind each time.
+ * The sort key of a block, never after its first delivery that is PENDING. Returns null if none is. While some
+ * deliveries are new the key is that of the block's first delivery: a block that moved at each attempt would leave a
+ * deleted row behind each time.
  */
 export function blockOrder({ deliveries }: DeliveryBlock): string | null {
   const pending = deliveries.filter(({ status }) => status === 'PENDING');
@@ -116,7 +122,7 @@ export function blockOrder({ deliveries }: DeliveryBlock): string | null {
   return orders.reduce<string | null>((least, order) => (least === null || order < least ? order : least), null);
 }
 
-/** How a block is put. `now` in milliseconds since 1970. */
+/** The record of a block. `now` in milliseconds since 1970. */
 export function blockWrite(block: DeliveryBlock, replaces: string, now: number): RecordWrite {
   const { subscriptionId: value, createdAt, deliveries } = block;
   const listed = `${createdAt}|${seqOrder(block.fromSeq)}|${deliveries.length}`;
@@ -130,7 +136,7 @@ export function blockWrite(block: DeliveryBlock, replaces: string, now: number):
   return { kind: blockKind, id: blockIdOf(block), replaces, value: formatBlock(block), lookups, expiresAt };
 }
 
-/** How many deliveries a block holds, told from the order that it is listed by. */
+/** The number of a block's deliveries, from the key by which the block is listed. */
 export function blockLengthOf(listedOrder: string): number {
   return Number(listedOrder.slice(listedOrder.lastIndexOf('|') + 1));
 }

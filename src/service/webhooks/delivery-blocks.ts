@@ -19,7 +19,10 @@ export interface DeliveryRange {
   readonly ledgerId: string;
   readonly fromSeq: number;
   readonly throughSeq: number;
-  /** Those of the range's events that are for it, in the order of the ledger, all of one `createdAt`. */
+  /**
+   * The deliveries of the range's events that the subscription wants, in the order of the ledger, all with the same
+   * `createdAt`.
+   */
   readonly deliveries: readonly DeliveryRecord[];
 }
 
@@ -31,7 +34,7 @@ interface Change {
   reject(error: unknown): void;
 }
 
-/** A block that is being written, and the changes that wait for the next write. */
+/** A block that is being written, with the changes that wait for the next write. */
 interface OpenBlock {
   block: DeliveryBlock;
   version: string;
@@ -41,7 +44,7 @@ interface OpenBlock {
 const blocksAtFirst = 2;
 const blocksAtOnceMax = 32;
 
-/** Delivery blocks in a store. Changes of one block that arrive while it is being written are written together. */
+/** Delivery blocks in a store. Changes of a block that arrive while it is being written are written together. */
 export class DeliveryBlocks {
   readonly #store: RecordStore;
   readonly #slots: DueSlots;
@@ -54,8 +57,8 @@ export class DeliveryBlocks {
   }
 
   /**
-   * Records a range, from whose first seq fanning out starts again after a crash. What was recorded of it before, by however many blocks,
-   * is left as it is; answers how many deliveries are new.
+   * Records a range of deliveries. After a crash fanning out starts again at the range's first seq. Deliveries that
+   * were recorded before, in any number of blocks, are left as they are. Returns how many are new.
    */
   async record(range: DeliveryRange): Promise<number> {
     let written = 0;
@@ -69,7 +72,7 @@ export class DeliveryBlocks {
       const block = { subscriptionId, ledgerId, fromSeq, throughSeq, createdAt, inSlot: true, deliveries };
       const stands = await this.#make(block);
       if (stands === block) written += deliveries.length;
-      // Who dies before this is done begins the range again.
+      // If the node stops before this, the range is recorded again.
       await this.#openSlot(stands);
       fromSeq = stands.throughSeq + 1;
       rest = rest.filter((delivery) => seqOf(delivery) >= fromSeq);
@@ -77,7 +80,9 @@ export class DeliveryBlocks {
     return written;
   }
 
-  /** Puts a block where there is none; answers the one that stands there then. One that is damaged is made anew: nothing of it can be sent. */
+  /**
+   * Stores a block, or returns the one that exists. A damaged block is replaced: none of its deliveries can be sent.
+   */
   async #make(block: DeliveryBlock): Promise<DeliveryBlock> {
     for (let replaces = 'absent'; ; ) {
       const put = await this.#store.put(blockWrite(block, replaces, Date.parse(block.createdAt)));
@@ -89,7 +94,9 @@ export class DeliveryBlocks {
     }
   }
 
-  /** Changes a delivery of a block; false if somebody else has. `nowMs` since 1970. */
+  /**
+   * Changes a delivery of a block. Resolves with false if it was changed meanwhile. `nowMs` in milliseconds since 1970.
+   */
   change(
     held: { readonly block: DeliveryBlock; readonly version: string; readonly delivery: DeliveryRecord },
     after: DeliveryRecord,
@@ -110,7 +117,7 @@ export class DeliveryBlocks {
   }
 
   async #writeAll(id: string, open: OpenBlock): Promise<void> {
-    // Changes that are made in one turn are written together.
+    // Waits, so that the changes of one turn of the event loop are written together.
     await null;
     while (open.waiting.length > 0) {
       const changes = open.waiting.splice(0);
@@ -124,13 +131,13 @@ export class DeliveryBlocks {
     this.#open.delete(id);
   }
 
-  /** Those of the changes that stand in the store now. */
+  /** Writes changes. Returns those that are in the store now. */
   async #write(open: OpenBlock, changes: readonly Change[]): Promise<ReadonlySet<Change>> {
     for (;;) {
       const taken = new Set<Change>();
       const block = changedBlock(open.block, changes, taken);
       const moves = !open.block.inSlot || slotOf(blockOrder(open.block) ?? '') !== slotOf(blockOrder(block) ?? '');
-      // Nobody would begin anew here: what moves has to be found wherever this ends.
+      // Nothing repeats this write after a crash. So the new slot is opened before the write, and again after it.
       if (moves) await this.#openSlot(block);
       const put = await this.#store.put(blockWrite(block, open.version, changes[0]?.nowMs ?? 0));
       if (put.ok) {
@@ -147,7 +154,10 @@ export class DeliveryBlocks {
     }
   }
 
-  /** What of a subscription's blocks is to be sent at `now` (ISO): at least `limit` deliveries, if there are so many. */
+  /**
+   * The subscription's deliveries in blocks that are to be sent at `now` (ISO): at least `limit` of them if there are
+   * so many.
+   */
   async pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
     const due: PendingDelivery[] = [];
     let next: string | null = null;
@@ -182,7 +192,10 @@ function seqOf(delivery: DeliveryRecord | undefined): number {
   return delivery?.place?.seq ?? 0;
 }
 
-/** The block with the changes of what stands there as it was when it was read; those go into `taken`, as do those made before. */
+/**
+ * Returns the block with the changes whose deliveries are as they were when they were read. These changes, and those
+ * that were made before, are added to `taken`.
+ */
 function changedBlock(block: DeliveryBlock, changes: readonly Change[], taken: Set<Change>): DeliveryBlock {
   const byId = new Map(changes.map((change) => [change.after.id, change]));
   const deliveries = block.deliveries.map((delivery) => {

@@ -8,11 +8,14 @@ import { blockKind, blockLengthOf, blockSpanMs, parseBlock } from './delivery-bl
 import type { DeliveryRecord } from './delivery-record.ts';
 import { ownKind, parseOwn } from './own-deliveries.ts';
 
-/** Records of a first page, which is enough for most, and of those behind it. LMDB reads a page in one go: 3 ms where blocks are full. */
+/**
+ * Records of the first page, which is mostly enough, and of later pages. LMDB reads a page synchronously: 3 ms if the
+ * blocks are full.
+ */
 const recordsAtFirst = 8;
 const recordsAtOnceMax = 64;
 
-/** What stands in one record of a subscription's list: a block of deliveries, or one that the owner asked for. */
+/** A record of a subscription's list: a block, or a delivery that the owner asked for. */
 interface Listed {
   readonly order: string;
   readonly length: number;
@@ -21,7 +24,7 @@ interface Listed {
   deliveries(): readonly DeliveryRecord[];
 }
 
-/** A subscription's deliveries by the time when they were recorded. What lies before `offset` is counted, not parsed. */
+/** A subscription's deliveries in the order of recording. Records before `offset` are counted without parsing them. */
 export async function listDeliveries(
   store: WalkedRecords,
   subscriptionId: string,
@@ -47,7 +50,7 @@ export async function listDeliveries(
   return found;
 }
 
-/** A delivery that the log has made, by its id; null if the subscription has none of this id. */
+/** A delivery that the log made, by its id. null if the subscription has none with this id. */
 export async function blockDelivery(
   store: WalkedRecords,
   subscriptionId: string,
@@ -55,7 +58,7 @@ export async function blockDelivery(
 ): Promise<DeliveryRecord | null> {
   const timeMs = uuidV7Time(id);
   if (timeMs === null || !isWritable(timeMs + blockSpanMs)) return null;
-  // Its event's time is in the id, and its block's last event is that one or lies a span behind it at most.
+  // The id has the time of the event. The last event of its block is at that time, or `blockSpanMs` later at most.
   const latest = isoTime(timeMs + blockSpanMs);
   const after = { order: isoTime(Math.max(0, timeMs - 1)), id };
   const lookup = { name: 'last_event', value: subscriptionId };
@@ -79,7 +82,7 @@ async function* recordsOf(
   for await (const record of walk(store, kind, lookup, { descending })) yield listedOf(kind, record);
 }
 
-/** All that a look-up finds, page by page; everything else that is ready has its turn before the next page. */
+/** All records of a look-up, page by page. Other work runs between the pages. */
 async function* walk(
   store: WalkedRecords,
   kind: string,

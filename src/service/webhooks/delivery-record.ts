@@ -2,20 +2,19 @@ import { sha256 } from '../../domain/hash.ts';
 import { seqOrder } from '../../domain/projection.ts';
 import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/uuid.ts';
 
-/** The delivery of one event to one receiver, as it is kept. Times are ISO. */
+/** The delivery of one event to one receiver, as stored. Times are ISO. */
 export interface DeliveryRecord {
   readonly id: string;
   readonly subscriptionId: string;
   readonly eventId: string;
   readonly eventType: string;
-  /** Where the event stands; null for a PING, which stands in no ledger. */
+  /** The event's ledger and seq. null for a PING, which is in no ledger. */
   readonly place: { readonly ledgerId: string; readonly seq: number } | null;
-  /** created_at of the event; of a PING its own. */
+  /** created_at of the event; for a PING its own time. */
   readonly eventCreatedAt: string;
-  /** Made by the log itself, or asked for by the owner (test, redeliver). */
+  /** Made by the log, or asked for by the owner (test, redeliver). */
   readonly origin: 'log' | 'owner';
   readonly status: 'PENDING' | 'DELIVERED' | 'FAILED';
-  /** Attempts made. */
   readonly attempts: number;
   readonly lastError: string | null;
   readonly lastResponseStatus: number | null;
@@ -27,7 +26,7 @@ export interface DeliveryRecord {
 
 const statuses: ReadonlySet<unknown> = new Set(['PENDING', 'DELIVERED', 'FAILED'] satisfies DeliveryRecord['status'][]);
 
-/** Throws for what cannot be a delivery that was stored: who sends it relies on these members. */
+/** Throws TypeError if these cannot be members of a stored delivery. Sending relies on them. */
 export function checkDelivery(
   of: Pick<DeliveryRecord, 'id' | 'eventId' | 'eventType' | 'eventCreatedAt' | 'status' | 'attempts' | 'nextAttemptAt'>,
 ): void {
@@ -41,7 +40,7 @@ export function checkDelivery(
   if (!isDelivery) throw new TypeError('This is no delivery.');
 }
 
-/** What a delivery begins with that is made now (ISO) and due at once. */
+/** The state of a delivery that is made now (ISO) and due at once. */
 export function dueAtOnce(now: string) {
   return {
     status: 'PENDING',
@@ -56,14 +55,17 @@ export function dueAtOnce(now: string) {
 
 const TIME_CHARS = 24;
 const dayMs = 24 * 60 * 60_000;
-/** How long a finished delivery is listed. */
+/** How long a finished delivery is listed, ms. */
 export const finishedKeptMs = 30 * dayMs;
-/** Attempts end after three hours, so what is older belongs to a subscription that has ended, or waits for a node that was off for months. */
+/**
+ * How long an unfinished delivery is kept, ms. Attempts end after three hours, so an older one belongs to a
+ * subscription that has ended, or waits for a node that was off for months.
+ */
 export const pendingKeptMs = 180 * dayMs;
 
 /**
- * The delivery of an event to a subscription has one id, however often it is fanned out: a UUIDv7 of the event's time whose other bits are a
- * hash of both.
+ * The id of the delivery of an event to a subscription, the same each time it is fanned out: a UUIDv7 with the event's
+ * time, whose other bits are a hash of both ids.
  */
 export function deliveryIdOf(
   subscriptionId: string,
@@ -73,17 +75,23 @@ export function deliveryIdOf(
   return uuidV7(Math.max(0, Date.parse(event.createdAt)), bits);
 }
 
-/** Made by the log and not tried yet: these keep the order of their ledger, whatever the clock says. */
+/**
+ * Whether the delivery was made by the log and has had no attempt. These deliveries keep the order of their ledger,
+ * whatever the clock says.
+ */
 export function isNew(delivery: DeliveryRecord): boolean {
   return delivery.origin === 'log' && delivery.attempts === 0;
 }
 
-/** Sorts what is PENDING. New ones count from their event's time, so that those of one ledger come in its order. */
+/**
+ * The sort key of a PENDING delivery. New deliveries sort by their event's time, so that those of one ledger are in its
+ * order.
+ */
 export function pendingOrder(delivery: DeliveryRecord): string {
   return isNew(delivery) ? newOrder(delivery) : orderAt(delivery.nextAttemptAt ?? delivery.createdAt, delivery);
 }
 
-/** The pending order that a delivery made by the log begins with. */
+/** The first sort key of a delivery that the log made. */
 export function newOrder(delivery: DeliveryRecord): string {
   return orderAt(delivery.eventCreatedAt, delivery);
 }
@@ -92,12 +100,12 @@ function orderAt(due: string, delivery: DeliveryRecord): string {
   return `${due}|${delivery.place?.ledgerId ?? ''}|${seqOrder(delivery.place?.seq ?? 0)}`;
 }
 
-/** The time that a pending order begins with: ISO. */
+/** The time at the beginning of a sort key, ISO. */
 export function dueTimeOf(order: string): string {
   return order.slice(0, TIME_CHARS);
 }
 
-/** Whether it may be sent at `now` (ISO), `order` being its pending order. */
+/** Whether the delivery may be sent at `now` (ISO). `order` is its sort key. */
 export function isDue(delivery: DeliveryRecord, order: string, now: string): boolean {
   return isNew(delivery) || dueTimeOf(order) <= now;
 }

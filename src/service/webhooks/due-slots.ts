@@ -1,43 +1,44 @@
 import type { FoundRecord, RecordStore } from '../../store/record-store.ts';
 import { dueTimeOf, pendingKeptMs } from './delivery-record.ts';
 
-/** Of an ISO time, what those of the same ten minutes have in common. */
+/** Length of the prefix that ISO times of the same ten minutes share. */
 const SLOT_CHARS = 15;
 const minuteMs = 60_000;
 const slotMs = 10 * minuteMs;
-/** Until so long after its end a slot that was opened is known to stand open; it may be closed from twice as long on. */
+/** How long after its end an opened slot is known to be open, ms. A slot may be closed after twice that time. */
 const standsMs = 5 * minuteMs;
 const settledMs = 2 * standsMs;
 const slotsAtOnce = 16;
 
-/** The ten minutes that a pending order begins in: the start of their ISO times. */
+/** The slot (ten minutes) of a sort key: the prefix of its ISO times. */
 export function slotOf(order: string): string {
   return dueTimeOf(order).slice(0, SLOT_CHARS);
 }
 
-/** How a record is found among those of a subscription that are PENDING. */
+/** The look-up of a record among a subscription's PENDING ones. */
 export function pendingLookup(subscriptionId: string, order: string) {
   return { name: 'pending', value: slotValue(subscriptionId, slotOf(order)), order };
 }
 
 /**
- * Records of deliveries by the time when they are due, in slots of ten minutes. What is done leaves its slot, and a store that keeps deleted
- * rows for hours would read over all of them again each time if slots did not end: an old one is not looked into any more.
+ * Records of deliveries by the time when they are due, in slots of ten minutes. A finished delivery leaves its slot. A
+ * store that keeps deleted rows for hours would read all of them each time, so old slots are closed and not read any
+ * more.
  *
- * Which slots of a subscription are open stands in a record of each. It is there, or is written again, once a slot holds something; a slot is
- * closed by whoever finds it empty long after its end, if nobody has opened it since it was found.
+ * A subscription's open slots have a record each. It is written, or written again, whenever something is put into a
+ * slot. A slot that is found empty long after its end is closed, unless it was opened again meanwhile.
  */
 export class DueSlots {
   readonly #store: RecordStore;
   readonly #kind: string;
   readonly #openKind: string;
   readonly #now: () => number;
-  /** Subscriptions by slot, of those slots that nobody closes yet. */
+  /** Subscriptions by slot, of slots that are too young to be closed. */
   readonly #opened = new Map<string, Set<string>>();
-  /** Subscriptions of which nothing stands as it did before there were slots. */
+  /** Subscriptions without records from before there were slots. */
   readonly #moved = new Set<string>();
 
-  /** `kind` of the records; `now` in milliseconds since 1970. */
+  /** `kind` of the records. `now` in milliseconds since 1970. */
   constructor(store: RecordStore, kind: string, now: () => number) {
     this.#store = store;
     this.#kind = kind;
@@ -45,7 +46,10 @@ export class DueSlots {
     this.#now = now;
   }
 
-  /** Resolves when what stands at this order is found. What is put into a slot afterwards has to be there within minutes. */
+  /**
+   * Opens the slot of a sort key. Resolves when records in the slot are found. A record that is put into the slot
+   * afterwards must be stored within minutes.
+   */
   async open(subscriptionId: string, order: string): Promise<void> {
     const slot = slotOf(order);
     const nowMs = this.#now();
@@ -59,13 +63,14 @@ export class DueSlots {
       expiresAt: Math.max(nowMs, slotEndMs(slot)) + pendingKeptMs,
     };
     let put = await this.#store.put({ ...write, replaces: 'absent' });
-    // Somebody may be about to close an old one: a new version keeps them from it.
+    // Another node may be about to close an old slot: a new version prevents it.
     while (!put.ok && !isYoung) put = await this.#store.put({ ...write, replaces: put.current?.version ?? 'absent' });
     if (isYoung) this.#remember(subscriptionId, slot, nowMs);
   }
 
   /**
-   * What is PENDING of a subscription, in its order, in pages that are never empty. `pageLength` is asked before each how long it may be.
+   * A subscription's PENDING records in their order, in pages that are never empty. `pageLength` is called before each
+   * page for its maximum length.
    */
   async *pages(
     subscriptionId: string,
@@ -81,7 +86,7 @@ export class DueSlots {
     }
   }
 
-  /** Answers whether there was nothing. */
+  /** Returns whether there were none. */
   #pending(value: string, pageLength: () => number) {
     return this.#found(this.#kind, { name: 'pending', value }, pageLength);
   }
@@ -91,7 +96,7 @@ export class DueSlots {
     for await (const page of this.#found(this.#openKind, lookup, () => slotsAtOnce)) yield* page;
   }
 
-  /** What a look-up finds, in pages that are never empty. Answers whether there was nothing. */
+  /** The records of a look-up, in pages that are never empty. Returns whether there were none. */
   async *#found(
     kind: string,
     lookup: { readonly name: string; readonly value: string },

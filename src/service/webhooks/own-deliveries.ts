@@ -14,10 +14,10 @@ import {
 import { type DueDeliveries, earlier, type PendingDelivery } from './due-deliveries.ts';
 import { DueSlots, pendingLookup } from './due-slots.ts';
 
-/** Deliveries that have a record of their own: those that the owner of a subscription asks for (test, redeliver). */
+/** Deliveries with a record of their own: those that a subscription's owner asks for (test, redeliver). */
 export const ownKind = 'webhook_delivery';
 
-/** Deliveries of that kind in a store. */
+/** The deliveries with a record of their own, in a store. */
 export class OwnDeliveries {
   readonly #store: RecordStore;
   readonly #slots: DueSlots;
@@ -37,14 +37,14 @@ export class OwnDeliveries {
     const write = { kind: ownKind, id, replaces, value: JSON.stringify(delivery), lookups, expiresAt };
     if (!isPending) return this.#store.put(write);
     const order = pendingOrder(delivery);
-    // Nobody would begin anew here: it has to be found wherever this ends.
+    // Nothing repeats this write after a crash. So the slot is opened before the write, and again after it.
     await this.#slots.open(value, order);
     const put = await this.#store.put({ ...write, lookups: [...lookups, pendingLookup(value, order)] });
     await afterPartialWrite(this.#slots.open(value, order));
     return put;
   }
 
-  /** What of a subscription's is to be sent at `now` (ISO), the first `limit`. */
+  /** The deliveries to send at `now` (ISO), the first `limit`. */
   async pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
     const due: PendingDelivery[] = [];
     let next: string | null = null;
@@ -62,7 +62,7 @@ export class OwnDeliveries {
   }
 }
 
-/** Throws for a value that is no delivery of this id. */
+/** Throws if the value is no delivery with this id. */
 export function parseOwn({ id, value }: Pick<StoredRecord, 'id' | 'value'>): DeliveryRecord {
   const delivery = parseMembers<DeliveryRecord>(value, { subscriptionId: 'text', createdAt: 'time' });
   checkDelivery(delivery);

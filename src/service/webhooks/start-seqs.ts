@@ -8,15 +8,19 @@ import type { WalkedLedgers } from '../walked-stores.ts';
 import type { SeqsByLedger } from './answered-seqs.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
-/** Lines of an owner's ledgers that are looked at; where there are more, ledgers that were written to last, of whomever. */
+/**
+ * Lines of an owner's list of ledgers that are read. If there are more, the ledgers that this node wrote last are
+ * added, of any owner.
+ */
 const linesMax = 500;
 
 /**
- * Up to which seq the owner's ledgers, or the one that is named, had answered when a subscription is made.
+ * Returns the seqs up to which the owner's ledgers, or the named one, had answered when a subscription is created.
  *
- * It is read before the subscription is written, and so before its answer: an append in between has a later seq and is delivered. What
- * counts is what a ledger's own actor has answered and not what its log holds, since that may show an event long before its answer. Of a
- * ledger that is not told, the subscription may get what was answered just before it.
+ * It runs before the subscription is written, and so before its answer: an append in between has a later seq and is
+ * delivered. The seq that a ledger's actor has answered counts, not the newest one in the log: an event may be in the
+ * log long before its answer. For a ledger that is missing in the result, the subscription may get events that were
+ * answered just before it.
  */
 export async function seqsToStartAfter(
   ledgers: WalkedLedgers,
@@ -42,7 +46,10 @@ async function ofOwner(ledgers: WalkedLedgers, work: WebhookWork, actorId: strin
   return answered;
 }
 
-/** Of a ledger that another node writes, nobody here knows whether its newest commit is answered. All before it is over. */
+/**
+ * If another node writes the ledger, this node does not know whether its newest commit is answered. All earlier commits
+ * are.
+ */
 async function lastBeforeNewestCommit(ledgers: WalkedLedgers, ledgerId: string): Promise<number | null> {
   const head = await ledgers.head(ledgerId);
   if (head === null) return null;

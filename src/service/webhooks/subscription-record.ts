@@ -16,10 +16,10 @@ import {
 import type { Walk } from '../walk.ts';
 import { walkRecords } from '../walk-records.ts';
 
-/** A webhook subscription as it is kept. Times are ISO. */
+/** A webhook subscription as stored. Times are ISO. */
 export interface SubscriptionRecord {
   readonly id: string;
-  /** Its owner, whose access counts at each delivery. */
+  /** The owner, whose access is checked at each delivery. */
   readonly actorId: string;
   readonly url: string;
   /** Empty: all types. */
@@ -29,9 +29,9 @@ export interface SubscriptionRecord {
   readonly createdAt: string;
   /** The secret, sealed for this record. */
   readonly sealedSecret: string;
-  /** null while it is in force. */
+  /** null while the subscription is active. */
   readonly endedAt: string | null;
-  /** By a DELETE of the owner's, or a 410 of the receiver's. */
+  /** By the owner's DELETE, or by the receiver's answer 410. */
   readonly endedBy: 'owner' | 'receiver' | null;
 }
 
@@ -57,32 +57,39 @@ export const subscriptionForm: RecordForm<SubscriptionRecord> = {
 const changesKind = 'webhook_changes';
 const changesId = 'subscriptions';
 
-/** How long after an end whoever finds it ended has the change noted too: who ended it may have failed before that. */
+/**
+ * How long after an end a further call to end the subscription also notes the change, ms: the first call may have
+ * failed before it did.
+ */
 const endNotedAgainMs = 60_000;
-/** How long a subscription that has ended is still listed. */
+/** How long an ended subscription is listed, ms. */
 const endedKeptMs = 30 * 24 * 60 * 60_000;
 
-/** What a subscription's secret is sealed for. */
+/** The context that a subscription's secret is sealed for. */
 export const secretContext = (subscriptionId: string): string => `${kind}/${subscriptionId}/secret`;
 
 export interface Subscriptions {
-  /** Throws UnreadableRecord for one that is damaged. Lists pass such a one over. */
+  /** Returns null if there is none. Throws UnreadableRecord if the record is damaged; lists skip damaged records. */
   get(id: string): Promise<SubscriptionRecord | null>;
-  /** The record that stands under the id now: this one, or what an earlier run of the same call has made. */
+  /** Returns the stored record: this one, or the one that an earlier run of the same call created. */
   create(subscription: SubscriptionRecord): Promise<SubscriptionRecord>;
   /**
-   * Ends a subscription and notes the change. False if it had ended before, or there is none. True when said again with the same `at` and
-   * `by`, which is how a call that failed is finished: thrown as `outcome_unknown` it may have ended, and other nodes may not know of it.
+   * Ends a subscription and notes the change. Returns false if the subscription had ended before, or does not exist.
+   * Returns true if it is called again with the same `at` and `by`: so a failed call is finished. After
+   * `outcome_unknown` the subscription may have ended without other nodes knowing it.
    */
   end(id: string, at: string, by: 'owner' | 'receiver'): Promise<boolean>;
   ofActor(walk: Walk, actorId: string, page: FindPage): Promise<SubscriptionRecord[]>;
-  /** Subscriptions in force, in the order of their making, behind `after`. Less than `limit` are the last ones. */
+  /** Active subscriptions after `after`, in the order of creation. Fewer than `limit` are the last ones. */
   inForce(limit: number, after: SubscriptionRecord | null): Promise<SubscriptionRecord[]>;
-  /** The one in force that was made last, by its date; null: there is none. */
+  /** The active subscription with the latest creation time. null if there is none. */
   newestInForce(): Promise<SubscriptionRecord | null>;
-  /** Changes with every subscription that is made or ends, before its call is answered: so one node learns what another has done. */
+  /**
+   * A value that changes whenever a subscription is created or ends, before that call is answered. So other nodes
+   * notice it.
+   */
   changes(): Promise<string>;
-  /** Whether the actor has at least so many in force. */
+  /** Whether the actor has at least `count` active subscriptions. */
   hasInForce(actorId: string, count: number): Promise<boolean>;
 }
 
@@ -105,8 +112,8 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
     });
   };
   /**
-   * Has other nodes read the subscriptions again. Two counts of others in between do that too: the first may have been seen before what is
-   * noted here was written, the second cannot have been.
+   * Makes other nodes read the subscriptions again. Two changes by others meanwhile do the same: other nodes may have
+   * seen the first before this subscription was written, but not the second.
    */
   const noteChange = async (): Promise<void> => {
     let counted = await store.get(changesKind, changesId);
@@ -129,8 +136,8 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
     },
     create: async (subscription) => {
       const put = await write(subscription, 'absent');
-      // Also where an earlier run of this call has written it: that may have died before it noted the change.
-      await afterPartialWrite(noteChange());
+      // Also if an earlier run of this call wrote the subscription: it may have stopped before it noted the change.
+      await laterStep(noteChange());
       return put.ok || put.current === null ? subscription : read(put.current);
     },
     end: async (id, at, by) => {
@@ -143,7 +150,8 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
           const put = await write({ ...subscription, endedAt: at, endedBy: by }, record.version);
           if (!put.ok) continue;
         } else if (endedAt !== at || endedBy !== by) {
-          // It is not this call's to finish. Long after the end nothing is written: all nodes share that record.
+          // Another call ended the subscription. Long after the end the change is not noted again: all nodes share that
+          // record.
           if (Math.abs(Date.parse(at) - Date.parse(endedAt)) < endNotedAgainMs) await noteChange().catch(() => {});
           return false;
         }
@@ -176,7 +184,7 @@ function read(record: StoredRecord): SubscriptionRecord {
   return decodeRecord(record, subscriptionForm);
 }
 
-/** Throws for a value that is no subscription of this id. */
+/** Throws if the value is no subscription with this id. */
 function parse(record: StoredRecord): SubscriptionRecord {
   return decodeForm(record, subscriptionForm);
 }

@@ -3,7 +3,7 @@ import type { SubscriptionRecord } from './subscription-record.ts';
 
 const endedError = 'The subscription has ended.';
 
-/** A subscription as its owner reads it: without its secret. */
+/** A subscription as its owner reads it, without the secret. */
 export function subscriptionMessage(subscription: SubscriptionRecord) {
   return {
     id: subscription.id,
@@ -15,7 +15,10 @@ export function subscriptionMessage(subscription: SubscriptionRecord) {
   };
 }
 
-/** Nothing is sent for a subscription that has ended: what was PENDING then has failed. */
+/**
+ * A delivery as its owner reads it. Nothing is sent for a subscription that has ended, so a PENDING delivery of it
+ * reads as FAILED.
+ */
 export function deliveryMessage(delivery: DeliveryRecord, endedAt: string | null) {
   const isCutOff = endedAt !== null && delivery.status === 'PENDING';
   return {

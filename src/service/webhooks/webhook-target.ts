@@ -2,27 +2,36 @@ import ipaddr from 'ipaddr.js';
 import { invalidField } from '../../domain/errors.ts';
 import { checkUrl } from '../../domain/fields.ts';
 
-/** Where webhooks may go (decisions.md, section 7; security.md, Webhooks). */
+/** Which addresses webhooks may be sent to (docs/security.md, Where webhooks go). */
 export interface TargetPolicy {
-  /** In production mode https on public addresses alone; in development mode loopback too, with http or https. */
+  /**
+   * In production mode: https to public addresses only. In development mode also loopback addresses, with http or
+   * https.
+   */
   readonly production: boolean;
-  /** Ports that this node, its store and its leases listen on: no target on loopback, even in development mode, nor on `ownAddresses`. */
+  /**
+   * Ports that this node, its store and its leases listen on. They are refused on loopback, even in development mode,
+   * and on `ownAddresses`.
+   */
   ownPorts(): ReadonlySet<number>;
-  /** The addresses of this machine, public ones among them. */
+  /** The addresses of this machine, public ones included. */
   ownAddresses(): Iterable<string>;
 }
 
-/** Nobody's webhook receiver: Redis, and Cassandra's client, node and JMX ports, where they stand if nobody moved them. */
+/** Default ports of Redis and of Cassandra (client, node and JMX). No webhook receiver listens on these. */
 const backendPorts: ReadonlySet<number> = new Set([6379, 6380, 16379, 26379, 7000, 7001, 7199, 9042, 9142]);
 
-/** Global unicast (RFC 4291, section 2.4; IANA IPv6 address space): everything outside is not routed, or maps something else. */
+/**
+ * Global unicast (RFC 4291, section 2.4; IANA IPv6 address space). All other addresses are not routed, or map to
+ * something else.
+ */
 const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 
 export type AddressKind = 'public' | 'loopback' | 'forbidden';
 
 /**
- * What kind of address a literal is. Forbidden: private, link-local, unique local, CGNAT, multicast, reserved, and every IPv6 form that stands
- * for an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo), whichever it is.
+ * The kind of a literal address. Forbidden: private, link-local, unique local, CGNAT, multicast, reserved, and every
+ * IPv6 form of an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo), whatever that address is.
  */
 export function addressKind(literal: string): AddressKind {
   if (!ipaddr.isValid(literal)) return 'forbidden';
@@ -33,7 +42,10 @@ export function addressKind(literal: string): AddressKind {
   return address.kind() === 'ipv6' && !(address as ipaddr.IPv6).match(globalUnicast) ? 'forbidden' : 'public';
 }
 
-/** Whether a connection to this address and port may be made, or kept. `protocol` as URLs have it. */
+/**
+ * Whether a connection to this address and port may be made, or kept. `protocol` has the form of URLs, such as
+ * `https:`.
+ */
 export function mayConnect(policy: TargetPolicy, protocol: string, address: string, port: number): boolean {
   switch (addressKind(address)) {
     case 'public':
@@ -45,7 +57,10 @@ export function mayConnect(policy: TargetPolicy, protocol: string, address: stri
   }
 }
 
-/** A receiver's URL as it is given at creation: what can be seen to be forbidden is refused there, the rest at connection. */
+/**
+ * Checks a receiver's URL at creation, and returns it. Throws `invalid_argument` for what is visibly forbidden; host
+ * names are checked at connection.
+ */
 export function checkTarget(field: string, value: unknown, policy: TargetPolicy): string {
   const text = checkUrl(field, value);
   const url = new URL(text);
@@ -60,7 +75,9 @@ export function checkTarget(field: string, value: unknown, policy: TargetPolicy)
   return text;
 }
 
-/** The host of a URL without the brackets of IPv6, in the parser's form: `127.1` and `0x7f000001` are 127.0.0.1 here. */
+/**
+ * The host of a URL, without the brackets of IPv6, normalized by the parser: `127.1` and `0x7f000001` become 127.0.0.1.
+ */
 export function hostOf(url: Pick<URL, 'hostname'>): string {
   return url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
 }
@@ -70,12 +87,15 @@ export function portOf(url: Pick<URL, 'port' | 'protocol'>): number {
   return url.protocol === 'https:' ? 443 : 80;
 }
 
-/** `localhost`, names below it, and both with the root's dot (RFC 6761, section 6.3). */
+/** `localhost` and names below it, also with the root's dot (RFC 6761, section 6.3). */
 export function isLocalName(host: string): boolean {
   return /^(?:.*\.)?localhost\.?$/i.test(host);
 }
 
-/** Whether this service itself stands there. Elsewhere the same port is somebody else's, 443 above all. */
+/**
+ * Whether this service listens at the address and port. On other addresses the same port, above all 443, belongs to
+ * others.
+ */
 function isOwn(policy: TargetPolicy, address: string, port: number): boolean {
   if (!policy.ownPorts().has(port)) return false;
   const told = ipaddr.parse(address).toNormalizedString();

@@ -29,14 +29,13 @@ import { deliveryMessage, subscriptionMessage } from './webhook-message.ts';
 import { checkTarget, type TargetPolicy } from './webhook-target.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
-/** Subscriptions in force of one actor: every event of its ledgers is looked at by each of them. */
+/** Active subscriptions of one actor: each of them examines every event of the actor's ledgers. */
 const subscriptionsMax = 1_000;
-/** Types that one subscription may name. */
+/** Event types that one subscription may name. */
 const eventTypesMax = 100;
 
 const note = 'Store this secret now: it is not shown again.';
 
-/** Webhooks (spec, Endpoints and Webhook delivery). */
 export function webhookService(
   records: RecordStore,
   ledgers: LedgerStore,
@@ -61,7 +60,10 @@ export function webhookService(
     throw hasEnded();
   };
 
-  /** The checks of a creation, and what it makes; up to where its ledgers have answered is kept already. */
+  /**
+   * Checks a creation and returns the record to write. The seqs up to which its ledgers have answered are stored
+   * already.
+   */
   const newSubscription = async (
     request: CreateWebhookRequest,
     call: Call,
@@ -80,8 +82,8 @@ export function webhookService(
         { limit: subscriptionsMax },
       );
     }
-    const answered = await seqsToStartAfter(walkedLedgers(call.walk, ledgers), work, actorId, ledgerId);
-    // Before the subscription is there for any node to find.
+    const answered = await answeredBefore(walkedLedgers(call.walk, ledgers), work, actorId, ledgerId);
+    // Stored before any node can find the subscription.
     if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
     const sealedSecret = secrets.seal(Buffer.from(secret), secretContext(id));
     const target = { url, eventTypes, ledgerId };
@@ -92,7 +94,8 @@ export function webhookService(
     try {
       await deliveries.create(delivery);
     } finally {
-      // Also where that failed: it may have been recorded all the same, and a node that stands alone looks for nothing by itself.
+      // Also after a failure: the delivery may be recorded all the same, and a single node does not look for deliveries
+      // by itself.
       work.queued(delivery.subscriptionId);
     }
     const stands = await afterPartialWrite(deliveries.get(call.walk, delivery.subscriptionId, delivery.id));
@@ -103,7 +106,8 @@ export function webhookService(
     createWebhook: async (request: CreateWebhookRequest, call: Call) => {
       const id = call.newId();
       const secret = webhookSecret(call.randomBytes(WEBHOOK_SECRET_BYTES));
-      // What an earlier run of this call has made stands, whatever would refuse it now; and nothing but the answer tells its secret.
+      // A retry finds the subscription of an earlier run, whatever would refuse it now. Its secret is the same, and
+      // only this answer shows it.
       const earlier = await subscriptions.get(id);
       const made = await subscriptions.create(earlier ?? (await newSubscription(request, call, id, secret)));
       if (made.endedAt === null) work.subscribed(made);
@@ -129,7 +133,7 @@ export function webhookService(
         if (error instanceof LedgerError && error.code === 'outcome_unknown') work.mayHaveEnded(id, at);
         throw error;
       }
-      // Also where it had ended before: who ended it may have failed before it said so here.
+      // Also if it had ended before: the call that ended it may have failed before this line.
       work.ended(id);
       if (!wasInForce) throw hasEnded();
       return {};
@@ -178,7 +182,7 @@ function hasEnded(): LedgerError {
   return new LedgerError('not_found', 'This webhook subscription has ended: make a new one.', { field: 'id' });
 }
 
-/** What a delivery that the owner asks for has in common. */
+/** The common members of deliveries that the owner asks for. */
 function asked(call: Call, subscriptionId: string) {
   return { id: call.newId(), subscriptionId, origin: 'owner', ...dueAtOnce(isoTime(call.now)) } as const;
 }

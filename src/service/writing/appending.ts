@@ -32,33 +32,33 @@ export interface AppendFields {
   readonly payload: string;
 }
 
-/** What may follow on the first half of an append. */
+/** The result of the first half of an append. */
 export type PreparedAppend =
-  /** It was checked and verified, and only waits to be carried out. */
+  /** Validated and verified. `submit` runs it. */
   | { readonly kind: 'checked'; submit(lane: Lane | null): Promise<CommandOutcome> }
-  /** It would be refused now, but was carried out before: it takes no place in a lane. */
+  /** It would be refused now, but was written before. It takes no place in a lane. */
   | { readonly kind: 'replayed'; readonly first: CommandOutcome };
 
-/** An append whose fields were checked, and whose signature was not looked at yet. */
+/** A validated append whose signature is not verified yet. */
 interface ReadAppend extends SigningInput {
   readonly masterId: string;
-  /** With all that the service puts into it, canonical JSON. */
+  /** Canonical JSON, with all fields that the service adds. */
   readonly payload: string;
   readonly causedByHash: string | null;
 }
 
-/** A call whose command's mark can be set once its payload was read. */
+/** A call whose command key is set once its payload is parsed. */
 interface MarkedCall extends Call {
   command: Call['command'];
 }
 
-/** Appends of callers' events, one at a time or from a stream (spec: POST /traceledger/master/{uuid}/events). */
+/** Appends of callers' events, one at a time or from a stream. */
 export class Appending {
   readonly #identities: Identities;
   readonly #reading: LedgerReading;
   readonly #directory: Directory;
   readonly #replays: Replays;
-  /** By the facts of a master, which never change and are kept by LedgerReading. */
+  /** By the facts of a master, which never change and are cached by LedgerReading. */
   readonly #injections = new WeakMap<MasterFacts, Injection>();
 
   constructor(identities: Identities, reading: LedgerReading, directory: Directory, replays: Replays) {
@@ -68,18 +68,18 @@ export class Appending {
     this.#replays = replays;
   }
 
-  /** The ledger of a master that was seen before. */
+  /** The ledger of a master whose facts are cached, else null. */
   ledgerOf(masterId: string): string | null {
     return this.#reading.knownMaster(masterId)?.ledgerId ?? null;
   }
 
-  /** What is no id is not looked for. */
+  /** The ledger of a master, read from the store if need be. null if there is none, or if the id is no UUID. */
   async findLedger(masterId: string): Promise<string | null> {
     if (!isUuid(masterId)) return null;
     return (await this.#reading.masterFacts(masterId))?.ledgerId ?? null;
   }
 
-  /** Throws `signature_required`; rejects with every other error. */
+  /** Throws `signature_required` synchronously, and rejects with every other error. */
   append(call: Call, request: AppendFields): Promise<CommandOutcome> {
     return this.#replays.orElseSigned(
       call,
@@ -91,7 +91,10 @@ export class Appending {
     );
   }
 
-  /** The first half of an append of a stream; `key` is its idempotency key. */
+  /**
+   * The first half of an append of a stream. `key` is its idempotency key. Rejects with the error that the append is
+   * refused with.
+   */
   async prepare(call: MarkedCall, request: AppendFields, key: string | undefined): Promise<PreparedAppend> {
     demandEntitySignature(call);
     const parsed = parsePayload(request.payload);
@@ -104,7 +107,8 @@ export class Appending {
       const command = await this.#check(call, request, parsed);
       return { kind: 'checked', submit: (lane) => this.#directory.submit({ ...command, lane }) };
     } catch (error) {
-      // What may come from anybody under the entity's header is answered nothing that it wrote.
+      // An unverified call under the entity's header may come from anybody, so it gets no event of the entity as an
+      // answer.
       if (callerOf(call).mustSign) throw error;
       const first = await this.#replays.find(call, () => this.findLedger(request.uuid));
       if (first === null) throw error;
@@ -121,7 +125,10 @@ export class Appending {
     return injection;
   }
 
-  /** Without `await`: what is waited for here would be kept with all of `parsed`, ten times as large as its text, until the signature is verified. */
+  /**
+   * No `await` here: it would keep all of `parsed`, ten times as large as its text, in memory until the signature is
+   * verified.
+   */
   #check(call: Call, request: AppendFields, parsed: JsonNode | null): Promise<AppendEvent> {
     return this.#read(call, request, parsed).then((read) => this.#verified(call, read));
   }
@@ -136,7 +143,7 @@ export class Appending {
     const { facts: master, ledger } = await this.#reading.readableMaster(masterId, caller.actorId);
     const injected = injectFields(object, this.#injection(ledger, master));
     const asSubmitted = object.canonical;
-    // As submitted it may be signed only if it names its master, so that the signature fits no other.
+    // The payload as submitted may be signed only if it names its master, so that the signature fits no other master.
     const alsoSubmitted = asSubmitted !== injected && memberOf(object, 'traceledger_master_uuid') !== undefined;
     return {
       masterId,

@@ -4,9 +4,9 @@ import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 
 /**
- * The names by which a command is known when it is sent again: its idempotency key, and, for a signed event under header
- * identity, its signed digest. No secret goes with header identity and reads show signatures to others, so such an event counts
- * once for ever (decisions.md, section 4). `digest` is null where no event was signed.
+ * The command keys by which a resubmitted command is recognized: its idempotency key and, for a signed event under
+ * header identity, its signed digest. Header identity has no secret, and reads show signatures to others, so such an
+ * event is written once for good: otherwise a reader could send it again. `digest` is null if no event was signed.
  */
 export function commandMarks(call: Call, digest: Buffer | null): readonly CommandKey[] {
   const caller = callerOf(call);

@@ -9,8 +9,8 @@ import { commandMarks } from './command-marks.ts';
 import type { Replays } from './replays.ts';
 
 /**
- * Closes a ledger that the caller may see. `rule` 'optional': a signature is not asked for, and is checked where it is sent; an entity that
- * calls by its header has signed the request as a whole, so that there is nothing to check here.
+ * Closes a ledger that the caller may read. `rule` 'optional': a signature is not required, and verified if it is sent.
+ * An entity that calls by its header has signed the whole request then, so there is no event signature to verify.
  */
 export type LedgerClosing = (
   call: Call,
@@ -18,7 +18,7 @@ export type LedgerClosing = (
   rule: 'if_keyed' | 'optional',
 ) => Promise<{ ledgerId: string; status: string }>;
 
-/** The one way in which ledgers of all types are closed (spec, Endpoints). */
+/** Closes ledgers of all types. */
 export function ledgerClosing(identities: Identities, directory: Directory, replays: Replays): LedgerClosing {
   return async (call, ledger, rule) => {
     const { ledgerId } = ledger;

@@ -9,7 +9,7 @@ import type { LedgerReading } from '../reading/ledger-reading.ts';
 
 export type OpeningFacts = OpenLedger['facts'];
 
-/** All facts absent but the type: the ground that each kind of ledger is described on. */
+/** The facts of a new ledger of this type. Facts that are not given are null. */
 export function facts(type: OpeningFacts['type'], present: Partial<OpeningFacts>): OpeningFacts {
   return {
     buyerActorId: null,
@@ -26,7 +26,7 @@ export function facts(type: OpeningFacts['type'], present: Partial<OpeningFacts>
   };
 }
 
-/** Opens ledgers through their own actors. */
+/** Opens ledgers through their actors. */
 export class LedgerOpening {
   readonly #directory: Directory;
   readonly #reading: LedgerReading;
@@ -37,8 +37,9 @@ export class LedgerOpening {
   }
 
   /**
-   * Writes the first events of a ledger. The id is the call's own, or derived from whom the ledger is for, so that one opened under it before
-   * is this one: a call that is run again after a crash, and the second opening of a root ledger, find it, with the facts of then.
+   * Writes the first events of a ledger, and returns its facts. The id is the call's own, or derived from the ledger's
+   * owner. So a ledger that exists under it is this one, and is returned with its first facts: for a retry after a
+   * crash, and for the second opening of a root ledger.
    */
   async open(
     call: Call,

@@ -11,27 +11,30 @@ import {
   withMembers,
 } from '../../domain/json.ts';
 
-/** A payload in canonical form, bytes (decisions.md, section 3). */
+/** Bytes of a payload in canonical form. */
 const payloadBytesMax = 256 * 1024;
 const deliveryChainItemsMax = 16;
 const actorTypes = new Set(['human', 'service', 'external', 'device']);
 
-/** A caller's payload, checked. */
+/** A caller's payload, validated. */
 export interface SubmittedPayload {
   readonly object: JsonObject;
   readonly causedByHash: string | null;
 }
 
-/** The payload of an append as it was sent; a field that was left out is an empty text here, which is no broken JSON. */
+/**
+ * Parses the payload of an append as sent. A field that was left out is an empty text here: it is reported as a missing
+ * object instead of broken JSON. Throws `invalid_argument` for an empty text, and the errors of parseJson.
+ */
 export function parsePayload(text: string): JsonNode {
   if (text === '') throw invalidField('payload', 'a JSON object');
   return parseJsonField(text);
 }
 
-/** Checks the payload of an append. */
+/** Validates the payload of an append. Throws `invalid_argument`, `payload_too_large` or `reserved_field`. */
 export function checkPayload(node: JsonNode): SubmittedPayload {
   if (node.kind !== 'object') throw invalidField('payload', 'a JSON object');
-  // A UTF-16 unit takes at most three bytes of UTF-8: most payloads need no counting.
+  // A UTF-16 unit has three bytes of UTF-8 at most, so most payloads need no counting.
   if (node.canonical.length * 3 > payloadBytesMax && Buffer.byteLength(node.canonical) > payloadBytesMax) {
     throw new LedgerError('payload_too_large', `A payload has at most ${payloadBytesMax} bytes of canonical JSON.`, {
       field: 'payload',
@@ -55,10 +58,10 @@ export function checkPayload(node: JsonNode): SubmittedPayload {
   return { object: node, causedByHash };
 }
 
-/** Fields that the server puts into payloads, in canonical order. */
+/** Fields that the service adds to payloads, in canonical order. */
 export type Injection = readonly (AddedMember & { readonly value: string; readonly canonical: string })[];
 
-/** Made once a master: the canonical forms are the same for all its events. */
+/** Made once for each master: the canonical forms are the same for all its events. */
 export function injectionOf(fields: Readonly<Record<string, string>>): Injection {
   return Object.entries(fields)
     .map(([name, value]) => {
@@ -68,7 +71,7 @@ export function injectionOf(fields: Readonly<Record<string, string>>): Injection
     .sort((left, right) => byCodeUnits(left.name, right.name));
 }
 
-/** The payload with the server's fields, canonical. A field sent with another value is `reserved_field`. */
+/** The payload with the service's fields, canonical. Throws `reserved_field` if a field was sent with another value. */
 export function injectFields(object: JsonObject, injection: Injection): string {
   const missing: AddedMember[] = [];
   for (const field of injection) {
@@ -88,7 +91,7 @@ export function injectFields(object: JsonObject, injection: Injection): string {
   return missing.length === 0 ? object.canonical : withMembers(object, missing);
 }
 
-/** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}; its canonical form. */
+/** X-Delivery-Chain: a JSON array of at most 16 {actor_id, actor_type, role}. Returns its canonical form. */
 export function checkDeliveryChain(text: string): string {
   const field = 'X-Delivery-Chain';
   const node = parseJson(text, { maxDepth: 4 });

@@ -10,12 +10,13 @@ import type { Call } from '../call.ts';
 import { callerOf } from '../call-caller.ts';
 import { demandEntitySignature } from '../identity/signing.ts';
 
-/** Errors after which the call may have been carried out. */
+/** Errors after which the call may have been written. */
 const mayBeWritten: ReadonlySet<string> = new Set(['outcome_unknown', 'idempotency_in_progress', 'internal']);
 
 /**
- * First answers of calls that wrote to a ledger. The ledger's actor finds a command that was written before; this is for calls that are refused
- * before they get there: a retry needs a valid credential, but not that its key or its grant still stands (decisions.md, section 1).
+ * First answers of calls that wrote to a ledger. The ledger's actor recognizes a command that was written before. This
+ * class serves calls that are refused before they get there: a retry needs a valid credential, but its signing key or
+ * grant may have ended since.
  */
 export class Replays {
   readonly #store: LedgerStore;
@@ -24,7 +25,7 @@ export class Replays {
     this.#store = store;
   }
 
-  /** What the call's idempotency key wrote on that ledger before; null if nothing. */
+  /** The event that the call's idempotency key wrote to that ledger before. null if there is none. */
   async find(call: Call, ledgerOf: () => Promise<string | null>): Promise<CommandOutcome | null> {
     const mark = call.command;
     if (mark === null) return null;
@@ -34,8 +35,8 @@ export class Replays {
   }
 
   /**
-   * The outcome of a command. Where one of the same name is running, that may be a replay too: what was written before under the name is
-   * then the answer to both.
+   * Runs a command. If another command with the same key is in flight, the event that was written with the key, if
+   * there is one, is the outcome of both.
    */
   carryOut(directory: Directory, command: Command): Promise<CommandOutcome> {
     return directory.submit(command).catch(async (error: unknown) => {
@@ -60,7 +61,10 @@ export class Replays {
     }
   }
 
-  /** The outcome of `run`, which rejects and never throws, or, where it is refused, the first outcome of the same call. */
+  /**
+   * Returns the outcome of `run`, which must reject instead of throwing. If `run` is refused, returns the first outcome
+   * of the same call, if there is one.
+   */
   orElse(
     call: Call,
     ledgerOf: () => Promise<string | null>,
@@ -73,7 +77,10 @@ export class Replays {
     });
   }
 
-  /** What cannot be looked for does not make an uncertain outcome certain: a store that is away says `unavailable`, that nothing was written. */
+  /**
+   * If the look-up itself fails, an uncertain outcome stays uncertain: the look-up's `unavailable` would mean that
+   * nothing was written.
+   */
   async #findAfter(
     error: LedgerError,
     call: Call,
@@ -87,8 +94,8 @@ export class Replays {
   }
 
   /**
-   * The same for a call that is signed as an event. A signature that is an entity's only credential has to verify for a replay too, so what
-   * is refused before the ledger's actor stays refused. Throws `signature_required`.
+   * The same for a call that is signed as an event. If an entity's signature is its only credential, it must verify for
+   * a replay too: what is refused before the ledger's actor stays refused. Throws `signature_required`.
    */
   orElseSigned(
     call: Call,
