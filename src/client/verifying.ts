@@ -199,7 +199,7 @@ class Verifier {
       this.#issue(event, 'broken_link', `the event is one of another master, ${masterId}`);
   }
 
-  /** Checks where the list begins, order and gaps, in the ledger. */
+  /** Checks where the list begins, and its order and gaps in the ledger. */
   #checkPlace(event: Event): void {
     const previous = this.#previous;
     const { kind } = this.#options;
