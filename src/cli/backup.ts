@@ -10,7 +10,8 @@ const lookEveryMs = 100;
 
 /**
  * `ledger-trust backup DIR`: copies the data of DATA_DIR, and the keys that the node made for itself. The node may be
- * running. The copy is a data directory: start a node with DATA_DIR=DIR. Returns a sentence for the user.
+ * running. The copy is a data directory: start a node with DATA_DIR=DIR. Returns a sentence for the user. Throws
+ * StartError with a sentence that says what to correct.
  */
 export async function backup(terminal: Terminal, target: string): Promise<string> {
   const { dataDir } = readConfig({ ...terminal.env, SVC_MODE: 'development' });

@@ -22,8 +22,8 @@ export interface VerificationIssue {
  * What could not be checked with the events and keys at hand.
  * - `start_unknown`: the events before the first one are not known, so nothing ties it to the start of its ledger or
  *   master; or there is no event at all.
- * - `middle_unknown`: events are missing between those at hand. A filter or a partial access left them out, or somebody
- *   did.
+ * - `middle_unknown`: events are missing between those at hand. A filter or a partial access has left them out, or
+ *   somebody has removed them.
  * - `end_unknown`: more events follow those at hand.
  * - `content_unchecked`: the event before in the same master is not there, so the content hash cannot be recomputed.
  * - `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
