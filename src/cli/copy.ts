@@ -11,7 +11,7 @@ import { systemClock } from '../system.ts';
 import { progressBar } from './progress-bar.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
-/** Options of the command, as typed. */
+/** Options of the command, as the user typed them. */
 export interface CopyCommandOptions {
   readonly from: string;
   readonly to: string;

@@ -4,7 +4,7 @@ import { applySchema as applyCassandraSchema } from '../store/cassandra/apply-sc
 import { cassandraSettings } from '../store/cassandra/settings.ts';
 import { StartError } from '../store/start-error.ts';
 
-/** Options of the command, as typed. */
+/** Options of the command, as the user typed them. */
 export interface SchemaCommandOptions {
   /** `dc:replicas`, separated by commas. Default: three replicas in CASSANDRA_DATA_CENTER. */
   readonly replication?: string;

@@ -19,7 +19,7 @@ const notVerified: { readonly [type in IncompleteType]: string } = {
 
 /** Where the keys came from. */
 export interface KeyOrigin {
-  /** In words. */
+  /** The origin in words. */
   readonly text: string;
   readonly isResolver: boolean;
 }

@@ -2,8 +2,8 @@ import type { StoredCell, StoredLine } from '../store/store-inspection.ts';
 import type { FingerprintSet } from './fingerprint-set.ts';
 
 /**
- * The cells and lines that follow from the events of a set of ledgers. A stored one that is not among them follows from
- * no event.
+ * The cells and lines that follow from the events of a set of ledgers. Any other stored cell or line follows from no
+ * event.
  */
 export interface Expectations {
   readonly cells: FingerprintSet;

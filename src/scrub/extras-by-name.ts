@@ -21,7 +21,7 @@ export interface ExtrasParts {
 
 /** What follows from the events of one ledger. */
 export interface ExpectedByName {
-  /** By key. */
+  /** The cells by their key. */
   readonly cells: ReadonlyMap<string, unknown>;
   readonly masters: ReadonlySet<string>;
   readonly lists: ReadonlySet<string>;

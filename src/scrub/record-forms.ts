@@ -7,7 +7,7 @@ import { blockKind, parseBlock } from '../service/webhooks/delivery-block.ts';
 import { subscriptionForm } from '../service/webhooks/subscription-record.ts';
 import type { StoredRecord } from '../store/record-store.ts';
 
-/** A form that requires these members and nothing else. */
+/** A form that checks these members alone. */
 function partOf(kind: string, form: object, id?: string): RecordForm<never> {
   const named = id === undefined ? {} : { id: (value: Readonly<Record<string, unknown>>) => String(value[id]) };
   return { kind, form, ...named } as RecordForm<never>;

@@ -13,7 +13,10 @@ import { ProjectionScrub } from './projection-scrub.ts';
 import { SnapshotScrub } from './snapshot-scrub.ts';
 import { writeMissing } from './write-missing.ts';
 
-/** How often a ledger is read whose newest batch lacks projections, and the milliseconds in between. */
+/**
+ * If the newest batch of a ledger lacks projections, the ledger is read this often, with so many milliseconds in
+ * between.
+ */
 const looksMax = 3;
 const lookAgainMs = 1_000;
 /** Milliseconds. The clocks of nodes differ by less, so no node dated an event later than this from now. */
@@ -84,7 +87,7 @@ export async function scrubLedger(parts: ScrubParts, ledgerId: string): Promise<
 async function settledLook(parts: ScrubParts, ledgerId: string): Promise<Look> {
   let found = await look(parts, ledgerId);
   for (let looks = 1; found.outstanding > 0 && looks < looksMax; looks++) {
-    // A running writer writes them within a moment. What a writer left that died is written by a claim.
+    // A running writer writes them within a moment. A claim writes what a dead writer has left.
     if (parts.finish !== null && looks > 1) await parts.ledgers.claim(ledgerId);
     else await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
     found = await look(parts, ledgerId);
@@ -178,7 +181,7 @@ async function checkEnd(
       });
     return;
   }
-  // Otherwise the ledger has grown meanwhile.
+  // The ledger may have grown meanwhile, so the head is read again.
   const now = await ledgers.head(ledgerId);
   if (now === null || now.seq < next.seq)
     found({

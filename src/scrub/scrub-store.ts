@@ -10,8 +10,8 @@ import { type LedgerScrub, type ScrubParts, scrubLedger } from './scrub-ledger.t
 /** Signatures are verified in this thread. More ledgers at a time would only keep the store busy meanwhile. */
 const ledgersAtOnceMax = 8;
 /**
- * Projections that follow from no event, and damaged rows, that are found at most of each. Further ones are not
- * counted.
+ * Two limits in one: projections without an event, and damaged rows, that a scrub collects at most. Further ones are
+ * not counted.
  */
 const strayMax = 10_000;
 /** Findings kept. Further ones are only counted. */
@@ -125,7 +125,7 @@ async function damagesOf(inspection: StoreInspection): Promise<Finding[]> {
   return findings;
 }
 
-/** Such a log grows until it reaches the bucket, and is broken then. */
+/** A log with a bucket after its end grows until it reaches that bucket, and is broken then. */
 function strayBucketFinding({ ledgerId, bucket, seq, end }: StrayBucket): Finding {
   const where = end.seq < 0 ? 'the ledger has no event' : `the ledger ends in bucket ${end.bucket} at seq ${end.seq}`;
   const detail = `bucket ${bucket} has been written to, and ${where}: what lies between was lost, as by a restore of several moments; let no node write to the ledger`;
