@@ -17,8 +17,9 @@ import { systemClock } from '../system.ts';
 import { CliError } from './terminal.ts';
 
 /**
- * `ledger-trust authority rotate FILE`: makes the key in FILE the authority of the (stopped) node's store. Its start is signed by the key in use.
- * Run again after a crash it finishes what it began.
+ * `ledger-trust authority rotate FILE`: makes the key in FILE the authority of the store of a stopped node. The key in
+ * use signs the start of the new key. Run again after a crash, it completes the rotation. Returns a sentence for the
+ * user. Throws CliError, ConfigError or StartError with a sentence that says what to correct.
  */
 export async function rotate(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
@@ -46,7 +47,7 @@ async function keyInUse(config: Config, records: RecordStore): Promise<KeyObject
   return readNodeKeys(config, await keysInUse(records)).authority;
 }
 
-/** The file was given as an argument, so its mistakes are told of that and not of a variable. */
+/** Reads the new key. A ConfigError would name a variable, but the file is an argument, so the error names the file. */
 function nextKey(file: string): KeyObject {
   try {
     return authorityKey(file);

@@ -4,13 +4,14 @@ import { backupLmdb, type WatchCopy } from '../store/lmdb/backup.ts';
 import { progressBar } from './progress-bar.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Of the bar, which shows a percentage. */
+/** Steps of the progress bar, which shows a percentage. */
 const barSteps = 1_000;
 const lookEveryMs = 100;
 
 /**
- * `ledger-trust backup DIR`: copies the data of DATA_DIR, of a node that may be running, and the keys that the node made for itself.
- * The copy is a data directory: start a node with DATA_DIR=DIR.
+ * `ledger-trust backup DIR`: copies the data of DATA_DIR, and the keys that the node made for itself. The node may be
+ * running. The copy is a data directory: start a node with DATA_DIR=DIR. Returns a sentence for the user. Throws
+ * StartError with a sentence that says what to correct.
  */
 export async function backup(terminal: Terminal, target: string): Promise<string> {
   const { dataDir } = readConfig({ ...terminal.env, SVC_MODE: 'development' });

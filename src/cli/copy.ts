@@ -11,16 +11,17 @@ import { systemClock } from '../system.ts';
 import { progressBar } from './progress-bar.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
-/** Options of the command, as typed. */
+/** Options of the command, as the user typed them. */
 export interface CopyCommandOptions {
   readonly from: string;
   readonly to: string;
 }
 
 /**
- * `ledger-trust copy --from lmdb --to cassandra`: takes the data of DATA_DIR, which no node may serve meanwhile, into the keyspace that the
- * CASSANDRA_ variables name. Broken off, it goes on when it is run again. Answers the exit code: 0, or 1 where something was
- * not copied. CliError or StartError with one sentence where nothing can be done.
+ * `ledger-trust copy --from lmdb --to cassandra`: copies the data of DATA_DIR, which no node may serve meanwhile, into
+ * the keyspace that the CASSANDRA_ variables name. Run again after an interruption, it resumes. Returns the exit code:
+ * 0, or 1 if something was not copied. Throws CliError or StartError with one sentence if the copy cannot be made or
+ * completed.
  */
 export async function copy(terminal: Terminal, options: CopyCommandOptions): Promise<number> {
   if (options.from !== 'lmdb' || options.to !== 'cassandra')

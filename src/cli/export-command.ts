@@ -20,7 +20,7 @@ interface ExportOptions {
   readonly ca?: string;
 }
 
-/** `ledger-trust export`: a ledger, or one master, with all that is needed to verify it offline. */
+/** `ledger-trust export`: writes a ledger or one master, with everything that is needed to verify it offline. */
 export function addExport(program: Command, terminal: Terminal): void {
   program
     .command('export')
@@ -57,7 +57,7 @@ export function addExport(program: Command, terminal: Terminal): void {
     });
 }
 
-/** What is exported. */
+/** The ledger or master that is exported. */
 interface Subject {
   readonly type: 'ledger' | 'master';
   readonly id: string;
@@ -112,7 +112,7 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, subjec
     await write(`{"actor":${actorDocumentToJson(await client.resolveActor({ svcUri: actorUri(actorId) }))}}`);
   }
   await write(`{"authority":${authorityDocumentToJson(await client.getAuthority())}}`);
-  // Of a segment the service never reports that events are missing: whoever is told so reads the whole ledger.
+  // The service never reports `missing_event` for a segment. If it does, the caller reads the whole ledger.
   const isSegment = subject.type === 'ledger' && hasGaps && !issues.includes('missing_event');
   const kind: ExportKind = isSegment ? 'segment' : subject.type;
   const end: ExportEnd = { count, kind };
@@ -122,7 +122,7 @@ async function writeExport(terminal: Terminal, client: LedgerTrustClient, subjec
 
 interface EventList {
   readonly ledgerId: string;
-  /** As far as its newest event tells. */
+  /** The number of events, by the newest event. */
   readonly total: number;
   events(options: EventReadingOptions): AsyncIterable<Event>;
 }

@@ -7,26 +7,29 @@ import { isUuid } from '../domain/uuid.ts';
 /**
  * The file of an export: JSON lines, so that ledgers of any length are written and read a line at a time.
  *
- *   {"format":"ledger-trust-export/1","ledger_id":…,"exported_at":…}    of a master also "master_id"
- *   {"event":{…}}          as REST has it, in order, one line each
- *   {"actor":{…}}          resolver document of everyone who wrote an event
- *   {"authority":{…}}      trust anchor
- *   {"end":{"count":…,"kind":…}}    without it the file was cut short
+ *    {"format":"ledger-trust-export/1","ledger_id":…,"exported_at":…}    of a master also "master_id"
+ *    {"event":{…}}          as in REST, in order, one line each
+ *    {"actor":{…}}          resolver document of each author of an event
+ *    {"authority":{…}}      trust anchor
+ *    {"end":{"count":…,"kind":…}}    without it the file was cut short
  *
- * The end says what the events are, as far as whoever exported them could know: a whole `ledger`, from its start to where it ended then; a
- * whole `master`; or a `segment`, where events are missing between those that were handed out. Exports of before say nothing of it,
- * and do not name the master.
+ * The end says what the events are, as far as the exporting reader can know: a whole `ledger`, from its start to its
+ * newest event at that time; a whole `master`; or a `segment`, with events missing in between. Exports of earlier
+ * versions have no `kind` and no `master_id`.
  */
 export const exportFormat = 'ledger-trust-export/1';
 
-/** What the first line says. */
+/** The content of the first line. */
 export interface ExportHeader {
   readonly ledgerId: string;
-  /** Null of a ledger. */
+  /** null for the export of a ledger. */
   readonly masterId: string | null;
 }
 
-/** Reads the first line of a file; null where it is that of no export. */
+/**
+ * Reads the first line of a file. Returns null if the file is no export. Throws LedgerTrustError `invalid_answer` if it
+ * is an export and its first line has other members than it should.
+ */
 export function readExportHeader(line: Uint8Array): ExportHeader | null {
   const value = jsonOf(line);
   if (typeof value !== 'object' || value === null || !('format' in value) || value.format !== exportFormat) return null;
@@ -52,7 +55,7 @@ function jsonOf(line: Uint8Array): unknown {
   }
 }
 
-/** An object that has all of these members and no other; null of anything else. */
+/** Returns the value if it is an object with exactly these members, else null. */
 function membersOf(value: unknown, names: readonly string[]): Readonly<Record<string, unknown>> | null {
   if (typeof value !== 'object' || value === null) return null;
   const isSame = Object.keys(value).length === names.length && names.every((name) => Object.hasOwn(value, name));
@@ -64,13 +67,16 @@ export type ExportKind = (typeof exportKinds)[number];
 
 const lineKinds = ['event', 'actor', 'authority', 'end'] as const;
 
-/** A line behind the first. */
+/** A line after the first. */
 export interface ExportLine {
   readonly kind: (typeof lineKinds)[number];
   readonly value: JsonNode;
 }
 
-/** Null where no export has such a line: another reader would see in it what was never verified. */
+/**
+ * Reads a line after the first. Returns null if export writes no line of this form: another reader could take its
+ * content for verified.
+ */
 export function readExportLine(line: JsonNode): ExportLine | null {
   if (line.kind !== 'object') return null;
   const [member, ...more] = line.members;
@@ -78,13 +84,13 @@ export function readExportLine(line: JsonNode): ExportLine | null {
   return member === undefined || kind === undefined || more.length > 0 ? null : { kind, value: member.value };
 }
 
-/** What the last line says. */
+/** The content of the last line. `kind` is null in exports of earlier versions. */
 export interface ExportEnd {
   readonly count: number;
   readonly kind: ExportKind | null;
 }
 
-/** Reads the end of an export; null where it is none. */
+/** Reads the value of the last line. Returns null if it is not the end of an export. */
 export function readExportEnd(value: unknown): ExportEnd | null {
   const end = membersOf(value, ['count', 'kind']) ?? membersOf(value, ['count']);
   if (end === null || typeof end.count !== 'number') return null;

@@ -4,12 +4,12 @@ import { LedgerError } from '../domain/errors.ts';
 import { type JsonLimits, type JsonNode, parseJsonBytes } from '../domain/json.ts';
 import { inputError, readInput, type Terminal } from './terminal.ts';
 
-/** A file as errors name it. */
+/** The name of a file in errors. */
 export function nameOf(path: string): string {
   return path === '-' ? 'stdin' : path;
 }
 
-/** Whether two paths name one file, also through links; `-` is stdin. */
+/** Whether two paths name the same file, also through links. `-` is stdin. */
 export async function isSameFile(one: string, other: string): Promise<boolean> {
   if (one === other) return true;
   if (one === '-' || other === '-') return false;
@@ -17,7 +17,10 @@ export async function isSameFile(one: string, other: string): Promise<boolean> {
   return a != null && b != null && a.dev === b.dev && a.ino === b.ino;
 }
 
-/** Runs what reads the content of a file as `what`; where that is refused, the error names the file (exit code 66). */
+/**
+ * Runs `read`, which parses the content of a file as `what`. Its LedgerError or LedgerTrustError becomes a CliError
+ * that names the file (exit code 66).
+ */
 export function contentOf<T>(path: string, what: string, read: () => T): T {
   try {
     return read();
@@ -27,7 +30,10 @@ export function contentOf<T>(path: string, what: string, read: () => T): T {
   }
 }
 
-/** The JSON of a file, or of stdin for `-`, that should hold `what`; read strictly (RFC 7493). */
+/**
+ * The JSON of a file, or of stdin for `-`, that should hold `what`. Parses strictly (RFC 7493). Throws CliError (exit
+ * code 66).
+ */
 export async function readJson(
   terminal: Terminal,
   path: string,

@@ -10,7 +10,7 @@ interface KeygenOptions {
   readonly from?: string;
 }
 
-/** `ledger-trust keygen`: a new signing key, of an actor or of the authority. */
+/** `ledger-trust keygen`: makes a signing key for an actor or for the authority. */
 export function addKeygen(program: Command, terminal: Terminal): void {
   program
     .command('keygen')
@@ -27,7 +27,10 @@ export function addKeygen(program: Command, terminal: Terminal): void {
     });
 }
 
-/** With the private key on stdout the public one goes to stderr, so that `keygen > key.pem` keeps a key and nothing else. */
+/**
+ * Writes the private key. If it goes to stdout, the public key goes to stderr, so that `keygen > key.pem` keeps the
+ * private key and nothing else.
+ */
 async function keep(terminal: Terminal, privateKey: KeyObject, out: string | undefined): Promise<void> {
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
   const publicKey = publicKeyBase64(privateKey);

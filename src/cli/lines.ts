@@ -1,8 +1,9 @@
 import { inputError } from './terminal.ts';
 
 /**
- * An event of an export is 256 KiB of payload at most, once more as signed, and its fields, six times as long where another program wrote
- * it with escapes; a resolver document is shorter. What is longer is no line of one, and must not fill the memory.
+ * Bytes. An event of an export has up to 256 KiB of payload, the same again as signed payload, and its fields. If
+ * another program wrote it with escapes, it is six times as long. A resolver document is shorter. A longer line is not
+ * one of an export, and must not fill the memory.
  */
 const LINE_MAX_BYTES = 4 * 1024 * 1024;
 const LINE_FEED = 0x0a;
@@ -11,15 +12,16 @@ const SPACE = 0x20;
 const TAB = 0x09;
 
 export interface Line {
-  /** From 1. */
+  /** Counts from 1. */
   readonly number: number;
   readonly bytes: Buffer;
 }
 
 /**
- * The lines of a file, `name` in errors, as its bytes come. A line feed alone ends one: JSON may hold every other
- * character that ends lines elsewhere (U+2028, U+2029, U+0085) as it is. `blank` says what becomes of lines of white
- * space: passed over, they are counted and most of them are not handed out, since a file may hold millions.
+ * Yields the lines of a file as its bytes arrive. `name` names the file in errors. Only a line feed ends a line,
+ * because JSON may hold every other character that ends lines elsewhere (U+2028, U+2029, U+0085). With `blank` 'passed
+ * over', lines of white space are counted but most of them are not yielded, since a file may hold millions. Throws
+ * CliError (exit code 66) for a line that is too long.
  */
 export async function* linesOf(
   pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
@@ -53,7 +55,7 @@ export async function* linesOf(
   if (length > 0) yield { number, bytes: joined(parts) };
 }
 
-/** Where the line that begins at `from` ends, if it is blank and ends in this piece; else `from`. */
+/** The offset after the line that begins at `from`, if the line is blank and ends in this piece; else `from`. */
 function behindBlankLine(piece: Buffer, from: number): number {
   const longest = Math.min(piece.length, from + LINE_MAX_BYTES);
   let at = from;
@@ -66,7 +68,7 @@ function isSpace(byte: number | undefined): boolean {
   return byte === SPACE || byte === TAB;
 }
 
-/** Whether a line holds nothing but spaces and tabs. */
+/** Whether a line holds only spaces and tabs. */
 export function isBlank(line: Uint8Array): boolean {
   return line.every(isSpace);
 }

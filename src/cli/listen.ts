@@ -15,12 +15,12 @@ interface ListenOptions {
   readonly json?: boolean;
 }
 
-/** A payload of 256 KiB, with what stands around it, and room. */
+/** A payload of 256 KiB with the fields around it, and some reserve. */
 const bodyMaxBytes = 1024 * 1024;
 const bodyTimeoutMs = 10_000;
 const closeIdleEveryMs = 20;
 
-/** `ledger-trust listen`: a receiver of webhooks for trying them out; receives, checks and prints deliveries. */
+/** `ledger-trust listen`: a webhook receiver for trying them out. It receives, checks and prints deliveries. */
 export function addListen(program: Command, terminal: Terminal): void {
   program
     .command('listen')
@@ -42,7 +42,7 @@ async function listen(terminal: Terminal, secret: string, options: ListenOptions
   const port = wholeNumber('--port', options.port);
   const ended = Promise.withResolvers<void>();
   let count = 0;
-  // It brings a whole client of HTTP with it, which no other command needs to wait for.
+  // Imported here, because it loads a whole HTTP client, which no other command needs to wait for.
   const { createServer } = await import('node:http');
   const server = createServer((request, response) => {
     receive(terminal, secret, request, response, options.json === true)
@@ -65,7 +65,7 @@ async function listen(terminal: Terminal, secret: string, options: ListenOptions
   } finally {
     process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
     await new Promise<void>((closed) => {
-      // Kept connections would hold the process until their senders close them.
+      // Keep-alive connections would hold the process until their senders close them.
       const close = setInterval(() => server.closeIdleConnections(), closeIdleEveryMs);
       server.close(() => {
         clearInterval(close);
@@ -75,7 +75,7 @@ async function listen(terminal: Terminal, secret: string, options: ListenOptions
   }
 }
 
-/** Answers 204 to a good delivery, once it is printed, and 401 to anything else. Whether it was good. */
+/** Answers 204 to a good delivery once it is printed, and 401 to anything else. Resolves with whether it was good. */
 async function receive(
   terminal: Terminal,
   secret: string,

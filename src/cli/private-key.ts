@@ -2,7 +2,10 @@ import type { KeyObject } from 'node:crypto';
 import { ed25519Key } from '../client/signing.ts';
 import { inputError, readInput, type Terminal } from './terminal.ts';
 
-/** The Ed25519 private key in a PEM file (PKCS#8), or on stdin for `-`. */
+/**
+ * Reads the Ed25519 private key in a PEM file (PKCS#8), or on stdin for `-`. Throws CliError (exit code 66) if there is
+ * none.
+ */
 export async function readPrivateKey(terminal: Terminal, path: string): Promise<KeyObject> {
   const pem = await readInput(terminal, path);
   try {

@@ -4,7 +4,8 @@ import type { Terminal } from './terminal.ts';
 
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
-  // A reader that has seen enough (`| head`) is no failure; a verdict stays what it is.
+  // A reader that closes stdout early (`| head`) is no failure. The exit code, which may be a verdict, stays what it
+  // is.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();
     throw error;
@@ -30,7 +31,10 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** As package.json says, which sources and what is built from them have in different places. */
+/**
+ * The version in package.json. It is resolved by the package's name, because sources and built files are at different
+ * distances from it.
+ */
 export function programVersion(): string {
   const { version } = createRequire(import.meta.url)('ledger-trust/package.json') as { version: string };
   return version;

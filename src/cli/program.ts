@@ -14,8 +14,8 @@ import { addVerify } from './verify-command.ts';
 export type AddCommands = (program: Command, terminal: Terminal) => void;
 
 /**
- * Runs the command line. Whatever goes wrong is one sentence on stderr and one of the exit codes. `addMore` brings commands that only a
- * larger program has.
+ * Runs the command line. Each failure is one sentence on stderr and one of the exit codes. `addMore` adds commands that
+ * only a larger program has.
  */
 export async function runProgram(
   terminal: Terminal,
@@ -37,7 +37,7 @@ Exit codes:
     )
     .exitOverride()
     .configureOutput({ writeErr: (text) => terminal.tell(text), writeOut: (text) => void terminal.print(text) });
-  // In this order, since commands take over what the program was told before.
+  // After the settings above, because a command inherits the program's settings when it is added.
   addKeygen(program, terminal);
   addSign(program, terminal);
   addVerify(program, terminal);
@@ -49,7 +49,7 @@ Exit codes:
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) {
-      // The library has told what was wrong; help and version are no errors.
+      // commander has already printed what was wrong. Help and version are no errors.
       terminal.exitWith(error.exitCode === 0 ? 0 : exitCodes.usage);
       return;
     }

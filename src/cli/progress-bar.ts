@@ -1,13 +1,13 @@
 import type { Terminal } from './terminal.ts';
 
-/** Progress on stderr, where somebody watches it. */
+/** Progress on stderr, if stderr is a terminal. */
 export interface ProgressBar {
   add(count: number): void;
   set(value: number): void;
   stop(): void;
 }
 
-/** `format` as cli-progress takes it. Nothing is shown where nobody watches. */
+/** Starts a progress bar. `format` is that of cli-progress. Shows nothing if stderr is not a terminal. */
 export async function progressBar(terminal: Terminal, format: string, total: number): Promise<ProgressBar> {
   if (!terminal.isWatched) return { add: () => {}, set: () => {}, stop: () => {} };
   const { SingleBar } = await import('cli-progress');

@@ -5,13 +5,14 @@ import { AuthorityMismatch } from '../service/signatures/authority.ts';
 import { StartError } from '../store/start-error.ts';
 import { UnreadableRecord } from '../store/unreadable-record.ts';
 
-/** No space, no quota, too long a file, a read-only file system, an error of the disk. */
+/** No space, quota exceeded, file too large, read-only file system, disk error. */
 const ofDisks: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS', 'EIO']);
 const known = [ConfigError, UnreadableRecord, StartError, AuthorityMismatch, SecretsKeyMismatch];
 
 /**
- * Tells on stderr why a node does not start: what an operator can mend is one sentence, anything else shows where it came from. `words`
- * says the sentence in the words of this kind of node; `redact` takes secrets out of it. Answers the exit code.
+ * Prints to stderr why a node does not start. What an operator can correct is one sentence; any other error is printed
+ * with its stack. `words` adapts the sentence to this kind of node, and `redact` takes secrets out of it. Returns the
+ * exit code.
  */
 export function refuse(
   error: unknown,
@@ -32,7 +33,7 @@ function damageOf({ cause }: UnreadableRecord): string {
   return `The store is damaged: ${cause instanceof Error ? cause.message : String(cause)}. Restore a backup.`;
 }
 
-/** What the file system says of the disk itself, whichever file it was about; null for anything else. */
+/** A sentence for an error of the disk itself, whichever file it concerns. Returns null for any other error. */
 function refusalOfFiles(error: unknown): string | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (!ofDisks.has(code)) return null;

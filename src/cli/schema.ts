@@ -4,11 +4,11 @@ import { applySchema as applyCassandraSchema } from '../store/cassandra/apply-sc
 import { cassandraSettings } from '../store/cassandra/settings.ts';
 import { StartError } from '../store/start-error.ts';
 
-/** Options of the command, as typed. */
+/** Options of the command, as the user typed them. */
 export interface SchemaCommandOptions {
   /** `dc:replicas`, separated by commas. Default: three replicas in CASSANDRA_DATA_CENTER. */
   readonly replication?: string;
-  /** Default: 256. Fixed for good when the schema is first applied. */
+  /** Default: 256. Cannot be changed once the schema is applied. */
   readonly shards?: string;
 }
 
@@ -16,8 +16,9 @@ const defaultReplicas = 3;
 const shardsMax = 65_536;
 
 /**
- * `ledger-trust schema apply`: makes keyspace and tables where they are missing and waits until all of Cassandra agrees.
- * Answers a sentence that says what stands there now; StartError with one that says what to mend.
+ * `ledger-trust schema apply`: creates the keyspace and the tables that are missing, and waits until all nodes of
+ * Cassandra agree. Returns a sentence that says what is there now. Throws StartError with a sentence that says what to
+ * correct.
  */
 export async function applySchema(env: Environment, options: SchemaCommandOptions): Promise<string> {
   const settings = cassandraSettings(env);
@@ -29,7 +30,7 @@ export async function applySchema(env: Environment, options: SchemaCommandOption
   return applyCassandraSchema(settings, { replication, shardCount });
 }
 
-/** `dc1:3,dc2:3` as replicas by data centre. */
+/** Parses `dc1:3,dc2:3` into replicas by data centre. Throws StartError for any other text. */
 function replicationOf(text: string): Map<string, number> {
   const parts = text.split(',').map((part) => /^([A-Za-z0-9_.-]+):([1-9][0-9]?)$/.exec(part.trim()));
   const replication = new Map<string, number>();

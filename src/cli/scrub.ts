@@ -6,7 +6,10 @@ import { exitCodes } from './exit-codes.ts';
 import { shownText } from './shown-text.ts';
 import type { Terminal } from './terminal.ts';
 
-/** `ledger-trust scrub`: names every damaged record in DATA_DIR, which no node may serve meanwhile. Answers the exit code: 0 if there is none. */
+/**
+ * `ledger-trust scrub`: names every damaged record in DATA_DIR, which no node may serve meanwhile. Returns the exit
+ * code: 0 if there is none.
+ */
 export async function scrub(terminal: Terminal): Promise<number> {
   const { dataDir } = readConfig({ ...terminal.env, SVC_MODE: 'development' });
   await using source = await openWholeLmdb(dataDir, () => systemClock.now());
@@ -26,5 +29,5 @@ export async function scrub(terminal: Terminal): Promise<number> {
   return exitCodes.failed;
 }
 
-/** Further ones are counted. */
+/** Further damages are only counted. */
 const damagesShownMax = 10_000;

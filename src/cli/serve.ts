@@ -11,21 +11,21 @@ import { exitCodes } from './exit-codes.ts';
 import { refuse } from './refuse.ts';
 import { hearStopSignals, outliveReaders } from './stop-signals.ts';
 
-/** A stop that takes longer ends the process as it is. */
+/** Milliseconds. A stop that takes longer ends the process at once. */
 const stopMaxMs = 18_000;
 /**
- * How long a node whose disk failed goes on to answer reads, and writes with a refusal, before it stops: a monitor that looks every 15 seconds
- * sees it, and a balancer that asks for readiness sends its calls elsewhere.
+ * Milliseconds that a node whose disk failed still answers reads, and refuses writes, before it stops. A monitor that
+ * looks every 15 seconds sees it, and a load balancer that asks for readiness sends its calls elsewhere.
  */
 const readOnlyMs = 30_000;
 
 /**
- * Runs an embedded node until SIGTERM or SIGINT, or until its disk has failed. Answers the exit code: 0 after a clean stop, 1 with one sentence
- * on stderr where it does not start, `diskFailed`.
+ * Runs an embedded node until SIGTERM or SIGINT, or until its disk has failed. Resolves with the exit code: 0 after a
+ * clean stop, 1 with one sentence on stderr if the node does not start, `diskFailed` if the disk failed.
  */
 export async function serve(env: Environment): Promise<number> {
   const redact = redaction(secretsIn(env));
-  // Heard from the very start: a node that is told to stop while it starts stops once it has started.
+  // First of all: a node that is stopped while it starts stops once it has started.
   const signals = hearStopSignals(process, stopMaxMs);
   outliveReaders(process);
   let node: RunningNode;

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import type { Terminal } from './terminal.ts';
 
-/** The commands that run inside a node's own place. The server is loaded by them alone, so that the others start at once. */
+/** The commands that run on a node's machine. Only they import the server, so that the other commands start at once. */
 export function addServerCommands(program: Command, terminal: Terminal): void {
   program
     .command('serve')
     .description('Run a node with everything in DATA_DIR, until SIGTERM. Settings come from the environment.')
     .action(async () => {
       const { serve } = await import('./serve.ts');
-      // What is left by then, such as output that nobody reads, must not hold the process.
+      // Anything left open, for example output that nobody reads, must not hold the process.
       process.exit(await serve(terminal.env));
     });
 

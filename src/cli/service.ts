@@ -1,7 +1,7 @@
 import type { LedgerTrustClient } from '../client/client.ts';
 import { readInput, type Terminal, usageError } from './terminal.ts';
 
-/** The base URL that an option gives. CliError (exit code 64) where it is none. */
+/** The base URL that is the value of `option`. Throws CliError (exit code 64) if it is none. */
 export function baseUrlOf(option: string, value: string): string {
   const url = URL.parse(value);
   const isBase = /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.search === '' && url.hash === '';
@@ -10,8 +10,8 @@ export function baseUrlOf(option: string, value: string): string {
 }
 
 /**
- * A client of the service. CliError where the file of certificates cannot be read. The client is loaded here, since what works offline
- * need not wait for it.
+ * A client of the service. Throws CliError if the file of certificates cannot be read. The client is imported here,
+ * because commands that work offline need not wait for it.
  */
 export async function openService(
   terminal: Terminal,

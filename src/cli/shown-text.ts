@@ -1,14 +1,16 @@
-/** Characters that move the cursor, end a line or turn the direction of writing. */
+/** Characters that move the cursor, end a line or change the direction of writing. */
 const unshowable = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
-/** A text that holds what somebody else wrote, for a line on a terminal: nothing in it ends the line or writes over others. */
+/**
+ * Escapes text from an untrusted source for one line of a terminal, so that it cannot end the line or overwrite others.
+ */
 export function shownText(text: string): string {
   return text.replace(unshowable, escaped);
 }
 
-/** JSON that holds what somebody else wrote, for a terminal: the same JSON, in whose texts such characters are escaped. */
+/** Escapes JSON from an untrusted source for a terminal. The result is the same JSON, with those characters escaped. */
 export function shownJson(json: string): string {
-  // In JSON text they stand in strings alone, but for the line feeds between its members.
+  // In JSON text these characters occur only in strings, except for the line feeds between members.
   return json.replace(unshowable, (character) => (character === '\n' ? character : escaped(character)));
 }
 

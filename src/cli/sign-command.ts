@@ -22,7 +22,7 @@ interface SignOptions {
   readonly json?: boolean;
 }
 
-/** `ledger-trust sign`: what an actor signs, its digest and its signature (spec, Authentication 5). */
+/** `ledger-trust sign`: prints what an actor signs, its digest and its signature. */
 export function addSign(program: Command, terminal: Terminal): void {
   program
     .command('sign')
@@ -104,7 +104,10 @@ function needed(value: string | undefined, option: string): string {
   return value;
 }
 
-/** The value of an option in its form: what no server would take is not signed. */
+/**
+ * The value of an option, with its form checked: what no server would accept is not signed. Throws CliError (exit code
+ * 64).
+ */
 function formed<T>(value: string | undefined, option: string, check: (field: string, value: string) => T): T {
   const given = needed(value, option);
   try {

@@ -9,9 +9,9 @@ export type Write = (line: string) => Promise<void>;
 /** Where lines are written to. */
 export interface Sink {
   readonly write: Write;
-  /** All is written: makes it last. */
+  /** Completes the output, after everything was written. */
   keep(): Promise<void>;
-  /** Ends the sink; what was not kept is taken away. */
+  /** Ends the sink. Removes output that was not kept. */
   drop(): Promise<void>;
 }
 
@@ -19,7 +19,10 @@ export function stdoutSink(terminal: Terminal): Sink {
   return { write: (line) => terminal.print(`${line}\n`), keep: async () => {}, drop: async () => {} };
 }
 
-/** A file appears under its name when it is whole; until then it has another one. */
+/**
+ * Writes to a temporary file and renames it when it is complete. `write` and `keep` throw CliError if the file cannot
+ * be written.
+ */
 export async function fileSink(path: string): Promise<Sink> {
   const part = `${path}.part`;
   const file = createWriteStream(part, { mode: 0o600, flush: true });
@@ -28,7 +31,7 @@ export async function fileSink(path: string): Promise<Sink> {
   } catch (error) {
     throw notWritten(part, error);
   }
-  // A write that fails is told with the next line: nobody waits for it in between.
+  // A failed write is reported with the next line, because nothing waits for it in between.
   file.on('error', () => {});
   let kept = false;
   return {

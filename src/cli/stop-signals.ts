@@ -1,4 +1,4 @@
-/** What is heard and ended: the process. */
+/** The process whose signals are handled, and which is ended. */
 export interface StoppableProcess {
   on(event: 'SIGTERM' | 'SIGINT', heard: () => void): unknown;
   exit(code: number): void;
@@ -9,13 +9,13 @@ export interface StopSignals {
   readonly stopped: Promise<void>;
   readonly isStopping: boolean;
   stop(): void;
-  /** What the process ends with where it is ended as it is. 1 if nothing else is said. */
+  /** The exit code if the process ends before the stop is complete. 1 unless it is set. */
   exitCode: number;
 }
 
 /**
- * Hears SIGTERM and SIGINT from now on. The first of them asks for a stop; a second one, whichever, ends the process at once, and so does a
- * stop that takes longer than `maxMs`: nothing answered is lost by that.
+ * Handles SIGTERM and SIGINT from now on. The first signal asks for a stop. A second signal of either kind ends the
+ * process at once, and so does a stop that takes longer than `maxMs`. Nothing that was answered is lost by that.
  */
 export function hearStopSignals(process: StoppableProcess, maxMs: number): StopSignals {
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
@@ -41,7 +41,7 @@ export function hearStopSignals(process: StoppableProcess, maxMs: number): StopS
   return signals;
 }
 
-/** A reader of stdout or stderr that goes away is no failure of a node. */
+/** A node goes on when the reader of its stdout or stderr goes away. */
 export function outliveReaders({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' | 'stderr'>): void {
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
 }

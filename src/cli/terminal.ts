@@ -1,23 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { exitCodes } from './exit-codes.ts';
 
-/** What commands see of the process they run in. */
+/** What commands use of the process that they run in. */
 export interface Terminal {
   readonly env: { readonly [name: string]: string | undefined };
   /** Milliseconds since 1970. */
   now(): number;
-  /** Writes to stdout; resolves when it took the text, so that a slow reader of a pipe slows the writer down. */
+  /**
+   * Writes to stdout. Resolves when stdout has accepted the text, so that a slow reader of a pipe slows the writer
+   * down.
+   */
   print(text: string): Promise<void>;
   /** Writes to stderr. */
   tell(text: string): void;
-  /** Someone watches stderr: progress may be shown there. */
+  /** Whether stderr is a terminal, so that progress may be shown there. */
   readonly isWatched: boolean;
   readStdin(): Promise<Buffer>;
-  /** What the process ends with; 0 if never called. */
+  /** Sets the exit code of the process, which is 0 if this is never called. */
   exitWith(code: number): void;
 }
 
-/** A mistake of the user or of what was given: shown as one sentence, and the process ends with its exit code. */
+/** An error of the user or of the input. It is shown as one sentence, and the process ends with its exit code. */
 export class CliError extends Error {
   readonly exitCode: number;
 
@@ -33,12 +36,12 @@ export function usageError(message: string): CliError {
   return new CliError(message, exitCodes.usage);
 }
 
-/** A file is not there, or does not hold what it should. */
+/** A file does not exist, or does not hold what it should. */
 export function inputError(message: string): CliError {
   return new CliError(message, exitCodes.input);
 }
 
-/** A file's bytes, or those of stdin for `-`. */
+/** Reads the bytes of a file, or of stdin for `-`. Throws CliError (exit code 66) if the file cannot be read. */
 export async function readInput(terminal: Terminal, path: string): Promise<Buffer> {
   if (path === '-') return terminal.readStdin();
   try {

@@ -23,7 +23,7 @@ const verdictCodes: { readonly [verdict in Verification['verdict']]: number } = 
   incomplete: exitCodes.incomplete,
 };
 
-/** `ledger-trust verify`: events against the rules, without trusting the service that they are from. */
+/** `ledger-trust verify`: verifies events without trusting the service that they are from. */
 export function addVerify(program: Command, terminal: Terminal): void {
   program
     .command('verify')
@@ -63,7 +63,7 @@ Exit codes:
     });
 }
 
-/** Verifies and reports. CliError where what was given is wrong, anything else where it broke off. */
+/** Verifies and reports. Throws CliError if the input is wrong, and any other error if the check broke off. */
 async function verify(terminal: Terminal, file: string, options: VerifyCommandOptions): Promise<void> {
   checkTrustOptions(options);
   const odd = options.head?.find((hash) => !sha256HexForm.test(hash));
@@ -92,7 +92,7 @@ async function verify(terminal: Terminal, file: string, options: VerifyCommandOp
   await terminal.print(options.json ? reportJson(result, trust.origin) : reportText(result, trust.origin));
 }
 
-/** Shows how far the work is through the events. */
+/** Runs `work` and shows how far it is through the events. */
 async function shown<T>(
   terminal: Terminal,
   input: VerifyInput,
@@ -112,14 +112,16 @@ async function shown<T>(
   }
 }
 
-/** What the events are and how many of them must be there: as the user says, who may be stricter than the file and more lenient. */
+/**
+ * Kind and extent to verify with. The user's `--kind` comes first: it may be stricter than the file, or more lenient.
+ */
 function held(input: VerifyInput, kind: VerifyOptions['kind'] | undefined): Pick<VerifyOptions, 'kind' | 'extent'> {
   if (kind === undefined) return { kind: input.kind, extent: input.extent };
   if (kind === 'segment') return { kind, extent: 'some' };
   return { kind, extent: kind === input.kind && input.extent === 'all' ? 'all' : 'run' };
 }
 
-/** Gaps that nobody can tell from those of a segment: says how to insist that there be none. */
+/** A gap may be a fault, or the gap of a segment. Adds how to insist on a list without gaps. */
 function withAdvice(result: Verification, { kind }: VerifyInput): Verification {
   const whole = kind === 'master' ? 'master' : 'ledger';
   const incomplete = result.incomplete.map((reason) =>

@@ -22,22 +22,22 @@ import { inputError, readInput, reasonOf, type Terminal } from './terminal.ts';
 /** What a file holds for verification. */
 export interface VerifyInput {
   readonly kind: VerifyOptions['kind'];
-  /** `some` where a filter or a partial access may have left events out: the file cannot say. */
+  /** `some` if a filter or a partial access may have left events out: the file does not say. */
   readonly extent: 'all' | 'some';
-  /** The ledger and the master that the file says that it is of; null where it does not say. */
+  /** The ledger and the master that the file names. null if it names none. */
   readonly ledgerId: string | null;
   readonly masterId: string | null;
-  /** Of the events. */
+  /** The number of events. */
   readonly count: number;
   events(): Iterable<Event> | AsyncIterable<Event>;
-  /** Documents in the file itself: they are from whoever made it. */
+  /** Documents in the file itself. They come from the maker of the file. */
   readonly actors: readonly ActorDocument[];
   readonly authority: AuthorityDocument | null;
   /** The file says that more events follow what it holds. */
   readonly goesOn: boolean;
 }
 
-/** Deeper than any payload, in an event, in a list, in an answer. */
+/** Deep enough for any payload in an event, in a list, in an answer. */
 const jsonLimits = { maxDepth: 128 };
 /** The first line of an export is short. */
 const HEADER_MAX_BYTES = 4 * 1024;
@@ -46,14 +46,14 @@ const CARRIAGE_RETURN = 0x0d;
 const ACTOR_DOCUMENT = 'resolver document';
 const AUTHORITY_DOCUMENT = 'trust anchor document';
 
-/** A file, or stdin, which is kept since it can be read only once. */
+/** A file, or stdin. stdin is kept in memory, because it can be read only once. */
 interface Source {
   readonly name: string;
-  /** Null where it is no export. */
+  /** null if the file is no export. */
   readonly header: ExportHeader | null;
-  /** As often as it is asked for. */
+  /** Can be called repeatedly. */
   lines(): AsyncIterable<Line>;
-  /** All of it as JSON that should hold `what`, read strictly (RFC 7493). */
+  /** The whole file as JSON that should hold `what`. Parses strictly (RFC 7493). Throws CliError (exit code 66). */
   json(what: string): Promise<unknown>;
 }
 
@@ -76,14 +76,14 @@ async function openSource(terminal: Terminal, path: string): Promise<Source> {
   };
 }
 
-/** The whole of the first line of a file that begins so; null where it is longer than that of an export. */
+/** The whole first line of a file with this beginning. Returns null if the line is longer than that of an export. */
 function firstLineIn(beginning: Buffer): Buffer | null {
   const end = beginning.indexOf('\n');
   if (end === -1) return beginning.length < HEADER_MAX_BYTES ? beginning : null;
   return withoutReturn(beginning.subarray(0, end));
 }
 
-/** A line as it is read: Windows ends lines with a carriage return before the line feed. */
+/** The line without a carriage return at its end: Windows puts one before the line feed. */
 function withoutReturn(line: Buffer): Buffer {
   return line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
 }
@@ -98,7 +98,10 @@ async function beginningOf(path: string): Promise<Buffer> {
   }
 }
 
-/** Reads an export, a saved answer of an event list, or a bare list of events. */
+/**
+ * Reads an export, a saved answer of an event list, or a bare list of events. Throws CliError (exit code 66) if the
+ * file holds none of them, or cannot be read.
+ */
 export async function readVerifyInput(terminal: Terminal, path: string): Promise<VerifyInput> {
   const source = await openSource(terminal, path);
   if (source.header !== null) return readExport(source, source.header);
@@ -112,11 +115,11 @@ function readAnswer(value: unknown, name: string): VerifyInput {
     throw inputError(`${name} holds no events: give an export, or a saved answer of an event list.`);
   }
   const events = answer.events.map(eventFromJson);
-  // A list that was asked for newest first is checked in the order of the chain.
+  // A list that was requested newest first is verified in the order of the chain.
   const [first] = events;
   const last = events.at(-1);
   if (first !== undefined && last !== undefined && first.seq > last.seq) events.reverse();
-  // The answer does not say which filter it was asked with, nor how much its reader may see.
+  // The answer does not say which filter it was requested with, nor how much its reader may see.
   const kind = 'master_uuid' in answer ? 'master' : 'segment';
   const goesOn = 'next_cursor' in answer && answer.next_cursor !== null;
   return {
@@ -138,7 +141,10 @@ function idOf(answer: object, name: 'ledger_id' | 'master_uuid'): string | null 
   return id;
 }
 
-/** Reads it twice: for the documents, which stand behind the events, and then, as it is verified, for the events. */
+/**
+ * Reads the file twice: first for the documents, which are behind the events, and then for the events, while they are
+ * verified.
+ */
 async function readExport(source: Source, header: ExportHeader): Promise<VerifyInput> {
   const { name } = source;
   const actors = new Map<string, ActorDocument>();
@@ -180,12 +186,15 @@ async function readExport(source: Source, header: ExportHeader): Promise<VerifyI
   return { ...header, kind, extent, count, events, actors: [...actors.values()], authority, goesOn: false };
 }
 
-/** The lines behind the first, and what errors call them. White space is none: editors leave some at the end. */
+/**
+ * Yields the lines after the first, with their names in errors. Skips lines of white space, because editors leave some
+ * at the end.
+ */
 async function* exportLines({ name, lines }: Source): AsyncIterable<ExportLine & { readonly place: string }> {
   for await (const { number, bytes: ended } of lines()) {
     const bytes = withoutReturn(ended);
     const place = `Line ${number} of ${name}`;
-    // Other readers end lines there, and would see in one line what stands in two.
+    // Other programs end a line at a carriage return, so they would see two lines where this one sees one.
     if (bytes.includes(CARRIAGE_RETURN)) throw inputError(`${place} holds a carriage return, which no export does.`);
     if (number === 1 || isBlank(bytes)) continue;
     const line = readExportLine(contentOf(place, 'JSON (RFC 7493)', () => parseJsonBytes(bytes, jsonLimits)));
@@ -198,7 +207,10 @@ async function* exportLines({ name, lines }: Source): AsyncIterable<ExportLine &
   }
 }
 
-/** Resolver documents from files: one, a list of them, or those of an export. */
+/**
+ * Reads resolver documents from files. A file holds one document, a list of them, or an export. Throws CliError (exit
+ * code 66) if it holds none of these.
+ */
 export async function readActorDocuments(terminal: Terminal, paths: readonly string[]): Promise<ActorDocument[]> {
   const documents: ActorDocument[] = [];
   for (const path of paths) {
@@ -214,7 +226,7 @@ export async function readActorDocuments(terminal: Terminal, paths: readonly str
   return documents;
 }
 
-/** A trust anchor document from a file. */
+/** Reads a trust anchor document from a file. Throws CliError (exit code 66) if it holds none. */
 export async function readAuthorityDocument(terminal: Terminal, path: string): Promise<AuthorityDocument> {
   const value = toValue(await readJson(terminal, path, AUTHORITY_DOCUMENT, jsonLimits));
   return contentOf(path, AUTHORITY_DOCUMENT, () => authorityDocumentFromJson(value));

@@ -1,10 +1,10 @@
 import type { IncompleteReason, IncompleteType, Verification } from '../client/verification.ts';
 import { shownJson, shownText } from './shown-text.ts';
 
-/** Issues shown to people; `--json` shows all. */
+/** How many issues the text shows. `--json` shows all. */
 const ISSUES_SHOWN_MAX = 20;
 
-/** What a reason leaves open, as it stands behind "not verified:" in the first line. */
+/** What each reason leaves open. The text follows "not verified:" in the first line. */
 const notVerified: { readonly [type in IncompleteType]: string } = {
   actor_keys_untrusted: 'whose keys these are (give --resolver URL)',
   authority_keys_untrusted: 'whose keys these are (give --resolver URL)',
@@ -19,12 +19,12 @@ const notVerified: { readonly [type in IncompleteType]: string } = {
 
 /** Where the keys came from. */
 export interface KeyOrigin {
-  /** In words. */
+  /** The origin in words. */
   readonly text: string;
   readonly isResolver: boolean;
 }
 
-/** The result in words, for people. */
+/** The result as text, for people. */
 export function reportText(result: Verification, origin: KeyOrigin): string {
   const { checked, head } = result;
   const lines = [
@@ -47,7 +47,7 @@ export function reportText(result: Verification, origin: KeyOrigin): string {
   return `${lines.map(shownText).join('\n')}\n`;
 }
 
-/** What to do about keys that are missing or that nobody vouches for. */
+/** What to do about keys that are missing or untrusted. */
 function adviceOnKeys({ incomplete }: Verification, { isResolver }: KeyOrigin): string[] {
   const has = (...types: IncompleteType[]) => incomplete.some(({ type }) => types.includes(type));
   if (has('actor_keys_untrusted', 'authority_keys_untrusted'))
@@ -65,19 +65,19 @@ function adviceOnKeys({ incomplete }: Verification, { isResolver }: KeyOrigin): 
   return [];
 }
 
-/** What the events are of, where there are any or the file says it. */
+/** The ledger and master of the events, if they are known. */
 function subject({ ledgerId, masterId }: Verification): string {
   const master = masterId === null ? '' : ` of master ${masterId}`;
   return ledgerId === null ? master : `${master} of ledger ${ledgerId}`;
 }
 
-/** How often it holds, where that is not plain. */
+/** How many events a reason concerns, as the beginning of a line. Empty if that is obvious. */
 function places({ type, count }: IncompleteReason): string {
   if (type === 'middle_unknown') return count === 1 ? '' : `${count} gaps, the first: `;
   return count === 0 ? '' : `${count} of the events: `;
 }
 
-/** First what was verified, then what was not. */
+/** The first line: what was verified, then what was not. */
 function headline(result: Verification): string {
   if (result.verdict === 'invalid') {
     const { length } = result.issues;
@@ -106,7 +106,7 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** The result as JSON with the names of the API. */
+/** The result as JSON with field names in the style of the API. */
 export function reportJson(result: Verification, origin: KeyOrigin): string {
   const { checked } = result;
   const shown = {

@@ -21,7 +21,7 @@ export interface TrustOptions {
   readonly ca?: string;
 }
 
-/** CliError where they exclude each other. */
+/** Throws CliError (exit code 64) if options exclude each other. */
 export function checkTrustOptions(options: TrustOptions): void {
   if (options.resolver !== undefined && (options.keys !== undefined || options.authority !== undefined)) {
     throw usageError('Give either --resolver or --keys and --authority.');
@@ -31,7 +31,7 @@ export function checkTrustOptions(options: TrustOptions): void {
   }
 }
 
-/** The keys to verify with, and whether anybody vouches for them. */
+/** The keys to verify with, and which of them are trusted. */
 export interface Trust extends AsyncDisposable {
   readonly keys: KeySource;
   readonly authorityKeys: AuthorityKeys | null;
@@ -40,8 +40,9 @@ export interface Trust extends AsyncDisposable {
 }
 
 /**
- * Keys from the resolver if one is named, else from the files named, else from the file under test. The last vouch for
- * nobody, unless the user says so.
+ * Chooses the keys: from the resolver if one is named, else from the named files, else from the file that is verified.
+ * Keys from the file that is verified prove nothing and are not trusted, unless the user says so. Throws CliError for a
+ * file that cannot be read, and what a call to the resolver throws.
  */
 export async function trustOf(
   terminal: Terminal,
@@ -81,14 +82,14 @@ export async function trustOf(
   };
 }
 
-/** Whether keys are from files, and none of these is the file under test. */
+/** Whether keys are from named files, and none of these is the file that is verified. */
 async function isOtherFile(file: string, named: readonly string[] | undefined): Promise<boolean> {
   if (named === undefined) return false;
   const same = await Promise.all(named.map((path) => isSameFile(path, file)));
   return !same.includes(true);
 }
 
-/** Where the keys come from, in words. */
+/** Says in words where the keys come from. */
 function keysFrom(input: VerifyInput, { keys, authority }: TrustOptions): string {
   const named = keys ?? (authority === undefined ? [] : [authority]);
   const isInFile =

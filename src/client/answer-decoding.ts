@@ -4,13 +4,16 @@ import { isJsonText } from './json-text.ts';
 import { absentMessageNames } from './shapes.ts';
 
 /**
- * Both transports end here: the JSON of REST and the messages of gRPC become the same plain objects (Answer<M>). What
- * answers is not trusted to keep to the types: anything else is `invalid_answer`.
+ * Turns the JSON of REST and the messages of gRPC into the same plain objects (Answer<M>). The server is not trusted to
+ * send the right types: anything else is an `invalid_answer` error.
  */
 
 const mayBeAbsent: ReadonlySet<string> = new Set(absentMessageNames);
 
-/** From parsed JSON with the API's own names. Fields that this version does not know are left out. */
+/**
+ * Decodes parsed JSON with the API's field names. Ignores fields that this version does not know. `place` names the
+ * value in errors. Throws LedgerTrustError `invalid_answer` if a value is missing or has another type.
+ */
 export function answerFromJson(desc: DescMessage, value: unknown, place: string = desc.name): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidAnswer(place, 'a JSON object');
   const answer: Record<string, unknown> = {};
@@ -65,7 +68,7 @@ function fromScalar(field: DescField, scalar: ScalarType, value: unknown, place:
   }
 }
 
-/** From a generated message. */
+/** Decodes a generated message. `place` and errors are those of answerFromJson. */
 export function answerFromMessage(
   desc: DescMessage,
   message: Message,

@@ -8,8 +8,8 @@ import type { Event } from './event.ts';
 import type { ActorDocument, AuthorityDocument } from './key-source.ts';
 
 /**
- * Events and documents as JSON with the names of the API, as REST has them, and back: for files that others verify.
- * What is read back is checked for its types (`invalid_answer`).
+ * Writes events and documents as JSON with the API's field names, as REST sends them, and reads them back. For files
+ * that others verify. Reading checks the types and throws LedgerTrustError `invalid_answer` if one is wrong.
  */
 
 const eventFields: ReadonlySet<string> = new Set(EventSchema.fields.map(({ name }) => name));
@@ -18,7 +18,10 @@ export function eventToJson(event: Event): string {
   return jsonOf(EventSchema, event);
 }
 
-/** Refuses fields that events do not have: nothing that is verified covers them, and who reads the file would take them for verified. */
+/**
+ * Reads an event. Refuses fields that events do not have: no hash covers them, and a reader of the file would take them
+ * for verified.
+ */
 export function eventFromJson(value: unknown): Event {
   const event = answerFromJson(EventSchema, value, 'event');
   const strange = Object.keys(value as object).find((name) => !eventFields.has(name));

@@ -8,29 +8,34 @@ import { detailsOf, grpcStreamError } from './grpc-error.ts';
 import { isServiceError } from './grpc-transport.ts';
 import { isUncertain, toldOf } from './retry.ts';
 
-/** The service gives every event an outcome within 10 s; a connection that brings none for longer than this is dead. */
+/**
+ * Milliseconds. The service answers every event within 10 s, so a connection that brings no outcome for longer than
+ * this is dead.
+ */
 const STALL_MS = 20_000;
 
 export interface AppendConnectionParts {
   readonly stream: ClientDuplexStream<Buffer, Buffer>;
-  /** Unsettled events by rising index. */
+  /** The events without an outcome, in ascending order of their index. */
   readonly open: ReadonlyMap<number, OpenEvent>;
   readonly maxInFlight: number;
   /** The index that the next event will get. */
   nextIndex(): number;
-  /** No further events will come. */
+  /** Whether no more events will come. */
   ended(): boolean;
   readonly signal: AbortSignal | undefined;
-  /** Resolves at the next change: an event came or was settled, the stream was closed or aborted. */
+  /** Resolves at the next change: an event was accepted or got its outcome, or the stream was closed or aborted. */
   change(): Promise<void>;
   wake(): void;
 }
 
 /**
- * Runs one stream: sends the open events from the lowest index on and settles those that get an outcome, until the
- * connection ends. After a first failure that a retry may mend it sends no more, and takes the outcomes of what was
- * sent: whoever calls goes on from the lowest open index on a new stream. Each open event that may have been written has got
- * the failure that left it so. Never rejects; `error` is null after an orderly end.
+ * Runs one stream until it ends. Sends the open events from the lowest index on, and settles each event when its
+ * outcome arrives. After the first error that allows a retry it sends no more events, and waits for the outcomes of
+ * those that were sent. The caller then resumes from the lowest open index on a new stream.
+ *
+ * Each event that stays open and may have been written has the error that left this unknown in `uncertain`. Never
+ * rejects: `error` is null after an orderly end, and `settled` is the number of events that got an outcome.
  */
 export async function runAppendConnection(
   parts: AppendConnectionParts,
@@ -101,7 +106,7 @@ export async function runAppendConnection(
   const cancel = (): void => stream.cancel();
   parts.signal?.addEventListener('abort', cancel, { once: true });
   const stopped = (): boolean => over || resumable !== null || parts.signal?.aborted === true;
-  // Events are put in by rising index and never put back, so the first one is the lowest.
+  // Events are inserted in ascending order of their index and never inserted again, so the first one is the lowest.
   let next = open.keys().next().value ?? parts.nextIndex();
   while (!stopped()) {
     if (next >= parts.nextIndex()) {
@@ -131,14 +136,16 @@ export async function runAppendConnection(
   parts.signal?.removeEventListener('abort', cancel);
   const lost = new LedgerTrustError('connection_lost', 'The append stream ended before all outcomes were there.');
   const ended = failure ?? lost;
-  // A stream that the service refuses has answered what it took: what is open was not taken.
+  // If the service itself ended the stream, it has answered every event that it accepted, so the open ones were not
+  // written. Only after an uncertain error may they have been written.
   if (isUncertain(ended)) {
     for (const index of inFlight) {
       const event = open.get(index);
       if (event !== undefined) event.uncertain = ended;
     }
   }
-  // Of several things one after which something sent may have been written: a refusal is met again on the next connection.
+  // Of several errors, one that leaves open whether an event was written comes first: a refusal will occur again on the
+  // next connection.
   for (const error of [failure, resumable]) if (isUncertain(error)) return { error, settled };
   const known = failure ?? (inFlight.size > 0 ? null : resumable);
   return { error: known ?? (open.size > 0 ? lost : null), settled };

@@ -16,33 +16,45 @@ import { appendEventInput } from './signed-calls.ts';
 import { digestOf } from './signing.ts';
 
 export interface AppendStreamOptions {
-  /** Events sent whose outcome is not there yet; 256 if not given. The service takes up to 512. */
+  /** How many events may be sent without having their outcome; 256 if left out. The service accepts up to 512. */
   readonly maxInFlight?: number;
-  /** Events taken and not settled, sent or not; beyond it `append` refuses. 10,000 if not given. */
+  /**
+   * How many accepted events may be without an outcome, sent or not; 10,000 if left out. Beyond it `append` rejects
+   * with `not_sent`.
+   */
   readonly maxQueued?: number;
-  /** Connections in a row that bring no outcome, before the open events fail; 8 if not given. */
+  /** How many connections in a row may bring no outcome before the open events are rejected; 8 if left out. */
   readonly attemptsMax?: number;
-  /** Ends the stream at once; open events reject with its reason, and may still be recorded. */
+  /** Ends the stream at once. Open events reject with the signal's reason, and may still be recorded. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Appends events in order over one gRPC stream (AppendEvents). Events of one ledger are decided in the order of `append`.
- * After a failure that a retry may mend the stream goes on by itself on a new connection from the first event that has no
- * outcome, with the same idempotency keys: nothing is lost, doubled or reordered.
+ * Appends events in order over one gRPC stream (AppendEvents). Events of one ledger are decided in the order of the
+ * `append` calls. After an error that allows a retry, the stream opens a new connection and resumes from the first
+ * event without an outcome, with the same idempotency keys: no event is lost, duplicated or reordered.
  */
 export interface AppendStream extends AsyncDisposable {
   /**
-   * Takes an event and promises its outcome; a refused one (LedgerTrustError) does not end the stream. One that fails in a way that a retry
-   * may mend takes with it what was given behind it, so that order holds: append all of them again.
-   * One that was sent and may be written is told just that (`connection_lost`, `outcome_unknown`), also where what came later was refused.
+   * Accepts an event and resolves with the service's answer. Rejects with LedgerTrustError if the event is refused; the
+   * stream goes on. If the error allows a retry, all later events are rejected with it, so that the order holds: append
+   * all of them again. Code `not_sent`: the stream is closed or full.
+   *
+   * An event that was sent and may have been written rejects with an error that says so (`connection_lost`,
+   * `outcome_unknown`), even if a later attempt failed for a reason that says nothing of the first one.
    */
   append(event: StreamedEvent): Promise<Appended>;
-  /** Resolves when the next event would be sent without waiting: await it before each `append` to be slowed down. */
+  /**
+   * Resolves when the next event would be sent without waiting. Await it before each `append` for back-pressure.
+   * Rejects with the signal's reason after an abort.
+   */
   ready(): Promise<void>;
-  /** Appends all and hands out their outcomes in the same order, taking no more than it can send. */
+  /**
+   * Appends all events and yields their outcomes in the same order. Reads at most `maxInFlight` events ahead. A refused
+   * event is an outcome with an `error`. Throws what `events` throws, and the signal's reason after an abort.
+   */
   appendAll(events: Iterable<StreamedEvent> | AsyncIterable<StreamedEvent>): AsyncIterable<AppendOutcome>;
-  /** Takes no more events, and resolves when all outcomes are there. */
+  /** Accepts no more events, and resolves when every event has its outcome. */
   close(): Promise<void>;
 }
 
@@ -56,14 +68,17 @@ export interface AppendStreamParts {
 
 const endpoint = endpointNamed('appendEvents');
 
-/** The largest request that the service takes (decisions.md, section 3). A larger one would end the stream for all that are in flight. */
+/** The largest request that the service accepts, bytes. A larger one would end the stream for all events in flight. */
 export const requestMaxBytes = 1024 * 1024;
 
 export function openAppendStream(parts: AppendStreamParts, options: AppendStreamOptions): AppendStream {
   return new StreamOfAppends(parts, options);
 }
 
-/** Invariant: `#open` holds every unsettled event by its client index; indices rise, and stay with their event for good. */
+/**
+ * Invariant: `#open` holds every event without an outcome by its client index. Indices ascend, and an event keeps its
+ * index.
+ */
 class StreamOfAppends implements AppendStream {
   readonly #parts: AppendStreamParts;
   readonly #maxInFlight: number;
@@ -113,7 +128,7 @@ class StreamOfAppends implements AppendStream {
           reject(error);
         },
       };
-      // What would be written behind an event that may yet succeed would stand before it: so everything behind it fails with it.
+      // A retry may still write this event, and no later event may be written before it. So the later events fail too.
       open.request.catch((error) => (mayYetSucceed(error) ? this.#rejectFrom(index, error) : open.reject(error)));
       this.#open.set(index, open);
       this.#wake();
@@ -172,7 +187,7 @@ class StreamOfAppends implements AppendStream {
     }
   }
 
-  /** Checked and signed; events are made ready side by side and sent in order. */
+  /** Validates, signs and serializes an event. Events are prepared concurrently and sent in order. */
   async #request(index: number, event: StreamedEvent): Promise<Buffer> {
     const { idempotencyKey, deliveryChain, ...request } = event;
     givenFields(AppendEventRequestSchema, request);
@@ -196,7 +211,7 @@ class StreamOfAppends implements AppendStream {
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** One connection after the other, as long as there is something to send. Never rejects. */
+  /** Opens one connection after the other while there is something to send. Never rejects. */
   async #run(): Promise<void> {
     let fruitless = 0;
     while (!(this.#closed && this.#open.size === 0)) {
@@ -240,7 +255,7 @@ class StreamOfAppends implements AppendStream {
 
   async #pause(attempt: number, error: unknown): Promise<void> {
     const known = error instanceof LedgerTrustError ? error : null;
-    // An abort ends the wait early; the loop then sees it.
+    // An abort ends the wait early. The caller's loop handles it.
     await this.#parts.clock.sleep(backoffMs(attempt, known, this.#parts.clock.random), this.#signal).catch(() => {});
   }
 
@@ -248,12 +263,12 @@ class StreamOfAppends implements AppendStream {
     for (const [index, event] of [...this.#open]) if (index >= first) event.reject(error);
   }
 
-  /** What a lost connection took with it may be written, whatever the later ones were told. */
+  /** An event that was in flight when a connection was lost may be written, whatever the last error says. */
   #giveUp(error: unknown): void {
     for (const event of [...this.#open.values()]) event.reject(event.uncertain ?? error);
   }
 
-  /** Resolves at the next change of anything that somebody may wait for. */
+  /** Resolves at the next change that a caller may wait for. */
   #change(): Promise<void> {
     return new Promise((resolve) => this.#wakers.push(resolve));
   }
@@ -265,7 +280,7 @@ class StreamOfAppends implements AppendStream {
   }
 }
 
-/** Given again: also to another client, where this one is closed. */
+/** Whether the same event may succeed if it is appended again, to another client if this one is closed. */
 function mayYetSucceed(error: unknown): boolean {
   return mayRetry(error, true) || isNotSent(error);
 }

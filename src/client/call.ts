@@ -26,7 +26,7 @@ export interface CallerParts {
   newId(): string;
 }
 
-/** Makes calls by endpoint: signed, named by an idempotency key, retried. */
+/** Makes calls by endpoint: signs them, gives them idempotency keys and retries them. */
 export interface Caller {
   call(endpoint: Endpoint, request: RequestFields, options: CallOptions): Promise<Readonly<Record<string, unknown>>>;
   stream(endpoint: Endpoint, signal: AbortSignal | undefined): AsyncIterable<Readonly<Record<string, unknown>>>;
@@ -37,7 +37,7 @@ export function createCaller(parts: CallerParts): Caller {
   const { transport, credential } = parts;
 
   const ask = async <M>(name: string, request: RequestFields): Promise<Answer<M>> =>
-    // The answer was decoded by the descriptor of that very method.
+    // The answer was decoded with the descriptor of the same method.
     (await call(endpointNamed(name), request, {})) as unknown as Answer<M>;
 
   const facts = createFacts({
@@ -56,7 +56,7 @@ export function createCaller(parts: CallerParts): Caller {
     rootLedgerId: async (actorId: string) => (await ask<GetRootLedgerResponse>('getRootLedger', { actorId })).ledgerId,
   };
 
-  /** The headers that stay the same for all attempts. */
+  /** The headers that are the same for all attempts. */
   const headersOf = async (endpoint: Endpoint, request: RequestFields, options: CallOptions): Promise<Headers> => {
     const headers: Record<string, string> = { ...identityHeaders(credential, endpoint) };
     if (options.requestId !== undefined) headers['x-request-id'] = options.requestId;
@@ -119,7 +119,7 @@ function masterNames(master: Pick<Answer<GetMasterResponse>, 'uuid' | 'ledgerId'
   return { masterId: master.uuid, ledgerId: master.ledgerId, businessRef: master.businessRef, scope: master.scope };
 }
 
-/** The header's JSON, in ASCII: HTTP headers carry nothing else for sure. */
+/** The JSON of X-Delivery-Chain. Escaped to ASCII, because HTTP headers carry only ASCII reliably. */
 export function deliveryChainJson(chain: NonNullable<CallOptions['deliveryChain']>): string {
   const items = chain.map((item) => ({ actor_id: item.actorId, actor_type: item.actorType, role: item.role }));
   return JSON.stringify(items).replace(

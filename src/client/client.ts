@@ -23,37 +23,45 @@ import type { CallOptions, UnaryMethods } from './methods.ts';
 import { createRestTransport } from './rest-transport.ts';
 import { defaultRetryPolicy, type RetryClock, systemRetryClock } from './retry.ts';
 
+/** What a client is made with. Without a credential, only methods that need none succeed. */
 export interface ClientOptions extends Credential {
-  /** For example `https://ledger.example`; needed unless `transport` is `grpc`. */
+  /** The service's URL, for example `https://ledger.example`. Required unless `transport` is `grpc`. */
   readonly baseUrl?: string;
-  /** `http://host:port` for plain text, `https://host:port` for TLS; needed for append streams and for `transport: 'grpc'`. */
+  /**
+   * `http://host:port` for plain text, `https://host:port` for TLS. Required for append streams, and if `transport` is
+   * `grpc`.
+   */
   readonly grpcUrl?: string;
-  /** Over what all other calls go; `rest` if not given. */
+  /** The transport of all calls but append streams; `rest` if left out. */
   readonly transport?: 'rest' | 'grpc';
-  /** All attempts and waits of a call together, in milliseconds; 30,000 if not given. */
+  /** Milliseconds for all attempts and waits of a call together; 30,000 if left out. */
   readonly timeoutMs?: number;
-  /** One attempt, in milliseconds; 12,000 if not given. */
+  /** Milliseconds for one attempt; 12,000 if left out. */
   readonly attemptTimeoutMs?: number;
-  /** 5 if not given. */
+  /** How many times a call is sent at most; 5 if left out. */
   readonly attemptsMax?: number;
-  /** REST connections at most; 64 if not given. */
+  /** How many REST connections at most; 64 if left out. */
   readonly connections?: number;
   /** Certificates to trust in place of the system's, PEM. */
   readonly ca?: string;
-  /** An undici dispatcher (proxy, mock) in place of the client's own pool. */
+  /** An undici dispatcher (proxy, mock) in place of the client's own pool. The client does not close it. */
   readonly dispatcher?: Dispatcher;
-  /** Channel options of grpc-js. */
+  /** Channel options of grpc-js. They override the client's own. */
   readonly grpcChannel?: ChannelOptions;
-  /** Milliseconds since 1970: what X-Timestamp says. */
+  /** Milliseconds since 1970, for X-Timestamp. `Date.now` if left out. */
   readonly now?: () => number;
+  /** The time and randomness of retries. The system's if left out. */
   readonly retryClock?: RetryClock;
-  /** Makes idempotency keys. */
+  /** Makes idempotency keys. Random UUIDs if left out. */
   readonly newId?: () => string;
 }
 
 /**
- * The typed client of the Ledger Trust Service: a method for each of the API's, over REST or gRPC alike. Calls are signed
- * where they have to be, retried where that is safe, and fail with LedgerTrustError.
+ * The typed client of the Ledger Trust Service: a method for each method of the API, the same over REST and gRPC. Calls
+ * are signed if they have to be, and retried if that is safe.
+ *
+ * A call rejects with LedgerTrustError, with the signal's reason after an abort, or with TypeError if the request has
+ * an unknown field or a value of the wrong type.
  */
 export interface LedgerTrustClient
   extends UnaryMethods<typeof HealthService>,
@@ -70,15 +78,21 @@ export interface LedgerTrustClient
     UnaryMethods<typeof WebhookService>,
     EventReading,
     AsyncDisposable {
-  /** Runs the service's own demonstration (GET /sandbox/run) and hands out its lines as they come. */
+  /** Runs the service's demonstration (GET /sandbox/run) and yields its lines as they arrive. */
   runSandbox(options?: Pick<CallOptions, 'signal'>): AsyncIterable<string>;
-  /** Opens a stream for those who append all day; needs `grpcUrl`. */
+  /**
+   * Opens a stream for clients that append continuously. Throws TypeError without `grpcUrl`, or for limits that cannot
+   * work.
+   */
   appendStream(options?: AppendStreamOptions): AppendStream;
-  /** Sends nothing more, and lets go of connections once what is under way has ended. Close append streams first: what they have not sent is rejected. */
+  /**
+   * Sends nothing more, and closes the connections once the running calls have ended. Close append streams first:
+   * events that they have not sent are rejected.
+   */
   close(): Promise<void>;
 }
 
-/** Makes a client. TypeError for options that cannot work. Nothing is sent before the first call. */
+/** Makes a client. Sends nothing before the first call. Throws TypeError for options that cannot work. */
 export function createClient(options: ClientOptions): LedgerTrustClient {
   checkCredential(options);
   const grpc =
@@ -124,7 +138,7 @@ export function createClient(options: ClientOptions): LedgerTrustClient {
   const close = async (): Promise<void> => {
     await Promise.all([rest?.close(), grpc?.close()]);
   };
-  // The descriptors are what both the type and this object are made of.
+  // The type and this object are made from the same descriptors.
   return Object.freeze({
     ...methods,
     ...createEventReading(caller),

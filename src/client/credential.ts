@@ -3,17 +3,21 @@ import type { Endpoint } from './endpoint.ts';
 import { entityRequestInput, type Signer, signatureHeaders } from './signing.ts';
 import type { Headers, Wire } from './transport.ts';
 
-/** Who calls. An API key, or the header identity of an entity, or nobody. */
+/** The identity of the caller: an API key, the header identity of an entity, or none. */
 export interface Credential {
   readonly apiKey?: string;
-  /** With an API key: what the caller's events carry as actor_type; the service takes `service` if it is not given. */
+  /** With an API key: the actor_type of the caller's events. The service uses `service` if it is left out. */
   readonly actorType?: ActorType;
-  /** An entity that has keys also needs a signer. */
+  /** Header identity. An entity that has keys also needs a signer. */
   readonly entity?: { readonly actorId: string; readonly actorType: ActorType };
+  /** Signs the caller's events and, for an entity, all its other calls. */
   readonly signer?: Signer;
 }
 
-/** TypeError for two credentials at once, of which the service would pass over one. */
+/**
+ * Throws TypeError for two credentials, because the service would ignore one of them, and for an API key with
+ * characters that no API key has.
+ */
 export function checkCredential(credential: Credential): void {
   if (credential.apiKey !== undefined && credential.entity !== undefined) {
     throw new TypeError('Give either apiKey or entity: with an API key the identity headers of an entity do not count');
@@ -23,7 +27,7 @@ export function checkCredential(credential: Credential): void {
   }
 }
 
-/** The headers that say who calls; none on methods that take no credential. */
+/** The headers that identify the caller. None for methods that take no credential. */
 export function identityHeaders(credential: Credential, endpoint: Endpoint): Headers {
   if (!endpoint.hasCaller) return {};
   const { apiKey, entity, actorType } = credential;
@@ -32,14 +36,14 @@ export function identityHeaders(credential: Credential, endpoint: Endpoint): Hea
   return { authorization: `Bearer ${apiKey}`, ...(actorType === undefined ? {} : { 'x-actor-type': actorType }) };
 }
 
-/** Whether a call is signed as a whole (ENTITY_REQUEST) and not by the event that it makes. */
+/** Whether the call is signed as a whole (ENTITY_REQUEST), not by the signature of the event that it writes. */
 export function signsRequest(credential: Credential, endpoint: Endpoint): boolean {
   return (
     credential.signer !== undefined && credential.entity !== undefined && endpoint.hasCaller && !endpoint.signsEvent
   );
 }
 
-/** The headers that sign a whole request; made anew for every attempt, since the time in them must be recent. */
+/** The headers that sign a whole request. Made for every attempt, because the time in them must be recent. */
 export async function requestSignature(credential: Credential, wire: Wire, nowMs: number): Promise<Headers> {
   const { signer, entity } = credential;
   if (signer === undefined || entity === undefined) return {};

@@ -37,37 +37,39 @@ export interface RestPlace {
   /** For example `/v1/ledgers/{ledger_id}/events`. */
   readonly template: string;
   readonly pathFields: readonly DescField[];
-  /** What is not in the path: in the JSON body, or in the query. */
+  /** The fields that are not in the path: in the JSON body, or in the query. */
   readonly otherFields: readonly DescField[];
   readonly hasBody: boolean;
-  /** The field of the answer that is the whole REST answer; null where the answer itself is. */
+  /** The field of the answer that is the whole REST body. null if the body is the answer itself. */
   readonly responseField: DescField | null;
 }
 
-/** A method of the API as both transports see it. */
+/** A method of the API, for both transports. */
 export interface Endpoint {
   /** Its name on the client, for example `createLedger`. */
   readonly name: string;
   readonly method: DescMethod;
   /** `/svc.v1.Service/Method` */
   readonly rpcPath: string;
-  /** null for what is gRPC alone. */
+  /** null for a method that only gRPC has. */
   readonly rest: RestPlace | null;
-  /** It takes a credential. */
+  /** Whether the method takes a credential. */
   readonly hasCaller: boolean;
-  /** Under header identity its signature is that of its event; all other calls sign ENTITY_REQUEST there. */
+  /**
+   * Whether the signature of a call is that of its event. Under header identity all other calls sign ENTITY_REQUEST.
+   */
   readonly signsEvent: boolean;
   readonly changesState: boolean;
 }
 
 const verbs = { get: 'GET', post: 'POST', patch: 'PATCH', delete: 'DELETE', put: 'PUT' } as const;
 
-/** Every method of the API by its name on the client, made from the descriptors. */
+/** Every method of the API by its name on the client, built from the descriptors. */
 export const endpoints: ReadonlyMap<string, Endpoint> = new Map(
   services.flatMap((service) => service.methods.map((method) => [method.localName, endpointOf(method)] as const)),
 );
 
-/** The endpoint of a method's name. */
+/** The endpoint of a method by its name on the client. Throws TypeError if the API has none of this name. */
 export function endpointNamed(name: string): Endpoint {
   const endpoint = endpoints.get(name);
   if (endpoint === undefined) throw new TypeError(`The API has no method ${name}`);

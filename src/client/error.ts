@@ -1,12 +1,12 @@
 import { type ErrorCode, errorCodeOf, isErrorCode, LedgerError } from '../domain/errors.ts';
 
 /**
- * What went wrong: the service's own code (decisions.md, section 2), or one of the client's:
- * `connection_lost`: no answer came; a state-changing call may or may not have been carried out.
- * `timeout`: the call's deadline passed; likewise.
- * `invalid_answer`: what answered does not speak this API (a proxy's error page, another version).
- * `integrity_failed`: the service found a failure of integrity in what it read; details hold its issues.
- * `not_sent`: the call was never sent (a client or an append stream that was closed, or a stream that is full).
+ * What went wrong: a code of the service, or one of the client's own.
+ * - `connection_lost`: no answer arrived. A state-changing call may or may not have been carried out.
+ * - `timeout`: the call's deadline passed. A state-changing call may or may not have been carried out.
+ * - `invalid_answer`: the answer is not one of this API (a proxy's error page, another version).
+ * - `integrity_failed`: the service found integrity failures in what it read; `details.issues` lists them.
+ * - `not_sent`: the call was never sent. The client or the append stream is closed, or the append stream is full.
  */
 export type ClientErrorCode =
   | ErrorCode
@@ -16,24 +16,29 @@ export type ClientErrorCode =
   | 'integrity_failed'
   | 'not_sent';
 
+/** What an error says beside its code and message. */
 export interface ErrorFacts {
-  /** Plain JSON that helps to mend the call: the field, the limit, what was expected. */
+  /** Plain JSON that helps to correct the call: the field, the limit, what was expected. */
   readonly details?: { readonly [key: string]: unknown };
-  /** X-Request-Id of the answer; null where there was none. */
+  /** X-Request-Id of the answer. null if there was none. */
   readonly requestId?: string | null;
-  /** Of HTTP, or over gRPC the gRPC status code; null where no answer came. */
+  /** The HTTP status, or over gRPC the gRPC status code. null if no answer came. */
   readonly status?: number | null;
-  /** What the service asked to wait for before a retry. */
+  /** Milliseconds that the service asked to wait before a retry. null if it did not ask. */
   readonly retryAfterMs?: number | null;
   readonly cause?: unknown;
 }
 
-/** The one error of the client, the same from REST and gRPC. An aborted call throws its signal's reason instead. */
+/** The error of the client, the same over REST and gRPC. An aborted call throws its signal's reason instead. */
 export class LedgerTrustError extends Error {
   readonly code: ClientErrorCode;
+  /** Plain JSON that helps to correct the call: the field, the limit, what was expected. */
   readonly details: { readonly [key: string]: unknown };
+  /** X-Request-Id of the answer. null if there was none. */
   readonly requestId: string | null;
+  /** The HTTP status, or over gRPC the gRPC status code. null if no answer came. */
   readonly status: number | null;
+  /** Milliseconds that the service asked to wait before a retry. null if it did not ask. */
   readonly retryAfterMs: number | null;
 
   constructor(code: ClientErrorCode, message: string, facts: ErrorFacts = {}) {
@@ -48,7 +53,7 @@ export class LedgerTrustError extends Error {
 }
 
 /**
- * The error that the service names in an answer. A code that only a later version of the service knows is `internal` here;
+ * The error that the service names in an answer. A code that this version does not know becomes `internal`;
  * `details.unknown_code` then holds it, cut to 64 characters.
  */
 export function answeredError(code: string, message: string, facts: ErrorFacts): LedgerTrustError {
@@ -60,18 +65,22 @@ export function answeredError(code: string, message: string, facts: ErrorFacts):
 
 const unknownCodeMaxChars = 64;
 
-/** `invalid_answer` for one place of an answer. */
+/** An `invalid_answer` error: the value at `place` is not what is `expected`. */
 export function invalidAnswer(place: string, expected: string, facts: ErrorFacts = {}): LedgerTrustError {
   return new LedgerTrustError('invalid_answer', `${place} is not ${expected}.`, facts);
 }
 
-/** What the rules that client and service share refuse is told before it is sent, with the code that the service would have answered. */
+/**
+ * Client and service share the rules that requests are checked by. Turns a LedgerError of these rules, thrown before
+ * the call is sent, into a LedgerTrustError with the code that the service would have answered. Returns any other error
+ * as it is.
+ */
 export function asClientError(error: unknown): unknown {
   if (!(error instanceof LedgerError)) return error;
   return new LedgerTrustError(error.code, error.message, { details: error.details, cause: error });
 }
 
-/** For what a closed client is asked. */
+/** The error of a call on a closed client. */
 export function clientClosed(): LedgerTrustError {
   return new LedgerTrustError('not_sent', 'The client is closed.');
 }

@@ -13,18 +13,23 @@ type Issues = Answer<Integrity>['issues'];
 
 export interface EventReadingOptions extends Pick<CallOptions, 'signal' | 'timeoutMs' | 'attemptsMax'> {
   /**
-   * Called when the service reports failures of integrity in a page, before its events are handed out. Without it
-   * reading ends there with `integrity_failed`: events that do not verify are not to be taken for good by accident.
+   * Called with the integrity failures that the service reports in a page, before the page's events are yielded.
+   * Without it, reading throws `integrity_failed` there, so that events that do not verify are not accepted by
+   * accident.
    */
   readonly onIssues?: (issues: Issues) => void;
 }
 
-/** `limit` is the size of a page, not of the whole. */
+/** `limit` is the size of a page, not of the whole list. */
 export type LedgerEventFilter = Omit<Request<ListLedgerEventsRequest>, 'ledgerId' | 'cursor'>;
 export type MasterEventFilter = Omit<Request<ListMasterEventsRequest>, 'uuid' | 'cursor'>;
 export type DelegationEventFilter = Omit<Request<GetDelegationProofRequest>, 'cursor'>;
 
-/** Lists of events to their end, a page at a time as they are consumed. */
+/**
+ * Reads lists of events to their end. The next page is fetched when the last one is consumed. Throws what a call
+ * throws, LedgerTrustError `integrity_failed` (EventReadingOptions), and `invalid_answer` if the service gives no end
+ * of the list.
+ */
 export interface EventReading {
   ledgerEvents(ledgerId: string, filter?: LedgerEventFilter, options?: EventReadingOptions): AsyncIterable<Event>;
   masterEvents(masterId: string, filter?: MasterEventFilter, options?: EventReadingOptions): AsyncIterable<Event>;
@@ -56,7 +61,7 @@ export function createEventReading(caller: Caller): EventReading {
     let cursor: string | null = null;
     do {
       const asked: object = cursor === null ? request : { ...request, cursor };
-      // The answer was decoded by the descriptor of that very method.
+      // The answer was decoded with the descriptor of the same method.
       const page = (await caller.call(endpoint, { ...asked }, callOptions)) as unknown as P;
       if (!page.integrity.verified) report(page.integrity.issues, onIssues);
       progress.take(page);
@@ -80,24 +85,27 @@ export function createEventReading(caller: Caller): EventReading {
   };
 }
 
-/** A page of the proof of a scope, typed here so that a change of its shape is found when it is compiled. */
+/** Fails to compile if the proof of a scope no longer has the shape of a page. */
 const _proofIsAPage: (proof: Answer<GetDelegationProofResponse>) => Page = (proof) => proof;
 
-/** A filtered page examines up to 10,000 events and may hold none, so that these stand for a hundred million events. */
+/**
+ * Pages in a row without a new event. A filtered page examines up to 10,000 events and may hold none, so this many
+ * stand for a hundred million events.
+ */
 const PAGES_WITHOUT_PROGRESS_MAX = 10_000;
 
-/** Sees that a walk through pages comes nearer to its end, whatever cursors the service gives. */
+/** Checks that each page comes nearer to the end of the list, whatever cursors the service gives. */
 class Progress {
   readonly #descending: boolean;
   #lastSeq: number | null = null;
-  /** Of the pages since the last one with a new event. */
+  /** The cursors since the last page with a new event. */
   readonly #cursors = new Set<string>();
 
   constructor(descending: boolean) {
     this.#descending = descending;
   }
 
-  /** LedgerTrustError `invalid_answer` where the walk may never end. */
+  /** Throws LedgerTrustError `invalid_answer` if reading may never end. */
   take({ events, integrity, nextCursor }: Page): void {
     const lastSeq = events.at(-1)?.seq ?? null;
     const isBeyond = lastSeq !== null && this.#isBeyond(lastSeq);

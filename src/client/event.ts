@@ -4,10 +4,10 @@ import { sha256Hex } from '../domain/hash.ts';
 import type { Event as EventMessage } from '../gen/svc/v1/event_pb.ts';
 import type { Answer } from './shapes.ts';
 
-/** An event as clients read it (spec: Event). Everything that its hash covers is in it, but for the hashes before it. */
+/** An event as clients read it. It holds everything that its hash covers, except the hashes of the events before it. */
 export type Event = Answer<EventMessage>;
 
-/** A read event with its payloads in canonical form, and what its content says of them. */
+/** A read event with its payloads as canonical JSON, and their hashes (SHA-256, hex) as its content holds them. */
 export interface ReadEvent {
   readonly event: Event;
   readonly payload: string;
@@ -16,7 +16,7 @@ export interface ReadEvent {
   readonly actorSigPayloadHash: string | null;
 }
 
-/** Refuses, with TypeError or `invalid_string`, payloads that canonical JSON cannot say. */
+/** Throws TypeError or LedgerError `invalid_string` for a payload that canonical JSON cannot represent. */
 export function readEvent(event: Event): ReadEvent {
   const payload = canonicalJson(event.payload);
   const actorSigPayload = event.actorSigPayload === null ? null : canonicalJson(event.actorSigPayload);
@@ -30,8 +30,8 @@ export function readEvent(event: Event): ReadEvent {
 }
 
 /**
- * What the event's content hash covers (decisions.md, section 6), rebuilt from the fields that reads show.
- * `masterPrevHash` is the content hash of the event before it in its master, '' for the first one.
+ * What the event's content hash covers (docs/verifying.md, section 2), rebuilt from the fields of a read event.
+ * `masterPrevHash` is the content hash of the event before it in its master, '' for the master's first event.
  */
 export function eventContent(read: ReadEvent, masterPrevHash: string): EventContent {
   const { event } = read;
@@ -53,7 +53,10 @@ export function eventContent(read: ReadEvent, masterPrevHash: string): EventCont
   };
 }
 
-/** The event as the domain knows it. Reads do not show the hashes before it: '' where nothing stands before it. */
+/**
+ * The event as the domain represents it. Reads do not show the hashes before it, so `before` gives them: '' if there is
+ * no event before it.
+ */
 export function ledgerEvent(read: ReadEvent, before: { prevHash: string; masterPrevHash: string }): LedgerEvent {
   const { contentHash, hash, authoritySig, authorityKeyId } = read.event;
   return {
@@ -69,7 +72,7 @@ export function ledgerEvent(read: ReadEvent, before: { prevHash: string; masterP
   };
 }
 
-/** The first event of a ledger as the domain knows it. */
+/** The first event of a ledger as the domain represents it. */
 export function genesisEvent(genesis: Event): LedgerEvent {
   return ledgerEvent(readEvent(genesis), { prevHash: '', masterPrevHash: '' });
 }

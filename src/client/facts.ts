@@ -2,7 +2,7 @@ import { type LedgerFacts, ledgerFacts } from '../domain/ledger-facts.ts';
 import { invalidAnswer } from './error.ts';
 import { type Event, genesisEvent } from './event.ts';
 
-/** What the signed form of an event needs of its master. Fixed for good. */
+/** What the signed form of an event contains of its master. It never changes. */
 export interface MasterNames {
   readonly masterId: string;
   readonly ledgerId: string;
@@ -10,28 +10,34 @@ export interface MasterNames {
   readonly scope: string;
 }
 
-/** How the facts are read where they are not known yet. */
+/** Reads facts that are not cached. */
 export interface FactSource {
-  /** The ledger's GENESIS, which every reader of the ledger may read, by header identity too. */
+  /**
+   * The ledger's GENESIS. Every reader of the ledger may read it, by header identity too. undefined if the service
+   * shows none.
+   */
   genesis(ledgerId: string): Promise<Event | undefined>;
   master(masterId: string): Promise<MasterNames>;
-  /** The ledger of an organization's own root. */
+  /** The id of an organization's root ledger. */
   organizationLedger(organizationId: string): Promise<string>;
-  /** The actor that the client's credential belongs to. */
+  /** The id of the actor that the client's credential belongs to. */
   caller(): Promise<string>;
 }
 
-/** What signing needs to know of ledgers, masters and organizations. None of it ever changes, so it is read once. */
+/**
+ * What signing needs to know of ledgers, masters and organizations. None of it ever changes, so it is cached. Methods
+ * reject with what the call throws that reads it; `ledger` also with `invalid_answer`.
+ */
 export interface Facts {
   ledger(ledgerId: string): Promise<LedgerFacts>;
   master(masterId: string): Promise<MasterNames>;
   organizationLedger(organizationId: string): Promise<string>;
   caller(): Promise<string>;
-  /** Takes in the facts of a master that was just made. */
+  /** Caches the facts of a master that was just created. */
   noteMaster(master: MasterNames): void;
 }
 
-/** Objects remembered of each kind; the ones not asked for longest are forgotten and read again. */
+/** Cached objects of each kind. The least recently used one is evicted, and read again when it is needed. */
 const KNOWN_MAX = 10_000;
 
 export function createFacts(source: FactSource): Facts {
@@ -56,7 +62,7 @@ export function createFacts(source: FactSource): Facts {
   };
 }
 
-/** One read for all who ask at once; a failed one is asked again. */
+/** Concurrent callers share one read. A failed read is not cached. */
 function known<T>(cache: Map<string, Promise<T>>, id: string, read: () => Promise<T>): Promise<T> {
   let found = cache.get(id);
   if (found === undefined) {

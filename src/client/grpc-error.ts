@@ -6,7 +6,10 @@ import { StatusSchema } from '../gen/google/rpc/status_pb.ts';
 import { answeredError, LedgerTrustError } from './error.ts';
 import { retryAfterOf } from './rest-error.ts';
 
-/** The service's own error in the trailers (google.rpc.ErrorInfo of domain `svc`), or what grpc-js says where there is none. */
+/**
+ * The error of a failed call: the service's own from the trailers (google.rpc.ErrorInfo of domain `svc`), or what
+ * grpc-js reports if there is none.
+ */
 export function grpcError(error: ServiceError): LedgerTrustError {
   const metadata = error.metadata as Metadata | undefined;
   const requestId = textOf(metadata, 'x-request-id');
@@ -36,7 +39,7 @@ export function grpcError(error: ServiceError): LedgerTrustError {
       return new LedgerTrustError('connection_lost', message, { ...facts, details: { sent }, cause: error });
     }
     default: {
-      // What grpc-js says by itself, there or here.
+      // grpc-js itself reports this, on the server or here.
       if (error.code === grpcStatus.RESOURCE_EXHAUSTED && /message .*larger than/.test(error.details)) {
         return new LedgerTrustError(
           'payload_too_large',
@@ -51,8 +54,9 @@ export function grpcError(error: ServiceError): LedgerTrustError {
 }
 
 /**
- * The same for a stream of many messages. One that gRPC itself finds too large ends the stream at once, without a word of the others: for
- * all of them the connection is lost. Where the service says so (with ErrorInfo), it has answered what came before.
+ * The same for a stream of many messages. If gRPC itself finds a message too large, it ends the stream at once, without
+ * an answer to the other messages: for all of them the connection is lost. If the service reports it (with ErrorInfo),
+ * it has answered all messages before.
  */
 export function grpcStreamError(error: ServiceError): LedgerTrustError {
   const known = grpcError(error);
@@ -76,12 +80,12 @@ function infoOf(metadata: Metadata | undefined) {
       if (info?.domain === 'svc') return info;
     }
   } catch {
-    // Falls through: what cannot be read was not written by this service.
+    // Falls through: details that cannot be parsed are not from this service.
   }
   return null;
 }
 
-/** The details as JSON text, in metadata or in the outcome of an event; what cannot be read is none. */
+/** Parses details that are JSON text, from metadata or from an event's outcome. Returns {} if they cannot be parsed. */
 export function detailsOf(text: string | undefined): Record<string, unknown> {
   if (text === undefined || text === '') return {};
   try {

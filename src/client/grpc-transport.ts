@@ -13,7 +13,7 @@ import { grpcError } from './grpc-error.ts';
 import { messageInit } from './request-encoding.ts';
 import type { Headers, Received, Transport, Wire } from './transport.ts';
 
-/** A page of events is 2 MiB of JSON; one event and its signed form come on top. */
+/** A page of events is 2 MiB of JSON. One event and its signed form may come on top. */
 const MESSAGE_MAX_BYTES = 16 * 1024 * 1024;
 
 export interface GrpcOptions {
@@ -21,13 +21,16 @@ export interface GrpcOptions {
   readonly grpcUrl: string;
   /** Certificates to trust in place of the system's, PEM. */
   readonly ca: string | undefined;
-  /** Channel options of grpc-js, over the client's own. */
+  /** Channel options of grpc-js. They override the client's own. */
   readonly channel: ChannelOptions | undefined;
 }
 
-/** gRPC: unary calls like any transport, and the one method that streams both ways. */
+/** The gRPC transport. Beside what any transport does, it opens the one method that streams in both directions. */
 export interface GrpcTransport extends Transport {
-  /** Opens a stream both ways; messages are bytes. Errors of the stream are `grpcError`'s to read. Throws LedgerTrustError once it is closed. */
+  /**
+   * Opens a bidirectional stream whose messages are bytes. Its errors are ServiceErrors: read them with
+   * grpcStreamError. Throws LedgerTrustError `not_sent` if the transport is closed.
+   */
   duplex(rpcPath: string, headers: Headers): ClientDuplexStream<Buffer, Buffer>;
 }
 
@@ -47,7 +50,7 @@ export function createGrpcTransport(options: GrpcOptions): GrpcTransport {
     'grpc.keepalive_time_ms': 30_000,
     'grpc.keepalive_timeout_ms': 10_000,
     'grpc.max_receive_message_length': MESSAGE_MAX_BYTES,
-    // The client retries by itself, with idempotency keys; what it is not told of it cannot count.
+    // The client retries by itself, with idempotency keys. It could not count the retries of grpc-js.
     'grpc.enable_retries': 0,
     'grpc.initial_reconnect_backoff_ms': 200,
     'grpc.max_reconnect_backoff_ms': 5_000,

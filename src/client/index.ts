@@ -1,4 +1,4 @@
-/** The public face of the client: `ledger-trust/client`. */
+/** The public API of the client: `ledger-trust/client`. */
 export type { ErrorCode } from '../domain/errors.ts';
 export type { ActorType, LedgerType } from '../domain/event.ts';
 export type { Appended, AppendOutcome, StreamedEvent } from './append-event.ts';

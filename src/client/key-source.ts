@@ -5,30 +5,40 @@ import type { AuthorityKey, GetAuthorityResponse, ResolveActorResponse } from '.
 import { LedgerTrustError } from './error.ts';
 import type { Answer } from './shapes.ts';
 
-/** What a resolver document says that verifying needs (spec: Resolver). */
+/** The part of a resolver document that verifying needs. */
 export type ActorDocument = Pick<Answer<ResolveActorResponse>, 'actorId' | 'keys'>;
 export type ActorDocumentKey = ActorDocument['keys'][number];
 
-/** Where the public keys of actors come from. Whoever trusts it need not trust the service that the events are from. */
+/**
+ * Where the public keys of actors come from. A verifier that trusts the source need not trust the service that the
+ * events come from.
+ */
 export interface KeySource {
   /**
-   * The keys come from a resolver that the caller named, and not from the file or the answer that the events come from.
+   * true if the keys come from a resolver that the caller named, not from the file or the answer that holds the events.
+   * false if left out.
    */
   readonly isResolver?: boolean;
-  /** null: there is no document at hand, so nothing can be said of the actor's signatures. */
+  /**
+   * The resolver document of an actor. Returns null if there is none at hand: the actor's signatures cannot be checked
+   * then. A document without keys says that the actor has none.
+   */
   document(actorId: string): Promise<ActorDocument | null> | ActorDocument | null;
 }
 
 /**
- * Keys from resolver documents that were saved. Documents out of the file that is verified vouch for nobody; if these
- * were got on another way, say so with `trustedKeys`.
+ * Keys from saved resolver documents. Documents from the file that is being verified prove nothing, so none of the keys
+ * is trusted by default. If you got the documents from another source, say so with `trustedKeys`.
  */
 export function keysFromDocuments(documents: Iterable<ActorDocument>): KeySource {
   const byActor = new Map([...documents].map((document) => [document.actorId, document]));
   return { document: (actorId) => byActor.get(actorId) ?? null };
 }
 
-/** Keys from a resolver, each actor asked for once. `client` may be that of another service than the events are from. */
+/**
+ * Keys from a resolver. Each actor is resolved once. `client` may be a client of another service than the one that the
+ * events come from.
+ */
 export function keysFromResolver(client: {
   resolveActor(request: { readonly svcUri: string }): Promise<ActorDocument>;
 }): KeySource {
@@ -37,7 +47,7 @@ export function keysFromResolver(client: {
     try {
       return await client.resolveActor({ svcUri: actorUri(actorId) });
     } catch (error) {
-      // An actor that does not exist has no keys: that is an answer.
+      // A nonexistent actor has no keys. This is an answer, so it is cached.
       if (error instanceof LedgerTrustError && error.code === 'not_found') return { actorId, keys: [] };
       asked.delete(actorId);
       throw error;
@@ -53,18 +63,21 @@ export function keysFromResolver(client: {
   };
 }
 
-/** The keys of the authority as its trust anchor publishes them; none in development mode (phase 1). */
+/** The keys of the authority, as its trust anchor publishes them. Empty in development mode (phase 1). */
 export type AuthorityKeys = readonly Answer<AuthorityKey>[];
 
-/** The trust anchor document (spec: Authority trust anchor). */
+/** The part of the trust anchor document that verifying needs. */
 export type AuthorityDocument = Pick<Answer<GetAuthorityResponse>, 'keys'>;
 
-/** The keys of a trust anchor document; null where it publishes none. */
+/** The keys of a trust anchor document. Returns null if it publishes none. */
 export function authorityKeysOf(anchor: AuthorityDocument): AuthorityKeys | null {
   return anchor.keys.length === 0 ? null : anchor.keys;
 }
 
-/** Reads public keys once. A key that no enrolment would have let pass verifies nothing: null. */
+/**
+ * Makes a function that parses public keys and caches them. It returns null for a key that the service would not have
+ * enrolled: no signature verifies under it.
+ */
 export function createKeyReader(): (publicKey: string) => KeyObject | null {
   const read = new Map<string, KeyObject | null>();
   return (publicKey) => {

@@ -1,7 +1,7 @@
 import type { DescMessage, DescMethod } from '@bufbuild/protobuf';
 import type { AnswerOf, RequestOf } from './shapes.ts';
 
-/** One of the parties that an event passed on its way (spec: X-Delivery-Chain). */
+/** One actor through whose hands an event came (X-Delivery-Chain). */
 export interface DeliveryChainItem {
   readonly actorId: string;
   readonly actorType: 'human' | 'service' | 'external' | 'device';
@@ -10,29 +10,38 @@ export interface DeliveryChainItem {
 
 /** What came with an answer. */
 export interface AnswerFacts {
+  /** X-Request-Id of the answer. null if there was none. */
   readonly requestId: string | null;
-  /** The first answer again, to the same idempotency key. */
+  /** Whether this is the first answer again, for the same idempotency key. */
   readonly replayed: boolean;
   /** How many times the call was sent. */
   readonly attempts: number;
 }
 
+/** Options of one call. */
 export interface CallOptions {
-  /** Aborts the call, which then throws the signal's reason. What was sent may still be carried out. */
+  /**
+   * Aborts the call, which then rejects with the signal's reason. A call that was already sent may still be carried
+   * out.
+   */
   readonly signal?: AbortSignal;
   /**
-   * 1 to 255 printable ASCII characters. Made by the client for every state-changing call with a credential if not given;
-   * give one of your own to be safe beyond the life of this process.
+   * 1 to 255 printable ASCII characters. If left out, the client makes one for every state-changing call with a
+   * credential. Give one of your own if you retry a call after this process has ended.
    */
   readonly idempotencyKey?: string;
-  /** All attempts and waits together, in milliseconds. */
+  /** Milliseconds for all attempts and waits together. The client's setting if left out. */
   readonly timeoutMs?: number;
+  /** How many times the call is sent at most. The client's setting if left out. */
   readonly attemptsMax?: number;
-  /** 1 to 128 of `[A-Za-z0-9._-]`; comes back with the answer and in the service's log. */
+  /** 1 to 128 characters of `[A-Za-z0-9._-]`. The service returns it with the answer and writes it to its log. */
   readonly requestId?: string;
-  /** On appendEvent alone: stored in the payload as `delivery_chain`, outside the signature; at most 16 items. */
+  /**
+   * For appendEvent only (TypeError for other methods): at most 16 items. Stored in the payload as `delivery_chain`,
+   * which the actor's signature does not cover.
+   */
   readonly deliveryChain?: readonly DeliveryChainItem[];
-  /** Called once before the answer is handed out. */
+  /** Called once, before the call resolves. */
   readonly onAnswer?: (facts: AnswerFacts) => void;
 }
 
@@ -41,7 +50,7 @@ type Method<I extends DescMessage, O extends DescMessage> =
     ? (request?: RequestOf<I>, options?: CallOptions) => Promise<AnswerOf<O>>
     : (request: RequestOf<I>, options?: CallOptions) => Promise<AnswerOf<O>>;
 
-/** The unary methods of a service, typed by its descriptor. What each does, and each of its fields, is in docs/api.md under its name. */
+/** The unary methods of a service, typed by its descriptor. docs/api.md describes each method and each field. */
 export type UnaryMethods<S extends { readonly method: { readonly [name: string]: DescMethod } }> = {
   readonly [K in keyof S['method'] as S['method'][K]['methodKind'] extends 'unary' ? K : never]: Method<
     S['method'][K]['input'],

@@ -2,12 +2,13 @@ import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf
 import { canonicalJson } from '../domain/canonical.ts';
 import { isJsonText } from './json-text.ts';
 
-/** A request by the client's names: what Request<M> says, not yet trusted. */
+/** A request with the client's field names. Request<M> is its type, but nothing has checked it yet. */
 export type RequestFields = { readonly [name: string]: unknown };
 
 /**
- * The fields of a request that are given, by their descriptors. TypeError for a name that the request does not have (a
- * misspelt field must not get lost) and for a value of another type. null counts as left out.
+ * The fields of a request that are given, by their descriptors. null and undefined count as left out. Throws TypeError
+ * for a name that the request does not have, so that a misspelt field does not get lost, and for a value of another
+ * type.
  */
 export function givenFields(desc: DescMessage, request: RequestFields): ReadonlyMap<DescField, unknown> {
   const byName = new Map(desc.fields.map((field) => [field.localName, field]));
@@ -20,7 +21,7 @@ export function givenFields(desc: DescMessage, request: RequestFields): Readonly
   return given;
 }
 
-/** The value in the form of the generated message: JSON as text, 64-bit integers as bigint. */
+/** The value as the generated message holds it: JSON as text, 64-bit integers as bigint. */
 function checked(field: DescField, value: unknown): unknown {
   const wrong = (expected: string) => new TypeError(`${field.localName} must be ${expected}`);
   if (field.fieldKind === 'list') {
@@ -53,7 +54,7 @@ export function messageInit(given: ReadonlyMap<DescField, unknown>): Record<stri
   return Object.fromEntries([...given].map(([field, value]) => [field.localName, value]));
 }
 
-/** The JSON body with those of the fields that are given; null where none is. */
+/** The JSON body: those of `fields` that are given. Returns null if none is. */
 export function jsonBody(fields: readonly DescField[], given: ReadonlyMap<DescField, unknown>): string | null {
   const members = fields.flatMap((field) => {
     const value = given.get(field);
@@ -64,7 +65,10 @@ export function jsonBody(fields: readonly DescField[], given: ReadonlyMap<DescFi
   return members.length === 0 ? null : `{${members.join(',')}}`;
 }
 
-/** The path of a template with its fields put in and those of the others that are given as its query. */
+/**
+ * The path and query of a call: the template with `pathFields` filled in, and those of `others` that are given as the
+ * query. Throws TypeError if a path field has no usable value.
+ */
 export function pathAndQuery(
   template: string,
   others: readonly DescField[],
@@ -74,7 +78,7 @@ export function pathAndQuery(
   let path = template;
   for (const field of pathFields) {
     const value = given.get(field);
-    // An empty segment would be another path, and `.` and `..` are resolved away by URL parsers.
+    // An empty segment makes another path, and URL parsers resolve `.` and `..` away.
     if (value === undefined || value === '' || value === '.' || value === '..') {
       throw new TypeError(`${field.localName} must be given`);
     }

@@ -1,9 +1,9 @@
 import { answeredError, LedgerTrustError } from './error.ts';
 
-/** Answers of proxies in front of the service: whether it saw the request is not known. */
+/** Statuses of proxies in front of the service. Whether the service received the request is not known. */
 const gatewayStatuses = new Set([502, 503, 504]);
 
-/** Failures to connect: the request was never sent. */
+/** Error codes of failed connection attempts: the request was never sent. */
 const neverSent = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -13,7 +13,10 @@ const neverSent = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** The error of an answer of status 300 or more: the service's envelope (decisions.md, section 2), or what a stranger said. */
+/**
+ * The error of an answer with status 300 or above: from the service's error envelope, or from the status if the body is
+ * not one. `retryAfter` is the value of the header.
+ */
 export function restError(
   status: number,
   body: string,
@@ -55,12 +58,15 @@ function envelopeOf(body: string): Envelope | null {
   }
 }
 
-/** Seconds, as the service sends it; null for anything else. */
+/** Parses Retry-After in seconds, as the service sends it. Returns milliseconds, or null for any other value. */
 export function retryAfterOf(value: string | undefined): number | null {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1_000 : null;
 }
 
-/** No answer came, or it broke off. `details.sent` is false where the request cannot have reached the service. */
+/**
+ * The error of a call whose answer did not come, or broke off. `details.sent` is false if the request cannot have
+ * reached the service.
+ */
 export function connectionError(cause: unknown): LedgerTrustError {
   const code = codeOf(cause);
   const sent = !neverSent.has(code);

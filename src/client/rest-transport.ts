@@ -7,22 +7,25 @@ import { jsonBody, pathAndQuery } from './request-encoding.ts';
 import { connectionError, restError } from './rest-error.ts';
 import type { Headers, Received, Transport, Wire } from './transport.ts';
 
-/** A page of events is 2 MiB, or one event of some 600 KiB; what is far beyond that is no answer of this API. */
+/** A page of events is 2 MiB, or one event of some 600 KiB. An answer far beyond that is not one of this API. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 const noBody = new Uint8Array(0);
 
 export interface RestOptions {
-  /** For example `https://ledger.example`; a path in it stands before every path of the API. */
+  /** For example `https://ledger.example`. A path in it is put before every path of the API. */
   readonly baseUrl: string;
-  /** How many connections at most; 64 if not given. */
+  /** How many connections at most. */
   readonly connections: number;
   /** Certificates to trust in place of the system's, PEM. */
   readonly ca: string | undefined;
-  /** Replaces the connection pool; the client does not close it. */
+  /** Replaces the connection pool. The transport does not close it. */
   readonly dispatcher: Dispatcher | undefined;
 }
 
-/** REST over a pool of kept connections. Redirects are not followed: they would take the credential with them. */
+/**
+ * REST over a pool of keep-alive connections. Redirects are not followed, because they would take the credential to
+ * another address. Throws TypeError for a base URL that is not an http(s) address and a path alone.
+ */
 export function createRestTransport(options: RestOptions): Transport {
   const url = new URL(options.baseUrl);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')

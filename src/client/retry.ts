@@ -3,9 +3,9 @@ import { LedgerTrustError } from './error.ts';
 
 /** How often and how long a call is tried. */
 export interface RetryPolicy {
-  /** From the call to its answer or error, all attempts and waits together. */
+  /** Milliseconds from the call to its answer or error, all attempts and waits together. */
   readonly timeoutMs: number;
-  /** One attempt. The service itself answers within 10 s. */
+  /** Milliseconds for one attempt. The service itself answers within 10 s. */
   readonly attemptTimeoutMs: number;
   readonly attemptsMax: number;
 }
@@ -16,16 +16,20 @@ export const defaultRetryPolicy: RetryPolicy = Object.freeze({
   attemptsMax: 5,
 });
 
-/** The first wait is at most this, each further one at most twice the one before. */
+/**
+ * Bounds of the random waits. The bound of the first wait is BACKOFF_FIRST_MS. It doubles for each further one, up to
+ * BACKOFF_MAX_MS.
+ */
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 3_000;
 
-/** Time and chance, which tests replace. */
+/** Time and randomness, which tests replace. */
 export interface RetryClock {
   /** Milliseconds of a clock that never goes back. */
   monotonicMs(): number;
+  /** Rejects if the signal aborts. */
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
-  /** From 0 to 1. */
+  /** At least 0, below 1. */
   random(): number;
 }
 
@@ -35,12 +39,15 @@ export const systemRetryClock: RetryClock = Object.freeze({
   random: Math.random,
 });
 
-/** Nothing was written, or nothing twice: may be sent again whatever the call does. */
+/** Nothing was written, or nothing can be written twice. Any call may be sent again. */
 const harmless: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'rate_limited', 'idempotency_in_progress']);
-/** May have been carried out: sent again only if it is a read or has an idempotency key. */
+/** The call may have been carried out. Only a read, or a call with an idempotency key, is sent again. */
 const uncertain: ReadonlySet<string> = new Set(['outcome_unknown', 'connection_lost', 'timeout']);
 
-/** Refused, or gone wrong, before anybody looked for what an earlier attempt wrote: all of 401, and what is no decision. */
+/**
+ * Errors from before the service looked for what an earlier attempt wrote: all of status 401, and errors that are no
+ * decision.
+ */
 const blind: ReadonlySet<string> = new Set([
   'unauthenticated',
   'invalid_api_key',
@@ -53,42 +60,56 @@ const blind: ReadonlySet<string> = new Set([
   'invalid_answer',
 ]);
 
-/** What a call does when it is sent twice: writes nothing, writes once by its idempotency key, or may write twice. */
+/**
+ * The effect of sending a call twice. `read`: writes nothing. `keyed`: writes once, by its idempotency key. `unkeyed`:
+ * may write twice.
+ */
 export type CallKind = 'read' | 'keyed' | 'unkeyed';
 
-/** Whether the same request may be sent again after this error, and may then succeed. */
+/**
+ * Whether the same request may be sent again after this error, and may then succeed. `repeatable`: it is a read or has
+ * an idempotency key.
+ */
 export function mayRetry(error: unknown, repeatable: boolean): error is LedgerTrustError {
   if (!(error instanceof LedgerTrustError)) return false;
   if (harmless.has(error.code)) return true;
   return uncertain.has(error.code) && (repeatable || error.details.sent === false);
 }
 
-/** Whether it was not sent, since the client or the stream does not take it any more. */
+/** Whether the call was not sent because the client or the stream accepts no more. */
 export function isNotSent(error: unknown): boolean {
   return error instanceof LedgerTrustError && error.code === 'not_sent';
 }
 
-/** Whether what was sent may have been carried out. */
+/** Whether a request that ended with this error may have been carried out. */
 export function isUncertain(error: unknown): error is LedgerTrustError {
   return error instanceof LedgerTrustError && uncertain.has(error.code) && error.details.sent !== false;
 }
 
-/** What the sender is told of a last error: that an earlier attempt may have written, unless this one was decided knowing what was written. */
+/**
+ * The error to throw after the last attempt. `earlier` is the error of an earlier attempt that may have been carried
+ * out, null if there is none. Returns `earlier`, unless `last` says that the call may have been carried out too, or was
+ * decided with knowledge of what was written.
+ */
 export function toldOf(last: unknown, earlier: LedgerTrustError | null): unknown {
   if (earlier === null || isUncertain(last)) return last;
   const isDecided = last instanceof LedgerTrustError && !harmless.has(last.code) && !uncertain.has(last.code);
   return isDecided && !blind.has(last.code) ? last : earlier;
 }
 
-/** Full jitter; what the service asked to wait is waited. `attempt` counts from 1. */
+/**
+ * Milliseconds to wait before the next attempt: with full jitter, and at least as long as the service asked for.
+ * `attempt` counts from 1.
+ */
 export function backoffMs(attempt: number, error: LedgerTrustError | null, random: () => number): number {
   const jittered = random() * Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (attempt - 1));
   return Math.max(jittered, error?.retryAfterMs ?? 0);
 }
 
 /**
- * Runs an attempt until it succeeds, fails for good, or attempts or time run out; then the last error is thrown, or an earlier one after
- * which the call may have been carried out, where the last one says nothing of that. An aborted signal throws its reason at once.
+ * Runs attempts until one succeeds, one fails with an error that allows no retry, or attempts or time run out. Throws
+ * the last error, or an earlier one after which the call may have been carried out if the last one says nothing of that
+ * (toldOf). An aborted signal throws its reason at once.
  */
 export async function withRetries<T>(
   policy: RetryPolicy,
@@ -107,7 +128,7 @@ export async function withRetries<T>(
       return await timed(Math.min(leftMs, policy.attemptTimeoutMs), signal, (bounded) => run(bounded, attempt));
     } catch (error) {
       if (signal?.aborted) throw error;
-      // The client was closed between two attempts: what the call came to, the one before says.
+      // The client was closed between two attempts. The error of the earlier attempt says what became of the call.
       if (isNotSent(error) && last !== null) throw earlier ?? last;
       if (!mayRetry(error, kind !== 'unkeyed')) throw kind === 'read' ? error : toldOf(error, earlier);
       if (isUncertain(error)) earlier = error;
@@ -120,7 +141,7 @@ export async function withRetries<T>(
   }
 }
 
-/** Runs with a signal that aborts with the caller's, or with `timeout`. */
+/** Runs with a signal that aborts when the caller's signal does, or with `timeout` after `ms` milliseconds. */
 async function timed<T>(
   ms: number,
   signal: AbortSignal | undefined,

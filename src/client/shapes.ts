@@ -1,10 +1,13 @@
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 
-/** A value that JSON can say. Numbers are finite; strings hold no lone surrogates. */
+/** A JSON value. Numbers are finite, and strings hold no lone surrogates. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 export type JsonObject = { readonly [key: string]: JsonValue };
 
-/** Fields that are JSON text in the descriptors (`svc.v1.json` raw) and JSON objects here. A test compares them. */
+/**
+ * Fields that are JSON text in the descriptors (`svc.v1.json` raw) and JSON objects here. A test compares them with the
+ * descriptors.
+ */
 export const jsonFieldNames = [
   'payload',
   'actorSigPayload',
@@ -13,9 +16,12 @@ export const jsonFieldNames = [
   'details',
   'trustGraph',
 ] as const;
-/** Likewise lists of them. */
+/** Fields that are lists of JSON texts in the descriptors and lists of JSON values here. */
 export const jsonListFieldNames = ['authorityAttestations'] as const;
-/** Messages within messages that may be absent from an answer; all others are always there. A test compares them. */
+/**
+ * Nested messages that may be absent from an answer. All others are always there. A test compares them with the
+ * descriptors.
+ */
 export const absentMessageNames = ['key', 'signingKey'] as const;
 
 type JsonField = (typeof jsonFieldNames)[number];
@@ -24,8 +30,8 @@ type AbsentMessage = (typeof absentMessageNames)[number];
 type Inner = `$${string}`;
 
 /**
- * An answer as the client hands it out, made of the generated message: a plain object with every field present, `null`
- * where an optional one is absent, numbers for 64-bit integers (all of them are safe), objects for JSON.
+ * An answer of the client, derived from the generated message: a plain object with every field present. An optional
+ * field that is absent is `null`, 64-bit integers are numbers (all of them are safe), JSON text is an object.
  */
 export type Answer<M> = { readonly [K in keyof M as K extends Inner ? never : K]-?: AnswerField<K, M[K]> };
 
@@ -43,7 +49,10 @@ type AnswerField<K, T> = K extends JsonField
 
 type AnswerValue<T> = T extends bigint ? number : T extends { readonly $typeName: string } ? Answer<T> : T;
 
-/** A request as the client takes it: the generated message with optional fields and lists left out at will, JSON as objects. */
+/**
+ * A request to the client, derived from the generated message. Optional fields and lists may be left out, 64-bit
+ * integers are numbers, JSON text is an object.
+ */
 export type Request<M> = {
   readonly [K in keyof M as K extends Inner ? never : M[K] extends readonly unknown[] ? never : K]: RequestField<
     K,
@@ -57,7 +66,7 @@ type RequestField<K, T> = K extends JsonField
     ? number | (undefined extends T ? undefined : never)
     : T;
 
-/** The answer of a method; nothing where its message has no fields. */
+/** The answer of a method. undefined if its message has no fields. */
 export type AnswerOf<D extends DescMessage> = keyof Answer<MessageShape<D>> extends never
   ? undefined
   : Answer<MessageShape<D>>;

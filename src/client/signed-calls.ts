@@ -31,8 +31,8 @@ import type { JsonObject, Request } from './shapes.ts';
 import type { SigningInput } from './signing.ts';
 
 /**
- * What an actor signs for each call that takes the signature of an event (spec, Authentication 6; decisions.md, section 4).
- * The forms are those of the domain, so that client and service cannot come to differ.
+ * What an actor signs for each call that carries the signature of an event. The signed forms are those of the domain,
+ * so that client and service cannot differ.
  */
 
 async function createMasterInput(request: Request<CreateMasterRequest>): Promise<SigningInput> {
@@ -41,7 +41,7 @@ async function createMasterInput(request: Request<CreateMasterRequest>): Promise
   return { eventType: 'TRACELEDGER_MASTER_CREATED', ledgerId, canonical };
 }
 
-/** The payload with the fields that the service injects. */
+/** What an append signs: the payload with the fields that the service injects. */
 export async function appendEventInput(request: Request<AppendEventRequest>, facts: Facts): Promise<SigningInput> {
   const master = await facts.master(request.uuid);
   const ledger = await facts.ledger(master.ledgerId);
@@ -79,7 +79,7 @@ interface GrantRequest {
   readonly permissions?: JsonObject | undefined;
 }
 
-/** `ledgerId` is the organization's own root, the ledger, or the parent of the master. */
+/** `ledgerId` is the organization's root ledger, the ledger that is granted, or the ledger of the master. */
 function grantInput(scope: GrantScope, id: string, ledgerId: string, request: GrantRequest): SigningInput {
   const canonical = canonicalJson({
     ...grantObject(scope, id),
@@ -95,7 +95,7 @@ function revokeInput(scope: GrantScope, id: string, ledgerId: string, delegateAc
   return { eventType: revokedType[scope], ledgerId, canonical };
 }
 
-/** The access as asked for; a key that is not sent is not signed. */
+/** What a grant of access signs: the access as it is requested. `expires_at` is left out if it is not sent. */
 async function grantMasterAccessInput(request: Request<GrantMasterAccessRequest>, facts: Facts): Promise<SigningInput> {
   const { ledgerId } = await facts.master(request.uuid);
   const canonical = canonicalJson({
@@ -107,12 +107,12 @@ async function grantMasterAccessInput(request: Request<GrantMasterAccessRequest>
   return { eventType: grantedType.master, ledgerId, canonical };
 }
 
-/** Reads that signing needs and that are no facts of ledgers. */
+/** Look-ups that signing needs beside Facts. They are not cached. */
 export interface SigningLookups {
   rootLedgerId(actorId: string): Promise<string>;
 }
 
-/** What is signed for a call, by the method's name; null for calls that take no signature of an event. */
+/** What is signed for a call, by the method's name. Returns null for a call that carries no signature of an event. */
 export async function eventSigningInput(
   name: string,
   request: unknown,

@@ -1,35 +1,36 @@
 import type { DescField } from '@bufbuild/protobuf';
 import type { Endpoint } from './endpoint.ts';
 
-/** A request as it goes over the wire, which is what ENTITY_REQUEST signs (decisions.md, section 4). */
+/** A request as it is sent, which is what ENTITY_REQUEST signs. */
 export interface Wire {
   readonly endpoint: Endpoint;
   /** Over gRPC always `POST`. */
   readonly httpMethod: string;
-  /** With its query; over gRPC `/svc.v1.Service/Method`. */
+  /** The path with its query; over gRPC `/svc.v1.Service/Method`. */
   readonly path: string;
-  /** JSON text, or the serialized message; empty if there is none. */
+  /** JSON text, or the serialized message. Empty if there is none. */
   readonly body: Uint8Array;
 }
 
-/** Request headers by lower-case name; over gRPC they are metadata. */
+/** Request headers by lower-case name. gRPC sends them as metadata. */
 export type Headers = Readonly<Record<string, string>>;
 
 export interface Received {
-  /** What Answer<M> says; an empty object where the answer has no fields. */
+  /** The answer in the shape of Answer<M>. An empty object if the answer has no fields. */
   readonly answer: Readonly<Record<string, unknown>>;
   readonly requestId: string | null;
-  /** The first answer again, to the same idempotency key. */
+  /** Whether this is the first answer again, for the same idempotency key. */
   readonly replayed: boolean;
 }
 
-/** One way to reach the service. It sends once; retrying is not its business. Errors are LedgerTrustError. */
+/** A transport to the service. It sends a request once; the caller retries. Errors are LedgerTrustError. */
 export interface Transport {
+  /** Throws TypeError if a path field is missing, or if the transport does not have the method. */
   encode(endpoint: Endpoint, given: ReadonlyMap<DescField, unknown>): Wire;
-  /** Rejects with the signal's reason when it aborts. */
+  /** Rejects with the signal's reason if the signal aborts. */
   send(wire: Wire, headers: Headers, signal: AbortSignal): Promise<Received>;
-  /** A method that answers with a stream. */
+  /** Calls a method that answers with a stream. Throws like `send`. */
   stream(wire: Wire, headers: Headers, signal: AbortSignal): AsyncIterable<Readonly<Record<string, unknown>>>;
-  /** Lets go of all connections. */
+  /** Sends nothing more, and closes all connections. */
   close(): Promise<void>;
 }

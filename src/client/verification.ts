@@ -6,11 +6,12 @@ import { isUuid } from '../domain/uuid.ts';
 import type { Event } from './event.ts';
 
 /**
- * What a verification finds: the service's own types, a form that no event has, and what the service cannot have
- * decided.
+ * What a verification can find wrong: the issues that the service reports too, events of a wrong form
+ * (`malformed_event`), and events that the service cannot have decided.
  */
 export type VerificationIssueType = IssueType | 'malformed_event' | DecisionIssueType;
 
+/** One thing that is wrong. `detail` says it in words. */
 export interface VerificationIssue {
   readonly eventId: string;
   readonly type: VerificationIssueType;
@@ -18,17 +19,17 @@ export interface VerificationIssue {
 }
 
 /**
- * What could not be checked with what is at hand:
- * `start_unknown`: what stands before the first event is not known, so nothing ties it to the start of its ledger or
- * master; or there is no event at all.
- * `middle_unknown`: events are missing between those at hand, left out by a filter or a partial access, or by somebody.
- * `end_unknown`: more events follow what is at hand.
- * `content_unchecked`: the event before in the same master is not there, so the event's content hash cannot be
- * recomputed.
- * `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
- * `actor_keys_unknown`, `authority_keys_unknown`: a signature or seal was found and no key to check it with.
- * `actor_keys_untrusted`, `authority_keys_untrusted`: a signature or seal verified, under a key that came with the
- * events. The maker of the events can have made that key too (`trustedKeys`).
+ * What could not be checked with the events and keys at hand.
+ * - `start_unknown`: the events before the first one are not known, so nothing ties it to the start of its ledger or
+ *   master; or there is no event at all.
+ * - `middle_unknown`: events are missing between those at hand. A filter or a partial access has left them out, or
+ *   somebody has removed them.
+ * - `end_unknown`: more events follow those at hand.
+ * - `content_unchecked`: the event before in the same master is not there, so the content hash cannot be recomputed.
+ * - `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
+ * - `actor_keys_unknown`, `authority_keys_unknown`: there is a signature or seal, and no key to check it with.
+ * - `actor_keys_untrusted`, `authority_keys_untrusted`: a signature or seal verified under a key that came with the
+ *   events. The maker of the events can have made that key too (`trustedKeys`).
  */
 export type IncompleteType =
   | 'start_unknown'
@@ -41,24 +42,31 @@ export type IncompleteType =
   | 'actor_keys_untrusted'
   | 'authority_keys_untrusted';
 
+/** One thing that could not be checked. */
 export interface IncompleteReason {
   readonly type: IncompleteType;
-  /** Of the first event that it holds for. */
+  /** In words, for the first event that is concerned. */
   readonly detail: string;
-  /** Empty where it holds for none of those at hand: what is missing stands before or behind them. */
+  /**
+   * Id of the first event that is concerned. Empty if none at hand is: the missing events are before or behind them.
+   */
   readonly eventId: string;
-  /** How many events it holds for. */
+  /** How many events are concerned. */
   readonly count: number;
 }
 
+/** The result of verifyEvents. */
 export interface Verification {
-  /** `valid`: nothing is wrong and everything was checked. `incomplete`: nothing is wrong in what could be checked. */
+  /**
+   * `valid`: nothing is wrong and everything was checked. `invalid`: something is wrong. `incomplete`: nothing is wrong
+   * in what could be checked.
+   */
   readonly verdict: 'valid' | 'invalid' | 'incomplete';
-  /** The verdict is `valid`. */
+  /** Whether the verdict is `valid`. */
   readonly verified: boolean;
   readonly issues: readonly VerificationIssue[];
   readonly incomplete: readonly IncompleteReason[];
-  /** How much was recomputed and found good. */
+  /** The number of events, and how many hashes, signatures and seals were recomputed or verified and found good. */
   readonly checked: {
     readonly events: number;
     readonly contentHashes: number;
@@ -66,18 +74,21 @@ export interface Verification {
     readonly actorSignatures: number;
     readonly authoritySeals: number;
   };
-  /** What the events are of, as it was told or as the first of them says; null where there is none. */
+  /** The ledger of the events: the one in the options, else that of the first event. null if neither exists. */
   readonly ledgerId: string | null;
-  /** Null too where they may be of any master. */
+  /** The same for the master. Also null if the events may be of any master. */
   readonly masterId: string | null;
-  /** The last event's place and hash, to be kept: a later, longer reading must hold it again (`mustContain`). */
+  /**
+   * Seq and hash of the last event, null if there is none. Keep it: a later, longer list must contain the hash
+   * (`mustContain`).
+   */
   readonly head: { readonly seq: number; readonly hash: string } | null;
 }
 
-/** Of one length, so that times compare as text. */
+/** All times have one length, so that they compare as text. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** What is wrong with the form of an event's fields, in words; null where nothing is. */
+/** Says in words what is wrong with the form of an event's fields. Returns null if nothing is. */
 export function malformed(event: Event): string | null {
   if (!isUuid(event.id) || !isUuid(event.ledgerId)) return 'id and ledger_id must be UUIDs';
   if (event.masterId !== null && !isUuid(event.masterId)) return 'master_id must be a UUID';

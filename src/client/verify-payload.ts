@@ -2,7 +2,7 @@ import { canonicalJson } from '../domain/canonical.ts';
 import type { Event } from './event.ts';
 import type { JsonObject, JsonValue } from './shapes.ts';
 
-/** Types that the authority seals and no actor signs (spec: Event types). */
+/** Event types that the authority seals and no actor signs. */
 export const authorityTypes: ReadonlySet<string> = new Set([
   'GENESIS',
   'ORDER_OPENED',
@@ -10,7 +10,7 @@ export const authorityTypes: ReadonlySet<string> = new Set([
   'ORGANIZATION_REGISTERED',
 ]);
 
-/** What the service adds to what an actor signed, by event type. */
+/** The payload fields that the service adds to what an actor signed, by event type. */
 const grantAdditions = ['link_id', 'granted_at', 'replaces_link_id'];
 const revokeAdditions = ['link_id', 'revoked_at'];
 const injected = ['traceledger_master_uuid', 'business_ref', 'scope', 'buyer_actor_id', 'supplier_actor_id'];
@@ -26,20 +26,23 @@ const additionsByType: ReadonlyMap<string, readonly string[]> = new Map([
   ['MASTER_DELEGATION_REVOKED', revokeAdditions],
 ]);
 
-/** Whether a caller chose the type: all but the twelve of the service. */
+/** Whether the caller chose the event type. It is not one of the service's own twelve then. */
 function isCallerType(eventType: string): boolean {
   return !authorityTypes.has(eventType) && !additionsByType.has(eventType);
 }
 
-/** Fixed values that every event of a ledger or master must repeat, as far as they were seen. */
+/**
+ * The payloads that hold the fixed values which every event of a ledger or master must repeat. null if the event with
+ * that payload was not seen.
+ */
 export interface KnownNames {
   readonly ledger: JsonObject | null;
   readonly master: JsonObject | null;
 }
 
 /**
- * What contradicts itself inside one event, in words: the stored payload against what its actor signed, and against the
- * place that the event says it has. None of it shows in hashes, since the service computes those.
+ * Says in words what contradicts itself inside one event: the stored payload against what its actor signed, and against
+ * the place that the event says it has. Hashes do not show these faults, because the service computes the hashes.
  */
 export function payloadFaults(event: Event, known: KnownNames): string[] {
   return [...placeFaults(event), ...signedFaults(event), ...nameFaults(event, known)];
@@ -78,13 +81,13 @@ function placeFaults(event: Event): string[] {
   return faults;
 }
 
-/** The payload holds all that was signed, unchanged, and beside it only what the service adds. */
+/** Checks that the payload holds all that was signed, unchanged, and beside it only what the service adds. */
 function signedFaults(event: Event): string[] {
   const { payload, actorSigPayload: signed, eventType } = event;
   if (signed === null) return [];
   const faults: string[] = [];
   for (const [name, value] of Object.entries(signed)) {
-    // Keys of closings without a value may be signed as null, and are stored left out.
+    // In closings a key may be signed as null. The stored payload leaves it out.
     const absent = value === null && !Object.hasOwn(payload, name) && eventType.endsWith('_CLOSED');
     if (!absent && !same(payload, name, value)) faults.push(`payload.${name} is not what the actor signed`);
   }
@@ -99,7 +102,10 @@ function signedFaults(event: Event): string[] {
   return faults;
 }
 
-/** A grant signed as `access` has role and permissions made of it; one signed without permissions has none. */
+/**
+ * Whether the service derived this field of a grant. A grant signed with `access` has role and permissions derived from
+ * it. A grant signed without permissions has empty ones.
+ */
 function isGrantDefault(payload: JsonObject, signed: JsonObject, name: string): boolean {
   if (!Object.hasOwn(payload, 'granted_at')) return false;
   const permissions = canonicalJson(payload.permissions ?? null);

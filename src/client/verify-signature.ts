@@ -7,7 +7,7 @@ import type { ReadEvent } from './event.ts';
 import { type ActorDocumentKey, type AuthorityKeys, createKeyReader, type KeySource } from './key-source.ts';
 import { authorityTypes } from './verify-payload.ts';
 
-/** What came of looking at a signature or seal. */
+/** The result of checking one signature or seal. */
 export type SignatureFinding =
   | { readonly kind: 'actor' | 'authority'; readonly outcome: 'good' }
   | { readonly kind: 'actor' | 'authority'; readonly outcome: 'unknown_keys'; readonly detail: string }
@@ -18,14 +18,21 @@ export type SignatureFinding =
       readonly detail: string;
     };
 
-/** Clocks of nodes may differ by half a second, and a key may be enrolled on one node while another one takes an event. */
+/**
+ * The clocks of nodes differ by up to half a second, and a key may be enrolled on one node while another node accepts
+ * an event.
+ */
 const CLOCK_TOLERANCE_MS = 1_000;
-/** An actor with keys must sign; an event this soon after the first enrolment may have been on its way. */
+/** An actor with keys must sign. An event this soon after its first enrolment may have been sent before it. */
 const ENROLMENT_TOLERANCE_MS = 15_000;
-/** Events that an actor with keys may cause unsigned: POST and DELETE …/access (decisions.md, section 4). */
+/** Events that an actor with keys may cause unsigned: POST and DELETE …/access. */
 const mayBeUnsigned: ReadonlySet<string> = new Set(['MASTER_DELEGATION_GRANTED', 'MASTER_DELEGATION_REVOKED']);
 
-/** Checks actor signatures and authority seals (spec, Authentication 8). */
+/**
+ * Makes a function that checks the actor signature and the authority seal of an event, and returns what it finds of
+ * each (docs/verifying.md, sections 1 and 4). `authorityKeys` null: seals are found with `unknown_keys`. The function
+ * rejects with what `keys` throws.
+ */
 export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKeys | null) {
   const readKey = createKeyReader();
 
@@ -87,7 +94,7 @@ export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKe
       : bad('the seal of the authority does not verify over the hash');
   };
 
-  /** An actor that had keys must have signed what it appended: a signature taken away would show nowhere else. */
+  /** An actor that had keys must have signed what it appended. A removed signature would show nowhere else. */
   const missingSignature = async (read: ReadEvent): Promise<SignatureFinding[]> => {
     const { eventType, actorId, createdAt } = read.event;
     if (authorityTypes.has(eventType) || mayBeUnsigned.has(eventType) || actorId === null) return [];

@@ -16,45 +16,56 @@ import { payloadFaults } from './verify-payload.ts';
 import { createSignatureCheck } from './verify-signature.ts';
 
 export interface VerifyOptions {
+  /** The public keys of the actors. */
   readonly keys: KeySource;
-  /** From the trust anchor; null or left out where it publishes none: seals then stay unchecked. */
+  /** The keys of the trust anchor. If null or left out, seals are not checked. */
   readonly authorityKeys?: AuthorityKeys | null;
   /**
-   * Which of these keys were got from elsewhere than the events: from a resolver, or from files got on another way. The
-   * others vouch for nobody: what they verify leaves the verdict `incomplete`. If left out, the actors' keys of
-   * keysFromResolver, else none.
+   * Which of these keys come from another source than the events: from a resolver, or from files that you got on
+   * another way. Other keys prove nothing, so a signature under one of them leaves the verdict `incomplete`. If left
+   * out: the actors' keys if they are from keysFromResolver, else none.
    */
   readonly trustedKeys?: TrustedKeys;
   /**
-   * `ledger`: events of one ledger. `master`: events of one master. `segment`: what a filter or a partial access left of one
-   * ledger. All in ascending order.
+   * What the events are, always in ascending order. `ledger`: events of one ledger. `master`: events of one master.
+   * `segment`: the events of one ledger that a filter or a partial access has left.
    */
   readonly kind: 'ledger' | 'master' | 'segment';
   /**
-   * How much of the ledger or master is there: `all` from its start on, a `run` that may begin in the middle, or `some`, where a gap
-   * is no fault and the verdict incomplete. If left out, `some` of a segment and a `run` of anything else.
+   * How much of the ledger or master the events are. `all`: everything from its start on. `run`: without gaps, but it
+   * may begin in the middle. `some`: with gaps, which are no fault but leave the verdict `incomplete`. If left out:
+   * `some` for a segment, else `run`.
    */
   readonly extent?: 'all' | 'run' | 'some';
-  /** What the events must be of, as whoever handed them out says; if left out, what the first of them is of. */
+  /** The ledger that the events must be of, as their source says. If left out, the ledger of the first event. */
   readonly ledgerId?: string;
-  /** Likewise. If left out and `kind` is not `master`, they may be of any. */
+  /**
+   * The master that the events must be of. If left out: for kind `master` the master of the first event, for other
+   * kinds any.
+   */
   readonly masterId?: string;
-  /** Hashes that are known from elsewhere and must be in the list: without one, a list cut short at its end looks whole. */
+  /**
+   * Hashes known from elsewhere that the list must contain. Without one, a list that was cut short at its end looks
+   * whole.
+   */
   readonly mustContain?: readonly string[];
-  /** The time (ISO) after which no event can be dated; if left out, an hour from now. */
+  /** ISO time after which no event can be dated. One hour from now if left out. */
   readonly latest?: string;
 }
 
+/** Whose keys are trusted: those of the actors, of the authority, of both (`all`), or none. */
 export type TrustedKeys = 'all' | 'actors' | 'authority' | 'none';
 
-/** By so much the clock of whoever verifies may be behind that of the service. */
+/** Milliseconds by which the verifier's clock may be behind the service's clock. */
 export const CLOCK_BEHIND_MAX_MS = 3_600_000;
 
 /**
- * Verifies events without trusting whoever handed them out (spec, Authentication 8; decisions.md, section 6): contents
- * are rebuilt from the fields shown, hashes and chains recomputed, signatures and seals checked, and each event decided
- * again from those before it: that its actor had the right to write it, that nothing was closed, that its time can be.
- * Takes lists of any length.
+ * Verifies events without trusting their source (docs/verifying.md). It rebuilds contents from the fields shown,
+ * recomputes hashes and chains, checks signatures and seals, and decides each event again from the events before it:
+ * its actor had the right to write it, nothing was closed, and its time is possible.
+ *
+ * Accepts lists of any length. What is wrong with the events is in the result: the call rejects only with what `events`
+ * or `options.keys` throws.
  */
 export async function verifyEvents(
   events: Iterable<Event> | AsyncIterable<Event>,
@@ -69,7 +80,7 @@ interface MasterHead {
   readonly seq: number;
   readonly ledgerSeq: number;
   readonly contentHash: string;
-  /** Payload of its TRACELEDGER_MASTER_CREATED. */
+  /** Payload of the master's TRACELEDGER_MASTER_CREATED. null if that event is not in the list. */
   readonly created: JsonObject | null;
 }
 
@@ -88,7 +99,7 @@ class Verifier {
   readonly #extent: 'all' | 'run' | 'some';
   readonly #decisions: DecisionCheck;
   readonly #trusted: { readonly actor: boolean; readonly authority: boolean };
-  /** No event of the ledger is missing from this seq up to here. */
+  /** No event of the ledger is missing from this seq up to the current one. */
   #runStart = 0;
 
   constructor(options: VerifyOptions) {
@@ -131,7 +142,7 @@ class Verifier {
       issues.push({ eventId: last?.id ?? '', type: 'missing_event', detail: `no event has the hash ${hash}` });
     }
     const incomplete: IncompleteReason[] = [...this.#incomplete].map(([type, reason]) => ({ type, ...reason }));
-    // Whoever holds back everything must not pass for whole.
+    // A source that holds everything back must not pass for complete.
     if (this.#checked.events === 0)
       incomplete.push({ type: 'start_unknown', detail: 'there is no event', eventId: '', count: 0 });
     const verdict = issues.length > 0 ? 'invalid' : incomplete.length > 0 ? 'incomplete' : 'valid';
@@ -157,7 +168,10 @@ class Verifier {
     else known.count += 1;
   }
 
-  /** The event with its payloads in canonical form; null, and an issue, where its fields are not of their form. */
+  /**
+   * Returns the event with its payloads as canonical JSON. Returns null and reports an issue if its fields are
+   * malformed.
+   */
   #read(event: Event): ReadEvent | null {
     const wrong = malformed(event);
     if (wrong !== null) {
@@ -172,7 +186,7 @@ class Verifier {
     }
   }
 
-  /** All are of one ledger, and of one master where they should be. */
+  /** Checks that all events are of one ledger, and of one master if they should be. */
   #checkSubject(event: Event): void {
     const { ledgerId, masterId } = event;
     this.#ledgerId ??= ledgerId;
@@ -185,7 +199,7 @@ class Verifier {
       this.#issue(event, 'broken_link', `the event is one of another master, ${masterId}`);
   }
 
-  /** Order and gaps, in the ledger and in the master. */
+  /** Checks where the list begins, and its order and gaps in the ledger. */
   #checkPlace(event: Event): void {
     const previous = this.#previous;
     const { kind } = this.#options;
@@ -213,7 +227,9 @@ class Verifier {
     else this.#issue(event, 'missing_event', detail);
   }
 
-  /** Rebuilds the content; for that the event before in the same master must be there. */
+  /**
+   * Recomputes the content hash, which needs the event before in the same master. Checks order and gaps in the master.
+   */
   #checkContent(read: ReadEvent, master: MasterHead | null): void {
     const { event } = read;
     let masterPrevHash = '';
@@ -237,7 +253,7 @@ class Verifier {
       if (event.masterSeq > master.seq + 1) {
         const missing = event.masterSeq - master.seq - 1;
         const gap = `${missing} events of the master are missing before master_seq ${event.masterSeq}`;
-        // Where no event of the ledger is missing in between, none of the master can be.
+        // If no event of the ledger is missing in between, none of the master was left out.
         if (this.#extent !== 'some' || master.ledgerSeq >= this.#runStart) this.#issue(event, 'missing_event', gap);
         else {
           this.#unchecked(event, 'content_unchecked', 'the event before it in its master is not in the list');
@@ -290,7 +306,10 @@ class Verifier {
     );
   }
 
-  /** Places and links are checked above from what reads show, and what is told there is not told again. */
+  /**
+   * Reports what the service cannot have decided. What the checks above have reported already is left out: order,
+   * links, dates, and contradictions of an event that has an issue.
+   */
   #checkDecision(read: ReadEvent, master: MasterHead | null, isFaulty: boolean): void {
     const { event } = read;
     const before = { prevHash: this.#previous?.hash ?? '', masterPrevHash: master?.contentHash ?? '' };
@@ -300,7 +319,7 @@ class Verifier {
     }
   }
 
-  /** What follows is checked against the hashes shown: a wrong one is an issue of its own event alone. */
+  /** Later events are checked against the hashes shown, so a wrong hash is an issue of its own event alone. */
   #advance(event: Event, master: MasterHead | null): void {
     this.#wanted.delete(event.hash);
     this.#previous = event;

@@ -13,26 +13,31 @@ import { answerFromJson } from './answer-decoding.ts';
 import { invalidAnswer, LedgerTrustError } from './error.ts';
 import type { Answer } from './shapes.ts';
 
-/** A delivery whose signatures were checked. `event.id` is the key to recognise a repetition by: delivery is at least once. */
+/** A delivery whose signatures were checked. Delivery is at least once: recognise a repeated delivery by `event.id`. */
 export type WebhookDelivery = Answer<MessageShape<typeof WebhookBodySchema>>;
 
-/** Headers as Node's `request.headers` or fetch's `Headers` have them. */
+/** Headers, as Node's `request.headers` or fetch's `Headers` hold them. */
 export type WebhookHeaders = Headers | { readonly [name: string]: string | readonly string[] | undefined };
 
 export interface VerifyWebhookOptions {
-  /** How old, or ahead of this clock, an attempt may be: a delivery that somebody recorded must not count for ever. 5 minutes. */
+  /**
+   * Milliseconds that an attempt may be old, or ahead of this clock; 5 minutes if left out. Limits the replay of
+   * recorded deliveries.
+   */
   readonly toleranceMs?: number;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970. `Date.now` if left out. */
   readonly now?: () => number;
 }
 
 const toleranceDefaultMs = 5 * 60_000;
 
 /**
- * Checks a webhook as it came in and answers what it says (spec, Webhook delivery; Standard Webhooks). `body` is the raw body, byte by byte
- * as received: parsed and written again it has another signature. Both signatures must be good, and the attempt recent. Throws
- * LedgerTrustError `invalid_signature`, or `invalid_answer` where what was signed is no delivery; TypeError where `secret` is none: keyed
- * with fewer bytes, or with nothing, anybody could sign.
+ * Verifies a received webhook (Standard Webhooks, and X-SVC-Signature) and returns its content. `secret` is the secret
+ * of the subscription. `body` is the raw body, byte for byte as received: parsed and written again it has another
+ * signature. Both signatures must be good, and the attempt recent.
+ *
+ * Throws LedgerTrustError `invalid_signature`, or `invalid_answer` if the signed body is no delivery. Throws TypeError
+ * if `secret` is not the secret of a subscription: with a shorter key, or an empty one, anybody could sign.
  */
 export function verifyWebhook(
   secret: string,
@@ -54,7 +59,8 @@ export function verifyWebhook(
   if (!/^\d{1,12}$/.test(timestamp)) throw refused('webhook-timestamp is no time.');
   const timestampS = Number(timestamp);
   const expected = standardSignature(keys, id, timestampS, bytes);
-  // Standard Webhooks allows several, separated by spaces; one of them must be that of this secret, as X-SVC-Signature must.
+  // Standard Webhooks allows several signatures, separated by spaces. One of them must be of this secret, as
+  // X-SVC-Signature must.
   if (
     !header(headers, 'webhook-signature')
       .split(' ')

@@ -9,7 +9,7 @@ import { CorruptRow, parseRow } from '../domain/row.ts';
 import type { Head, LedgerEntry, LedgerStore } from '../store/ledger-store.ts';
 import { CopyRefused } from './refusal.ts';
 
-/** Masters of a ledger whose end is kept in mind; the end of another one is looked up. */
+/** Masters of a ledger whose end is cached. The end of any other master is looked up. */
 const masterEndsMax = 10_000;
 
 export interface CheckedBatchesParts {
@@ -17,15 +17,15 @@ export interface CheckedBatchesParts {
   readonly ledgerId: string;
   /** The seq to begin at. */
   readonly first: number;
-  /** Where the ledger ends. */
+  /** The newest event of the ledger. */
   readonly head: Head;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * A ledger's entries from `first` through its head, as many at a time as go into one append. Every hash and every link, in the ledger and in
- * its masters, is checked. Throws CopyRefused where the ledger is damaged.
+ * Yields a ledger's entries from `first` through its head, in batches that fit one append. Checks every hash and every
+ * link, in the ledger and in its masters. Throws CopyRefused if the ledger is damaged.
  */
 export async function* checkedBatches(parts: CheckedBatchesParts): AsyncGenerator<LedgerEntry[]> {
   const { source, ledgerId, first, head, now } = parts;
@@ -56,7 +56,10 @@ export async function* checkedBatches(parts: CheckedBatchesParts): AsyncGenerato
   }
 }
 
-/** Has in `masterEnds` where the master of this event ended before it, if there was an event. */
+/**
+ * Puts into `masterEnds` where the master of this event ended before it, unless it is cached or the event is the
+ * master's first. Throws CopyRefused if the event before is missing.
+ */
 async function lookUpEnd(
   source: LedgerStore,
   { ledgerId, seq }: LedgerEvent,
@@ -77,13 +80,13 @@ function entryOf(event: LedgerEvent, row: string, facts: LedgerFacts | null, now
   return { seq, prevHash, hash, row, projections };
 }
 
-/** Marks that nobody looks for any more are not taken along. */
+/** Whether a projection is copied. Command keys that have expired are not. */
 function counts(projection: Projection, event: LedgerEvent, nowMs: number): boolean {
   if (projection.kind !== 'command' || projection.command.permanent) return true;
   return Date.parse(event.createdAt) > nowMs - commandKeyLifeMs;
 }
 
-/** The event at a place of a store. Throws CopyRefused where there is none. */
+/** The event at a seq. Throws CopyRefused if it is missing or damaged. */
 export async function eventAt(store: LedgerStore, ledgerId: string, seq: number): Promise<LedgerEvent> {
   const [entry] = await store.read(ledgerId, seq, 1);
   if (entry === undefined || entry.seq !== seq) throw damaged(ledgerId, seq, 'the event is missing');

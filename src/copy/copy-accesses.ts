@@ -5,8 +5,9 @@ const pageEvents = 2_000;
 const hourMs = 60 * 60_000;
 
 /**
- * Copies the access history of one actor, from `since` (milliseconds since 1970) on. Hour by hour, each handed over as a whole and in
- * order: so copying again, also after the oldest were forgotten or new ones came, writes the same and nothing twice.
+ * Copies the access history of one actor, from `since` (milliseconds since 1970) on. It appends hour by hour, each hour
+ * whole and in order. So a repeated copy writes the same events and none twice, also after the oldest were deleted or
+ * new ones were added.
  */
 export async function copyAccesses(
   source: AccessLog,
@@ -15,7 +16,7 @@ export async function copyAccesses(
   since: number,
 ): Promise<void> {
   const hours = new Map<number, AccessEvent[]>();
-  // A history is nearly in the order of time: nothing is further off than an hour.
+  // A history is nearly in the order of time: no event is out of place by more than an hour.
   const flush = async (before: number) => {
     for (const [hour, events] of hours) {
       if (hour >= before) continue;

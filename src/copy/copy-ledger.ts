@@ -3,7 +3,7 @@ import { Fenced, type Head, type LedgerStore, OutcomeUnknown } from '../store/le
 import { checkedBatches, eventAt } from './checked-batches.ts';
 import { CopyRefused } from './refusal.ts';
 
-/** Tries of one ledger while the target does not answer, with pauses that grow to two seconds: half a minute. */
+/** Attempts for one ledger while the target does not answer. The pauses grow to two seconds: half a minute together. */
 const attemptsMax = 20;
 const pauseMaxMs = 2_000;
 
@@ -12,14 +12,17 @@ export interface LedgerCopyParts {
   readonly target: LedgerStore;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Told of events that are in the target now, those that were there before too. */
+  /** Called with the number of events that are in the target now, including events that were there before. */
   readonly copied: (events: number) => void;
 }
 
 /**
- * Copies a ledger with its projections, from where the target ends to `head`. Every hash and link is checked on the way, and the target's end
- * against the source's event at that place. Throws CopyRefused for a ledger that is damaged, or that stands in the target with
- * other events; nothing of it was written then, or what was is a true beginning. LedgerError where the target does not answer for long.
+ * Copies a ledger with its projections, from the end of the target's log to `head`. Checks every hash and link, and
+ * compares the target's newest event with the source's event at that seq.
+ *
+ * Throws CopyRefused for a ledger that is damaged, or of which the target has other events. Nothing was written then,
+ * or a correct beginning of the ledger. Throws LedgerError, OutcomeUnknown or Fenced if the target does not answer for
+ * long.
  */
 export async function copyLedger(parts: LedgerCopyParts, ledgerId: string, head: Head): Promise<void> {
   let reported = 0;
@@ -47,9 +50,9 @@ async function attemptCopy(
   const standing = await target.head(ledgerId);
   await checkStanding(source, target, ledgerId, head, standing);
   if (standing !== null && standing.seq > head.seq) return reach(head.seq + 1);
-  // Also completes the projections of the newest batch, should the copy have been broken off before.
+  // Also completes the projections of the newest batch, if an earlier copy was interrupted.
   const claim = await target.claim(ledgerId);
-  // What an earlier attempt had sent may have landed just before.
+  // A write of an earlier attempt may have landed just before the claim.
   await checkStanding(source, target, ledgerId, head, claim.head);
   if (claim.head !== null && claim.head.seq > head.seq) return reach(head.seq + 1);
   const first = (claim.head?.seq ?? -1) + 1;
@@ -60,7 +63,7 @@ async function attemptCopy(
   }
 }
 
-/** CopyRefused unless the target has nothing of the ledger but a beginning of it, or all of it and more. */
+/** Throws CopyRefused unless the target has nothing of the ledger, a beginning of it, or all of it and more. */
 async function checkStanding(
   source: LedgerStore,
   target: LedgerStore,

@@ -5,13 +5,19 @@ import { CopyRefused } from './refusal.ts';
 
 const putsAtOnceMax = 32;
 
-/** Kind and id of the records that say whose store it is, and what to do where the target is somebody else's. */
+/**
+ * Kind and id of the records that identify the installation a store belongs to, and what differs if the target belongs
+ * to another one.
+ */
 const ownerRecords = [
   ['authority', 'keys', 'its events are sealed by another authority'],
   ['node', 'secrets-key', 'its secrets are encrypted under another key'],
 ] as const;
 
-/** CopyRefused where the target belongs to other keys: what is copied could neither be verified nor decrypted there. */
+/**
+ * Throws CopyRefused if the target belongs to other keys, because copied data could neither be verified nor decrypted
+ * there, and if the source has never been served by a node.
+ */
 export async function checkOwner(source: RecordStore, target: RecordStore): Promise<void> {
   for (const [kind, id, how] of ownerRecords) {
     const [ours, theirs] = await Promise.all([source.get(kind, id), target.get(kind, id)]);
@@ -29,11 +35,14 @@ export interface RecordCopyParts {
   readonly target: RecordStore;
   readonly nowMs: number;
   readonly copied: () => void;
-  /** Told of a record that stands in the target as another one, in a sentence. */
+  /** Called with a sentence for each record that the target has with another value. */
   readonly refused: (sentence: string) => void;
 }
 
-/** Puts every record that has not run out where there is none. What is there already, with the same content, is done. */
+/**
+ * Puts every record that has not expired, where the target has none of this kind and id. A record that the target has
+ * with the same value needs nothing. `copied` is called for every record.
+ */
 export async function copyRecords({ records, target, nowMs, copied, refused }: RecordCopyParts): Promise<void> {
   await forEachConcurrently(records, putsAtOnceMax, async (record) => {
     if (record.expiresAt === undefined || record.expiresAt > nowMs) {

@@ -12,7 +12,7 @@ import { CopyRefused } from './refusal.ts';
 const ledgersAtOnceMax = 16;
 const historiesAtOnceMax = 8;
 const dayMs = 24 * 60 * 60_000;
-/** Sentences kept of what was refused; the others are counted. */
+/** Sentences about refusals that are kept. Further ones are only counted. */
 const refusalsMax = 100;
 
 export interface Stores {
@@ -26,26 +26,28 @@ export interface StoreCopyParts {
   readonly target: Stores;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Told of events and records that are in the target now. */
+  /** Called with the number of events or records that are in the target now. */
   readonly progress: (done: { readonly what: 'events' | 'records'; readonly count: number }) => void;
 }
 
-/** What a copy came to. */
+/** The result of a copy. */
 export interface StoreCopy {
   readonly ledgers: number;
   readonly events: number;
   readonly records: number;
   readonly histories: number;
-  /** What was not copied, in sentences; `refusalCount` with those that were not kept. */
+  /** What was not copied, in sentences. `refusalCount` includes those that were not kept. */
   readonly refusals: readonly string[];
   readonly refusalCount: number;
 }
 
 /**
- * Takes a store that nobody serves into another one: ledgers with what is looked up beside them, records (identities, keys, subscriptions,
- * deliveries, stored answers) and access histories. Nothing that stands in the target is changed; what stands there already is passed
- * over, so that a copy that was broken off goes on when it is run again. Throws CopyRefused before anything is written where the
- * target is another installation's; what cannot be copied otherwise is told, and the rest goes on.
+ * Copies a store that no node serves into another store: ledgers with their projections, records (identities, keys,
+ * subscriptions, deliveries, stored answers) and access histories. Nothing in the target is changed. What the target
+ * has already is skipped, so a copy that was interrupted resumes when it is run again.
+ *
+ * Throws CopyRefused before anything is written if the target belongs to another installation. A ledger or record that
+ * cannot be copied is in `refusals`, and the rest is copied.
  */
 export async function copyStore({ source, target, now, progress }: StoreCopyParts): Promise<StoreCopy> {
   await checkOwner(source.records, target.records);
@@ -57,7 +59,8 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
     if (refusals.length < refusalsMax) refusals.push(sentence);
   };
 
-  // First, so that the target belongs to these keys from the beginning, and what is copied can be verified at any time.
+  // Records first, so that the target belongs to these keys from the beginning, and what is copied can be verified at
+  // any time.
   const kept = () => {
     total.records += 1;
     progress({ what: 'records', count: 1 });
@@ -79,7 +82,7 @@ export async function copyStore({ source, target, now, progress }: StoreCopyPart
     }
   });
 
-  // From the beginning of a day, so that copying again hands over the same hours.
+  // From the beginning of a day, so that a repeated copy appends the same hours.
   const since = Math.floor((now() - accessKeptMs) / dayMs) * dayMs;
   await forEachConcurrently(actorIds(source.whole), historiesAtOnceMax, async (actorId) => {
     await copyAccesses(source.access, target.access, actorId, since);

@@ -1,4 +1,4 @@
-/** Something that is not copied as things are. `message` is one sentence that says what to do. */
+/** Something cannot be copied as it is. `message` is one sentence that says what to do. */
 export class CopyRefused extends Error {
   constructor(message: string) {
     super(message);

@@ -8,9 +8,9 @@ import type { Finding } from './finding.ts';
 import type { ProjectionScrub } from './projection-scrub.ts';
 import { asRead, eventOf } from './scrubbed-event.ts';
 
-/** Events read at once: as many as a bucket of Cassandra has, with those of a batch that runs over its end. */
+/** Events read at a time: as many as a bucket of Cassandra holds, with those of a batch that runs over its end. */
 const windowEventsMax = 1_088;
-/** Windows in a row without an event, behind which the log is held to end, whatever the store says of its end. */
+/** After this many windows in a row without an event the log counts as ended, whatever the store says of its end. */
 const emptyWindowsMax = 64;
 
 export interface EventsUpToParts {
@@ -18,14 +18,14 @@ export interface EventsUpToParts {
   readonly inspection: Pick<StoreInspection, 'fullBuckets'>;
   readonly ledgerId: string;
   readonly head: Head | null;
-  /** Takes the events, window by window. */
+  /** Receives the events, window by window. */
   readonly projections: Pick<ProjectionScrub, 'take'>;
   readonly found: (finding: Finding) => void;
-  /** Holds the seqs of the window's events by their ids. */
+  /** Filled with the seqs of the current window's events, by event id. */
   readonly seqs: Map<string, number>;
 }
 
-/** How far a log has been looked at. */
+/** How far a log has been read. */
 interface Place {
   from: number;
   before: LedgerEvent | null;
@@ -34,14 +34,15 @@ interface Place {
 }
 
 /**
- * The readable events up to the head, checked as they are stored, on their way to be verified as they are read. What the store says of
- * where the log and each of its full buckets end is compared with the events.
+ * Yields the readable events up to the head, as clients read them, so that they can be verified. Before that it checks
+ * them as they are stored, and compares with them what the store says of the end of the log and of each full bucket.
+ * Calls `found` with what is wrong.
  */
 export async function* eventsUpTo(parts: EventsUpToParts): AsyncIterable<Event> {
   const { inspection, ledgerId, head, found } = parts;
   const place: Place = { from: 0, before: null, facts: null, emptyWindows: 0 };
   const end = head?.seq ?? -1;
-  // Windows end where buckets do, so that the events are found whatever the store says of that.
+  // Windows end where buckets end, so that the events are found whatever the store says of a bucket's end.
   for await (const bucket of inspection.fullBuckets(ledgerId, end)) {
     yield* eventsThrough(parts, place, Math.min(bucket.lastSeq, end));
     const detail = wrongBucketEnd(bucket, place.before);
@@ -55,7 +56,7 @@ export async function* eventsUpTo(parts: EventsUpToParts): AsyncIterable<Event> 
     wrongEnd('the newest event is not the one that the store says it is');
 }
 
-/** Goes on through seq `last`. */
+/** Reads on through seq `last`. */
 async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number): AsyncIterable<Event> {
   const { ledgers, ledgerId, projections, found, seqs } = parts;
   while (place.from <= last && place.emptyWindows < emptyWindowsMax) {
@@ -86,7 +87,10 @@ async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number
   }
 }
 
-/** In words, what is wrong with where a full bucket ends; null: nothing, or what is wrong with its last event was told already. */
+/**
+ * Says in words what is wrong with the end of a full bucket. Returns null if nothing is, or if what is wrong with its
+ * last event has been reported already.
+ */
 function wrongBucketEnd({ bucket, lastSeq, head }: FullBucket, last: LedgerEvent | null): string | null {
   const wrong = (what: string) => `bucket ${bucket} ends in seq ${lastSeq}, and the store ${what}`;
   const hidden = 'what stands behind it may be hidden from readers';

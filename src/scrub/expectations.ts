@@ -1,7 +1,10 @@
 import type { StoredCell, StoredLine } from '../store/store-inspection.ts';
 import type { FingerprintSet } from './fingerprint-set.ts';
 
-/** What follows from a set of ledgers, to find what is stored beside it and follows from nothing. */
+/**
+ * The cells and lines that follow from the events of a set of ledgers. Any other stored cell or line follows from no
+ * event.
+ */
 export interface Expectations {
   readonly cells: FingerprintSet;
   readonly lines: FingerprintSet;

@@ -11,22 +11,27 @@ const listPageLines = 1_000;
 export interface ExtrasParts {
   readonly ledgerId: string;
   readonly ledgers: LedgerStore;
-  /** What follows from later events is not judged. */
+  /** What follows from later events is not checked. */
   readonly headSeq: number;
-  /** Told of what follows from no event, by the seq that it names. */
+  /**
+   * Called for each stored value that follows from no event, with the seq that the value names. null if it names none.
+   */
   readonly extra: (seq: number | null, detail: string) => void;
 }
 
-/** What follows from the events of a ledger. */
+/** What follows from the events of one ledger. */
 export interface ExpectedByName {
-  /** By key. */
+  /** The cells by their key. */
   readonly cells: ReadonlyMap<string, unknown>;
   readonly masters: ReadonlySet<string>;
   readonly lists: ReadonlySet<string>;
   readonly lines: FingerprintSet;
 }
 
-/** Finds what can be found without walking through the whole store: lists of a ledger, and states that it has not come to. */
+/**
+ * Finds the extra projections that can be found without reading the whole store: lines in the lists of a ledger, and
+ * closings of a ledger or master that no event closed.
+ */
 export async function findExtrasByName(parts: ExtrasParts, expected: ExpectedByName): Promise<void> {
   const { ledgers, ledgerId, headSeq, extra } = parts;
   const closings = [names.ledgerClosed(ledgerId), ...[...expected.masters].map(names.masterClosed)];
@@ -51,7 +56,7 @@ async function findExtraLines(
     }
 }
 
-/** Lists in the order of events: whether the line is of an event behind the head that was looked at. */
+/** Whether a line belongs to an event after the head. For lists that are ordered by event. */
 function isNewer(order: string, headSeq: number): boolean {
   return /^\d{16}$/.test(order) && Number(order) > headSeq;
 }

@@ -1,14 +1,14 @@
 import { sha256 } from '../domain/hash.ts';
 
-/** Bytes of a hash that fit a double exactly. */
+/** Bytes of a hash that a double holds exactly. */
 const fingerprintBytes = 6;
 const initialSlots = 1_024;
 const loadMax = 0.6;
 
 /**
- * A set of texts, kept as 48 bits of their hash each: 13 to 27 bytes a text, whatever its length. It never says of a text that was added
- * that it was not. Of another one it says so wrongly once in 2^48 / size: a scrub that looks for what should not be there then
- * overlooks one of it.
+ * A set of texts that keeps 48 bits of each text's hash: 13 to 27 bytes a text, whatever its length. It always finds a
+ * text that was added. It also finds a text that was not added, with a probability of size / 2^48: a scrub that looks
+ * for extra data then overlooks one.
  */
 export class FingerprintSet {
   #slots = new Float64Array(initialSlots).fill(-1);
@@ -39,7 +39,7 @@ function fingerprintOf(text: string): number {
   return sha256(text).readUIntBE(0, fingerprintBytes);
 }
 
-/** Where the fingerprint is, or would go. There is always a free slot. */
+/** The slot that holds the fingerprint, or the free slot for it. There is always a free slot. */
 function slotOf(slots: Float64Array, fingerprint: number): number {
   let slot = fingerprint % slots.length;
   while (slots[slot] !== fingerprint && slots[slot] !== -1) slot = (slot + 1) % slots.length;

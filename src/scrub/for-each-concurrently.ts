@@ -1,5 +1,8 @@
-/** Does `work` for every item, at most `max` at a time. Rejects with the first failure, and begins nothing more then. */
-export async function forEachConcurrently<T>(
+/**
+ * Runs `work` for every item, at most `max` at a time. After a failure it starts no more, waits for what runs, and
+ * rejects with the first failure.
+ */
+export async function forEachAtOnce<T>(
   items: Iterable<T> | AsyncIterable<T>,
   max: number,
   work: (item: T) => Promise<void>,

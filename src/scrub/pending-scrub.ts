@@ -5,10 +5,13 @@ import type { NewestBatch } from '../store/store-inspection.ts';
 import type { Finding } from './finding.ts';
 import { eventOf } from './scrubbed-event.ts';
 
-/** Events of a batch at most, with room for what was written meanwhile. */
+/** More events than a batch has, with room for what is written meanwhile. */
 const eventsMax = 4_096;
 
-/** Finds what the newest batch of a ledger keeps for the next claim to write, and that follows from none of its events. */
+/**
+ * Finds the projections that the newest batch of a ledger keeps for the next claim to write, and that follow from none
+ * of its events.
+ */
 export async function wrongPending(
   ledgers: Pick<LedgerStore, 'read'>,
   ledgerId: string,

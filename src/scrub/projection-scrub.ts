@@ -11,7 +11,10 @@ import { FingerprintSet } from './fingerprint-set.ts';
 import { forEachConcurrently } from './for-each-concurrently.ts';
 
 const readsAtOnceMax = 16;
-/** Marks that do not count for ever are there for 24 hours; near the end of that nobody can tell. */
+/**
+ * Milliseconds. Command keys that are not permanent are kept for 24 hours. Younger ones than this must be there; near
+ * the end of the 24 hours a missing one is no fault.
+ */
 const markSureMs = 23 * 60 * 60_000;
 
 const scopeText = ({ scope, seq }: ScopeEntry): string => `${seq} ${scope}`;
@@ -20,25 +23,28 @@ export interface ProjectionScrubParts {
   readonly ledgerId: string;
   readonly ledgers: LedgerStore;
   readonly inspection: StoreInspection;
-  /** The log is looked at up to this seq. What follows from later events is not judged. */
+  /** The log is read up to this seq. What follows from later events is not checked. */
   readonly headSeq: number;
-  /** What follows from events behind this seq may still have to be written. */
+  /** Projections of events after this seq may not be written yet. */
   readonly projectedSeq: number;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   readonly found: (finding: Finding) => void;
-  /** Gets what is expected of cells and lines; null: what the ledger alone names is looked through for what should not be there. */
+  /**
+   * Collects the expected cells and lines. null: extra projections are looked for here, but only by the names that
+   * belong to this ledger.
+   */
   readonly expectations: Expectations | null;
   /**
-   * Gets what is missing: of each window what is known by then, and the values at the end. What should not be there is not looked for then.
-   * null: nobody asks for it.
+   * Receives the missing projections: after each window those that are known by then, and at the end the missing cells.
+   * Extra projections are not looked for then. null: missing projections are reported only.
    */
   readonly missing: ((projections: readonly EventProjections[]) => Promise<void>) | null;
 }
 
 /**
- * Compares what is stored beside the log of one ledger with what follows from its events. Takes the events in order, window by window;
- * remembers the newest cell of each key and 48 bits of each line and mark.
+ * Compares the stored projections of one ledger with what follows from its events. Takes the events in order, window by
+ * window. Keeps in memory the newest cell of each key, and 48 bits of each line and command key.
  */
 export class ProjectionScrub {
   readonly #parts: ProjectionScrubParts;
@@ -47,28 +53,28 @@ export class ProjectionScrub {
   readonly #lists = new Set<string>();
   readonly #marks = new FingerprintSet();
   readonly #masters = new Set<string>();
-  /** Of the events that can be read no more: what follows from them is not known. */
+  /** Whether events are missing or damaged, so that what follows from them is not known. */
   #hasUnknown = false;
   #outstanding = 0;
   #missingCount = 0;
-  /** Not handed on yet. */
+  /** Missing projections that were not passed on yet. */
   #missing: EventProjections[] = [];
 
   constructor(parts: ProjectionScrubParts) {
     this.#parts = parts;
   }
 
-  /** Projections that are still to come, of the newest batch. */
+  /** How many projections of the newest batch are not written yet. */
   get outstanding(): number {
     return this.#outstanding;
   }
 
-  /** Projections that are not there, of events before the newest batch. */
+  /** How many projections of earlier batches are missing. */
   get missing(): number {
     return this.#missingCount;
   }
 
-  /** The events of seqs `from` to below `to`; those that are missing or damaged are left out. */
+  /** Takes the events of seqs `from` to below `to`, without those that are missing or damaged. */
   async take(events: readonly LedgerEvent[], facts: LedgerFacts | null, from: number, to: number): Promise<void> {
     const { ledgerId, inspection, headSeq } = this.#parts;
     const wanted = new Map<string, ScopeEntry>();
@@ -112,7 +118,7 @@ export class ProjectionScrub {
   }
 
   #expectCell(cell: StoredCell): void {
-    // Each version: which one is the newest may change while the store is walked through.
+    // Every version is expected, because the newest one may change while the store is read.
     this.#parts.expectations?.cells.add(cellText(cell));
     const known = this.#cells.get(cell.key);
     if (known === undefined || known.version <= cell.version) this.#cells.set(cell.key, cell);
@@ -140,7 +146,7 @@ export class ProjectionScrub {
       this.#wrong('projection_wrong', event.seq, `the mark of command ${mark.id} is another one`, projection);
   }
 
-  /** To be called behind the last event. */
+  /** Must be called after the last event. */
   async finish(): Promise<void> {
     await forEachConcurrently(this.#cells.values(), readsAtOnceMax, (cell) => this.#cell(cell));
     await this.#handOn();
@@ -208,7 +214,7 @@ export class ProjectionScrub {
   }
 }
 
-/** Where a projection stands. */
+/** The table and key of a projection. */
 function placeOf(ledgerId: string, of: Projection): { readonly table: string; readonly key: string } {
   switch (of.kind) {
     case 'scope':

@@ -7,13 +7,13 @@ import { blockKind, parseBlock } from '../service/webhooks/delivery-block.ts';
 import { subscriptionForm } from '../service/webhooks/subscription-record.ts';
 import type { StoredRecord } from '../store/record-store.ts';
 
-/** A form of which no more is asked than that these members are so. */
+/** A form that checks these members alone. */
 function partOf(kind: string, form: object, id?: string): RecordForm<never> {
   const named = id === undefined ? {} : { id: (value: Readonly<Record<string, unknown>>) => String(value[id]) };
   return { kind, form, ...named } as RecordForm<never>;
 }
 
-/** Records whose loss or change does most, by kind. Of the others no more is asked than that they are JSON. */
+/** The forms of the records whose loss or change does most harm, by kind. Other records must only be JSON. */
 const forms: ReadonlyMap<string, RecordForm<never>> = new Map(
   [
     ...[apiKeyRules, actorRules, entityRules, fingerprintRules, organizationRules, subscriptionForm],
@@ -23,7 +23,7 @@ const forms: ReadonlyMap<string, RecordForm<never>> = new Map(
   ].map((form) => [form.kind, form as RecordForm<never>]),
 );
 
-/** In words, what is wrong with a record; null: nothing that can be told from it alone. */
+/** Says in words what is wrong with a record. Returns null if nothing can be seen in the record alone. */
 export function wrongRecordForm(record: Pick<StoredRecord, 'kind' | 'id' | 'value'>): string | null {
   const form = forms.get(record.kind);
   try {

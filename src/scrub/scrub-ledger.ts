@@ -13,61 +13,66 @@ import { ProjectionScrub } from './projection-scrub.ts';
 import { SnapshotScrub } from './snapshot-scrub.ts';
 import { writeMissing } from './write-missing.ts';
 
-/** How often a ledger is looked at whose newest batch lacks projections, and what lies between. */
+/**
+ * If the newest batch of a ledger lacks projections, the ledger is read this often, with so many milliseconds in
+ * between.
+ */
 const looksMax = 3;
 const lookAgainMs = 1_000;
-/** Clocks of nodes differ by less: an event dated later than this from now was not dated by one of them. */
+/** Milliseconds. The clocks of nodes differ by less, so no node dated an event later than this from now. */
 const clockSkewMs = 5 * 60_000;
-/** Findings kept of one ledger; the others are counted. */
+/** Findings kept of one ledger. Further ones are only counted. */
 const findingsMax = 100;
 
 export interface ScrubParts {
   readonly ledgers: LedgerStore;
   readonly inspection: StoreInspection;
   readonly keys: KeySource;
-  /** null: there are none, and seals stay unchecked. */
+  /** null: there are none, and seals are not checked. */
   readonly authorityKeys: AuthorityKeys | null;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /**
-   * Where projections are missing they are written: those of the newest batch by a claim of the ledger, all others by this, of ledgers
-   * that are whole. The one thing that a scrub ever writes. null: it writes nothing.
+   * Writes the missing projections of earlier batches, if the log of the ledger is whole. Missing projections of the
+   * newest batch are written by a claim of the ledger. A scrub writes nothing else. null: it writes nothing at all.
    */
   readonly finish: ProjectionWriter | null;
   /** See ProjectionScrub. */
   readonly expectations: Expectations | null;
 }
 
-/** What a scrub of one ledger came to. */
+/** The result of the scrub of one ledger. */
 export interface LedgerScrub {
   readonly ledgerId: string;
   readonly events: number;
   readonly signatures: number;
   readonly findings: readonly Finding[];
-  /** With those that were not kept. */
+  /** Includes the findings that were not kept. */
   readonly findingCount: number;
   /** What could not be checked, in words. */
   readonly unchecked: readonly string[];
-  /** Projections of the newest batch that are still to come. */
+  /** How many projections of the newest batch are not written yet. */
   readonly outstanding: number;
-  /** Projections of earlier batches that were missing and were written. */
+  /** How many projections of earlier batches were missing and were written. */
   readonly written: number;
 }
 
-/** How a ledger was found. */
+/** The result of reading a ledger once. */
 interface Look extends Omit<LedgerScrub, 'written'> {
-  /** Where it ended. */
+  /** The head up to which it was read. */
   readonly head: Head | null;
-  /** Projections of earlier batches that are missing. */
+  /** How many projections of earlier batches are missing. */
   readonly missing: number;
-  /** Every event was found as it was written, and nothing is wrong with where the ledger ends. */
+  /** Every event is as it was written, and nothing is wrong with the end of the ledger. */
   readonly isWhole: boolean;
 }
 
 /**
- * Checks one ledger from what is stored (decisions.md, section 6): every row, hash and link, in the ledger and in its masters, actor
- * signatures and seals under the keys as of then, where the log ends, and all that is looked up beside the log. A ledger that is written
- * to meanwhile is checked up to where it ended at the beginning.
+ * Checks one ledger from what is stored:
+ * - every row, hash and link, in the ledger and in its masters;
+ * - actor signatures and seals, under the keys of their time;
+ * - the end of the log, the projections and the snapshots.
+ * A ledger that is written to meanwhile is checked up to its head at the beginning. Rejects with what the store throws.
  */
 export async function scrubLedger(parts: ScrubParts, ledgerId: string): Promise<LedgerScrub> {
   const { finish } = parts;
@@ -78,11 +83,11 @@ export async function scrubLedger(parts: ScrubParts, ledgerId: string): Promise<
   return { ...second, written: Math.max(0, first.missing - second.missing) };
 }
 
-/** Looks again, a few times, where the newest batch lacks projections. */
+/** Reads the ledger again, a few times, while its newest batch lacks projections. */
 async function settledLook(parts: ScrubParts, ledgerId: string): Promise<Look> {
   let found = await look(parts, ledgerId);
   for (let looks = 1; found.outstanding > 0 && looks < looksMax; looks++) {
-    // A writer that lives has written them in a moment; what one left that died is written by a claim.
+    // A running writer writes them within a moment. A claim writes what a dead writer has left.
     if (parts.finish !== null && looks > 1) await parts.ledgers.claim(ledgerId);
     else await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
     found = await look(parts, ledgerId);
@@ -106,7 +111,7 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
     seen.add(key);
     findings.push(finding);
   };
-  // In this order: what was projected by then belongs to events up to the head that is read next.
+  // In this order, so that every event with projections is at or before the head that is read next.
   const newest = await inspection.newestBatch(ledgerId);
   const head = await ledgers.head(ledgerId);
   const headSeq = head?.seq ?? -1;
@@ -115,7 +120,7 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
     ...parts,
     ledgerId,
     headSeq,
-    // Where it cannot be read what is still to come, nobody completes it.
+    // If the pending projections cannot be read, nothing will write them.
     projectedSeq: newest.pending === null ? headSeq : newest.projectedSeq,
     nowMs: parts.now(),
     found,
@@ -130,7 +135,7 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
   const events = eventsUpTo({ ledgers, inspection, ledgerId, head, projections: { take }, found, seqs });
   const latest = isoTime(parts.now() + clockSkewMs);
   const verified = await verifyEvents(events, { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger', latest });
-  // Damaged events were left out: what is missing was told already.
+  // Damaged events were left out, and what is missing is reported already.
   for (const { eventId, type, detail } of verified.issues)
     if (type !== 'missing_event') found({ ledgerId, seq: seqs.get(eventId) ?? null, type, detail });
   await projections.finish();
@@ -143,7 +148,8 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
     signatures: verified.checked.actorSignatures + verified.checked.authoritySeals,
     findings,
     findingCount,
-    // That there is no event is for a reader to wonder at: here the log itself was looked at, and its end is checked above.
+    // An empty list is incomplete for a reader of an answer. Here the log itself was read, and its end is checked
+    // above.
     unchecked: (verified.checked.events === 0 ? [] : verified.incomplete).map(
       ({ detail, count }) => `${count} events: ${detail}`,
     ),
@@ -154,7 +160,7 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
   };
 }
 
-/** Nothing stands behind the head: an event there was added, or the head was set back. */
+/** Checks that there is no event after the head. If there is one, it was added, or the head was set back. */
 async function checkEnd(
   ledgers: LedgerStore,
   ledgerId: string,
@@ -164,7 +170,7 @@ async function checkEnd(
   const end = head?.seq ?? -1;
   const [next] = await ledgers.read(ledgerId, end + 1, 1);
   if (next === undefined) {
-    // Without any event it might have been a claim that never came to write; one that is known by name had some.
+    // A ledger without events may have been claimed and never written. A ledger whose name is stored had events.
     const isNamed = head === null && (await ledgers.cell(names.ledger(ledgerId))) !== null;
     if (isNamed && (await ledgers.head(ledgerId)) === null)
       found({
@@ -175,7 +181,7 @@ async function checkEnd(
       });
     return;
   }
-  // Or the ledger has grown meanwhile.
+  // The ledger may have grown meanwhile, so the head is read again.
   const now = await ledgers.head(ledgerId);
   if (now === null || now.seq < next.seq)
     found({

@@ -9,8 +9,9 @@ export interface RecordScrub {
 }
 
 /**
- * Looks at every record of a store, at the look-ups that lead to them, and at where each ledger ends. `found` is told of each damage in a sentence,
- * and the scrub goes on. Needs 13 to 27 bytes of memory a look-up.
+ * Checks every record of a store, the look-ups that lead to records, and the end of each ledger. Calls `found` with a
+ * sentence for each damage, and goes on. Returns how many ledgers and records there are. Needs 13 to 27 bytes of memory
+ * a look-up in each of two sets.
  */
 export function scrubRecords(store: WholeStore, found: (sentence: string) => void): RecordScrub {
   const count = { ledgers: 0, records: 0 };

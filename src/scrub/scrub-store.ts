@@ -7,27 +7,30 @@ import { forEachConcurrently } from './for-each-concurrently.ts';
 import { wrongRecordForm } from './record-forms.ts';
 import { type LedgerScrub, type ScrubParts, scrubLedger } from './scrub-ledger.ts';
 
-/** Signatures are verified in this thread: more at once only keep the store busy while it does. */
+/** Signatures are verified in this thread. More ledgers at a time would only keep the store busy meanwhile. */
 const ledgersAtOnceMax = 8;
-/** Rows of nothing that are looked at one by one. */
+/**
+ * Two limits in one: projections without an event, and damaged rows, that a scrub collects at most. Further ones are
+ * not counted.
+ */
 const strayMax = 10_000;
-/** Findings kept; the others are counted. */
+/** Findings kept. Further ones are only counted. */
 const keptMax = 10_000;
 
 export interface ScrubProgress {
   readonly what: 'ledgers' | 'projections';
-  /** Of the store, 0 to 1. */
+  /** The share of the store that has been read, 0 to 1. */
   readonly share: number;
   readonly events: number;
 }
 
-/** What a scrub came to. */
+/** The result of a scrub. */
 export interface StoreScrub {
   readonly ledgers: number;
   readonly events: number;
   readonly signatures: number;
   readonly findings: readonly Finding[];
-  /** With those that were not kept. */
+  /** Includes the findings that were not kept. */
   readonly findingCount: number;
   readonly unchecked: readonly string[];
   readonly outstanding: number;
@@ -37,8 +40,9 @@ export interface StoreScrub {
 type LedgerParts = Omit<ScrubParts, 'expectations'>;
 
 /**
- * Looks for logs that go on where nothing leads to, checks every ledger of a store, then everything that is kept beside the logs for what
- * follows from no event. Needs 13 to 27 bytes of memory for each cell and line: some hundred bytes a ledger and master.
+ * Checks a whole store. First it looks for buckets after the end of their log. Then it checks every ledger. Then it
+ * looks for projections that follow from no event. Needs 13 to 27 bytes of memory for each cell and line: some hundred
+ * bytes a ledger and master. Throws LedgerError `unavailable` or `overloaded` if the store does not answer.
  */
 export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgress) => void): Promise<StoreScrub> {
   const { inspection } = parts;
@@ -46,7 +50,7 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
   const total = { ledgers: 0, events: 0, signatures: 0, outstanding: 0, written: 0, findingCount: 0 };
   const findings: Finding[] = [];
   const unchecked: string[] = [];
-  // Before all else, so that nothing is written beside a log that is torn.
+  // First, so that nothing is written to a ledger whose log is torn.
   const torn = new Set<string>();
   for await (const bucket of inspection.strayBuckets()) {
     torn.add(bucket.ledgerId);
@@ -87,8 +91,8 @@ export async function scrubStore(parts: LedgerParts, progress: (done: ScrubProgr
 }
 
 /**
- * Checks a ledger. What makes that end otherwise than by the store being out of reach is itself a finding: no damage of one ledger may keep
- * the others from being looked at.
+ * Checks a ledger. An error becomes a finding, unless the store does not answer: the damage of one ledger must not keep
+ * the others from being checked.
  */
 async function scrubOrFind(parts: ScrubParts, ledgerId: string): Promise<LedgerScrub> {
   try {
@@ -121,7 +125,7 @@ async function damagesOf(inspection: StoreInspection): Promise<Finding[]> {
   return findings;
 }
 
-/** Such a log goes on until it has come to the bucket, and is broken then. */
+/** A log with a bucket after its end grows until it reaches that bucket, and is broken then. */
 function strayBucketFinding({ ledgerId, bucket, seq, end }: StrayBucket): Finding {
   const where = end.seq < 0 ? 'the ledger has no event' : `the ledger ends in bucket ${end.bucket} at seq ${end.seq}`;
   const detail = `bucket ${bucket} has been written to, and ${where}: what lies between was lost, as by a restore of several moments; let no node write to the ledger`;
@@ -132,7 +136,7 @@ function keep<T>(kept: T[], more: readonly T[]): void {
   kept.push(...more.slice(0, Math.max(0, keptMax - kept.length)));
 }
 
-/** Cells and lines that nobody expects, by their text, in words. */
+/** The cells and lines that are not expected: their text, and a description. */
 async function straysOf(
   inspection: StoreInspection,
   { cells, lines }: Expectations,
@@ -152,10 +156,10 @@ async function straysOf(
   return strays;
 }
 
-/** Takes out what follows from events that were written since the ledgers were looked at. */
+/** Removes what follows from events that were written since the ledgers were checked. */
 async function forgetNewer(parts: LedgerParts, strays: Map<string, string>): Promise<void> {
   const seen: Expectations = { cells: new FingerprintSet(), lines: new FingerprintSet() };
-  // Their findings are those of the first time; a signature is not looked at twice.
+  // The findings of this second reading are ignored, and no signature is checked again.
   const again = { ...parts, finish: null, expectations: seen, keys: { document: () => null }, authorityKeys: null };
   await forEachConcurrently(parts.inspection.ledgerIds(), ledgersAtOnceMax, async ({ found }) => {
     await scrubOrFind(again, found);

@@ -6,7 +6,7 @@ import { parseRow } from '../domain/row.ts';
 import type { StoredEntry } from '../store/ledger-store.ts';
 import type { Finding } from './finding.ts';
 
-/** The event in a row; or what is wrong with the row, where it is no event, or one that belongs elsewhere. */
+/** The event of a row. Returns a finding if the row is no event, or is an event of another place. */
 export function eventOf(ledgerId: string, entry: StoredEntry): LedgerEvent | Finding {
   const unreadable = (detail: string): Finding => ({ ledgerId, seq: entry.seq, type: 'unreadable_row', detail });
   let event: LedgerEvent;
@@ -19,7 +19,10 @@ export function eventOf(ledgerId: string, entry: StoredEntry): LedgerEvent | Fin
   return isHere ? event : unreadable(`the event stored there is seq ${event.seq} of ledger ${event.ledgerId}`);
 }
 
-/** The event as a client reads it; null where its payload was damaged, so that nothing can be said of it but that its hash is wrong. */
+/**
+ * The event as a client reads it. Returns null if its payload was damaged, so that nothing can be said of the event but
+ * that its hash is wrong.
+ */
 export function asRead(event: LedgerEvent): Event | null {
   if (wrongHash(event) !== null) return null;
   const { id, ledgerId, seq, eventType, actorId, actorType, createdAt, causedByHash, master } = event;

@@ -14,14 +14,14 @@ import type { Finding } from './finding.ts';
 export interface SnapshotScrubParts {
   readonly ledgers: Pick<LedgerStore, 'snapshot'>;
   readonly ledgerId: string;
-  /** Snapshots of later events are not judged. */
+  /** Snapshots of later events are not checked. */
   readonly headSeq: number;
   readonly found: (finding: Finding) => void;
 }
 
 /**
- * Compares the snapshots of a ledger and its masters with the folds of their events. Nodes use sealed ones alone, and these only where the log
- * has their event: what is found here is damage, or what somebody tried.
+ * Compares the snapshots of a ledger and its masters with the folds of their events. Nodes use only a sealed snapshot
+ * whose event is in the log. So a finding here is damage, or an attempt at forgery.
  */
 export class SnapshotScrub {
   readonly #parts: SnapshotScrubParts;
@@ -34,7 +34,7 @@ export class SnapshotScrub {
     this.#parts = parts;
   }
 
-  /** The events of a ledger in order, window by window. Behind one that is missing nothing is judged any more. */
+  /** Takes the events of a ledger in order, window by window. After a missing event nothing is checked any more. */
   async take(events: readonly LedgerEvent[]): Promise<void> {
     for (const event of events) {
       if (event.seq !== this.#ledger.seq + 1) this.#isWhole = false;
@@ -55,7 +55,7 @@ export class SnapshotScrub {
     if (snapshot?.seq === event.seq) this.#compare(masterId, snapshot, event, masterStateJson(state));
   }
 
-  /** To be called behind the last event. */
+  /** Must be called after the last event. */
   finish(): void {
     if (!this.#isWhole) return;
     const left: [string, Snapshot | null, number][] = [[this.#parts.ledgerId, this.#snapshot, this.#ledger.seq]];

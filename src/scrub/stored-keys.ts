@@ -10,12 +10,12 @@ import type { RecordStore } from '../store/record-store.ts';
 import { UnreadableRecord } from '../store/unreadable-record.ts';
 import type { Finding } from './finding.ts';
 
-/** Actors remembered; some 2 KB each. */
+/** Actors cached, some 2 KB each. */
 const actorsMax = 10_000;
 
 /**
- * The keys of actors as they stand in a store, each actor read once as long as it is remembered. Of a damaged actor there are none, and
- * `found` is told once.
+ * A key source that reads the actors' keys from a store. An actor is read once as long as it is cached. For a damaged
+ * actor the source returns null, and calls `found` once.
  */
 export function storedKeys(records: RecordStore, found: (finding: Finding) => void): KeySource {
   const actors = actorCollection(records);
@@ -57,7 +57,10 @@ export function storedKeys(records: RecordStore, found: (finding: Finding) => vo
   };
 }
 
-/** The keys of the authority as they stand in a store, and whether each but the first was begun by the one before it. */
+/**
+ * Reads the keys of the authority from a store. `findings` names each key, except the first, whose start is not signed
+ * by the key before. `keys` is null if the stored keys cannot be read.
+ */
 export async function storedAuthority(
   records: RecordStore,
 ): Promise<{ readonly keys: AuthorityKeys | null; readonly findings: readonly Finding[] }> {
@@ -93,7 +96,7 @@ function unreadable(kind: string, why: string): UnreadableRecord {
   return new UnreadableRecord({ kind, id: '', error: new TypeError(why) });
 }
 
-/** In words, what is wrong with the start of a key; null: the key before has signed it. */
+/** Says in words what is wrong with the start of a key. Returns null if the key before has signed it. */
 function wrongStart(
   before: AuthorityKeyRecord,
   { kid, publicKey, validFrom, startSig }: AuthorityKeyRecord,

@@ -14,8 +14,8 @@ export interface WriteMissingParts {
 }
 
 /**
- * Writes what follows from the events of a ledger up to `head` and is not there. For a ledger that was just found whole; where an event is
- * not any more, nothing that follows from it or from later ones is written.
+ * Writes the missing projections of the events of a ledger up to `head`. For a ledger that was just found whole. If an
+ * event is damaged by now, nothing that follows from it or from later events is written.
  */
 export async function writeMissing(
   { ledgers, inspection, finish, now }: WriteMissingParts,
