@@ -4,8 +4,8 @@ import type { ClusterConfig } from './config.ts';
 const redisDefaultPort = 6379;
 
 /**
- * Returns the ports of Redis and Cassandra in the configuration. No webhook may go to them, so that a subscription cannot
- * reach the service's own backends.
+ * Returns the ports of Redis and Cassandra in the configuration. No webhook may go to them, so that a subscription
+ * cannot reach the service's own backends.
  */
 export function backendPorts(config: Pick<ClusterConfig, 'redisUrl' | 'cassandra'>): ReadonlySet<number> {
   const { port } = new URL(config.redisUrl);

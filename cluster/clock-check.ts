@@ -2,8 +2,8 @@ import type { CqlSession } from '../src/store/cassandra/session.ts';
 import type { Member } from './placement/members.ts';
 
 /**
- * A node whose clock is off by more than this, ms, decides nothing: the ends of grants and keys, and the dates of events,
- * need clocks that agree.
+ * A node whose clock is off by more than this, ms, decides nothing: the ends of grants and keys, and the dates of
+ * events, need clocks that agree.
  */
 export const clockOffMaxMs = 500;
 /** With three samples, two servers of the store outvote one with a wrong clock. */
@@ -13,13 +13,15 @@ const NOW = 'SELECT toTimestamp(now()) AS now FROM system.local';
 interface Sample {
   /** How far this node's clock was ahead of the store's, ms. Negative if it was behind. */
   readonly aheadMs: number;
-  /** This node's wall clock minus its monotonic clock at that moment, ms. Setting the wall clock changes the difference. */
+  /**
+   * This node's wall clock minus its monotonic clock at that moment, ms. Setting the wall clock changes the difference.
+   */
   readonly wallMinusMonotonicMs: number;
 }
 
 /**
- * Measures how far this node's clock is off the store's, and how long the store has not answered this node. The monotonic
- * clock shows at once if the wall clock is set between two looks.
+ * Measures how far this node's clock is off the store's, and how long the store has not answered this node. The
+ * monotonic clock shows at once if the wall clock is set between two looks.
  */
 export class ClockCheck {
   readonly #session: CqlSession;
@@ -75,8 +77,8 @@ export class ClockCheck {
 }
 
 /**
- * Returns how far this clock is at least ahead of another one, ms. Negative if it is behind. The other clock showed `there`
- * at some moment between `before` and `after` of this clock.
+ * Returns how far this clock is at least ahead of another one, ms. Negative if it is behind. The other clock showed
+ * `there` at some moment between `before` and `after` of this clock.
  */
 export function clockAhead(before: number, there: number, after: number): number {
   if (there < before) return before - there;
@@ -89,11 +91,11 @@ export function clockOff(before: number, there: number, after: number): number {
 }
 
 /**
- * Whether a node may decide and date events. It may not before its clock was compared (`aheadMs` null), nor while its clock
- * is off the store's.
+ * Whether a node may decide and date events. It may not before its clock was compared (`aheadMs` null), nor while its
+ * clock is off the store's.
  *
- * Exception: if two or more nodes are all off by the same time, the store's clock is the wrong one, and the nodes continue.
- * A node that is alone cannot tell which of the two clocks is wrong.
+ * Exception: if two or more nodes are all off by the same time, the store's clock is the wrong one, and the nodes
+ * continue. A node that is alone cannot tell which of the two clocks is wrong.
  */
 export function isClockRight(aheadMs: number | null, members: readonly Member[], self: string): boolean {
   if (aheadMs === null) return false;

@@ -12,8 +12,8 @@ export class ClockWarning {
   }
 
   /**
-   * Call it after each comparison of the clocks. `aheadMs`: how far this node is ahead of the store; null if not known yet.
-   * `isRight`: whether this node may decide.
+   * Call it after each comparison of the clocks. `aheadMs`: how far this node is ahead of the store; null if not known
+   * yet. `isRight`: whether this node may decide.
    */
   look(aheadMs: number | null, isRight: boolean): void {
     if (aheadMs === null) return;

@@ -30,7 +30,9 @@ export interface ClusterConfig {
   readonly cassandra: CassandraSettings;
   /** The file that `cassandra.tlsCa` was read from. null: no TLS to Cassandra. */
   readonly cassandraCaFile: string | null;
-  /** Where other nodes reach this one: `host` or `host:port`. Without a port, they use the number of the internal port. */
+  /**
+   * Where other nodes reach this one: `host` or `host:port`. Without a port, they use the number of the internal port.
+   */
   readonly advertise: string;
   readonly peers: PeerSecurity;
   /** The files that the certificates in `peers` were read from. null if nodes authenticate with the secret alone. */
@@ -53,8 +55,8 @@ const stopDelayMaxSeconds = 600;
 export function readClusterConfig(env: Environment): ClusterConfig {
   const internalHost = checkedHost(env, 'INTERNAL_HOST') ?? '0.0.0.0';
   const node = inClusterWords(() =>
-    // OPS_HOST is left out: its default passes the loopback check of production mode. Other nodes must reach this port, so
-    // production mode requires certificates for it below instead.
+    // OPS_HOST is left out: its default passes the loopback check of production mode. Other nodes must reach this port,
+    // so production mode requires certificates for it below instead.
     readConfig({ ...env, OPS_HOST: undefined, OPS_PORT: text(env, 'INTERNAL_PORT') ?? undefined }),
   );
   for (const [name, file] of [
@@ -92,7 +94,9 @@ function refuseOpenSecrets(env: Environment): void {
   if (open.length > 0) throw new ConfigError(`For SVC_MODE=production also ${open.join('; ')}.`);
 }
 
-/** Runs code whose errors use a single node's names of the internal port's variables, and renames them in a ConfigError. */
+/**
+ * Runs code whose errors use a single node's names of the internal port's variables, and renames them in a ConfigError.
+ */
 function inClusterWords<T>(run: () => T): T {
   try {
     return run();
@@ -111,7 +115,9 @@ export function readRedisConfig(env: Environment): { readonly redisUrl: string; 
   return { redisUrl: redisUrl(env), placement: placementName(env) };
 }
 
-/** Returns the host:port at which other nodes reach this one. `port` is the internal port, used if `advertise` has none. */
+/**
+ * Returns the host:port at which other nodes reach this one. `port` is the internal port, used if `advertise` has none.
+ */
 export function advertisedAddress(advertise: string, port: number): string {
   const hasPort = /^(\[.+\]|[^:]+):\d+$/.test(advertise);
   if (hasPort) return advertise;

@@ -29,7 +29,10 @@ import { WebhookShards } from './webhook-shards.ts';
 const activationsPerSecond = 200;
 /** How often this node compares its clock with the store's, and closes connections to nodes that are gone. */
 const lookEveryMs = 2_000;
-/** After this time without an answer the store counts as lost. Several looks have failed by then: the store is not just slow. */
+/**
+ * After this time without an answer the store counts as lost. Several looks have failed by then: the store is not just
+ * slow.
+ */
 const storeLostAfterMs = 10_000;
 /** The most time that handing over all shards may take. The listeners close after it, within the 20 s of a stop. */
 const leaveMaxMs = 5_000;
@@ -72,7 +75,9 @@ export interface ClusterMembership extends Membership {
   hasStore(): boolean;
 }
 
-/** Makes this process a node of a cluster: builds its leases, membership, rebalancing, and the connections to its peers. */
+/**
+ * Makes this process a node of a cluster: builds its leases, membership, rebalancing, and the connections to its peers.
+ */
 export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const { self, shardCount, server, board, news, security, timings, clock, monotonicMs, random, clockCheck } = parts;
   const { failed, alarmed, memory } = parts;

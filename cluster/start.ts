@@ -19,8 +19,8 @@ import { redisMembers } from './redis/redis-members.ts';
 import { redisNews } from './redis/redis-news.ts';
 
 /**
- * How far ahead the end of a revoked key is dated. No node uses a key's record for longer than a second after reading it,
- * and no clock is off the store's by more than half a second (docs/architecture.md).
+ * How far ahead the end of a revoked key is dated. No node uses a key's record for longer than a second after reading
+ * it, and no clock is off the store's by more than half a second (docs/architecture.md).
  */
 const revocationLeadMs = 2_000;
 

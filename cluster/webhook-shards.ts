@@ -18,11 +18,11 @@ export interface WebhookShardsParts {
 /**
  * Decides for which shards this node does the webhook work.
  *
- * The work for a shard starts only once all active subscriptions are known: a cursor that moves without one of them would
- * skip its events. The work ends with the shard's lease.
+ * The work for a shard starts only once all active subscriptions are known: a cursor that moves without one of them
+ * would skip its events. The work ends with the shard's lease.
  *
- * Two nodes may overlap at a hand-over. They cannot overwrite each other, because cursors and deliveries have versions. A
- * delivery that is being sent then may be sent twice.
+ * Two nodes may overlap at a hand-over. They cannot overwrite each other, because cursors and deliveries have versions.
+ * A delivery that is being sent then may be sent twice.
  */
 export class WebhookShards {
   readonly #parts: WebhookShardsParts;

@@ -20,8 +20,8 @@ export interface ClusterTerminal {
 }
 
 /**
- * Adds the command `cluster` with its subcommands for operators. REDIS_URL and CLUSTER_NAME name the cluster. Returns the
- * command, so that the caller can add more subcommands.
+ * Adds the command `cluster` with its subcommands for operators. REDIS_URL and CLUSTER_NAME name the cluster. Returns
+ * the command, so that the caller can add more subcommands.
  */
 export function addClusterCommands(program: Command, terminal: ClusterTerminal): Command {
   const cluster = program.command('cluster').description('Nodes and shards of the cluster that REDIS_URL names.');
@@ -60,7 +60,10 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
   return cluster;
 }
 
-/** Rethrows a ConfigError, which an operator can act on. Any other error here comes from Redis and becomes a ConfigError. */
+/**
+ * Rethrows a ConfigError, which an operator can act on. Any other error here comes from Redis and becomes a
+ * ConfigError.
+ */
 function asSentence(error: unknown): never {
   if (error instanceof ConfigError) throw error;
   const why = error instanceof Error ? error.message : String(error);

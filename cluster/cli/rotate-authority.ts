@@ -19,12 +19,12 @@ import { systemClock } from '../../src/system.ts';
 import type { MemberBoard } from '../placement/members.ts';
 
 /**
- * `cluster rotate-authority FILE`: makes the key in FILE the authority of a cluster whose nodes are stopped. The key in use
- * (AUTHORITY_KEY_FILE) signs the start of the new key.
+ * `cluster rotate-authority FILE`: makes the key in FILE the authority of a cluster whose nodes are stopped. The key in
+ * use (AUTHORITY_KEY_FILE) signs the start of the new key.
  *
- * A node may still run unseen, if Redis has forgotten it or is the wrong Redis. Even then no event is sealed under a key
- * that has ended: the end is dated only once no node trusts the old key any more. After a crash the command can be run
- * again, and finishes the rotation.
+ * A node may still run unseen, if Redis has forgotten it or is the wrong Redis. Even then no event is sealed under a
+ * key that has ended: the end is dated only once no node trusts the old key any more. After a crash the command can be
+ * run again, and finishes the rotation.
  *
  * Returns a sentence for the operator. Throws a ConfigError that says what to do if the rotation is not possible.
  */

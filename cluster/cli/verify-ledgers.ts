@@ -89,7 +89,8 @@ async function all(terminal: Terminal, parts: LedgerParts): Promise<StoreScrub> 
   try {
     let reached = 0;
     return await scrubStore(parts, ({ what, share }) => {
-      // Ledgers take nearly all of the time. Several are scrubbed at once and end in any order, so progress never goes back.
+      // Ledgers take nearly all of the time. Several are scrubbed at once and end in any order, so progress never goes
+      // back.
       const step = Math.round(barSteps * (what === 'ledgers' ? share * 0.95 : 0.95 + share * 0.05));
       reached = Math.max(reached, step);
       bar.set(reached);
