@@ -30,9 +30,9 @@ const connectMaxMs = 1_000;
 const connectionsMax = 10_000;
 
 /**
- * Opens one address for several nodes. Each new connection goes to the next node that reports ready, or to the node
- * after it if that one does not answer. A connection stays with its node. The balancer forwards bytes without reading
- * them, so REST, Connect, gRPC and TLS all work.
+ * Opens one address for several nodes. Each new connection goes to the next node that reports ready. If this node does
+ * not answer, the connection goes to the node after it. A connection stays with its node. The balancer forwards bytes
+ * without reading them, so REST, Connect, gRPC and TLS all work.
  *
  * For trials and tests only: it hides the addresses of callers. Rejects if a port is taken.
  */
