@@ -10,10 +10,7 @@ export interface CassandraNodePlan {
   readonly seeds: readonly string[];
   readonly token: string;
   readonly dir: string;
-  /**
-   * Cassandra's timeout of a write, and of contention at a conditional write, ms. Default: Cassandra's own, 2 s and 1.8
-   * s.
-   */
+  /** Cassandra's timeouts of a write and of contention at a conditional write, ms. Default: 2 s and 1.8 s. */
   readonly writeMaxMs?: number;
 }
 

@@ -23,8 +23,8 @@ import { canonicalObject, UnreadableCommand } from './wire-fields.ts';
 
 /**
  * Checks that the fields of a command agree with each other, as they do in a command that the service made. The main
- * point: what was signed is what will be written. Does not verify the signature, which IncomingStream has done. Throws
- * UnreadableCommand.
+ * point: what was signed is what will be written. Does not verify the signature: IncomingStream does that afterwards.
+ * Throws UnreadableCommand.
  */
 export function checkConsistency(command: Command): void {
   const { signature, actorId, lane } = command;
