@@ -1,22 +1,27 @@
 import type { CqlSession } from '../src/store/cassandra/session.ts';
 import type { Member } from './placement/members.ts';
 
-/** A node further off than this decides nothing: ends of grants and keys, and the times of events, rest on clocks that agree. */
+/**
+ * A node whose clock is off by more than this, ms, decides nothing: the ends of grants and keys, and the dates of
+ * events, need clocks that agree.
+ */
 export const clockOffMaxMs = 500;
-/** One server of the store with a wrong clock is outvoted by two others. */
+/** With three samples, two servers of the store outvote one with a wrong clock. */
 const samplesKept = 3;
 const NOW = 'SELECT toTimestamp(now()) AS now FROM system.local';
 
 interface Sample {
-  /** How far this node was ahead of the store, in milliseconds; negative: behind. */
+  /** How far this node's clock was ahead of the store's, ms. Negative if it was behind. */
   readonly aheadMs: number;
-  /** This node's clock minus its monotonic clock at that moment. A clock that is set changes it. */
+  /**
+   * This node's wall clock minus its monotonic clock at that moment, ms. Setting the wall clock changes the difference.
+   */
   readonly wallMinusMonotonicMs: number;
 }
 
 /**
- * How far this node's clock is off the store's, and whether the store answers it at all. A clock that is set between two looks is noticed at
- * once, by the monotonic clock.
+ * Measures how far this node's clock is off the store's, and how long the store has not answered this node. The
+ * monotonic clock shows at once if the wall clock is set between two looks.
  */
 export class ClockCheck {
   readonly #session: CqlSession;
@@ -33,8 +38,8 @@ export class ClockCheck {
   }
 
   /**
-   * Milliseconds that this node is certainly ahead of the store (negative: behind), whatever the answers took on their way; null before the first
-   * look. The median of the last three looks; of two, the smaller one.
+   * How far this node's clock is at least ahead of the store's, ms, however long the answers took. Negative if it is
+   * behind, null before the first look. The median of the last three looks; of two looks, the smaller difference.
    */
   get aheadMs(): number | null {
     const shift = this.#now() - this.#monotonicMs();
@@ -44,18 +49,18 @@ export class ClockCheck {
     return median === undefined ? null : Math.round(median);
   }
 
-  /** The same without its direction. */
+  /** The absolute value of `aheadMs`. null before the first look. */
   get offMs(): number | null {
     const { aheadMs } = this;
     return aheadMs === null ? null : Math.abs(aheadMs);
   }
 
-  /** Milliseconds since the store answered a look. */
+  /** Milliseconds since the store last answered a look. */
   get silentMs(): number {
     return this.#monotonicMs() - this.#answeredAt;
   }
 
-  /** Looks; where the store does not answer, what was found last stays. */
+  /** Compares the clocks once. If the store does not answer, the last samples stay. Never rejects. */
   async look(): Promise<void> {
     const before = this.#now();
     const rows = await this.#session.read({ cql: NOW, params: [] }).catch(() => []);
@@ -71,20 +76,26 @@ export class ClockCheck {
   }
 }
 
-/** How far this clock is at least ahead of another (negative: behind): `there` was read at some moment between `before` and `after` here. */
+/**
+ * Returns how far this clock is at least ahead of another one, ms. Negative if it is behind. The other clock showed
+ * `there` at some moment between `before` and `after` of this clock.
+ */
 export function clockAhead(before: number, there: number, after: number): number {
   if (there < before) return before - there;
   return there > after ? after - there : 0;
 }
 
-/** How far at least two clocks differ. */
+/** Returns how far the two clocks differ at least, ms. */
 export function clockOff(before: number, there: number, after: number): number {
   return Math.abs(clockAhead(before, there, after));
 }
 
 /**
- * Whether a node may decide and date. It may not while its clock is off the store's, or not compared yet. If all nodes (two or more) are off the
- * store by the same time, the store's clock is the wrong one, and they go on. A node that is alone cannot tell which of the two clocks is wrong.
+ * Whether a node may decide and date events. It may not before its clock was compared (`aheadMs` null), nor while its
+ * clock is off the store's.
+ *
+ * Exception: if two or more nodes are all off by the same time, the store's clock is the wrong one, and the nodes
+ * continue. A node that is alone cannot tell which of the two clocks is wrong.
  */
 export function isClockRight(aheadMs: number | null, members: readonly Member[], self: string): boolean {
   if (aheadMs === null) return false;

@@ -2,7 +2,7 @@ import { clockOffMaxMs } from './clock-check.ts';
 
 type ClockState = 'right' | 'refused' | 'store';
 
-/** Tells the operator once each time that the clock of this node, or that of the store, turns out to be wrong. */
+/** Raises one alarm each time that the clock of this node, or of the store, becomes wrong. */
 export class ClockWarning {
   readonly #alarmed: (sentence: string) => void;
   #told: ClockState = 'right';
@@ -11,7 +11,10 @@ export class ClockWarning {
     this.#alarmed = alarmed;
   }
 
-  /** `aheadMs`: of the store's clock; null: not known yet. `isRight`: whether the node goes on to decide. */
+  /**
+   * Call it after each comparison of the clocks. `aheadMs`: how far this node is ahead of the store; null if not known
+   * yet. `isRight`: whether this node may decide.
+   */
   look(aheadMs: number | null, isRight: boolean): void {
     if (aheadMs === null) return;
     const state = stateOf(aheadMs, isRight);

@@ -5,7 +5,10 @@ import { readNodeKeys } from '../src/node-keys.ts';
 import { authorityFault, certificateFault, isIssuedBy, type PemFile } from '../src/runtime/certificates.ts';
 import type { ClusterConfig } from './config.ts';
 
-/** Looks into the files that the configuration of a clustered node names, before anything is started. ConfigError. */
+/**
+ * Checks the key and certificate files that a node's configuration names, before anything is started. Throws
+ * ConfigError.
+ */
 export function checkClusterFiles(config: ClusterConfig, nowMs: number): void {
   const { node, peers, peerFiles, cassandra, cassandraCaFile } = config;
   readNodeKeys(node);

@@ -4,7 +4,10 @@ import { defaultTimings } from './placement/timings.ts';
 
 export const defaultPlacement = 'placement';
 
-/** The variables of a clustered node, beside those of every node; the table in the documentation is made from this one. */
+/**
+ * The variables of a clustered node, in addition to those of every node. The table in docs/operations.md is made from
+ * it.
+ */
 export const clusterConfigTable: readonly ConfigVariable[] = Object.freeze([
   { name: 'REDIS_URL', default: 'none; required', meaning: 'Redis for leases and members, `redis://` or `rediss://`.' },
   { name: 'CLUSTER_NAME', default: defaultPlacement, meaning: 'Tells clusters apart that share one Redis.' },

@@ -20,31 +20,33 @@ import type { PeerSecurity, PeerTls } from './peers/security.ts';
 import { defaultTimings, type PlacementTimings } from './placement/timings.ts';
 import { countsForMaxMs } from './redis/lease-scripts.ts';
 
-/** What a node of a cluster is told beside what every node is. */
+/** The configuration of a node in a cluster. */
 export interface ClusterConfig {
   readonly node: Config;
   readonly nodeId: string;
   readonly redisUrl: string;
-  /** Names the cluster in Redis. */
+  /** The cluster's name in Redis: several clusters may share one Redis. */
   readonly placement: string;
   readonly cassandra: CassandraSettings;
-  /** Where the authority of its certificates came from; null: no TLS. */
+  /** The file that `cassandra.tlsCa` was read from. null: no TLS to Cassandra. */
   readonly cassandraCaFile: string | null;
-  /** Where other nodes reach this one: host, or host:port. Without a port, the one of the internal port. */
+  /**
+   * Where other nodes reach this one: `host` or `host:port`. Without a port, they use the number of the internal port.
+   */
   readonly advertise: string;
   readonly peers: PeerSecurity;
-  /** Where its certificates came from; null where nodes prove themselves by the secret alone. */
+  /** The files that the certificates in `peers` were read from. null if nodes authenticate with the secret alone. */
   readonly peerFiles: { readonly ca: string; readonly cert: string; readonly key: string } | null;
   readonly peerBounds: PeerBounds;
   readonly timings: PlacementTimings;
-  /** How long a starting node waits for its store; 0: it ends at once where the store cannot be used. */
+  /** How long a starting node waits for its store. 0: it exits at once if the store cannot be used. */
   readonly startWaitMs: number;
-  /** How long a stopping node goes on to take calls at least, while it says that it is not ready. */
+  /** The least time for which a stopping node still accepts calls while it reports that it is not ready. */
   readonly stopDelayMs: number;
 }
 
 const secretCharactersMin = 16;
-/** A lease is renewed over the network a few times before it ends. */
+/** A shorter lease leaves no time for several renewals over the network before it ends. */
 const leaseTtlMinMs = 1_000;
 const timingMinMs = 50;
 const stopDelayMaxSeconds = 600;
@@ -53,7 +55,8 @@ const stopDelayMaxSeconds = 600;
 export function readClusterConfig(env: Environment): ClusterConfig {
   const internalHost = checkedHost(env, 'INTERNAL_HOST') ?? '0.0.0.0';
   const node = inClusterWords(() =>
-    // Not its host: nodes talk over this port, which is why production mode asks for certificates below.
+    // OPS_HOST is left out: its default passes the loopback check of production mode. Other nodes must reach this port,
+    // so production mode requires certificates for it below instead.
     readConfig({ ...env, OPS_HOST: undefined, OPS_PORT: text(env, 'INTERNAL_PORT') ?? undefined }),
   );
   for (const [name, file] of [
@@ -91,7 +94,9 @@ function refuseOpenSecrets(env: Environment): void {
   if (open.length > 0) throw new ConfigError(`For SVC_MODE=production also ${open.join('; ')}.`);
 }
 
-/** Runs what knows the internal port by the names that it has on a node that stands alone. */
+/**
+ * Runs code whose errors use a single node's names of the internal port's variables, and renames them in a ConfigError.
+ */
 function inClusterWords<T>(run: () => T): T {
   try {
     return run();
@@ -100,17 +105,19 @@ function inClusterWords<T>(run: () => T): T {
   }
 }
 
-/** A sentence about the internal port, with the variables of a clustered node. */
+/** Replaces OPS_PORT and OPS_HOST in a sentence by the variables of a clustered node. */
 export function internalWords(sentence: string): string {
   return sentence.replaceAll('OPS_PORT', 'INTERNAL_PORT').replaceAll('OPS_HOST', 'INTERNAL_HOST');
 }
 
-/** What the command line needs to reach a cluster's Redis. */
+/** Reads what the command line needs to reach a cluster's Redis. Throws ConfigError. */
 export function readRedisConfig(env: Environment): { readonly redisUrl: string; readonly placement: string } {
   return { redisUrl: redisUrl(env), placement: placementName(env) };
 }
 
-/** host:port for others, once the internal port is known. */
+/**
+ * Returns the host:port at which other nodes reach this one. `port` is the internal port, used if `advertise` has none.
+ */
 export function advertisedAddress(advertise: string, port: number): string {
   const hasPort = /^(\[.+\]|[^:]+):\d+$/.test(advertise);
   if (hasPort) return advertise;
@@ -144,7 +151,7 @@ function redisUrl(env: Environment): string {
   const url = text(env, 'REDIS_URL') ?? '';
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const isRedis = parsed !== null && /^rediss?:$/.test(parsed.protocol) && url.startsWith(`${parsed.protocol}//`);
-  // Not shown: it may hold a password.
+  // The message does not show the URL: it may hold a password.
   if (!isRedis || parsed.hostname === '' || parsed.port === '0' || !/^\/?\d{0,4}$/.test(parsed.pathname))
     throw new ConfigError(
       'Set REDIS_URL to the address of Redis, such as redis://redis:6379 or rediss://redis:6380/1.',

@@ -1,4 +1,4 @@
 import { serveInCluster } from './serve.ts';
 
-// What is left by then (a driver's timers) has nothing more to say.
+// Exits although timers of the drivers may still be pending: none of their work matters any more.
 process.exit(await serveInCluster(process.env));

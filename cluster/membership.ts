@@ -25,21 +25,24 @@ import type { BadValues } from './redis/bad-values.ts';
 import type { News } from './redis/redis-news.ts';
 import { WebhookShards } from './webhook-shards.ts';
 
-/** So that the ledgers of a lost node do not all load at once. */
+/** A limit, so that the ledgers of a lost node do not all load at once. */
 const activationsPerSecond = 200;
-/** How often it is looked what the clock of the store says, and which nodes are gone. */
+/** How often this node compares its clock with the store's, and closes connections to nodes that are gone. */
 const lookEveryMs = 2_000;
-/** A node whom the store has not answered for so long has lost it: several looks that failed, so that a slow store is not taken for one. */
+/**
+ * After this time without an answer the store counts as lost. Several looks have failed by then: the store is not just
+ * slow.
+ */
 const storeLostAfterMs = 10_000;
-/** What giving all shards away may take: the listeners close after it, within the 20 s of a stop. */
+/** The most time that handing over all shards may take. The listeners close after it, within the 20 s of a stop. */
 const leaveMaxMs = 5_000;
-/** A node that could not read who else there is for so long serves all the same: the store decides. */
+/** After this time a node serves although it could not read the members: the store decides who writes. */
 const firstLookMaxMs = 3_000;
 
 export interface MembershipParts {
   readonly self: Pick<Run, 'id' | 'startedAt'>;
   readonly shardCount: number;
-  /** Where other nodes reach this internal port. */
+  /** Returns the host:port at which other nodes reach this node, given its internal port. */
   readonly addressAt: (internalPort: number) => string;
   readonly server: LeaseServer;
   readonly board: MemberBoard;
@@ -48,23 +51,23 @@ export interface MembershipParts {
   readonly peerBounds: PeerBounds;
   readonly memory: MemoryBudget;
   readonly timings: PlacementTimings;
-  /** A node that leaves keeps its listeners open at least so long. */
+  /** A node that leaves keeps its listeners open for at least this time. */
   readonly stopDelayMs: number;
   readonly clock: Clock;
   readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
   readonly clockCheck: Pick<ClockCheck, 'look' | 'aheadMs' | 'silentMs'>;
-  /** Events that this node has written and does not know to be projected. */
+  /** The number of events that this node wrote and whose projections it does not know to be written. */
   readonly projectionLag: () => number;
-  /** Values in Redis that were passed over. */
+  /** Values in Redis that were ignored because no node can have written them. */
   readonly badRedisValues: BadValues['counts'];
-  /** Is told what failed; the node goes on. */
+  /** Logs a failure. The node continues. */
   readonly failed: (what: string, error: unknown) => void;
-  /** Is told in a sentence what an operator has to mend. */
+  /** Logs a sentence about something that an operator has to repair. */
   readonly alarmed: (sentence: string) => void;
 }
 
-/** What a clustered node is made of, beside its stores. */
+/** What makes a node part of a cluster, apart from its stores. */
 export interface ClusterMembership extends Membership {
   readonly placement: Placement;
   readonly peers: Peers;
@@ -72,7 +75,9 @@ export interface ClusterMembership extends Membership {
   hasStore(): boolean;
 }
 
-/** Makes this process one node of several: leases, members, rebalancing and the way to the others. */
+/**
+ * Makes this process a node of a cluster: builds its leases, membership, rebalancing, and the connections to its peers.
+ */
 export function clusterMembership(parts: MembershipParts): ClusterMembership {
   const { self, shardCount, server, board, news, security, timings, clock, monotonicMs, random, clockCheck } = parts;
   const { failed, alarmed, memory } = parts;
@@ -162,7 +167,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
               return { ...member, shards: held.filter((owner) => owner === member.id).length };
             }),
             shards: shards(),
-            /** False while Redis does not answer: then nobody knows, and each node goes on with what it has. */
+            /** false while Redis does not answer. Each node then continues with the shards that it has. */
             owners_known: owners !== null,
             owners: Object.fromEntries(owners ?? new Map()),
             moving: rebalancing?.view.movingAway ?? [],
@@ -184,7 +189,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
         return { ready: false, reason: 'the members of the cluster are not known yet' };
       const namesake = rebalancing?.view.namesake ?? null;
       if (namesake !== null) return { ready: false, reason: idIsTaken(namesake) };
-      // Others who lost it too have said so by then: nodes that are all without a store go on to answer, with 503.
+      // By then other nodes that lost the store too have announced it. If all have, they stay ready and answer 503.
       const hasLostStore = silentMs() >= storeLostAfterMs + timings.memberTtlMs;
       if (hasLostStore && othersServe(rebalancing?.view.members ?? [], self.id))
         return { ready: false, reason: 'the store does not answer this node, and other nodes have it' };
@@ -219,7 +224,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
       void lookAround();
     },
     async leave() {
-      // By then whoever sends calls here has seen that it is not ready, and no connection is refused.
+      // Load balancers need this time to see that the node is not ready, so that no connection is refused.
       const noticed = sleep(clock, parts.stopDelayMs);
       await Promise.race([rebalancing?.drain(), sleep(clock, leaveMaxMs)]);
       await noticed;

@@ -3,16 +3,16 @@ import type { PeerMeter } from './peers/grpc-peers.ts';
 import type { LossCause, PlacementMeter } from './placement/rebalancing.ts';
 import { type RedisValueKind, redisValueKinds } from './redis/bad-values.ts';
 
-/** What a node of a cluster counts beside what every node does (cluster.md, Operations). */
+/** The metrics of a clustered node, in addition to those of every node (docs/operations.md). */
 export interface ClusterMetrics {
   readonly placement: PlacementMeter;
   readonly peers: PeerMeter;
-  /** This node told another one that a shard is not its own. */
+  /** This node answered another one that it does not own the shard. */
   notOwner(): void;
-  /** A stream of another node brought a command that this node cannot read. */
+  /** Another node sent a command that this node cannot read. At most once a stream. */
   unreadableCommand(): void;
 
-  /** Shards that came or left since this node began, by reason. */
+  /** Shards that this node gained or lost since it started, by reason. */
   readonly moves: Readonly<Record<MoveReason, number>>;
   register(registry: Registry): void;
 }
@@ -29,15 +29,15 @@ const forwardResults: readonly Parameters<PeerMeter['forwarded']>[0][] = [
 
 const secondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What is asked when the metrics are read. */
+/** The state that is read at each scrape of the metrics. */
 export interface ClusterStanding {
-  /** Shards by what this node has to do with them. */
+  /** The number of shards held by this node, being handed over by it, and elsewhere. */
   shards(): Readonly<Record<'held' | 'leaving' | 'elsewhere', number>>;
-  /** Events that this node has written and does not know to be projected. */
+  /** The number of events that this node wrote and whose projections it does not know to be written. */
   projectionLag(): number;
-  /** Values in Redis that were passed over because no node had written them, by kind. */
+  /** Values in Redis that were ignored because no node can have written them, by kind. */
   readonly badRedisValues: Readonly<Record<RedisValueKind, number>>;
-  /** This node's clock against the store's, and whether it may decide by it. */
+  /** How far this node's clock is ahead of the store's, ms (null: not known yet), and whether the node may decide. */
   clock(): { readonly aheadMs: number | null; readonly isRight: boolean };
 }
 
@@ -130,7 +130,7 @@ export function createClusterMetrics(standing: ClusterStanding): ClusterMetrics 
       this.set(standing.clock().isRight ? 0 : 1);
     },
   });
-  // Series that are there from the beginning, so that the first one counts as a rise.
+  // Every series exists from the start, so that the first count shows as an increase.
   for (const reason of moveReasons) moves.inc({ reason }, 0);
   for (const cause of lossCauses) lost.inc({ cause }, 0);
   for (const result of forwardResults) forwarded.inc({ result }, 0);

@@ -14,12 +14,15 @@ import { type ClusterConfig, internalWords, readClusterConfig } from './config.t
 import { checkClusterFiles } from './config-files.ts';
 import { startClusterNode } from './start.ts';
 
-/** A stop that takes longer beside its delay ends the process as it is. */
+/** A stop may take this long, after its configured delay. Then the process exits. */
 const stopMaxMs = 19_000;
-/** Between two looks at a store that is waited for. */
+/** Pause between two attempts to start while the store is not there yet. */
 const tryAgainMs = 1_000;
 
-/** Runs a node of a cluster until SIGTERM or SIGINT. Answers the exit code: 0 after a clean stop, 1 with one sentence on stderr. */
+/**
+ * Runs a node of a cluster until SIGTERM or SIGINT. Resolves with the exit code: 0 after a clean stop, 1 if the node
+ * could not start. The reason is then on stderr.
+ */
 export async function serveInCluster(env: Environment): Promise<number> {
   outliveReaders(process);
   const redact = redaction(secretsIn(env));
@@ -28,7 +31,7 @@ export async function serveInCluster(env: Environment): Promise<number> {
   let log: NodeLog;
   try {
     const config = readClusterConfig(env);
-    // Heard from the very start: whoever is stopped while starting stops then.
+    // Installed before the start, so that a signal during the start stops it.
     signals = hearStopSignals(process, config.stopDelayMs + stopMaxMs);
     checkClusterFiles(config, Date.now());
     log = createLog(config.node.logLevel, bufferedLines(1), redact);
@@ -46,7 +49,10 @@ export async function serveInCluster(env: Environment): Promise<number> {
   return 0;
 }
 
-/** Starts the node; a store that is not there yet is waited for, as long as the configuration says. null: stopped meanwhile. */
+/**
+ * Starts the node. Waits for a store that is not there yet, at most `startWaitMs`. Returns null if a stop came first.
+ * Throws what the last attempt threw.
+ */
 async function startPatiently(
   config: ClusterConfig,
   log: NodeLog,
@@ -56,7 +62,7 @@ async function startPatiently(
   let told = '';
   for (;;) {
     try {
-      // Stopped meanwhile, it ends with the process: nobody has been told of this node yet.
+      // After a stop the unfinished start ends with the process: no other node knows of this one yet.
       return await Promise.race([startClusterNode(config, log), stopped.then(() => null)]);
     } catch (failure) {
       const error = orNotAnswering(failure);

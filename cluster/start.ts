@@ -18,10 +18,16 @@ import { redisLeases } from './redis/redis-leases.ts';
 import { redisMembers } from './redis/redis-members.ts';
 import { redisNews } from './redis/redis-news.ts';
 
-/** No node believes a key's record for longer than a second, and clocks differ by half a second at most (decisions.md, section 4). */
+/**
+ * How far ahead the end of a revoked key is dated. No node uses a key's record for longer than a second after reading
+ * it, and no clock is off the store's by more than half a second (docs/architecture.md).
+ */
 const revocationLeadMs = 2_000;
 
-/** Starts a node of a cluster: stores in Cassandra, leases and members in Redis. */
+/**
+ * Starts a node of a cluster: stores in Cassandra, leases and members in Redis. A Redis that does not answer does not
+ * prevent the start. Throws ConfigError or StartError.
+ */
 export async function startClusterNode(config: ClusterConfig, log: NodeLog): Promise<RunningNode> {
   const random = (bytes: number) => randomBytes(bytes);
   const clock = goodClock(systemClock);

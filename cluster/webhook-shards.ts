@@ -3,9 +3,9 @@ import { shardOf } from '../src/actors/shard.ts';
 import type { SharedWebhooks } from '../src/membership.ts';
 import type { Leases } from './placement/leases.ts';
 
-/** How soon a node works for a shard that it was given, and knows of subscriptions that were made elsewhere. */
+/** How often a node looks for shards that it gained or lost, and for subscriptions made on other nodes. */
 const lookEveryMs = 1_000;
-/** Looks after which it is looked whether anything is due that nobody told of. */
+/** After this many looks the node also searches for due work that no message told it of. */
 const looksBetweenDue = 15;
 
 export interface WebhookShardsParts {
@@ -16,9 +16,13 @@ export interface WebhookShardsParts {
 }
 
 /**
- * The webhooks of the shards that a node holds. A shard is worked for only once the subscriptions in force are known, since a cursor that
- * moved on without one of them would leave its events behind; and no longer than its lease is held. Two nodes that overlap at a
- * hand-over write over each other in nothing (cursors and deliveries have versions); a delivery that is under way then may be sent twice.
+ * Decides for which shards this node does the webhook work.
+ *
+ * The work for a shard starts only once all active subscriptions are known: a cursor that moves without one of them
+ * would skip its events. The work ends with the shard's lease.
+ *
+ * Two nodes may overlap at a hand-over. They cannot overwrite each other, because cursors and deliveries have versions.
+ * A delivery that is being sent then may be sent twice.
  */
 export class WebhookShards {
   readonly #parts: WebhookShardsParts;
@@ -32,12 +36,13 @@ export class WebhookShards {
     this.#parts = parts;
   }
 
+  /** Whether this node does the webhook work for the ledger or subscription. */
   ownsShardOf(id: string): boolean {
     const shard = this.#shardOf(id);
     return this.#working.has(shard) && this.#parts.leases.holds(shard);
   }
 
-  /** Another node says that something may be due. */
+  /** Another node has told this one that something may be due for the subscription. */
   heard(subscriptionId: string): void {
     this.#webhooks?.heard(subscriptionId);
   }

@@ -3,10 +3,10 @@ import type { Environment } from '../../src/config.ts';
 import { addClusterCommands } from './cluster-commands.ts';
 import { addClusterVerify } from './verify-command.ts';
 
-/** The commands of a cluster, which src/cli knows nothing of. */
+/** Adds the commands for clusters. src/cli does not import cluster/. */
 export const addCommandsOfClusters: AddCommands = (program, terminal) => {
   const print = (text: string) => void terminal.print(text);
-  // Loaded when it is needed: `keygen` has nothing to do with Redis.
+  // Loaded on demand: most commands, such as `keygen`, need no Redis.
   const open = async (env: Environment) => (await import('./redis-view.ts')).openRedisView(env);
   const cluster = addClusterCommands(program, { env: terminal.env, print, open });
   addClusterVerify(cluster, terminal);

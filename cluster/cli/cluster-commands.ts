@@ -6,7 +6,7 @@ import { isLeaving, type Member, type MemberBoard, type Order } from '../placeme
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** A cluster as it stands in Redis. */
+/** A cluster's members and leases, as stored in Redis. */
 export interface ClusterView {
   readonly board: MemberBoard;
   readonly leases: LeaseServer;
@@ -15,11 +15,14 @@ export interface ClusterView {
 export interface ClusterTerminal {
   readonly env: Environment;
   print(text: string): void;
-  /** Opens what the commands look at and change; disposed when one has ended. */
+  /** Connects to the cluster. Each command disposes the view when it ends. */
   open(env: Environment): Promise<ClusterView & AsyncDisposable>;
 }
 
-/** `cluster …`: what operators ask and tell a cluster. REDIS_URL and CLUSTER_NAME say which one. Answers the command, for more of them. */
+/**
+ * Adds the command `cluster` with its subcommands for operators. REDIS_URL and CLUSTER_NAME name the cluster. Returns
+ * the command, so that the caller can add more subcommands.
+ */
 export function addClusterCommands(program: Command, terminal: ClusterTerminal): Command {
   const cluster = program.command('cluster').description('Nodes and shards of the cluster that REDIS_URL names.');
   const run = (work: (view: ClusterView, argument: string) => Promise<string>) => async (argument: unknown) => {
@@ -57,7 +60,10 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
   return cluster;
 }
 
-/** What the operator can mend stays as it is; whatever else fails here is Redis. */
+/**
+ * Rethrows a ConfigError, which an operator can act on. Any other error here comes from Redis and becomes a
+ * ConfigError.
+ */
 function asSentence(error: unknown): never {
   if (error instanceof ConfigError) throw error;
   const why = error instanceof Error ? error.message : String(error);

@@ -1,6 +1,6 @@
 import type { Finding } from '../../src/scrub/finding.ts';
 
-/** The table and key at which a finding stands. */
+/** Returns the Cassandra table and the key of the row that a finding is about. */
 export function placeIn(finding: Finding): { readonly table: string; readonly key: string } {
   const { table, key, type, ledgerId, seq } = finding;
   if (table !== undefined && key !== undefined) return { table, key };
@@ -14,7 +14,7 @@ export function placeIn(finding: Finding): { readonly table: string; readonly ke
 const isolate =
   'let nobody write to the ledger, keep a snapshot as evidence, restore the ledger elsewhere from a backup and compare';
 
-/** What an operator does about a finding. */
+/** Returns what an operator should do about a finding: a clause to print. */
 export function remedyOf({ type }: Finding): string {
   switch (type) {
     case 'projection_missing':

@@ -5,7 +5,7 @@ import { redisLeases } from '../redis/redis-leases.ts';
 import { redisMembers } from '../redis/redis-members.ts';
 import type { ClusterView } from './cluster-commands.ts';
 
-/** A view over Redis. ConfigError where it cannot be reached. */
+/** Connects to the Redis of the cluster that the environment names. Throws ConfigError if it cannot be reached. */
 export async function openRedisView(env: Environment): Promise<ClusterView & AsyncDisposable> {
   const { redisUrl, placement } = readRedisConfig(env);
   const redis = createRedis(redisUrl, () => {});

@@ -19,10 +19,14 @@ import { systemClock } from '../../src/system.ts';
 import type { MemberBoard } from '../placement/members.ts';
 
 /**
- * `cluster rotate-authority FILE`: makes the key in FILE the authority of a cluster whose nodes are stopped; its start is signed by the
- * key in use (AUTHORITY_KEY_FILE). A node that runs all the same, unseen (Redis has forgotten it, or is another one), seals nothing
- * under a key that has ended: the end is dated once none can trust the key. Run again after a crash it finishes what it
- * began. Answers a sentence; ConfigError with one that says what to do where it cannot be done.
+ * `cluster rotate-authority FILE`: makes the key in FILE the authority of a cluster whose nodes are stopped. The key in
+ * use (AUTHORITY_KEY_FILE) signs the start of the new key.
+ *
+ * A node may still run unseen, if Redis has forgotten it or is the wrong Redis. Even then no event is sealed under a
+ * key that has ended: the end is dated only once no node trusts the old key any more. After a crash the command can be
+ * run again, and finishes the rotation.
+ *
+ * Returns a sentence for the operator. Throws a ConfigError that says what to do if the rotation is not possible.
  */
 export async function rotateClusterAuthority(env: Environment, file: string, board: MemberBoard): Promise<string> {
   const inUse = env.AUTHORITY_KEY_FILE?.trim() ?? '';
@@ -44,7 +48,10 @@ export async function rotateClusterAuthority(env: Environment, file: string, boa
   return `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on. Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
 }
 
-/** Begins the rotation for all who look at the store, and ends the old key once nobody who looked before trusts it. */
+/**
+ * From the start of the rotation, nodes that look up the key in use do not find it. The old key is ended after
+ * `rotationLeadMs`, when no node trusts an earlier look-up any more.
+ */
 async function rotate(records: RecordStore, old: KeyObject, next: KeyObject): Promise<AuthorityKeyRecord> {
   await beginRotation(records, old);
   await delay(rotationLeadMs);

@@ -3,16 +3,16 @@ import type { Finding } from '../../src/scrub/finding.ts';
 import type { StoreScrub } from '../../src/scrub/scrub-store.ts';
 import { placeIn, remedyOf } from './finding-places.ts';
 
-/** Findings shown to people; `--json` shows all that were kept. */
+/** Findings in the text report. `--json` prints all that the scrub kept. */
 const shownMax = 100;
 
-/** What `cluster verify` ends with. */
+/** Returns the exit code of `cluster verify`: failed, incomplete, or 0 if everything was checked and is right. */
 export function exitCodeOf({ findings, unchecked, outstanding }: StoreScrub): number {
   if (findings.length > 0) return exitCodes.failed;
   return unchecked.length + outstanding > 0 ? exitCodes.incomplete : 0;
 }
 
-/** The result in words, for people. */
+/** Returns the result as text for people. */
 export function scrubText(scrub: StoreScrub): string {
   const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written } = scrub;
   const lines = [
@@ -48,7 +48,7 @@ function placeOf({ ledgerId, seq }: Finding): string {
   return seq === null ? `ledger ${ledgerId}: ` : `ledger ${ledgerId} seq ${seq}: `;
 }
 
-/** The result as JSON. */
+/** Returns the result as JSON. */
 export function scrubJson(scrub: StoreScrub): string {
   const { ledgers, events, signatures, findings, findingCount, unchecked, outstanding, written } = scrub;
   const shown = {

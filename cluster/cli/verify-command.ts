@@ -7,9 +7,13 @@ import { exitCodeOf, scrubJson, scrubText } from './scrub-report.ts';
 import type { VerifyOptions } from './verify-ledgers.ts';
 
 /**
- * `cluster verify LEDGER | --all`: ledgers against the rules, read from the store and not through a node. Exit code 0: all is as it
- * should be; 1: something is not; 2: nothing wrong was found, and not everything could be checked; else there is no verdict, as
- * with `verify`: 64, 66 and 69.
+ * `cluster verify LEDGER | --all`: checks ledgers against the rules. It reads the store directly, not through a node.
+ *
+ * Exit codes:
+ * - 0: everything was checked and is right.
+ * - 1: something is damaged.
+ * - 2: nothing wrong was found, but not everything could be checked.
+ * - 64, 66, 69: no verdict, with the same meaning as in `verify`.
  */
 export function addClusterVerify(cluster: Command, terminal: Terminal): void {
   cluster
@@ -34,7 +38,7 @@ Exit code:
   ${exitCodes.unavailable}  no verdict: it broke off, as where Cassandra does not answer, or the keyspace is not as this version needs it`,
     )
     .action(async (ledgerId: string | undefined, options: VerifyOptions) => {
-      // Loaded here: the other commands need not wait for it.
+      // Loaded here, so that the other commands start faster.
       const { verifyLedgers } = await import('./verify-ledgers.ts');
       try {
         if ((ledgerId === undefined) === (options.all !== true)) throw usageError('Give either a ledger id or --all.');

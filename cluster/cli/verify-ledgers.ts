@@ -14,7 +14,7 @@ import { type CassandraSettings, cassandraSettings } from '../../src/store/cassa
 import { StartError } from '../../src/store/start-error.ts';
 import { systemClock } from '../../src/system.ts';
 
-/** Options of the command, as typed. */
+/** The command line options of `cluster verify`. */
 export interface VerifyOptions {
   readonly all?: boolean;
   readonly authority?: string;
@@ -26,7 +26,10 @@ const barSteps = 1_000;
 
 type LedgerParts = Omit<ScrubParts, 'expectations'>;
 
-/** Scrubs one ledger of the keyspace that the CASSANDRA_ variables name, or (null) all of them. CliError and StartError are one sentence. */
+/**
+ * Scrubs ledgers of the keyspace that the CASSANDRA_ variables name: one ledger, or all of them if `ledgerId` is null.
+ * Throws CliError or StartError, each with one sentence for the operator.
+ */
 export async function verifyLedgers(
   terminal: Terminal,
   ledgerId: string | null,
@@ -55,7 +58,7 @@ export async function verifyLedgers(
   };
 }
 
-/** A variable that is wrong is as a command line that is. */
+/** A wrong CASSANDRA_ variable is reported as a usage error, like a wrong command line. */
 function settingsIn(terminal: Terminal): CassandraSettings {
   try {
     return cassandraSettings(terminal.env);
@@ -86,7 +89,8 @@ async function all(terminal: Terminal, parts: LedgerParts): Promise<StoreScrub> 
   try {
     let reached = 0;
     return await scrubStore(parts, ({ what, share }) => {
-      // Ledgers take nearly all of the time; several are looked at together, and end in any order.
+      // Ledgers take nearly all of the time. Several are scrubbed at once and end in any order, so progress never goes
+      // back.
       const step = Math.round(barSteps * (what === 'ledgers' ? share * 0.95 : 0.95 + share * 0.05));
       reached = Math.max(reached, step);
       bar.set(reached);

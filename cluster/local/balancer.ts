@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A node behind the balancer: its host, its two public ports, and its internal port, which says whether it is ready. */
+/** A node behind the balancer: its host, its two public ports, and the internal port that reports readiness. */
 export interface BalancedNode {
   readonly host: string;
   readonly port: number;
@@ -10,29 +10,31 @@ export interface BalancedNode {
 
 export interface BalancerOptions {
   readonly host: string;
-  /** 0: any free one; so too `grpcPort`. */
+  /** `port` and `grpcPort`: 0 means any free port. */
   readonly port: number;
   readonly grpcPort: number;
 }
 
-/** One address for several nodes. */
+/** A load balancer: one address for several nodes. */
 export interface Balancer extends AsyncDisposable {
   readonly port: number;
   readonly grpcPort: number;
-  /** From now on connections go to this node too. */
+  /** New connections may go to this node too from now on. */
   add(node: BalancedNode): void;
 }
 
 const lookEveryMs = 500;
 const lookMaxMs = 1_000;
 const connectMaxMs = 1_000;
-/** Of each of the two ports: what comes beyond it is hung up. */
+/** Limit of each of the two ports. A connection beyond it is closed. */
 const connectionsMax = 10_000;
 
 /**
- * Opens one address for several nodes: each new connection goes to the next node that says it is ready, and where that
- * does not answer, to the one after it. It moves bytes and reads none, so REST, Connect, gRPC and TLS pass alike; a
- * connection stays with its node. For trials and tests: it hides the addresses of callers. Throws where a port is taken.
+ * Opens one address for several nodes. Each new connection goes to the next node that reports ready. If this node does
+ * not answer, the connection goes to the node after it. A connection stays with its node. The balancer forwards bytes
+ * without reading them, so REST, Connect, gRPC and TLS all work.
+ *
+ * For trials and tests only: it hides the addresses of callers. Rejects if a port is taken.
  */
 export async function startBalancer(options: BalancerOptions): Promise<Balancer> {
   const rotation = new Rotation();
@@ -64,7 +66,7 @@ export async function startBalancer(options: BalancerOptions): Promise<Balancer>
   };
 }
 
-/** Whose turn it is. Nodes that are not ready come last: where none is, one may become so in this very moment. */
+/** Round-robin over the ready nodes. The other nodes come last: if none is ready, one may just be becoming ready. */
 class Rotation {
   readonly #nodes: BalancedNode[] = [];
   readonly #ready = new Set<BalancedNode>();
@@ -76,7 +78,7 @@ class Rotation {
     void this.#look(node);
   }
 
-  /** All nodes, in the order in which they are to be tried. */
+  /** Returns all nodes, in the order in which the next connection should try them. */
   next(): readonly BalancedNode[] {
     this.#turn += 1;
     const isReady = (node: BalancedNode) => this.#ready.has(node);

@@ -11,24 +11,27 @@ type Run = (command: string, args: readonly string[]) => Promise<{ readonly stdo
 const runMaxMs = 60_000;
 const runCommand: Run = (command, args) => promisify(execFile)(command, args, { timeout: runMaxMs });
 
-/** What Java makes of Cassandra's classes when it loads them, kept for the next start, which takes two thirds of the time with it. */
+/** Java's class data sharing archive of Cassandra's classes. A start with it takes two thirds of the time. */
 export interface ClassArchive {
-  /** Of Java: to use what is kept, or to be ready to keep it. */
+  /** Arguments of Java: to use the archive, or to be able to write one. */
   readonly args: readonly string[];
   /**
-   * Has a process that was started with `args` and serves keep its classes, if none are kept yet: it answers nothing for some 4 s meanwhile. In vain
-   * where Java is older than 17 or has no `jcmd`.
+   * Has a running process, started with `args`, write the archive if there is none yet. The process answers nothing for
+   * some 4 s meanwhile. Does nothing if Java is older than 17 or has no `jcmd`. Never rejects.
    */
   keep(pid: number): Promise<void>;
 }
 
-/** The archive of a class path. Java takes it for the same Java and the same jars alone, and goes on without it where it does not. */
+/**
+ * Returns the archive of a class path. Java uses an archive only with the same Java and the same jars, and otherwise
+ * starts without it.
+ */
 export async function classArchive(
   classpath: string,
   dir: string = cassandraCacheDir,
   run: Run = runCommand,
 ): Promise<ClassArchive> {
-  // Where there is no Java the start says so.
+  // If there is no Java, the start of Cassandra reports it.
   const version = await run('java', ['-version']).catch(() => null);
   const name = sha256Hex(`${version?.stderr}\n${classpath}`).slice(0, 16);
   const file = join(dir, `classes-${name}.jsa`);

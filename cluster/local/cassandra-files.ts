@@ -1,26 +1,26 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What one node needs to know to take part in a local cluster. */
+/** The settings of one Cassandra node in a local cluster. */
 export interface CassandraNodePlan {
   readonly address: string;
-  /** Of CQL; the same on every node. */
+  /** The CQL port, the same on every node. */
   readonly port: number;
   readonly storagePort: number;
   readonly seeds: readonly string[];
   readonly token: string;
   readonly dir: string;
-  /** How long it tries to write before it says that it could not. Default: its own, 2 s, and 1.8 s for its turn at a conditional write. */
+  /** Cassandra's timeouts of a write and of contention at a conditional write, ms. Default: 2 s and 1.8 s. */
   readonly writeMaxMs?: number;
 }
 
-/** Tokens that cut the ring of Murmur3Partitioner into equal parts. */
+/** Returns tokens that divide the ring of Murmur3Partitioner into `count` equal parts. */
 export function evenTokens(count: number): string[] {
   const step = 2n ** 64n / BigInt(count);
   return Array.from({ length: count }, (_, index) => String(-(2n ** 63n) + step * BigInt(index)));
 }
 
-/** Writes cassandra.yaml and logback.xml, which the jars do not bring, and answers where they are. */
+/** Writes cassandra.yaml and logback.xml, which the jars do not contain. Returns their paths. */
 export async function writeCassandraFiles(plan: CassandraNodePlan): Promise<{ yaml: string; logback: string }> {
   await mkdir(plan.dir, { recursive: true });
   const yaml = join(plan.dir, 'cassandra.yaml');
@@ -31,9 +31,11 @@ export async function writeCassandraFiles(plan: CassandraNodePlan): Promise<{ ya
 }
 
 /**
- * As a production cluster should be set where it matters: commits are on disk before they are acknowledged
- * (batch, and direct access: the memory-mapped log is slow to sync), Paxos is v2 with its state purged by repair, and a row is found in a large
- * partition without reading 64 KiB of others (docs/operations.md).
+ * The settings that matter are those of a production cluster (docs/operations.md):
+ * - Commits are on disk before they are acknowledged: `batch`, with direct access because a memory-mapped log is slow
+ *   to sync.
+ * - Paxos is v2, and repair purges its state.
+ * - `column_index_size` is small, so that finding a row in a large partition does not read 64 KiB of other rows.
  */
 function yamlOf({ address, port, storagePort, seeds, token, dir, writeMaxMs }: CassandraNodePlan): string {
   return `cluster_name: ledger-trust-local

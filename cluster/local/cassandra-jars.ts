@@ -8,7 +8,7 @@ import { StartError } from '../../src/store/start-error.ts';
 
 const cassandraVersion = '5.0.9';
 const mavenMaxMs = 300_000;
-/** What is remembered of this Cassandra from one start to the next. */
+/** Keeps the class path and the class archive of this Cassandra version between starts. */
 export const cassandraCacheDir = join(homedir(), '.cache', 'ledger-trust', `cassandra-${cassandraVersion}`);
 const run = promisify(execFile);
 
@@ -30,8 +30,8 @@ const pom = `<?xml version="1.0" encoding="UTF-8"?>
 `;
 
 /**
- * The class path of Cassandra's own jars, resolved by Maven on first use (67 MB, some 10 s) and remembered as long as
- * every jar is still there. Throws with Maven's own words where it cannot.
+ * Returns the class path of Cassandra's own jars. Maven resolves it on first use (67 MB, some 10 s). It is remembered
+ * as long as every jar is still there. Throws StartError if there is no Maven, else the error of the failed Maven run.
  */
 export async function cassandraClasspath(cacheDir: string = cassandraCacheDir): Promise<string> {
   const file = join(cacheDir, 'classpath');

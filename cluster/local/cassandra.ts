@@ -13,26 +13,30 @@ import { notFoundExitCode, withTimerSlack } from './timer-slack.ts';
 const startMaxMs = 120_000;
 const pollMs = 100;
 /**
- * Cassandra's idle workers look for work, sleep for 10 µs, and look again. With Linux's own slack of 50 µs they wake up some 60,000 times a second, and each time may
- * take a processor away from what else runs on this machine (docs/performance.md, A cluster).
+ * Cassandra's idle workers look for work, sleep for 10 µs, and look again. With Linux's default slack of 50 µs they
+ * wake up some 60,000 times a second, and each time may take a processor away from other programs
+ * (docs/performance.md).
  */
 const timerSlackNs = 500_000;
 
 export interface LocalCassandraOptions {
-  /** More than one: on 127.0.0.1, 127.0.0.2, … */
+  /** The number of nodes, on 127.0.0.1, 127.0.0.2, … */
   readonly nodes: 1 | 3;
-  /** Data, logs and configuration of the nodes go below it. Data that is there is used again. */
+  /** The directory of the nodes' data, logs and configuration. Existing data is used again. */
   readonly dir: string;
-  /** Of CQL. Default: any free one. */
+  /** The CQL port. Default: any free one. */
   readonly port?: number;
-  /** All of the JIT, for measuring; without it a node starts in half the time. */
+  /** Uses the whole JIT, for measurements. Without it a node starts in half the time. */
   readonly fullJit?: boolean;
   readonly heapMb?: number;
-  /** It is never started again: its schema stays in memory and in its commit log, and is changed in a fifth of the time. */
+  /**
+   * The data is never used again. Schema changes then stay in memory and in the commit log, and take a fifth of the
+   * time.
+   */
   readonly isThrownAway?: boolean;
-  /** How long a node tries to write before it says that it could not. Default: Cassandra's own, 2 s. */
+  /** Cassandra's timeout of a write, ms. Default: Cassandra's own, 2 s. */
   readonly writeMaxMs?: number;
-  /** Ends the start: what runs by then is stopped. */
+  /** Aborts the start: processes that run already are stopped. */
   readonly signal?: AbortSignal;
 }
 
@@ -41,22 +45,23 @@ export interface LocalCassandraNode {
   readonly process: ServerProcess;
 }
 
-/** Cassandra of our own, as processes on the loopback. */
+/** A Cassandra cluster as child processes on the loopback. Disposing it stops them. */
 export interface LocalCassandra extends AsyncDisposable {
   /** `host:port` of every node. */
   readonly contactPoints: readonly string[];
-  /** Where its nodes talk to each other. */
+  /** The port at which its nodes talk to each other. */
   readonly storagePort: number;
   readonly localDataCenter: string;
   readonly nodes: readonly LocalCassandraNode[];
   readonly startupMs: number;
-  /** Starts a node again that was stopped or killed, with its data. */
+  /** Stops a node if it still runs, and starts it again with its data. */
   restart(index: number): Promise<void>;
 }
 
 /**
- * Starts Cassandra from its own jars and waits until every node serves CQL and all agree on the schema. The nodes start
- * together, each with its token and all as seeds. Throws where Java or Maven is missing or a node does not come up.
+ * Starts Cassandra from its own jars. Waits until every node serves CQL and all agree on the schema. The nodes start at
+ * the same time, each with its own token and all as seeds. Throws if Java or Maven is missing, or if a node does not
+ * start.
  */
 export async function startCassandra(options: LocalCassandraOptions): Promise<LocalCassandra> {
   const began = performance.now();
@@ -79,10 +84,10 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
     await Promise.all(nodes.map((node) => untilServing(node, port, options)));
     await untilAgreed(addresses, port, options.signal);
     const [first, ...others] = nodes;
-    // Others would take it for dead meanwhile.
+    // Only with a single node: other nodes would take this one for dead while it writes the archive.
     if (first !== undefined && others.length === 0) {
       await archive.keep(first.process.pid);
-      // Java ends where the disk is too full for it.
+      // Java exits if the disk is too full for the archive.
       await untilServing(first, port, options);
     }
   } catch (error) {
@@ -106,7 +111,7 @@ export async function startCassandra(options: LocalCassandraOptions): Promise<Lo
   };
 }
 
-/** Nodes know each other by address and storage port, so data that is there is used again on the port that it was made on. */
+/** Nodes know each other by address and storage port, so existing data must be used with the same port as before. */
 async function storagePortOf(dir: string): Promise<number> {
   const file = join(dir, 'storage-port');
   if (existsSync(file)) return Number(await readFile(file, 'utf8'));
@@ -131,7 +136,7 @@ async function startNode(
     ...(options.fullJit === true ? [] : ['-XX:TieredStopAtLevel=1']),
     ...archive.args,
     '-XX:+UseG1GC',
-    // With the default regions of 1 MB a heap of this size dies silently under load.
+    // With the default regions of 1 MB, a process with a heap of this size dies silently under load.
     '-XX:G1HeapRegionSize=4m',
     '-XX:+ExitOnOutOfMemoryError',
     ...opened.flatMap((name) => ['--add-opens', `${name}=ALL-UNNAMED`]),
@@ -140,10 +145,11 @@ async function startNode(
     `-Dcassandra.storagedir=${plan.dir}`,
     '-Dcassandra.skip_wait_for_gossip_to_settle=0',
     '-Dcassandra.ring_delay_ms=0',
-    // A pull of the schema that failed, as on a busy machine while all start, is otherwise tried again after a minute.
+    // By default a failed pull of the schema, which happens when all nodes start on a busy machine, is retried after a
+    // minute.
     '-Dcassandra.schema_pull_interval_ms=3000',
     '-Dcassandra.shutdown_announce_in_ms=0',
-    // Every change of the schema is otherwise written out as tables, each synced.
+    // By default every schema change is flushed to tables, each synced to disk.
     ...(options.isThrownAway === true ? ['-Dcassandra.test.flush_local_schema_changes=false'] : []),
     '-Djava.net.preferIPv4Stack=true',
     '-cp',
@@ -169,7 +175,7 @@ async function untilServing(
   }
 }
 
-/** Until every node knows every other and all have one schema version. */
+/** Waits until every node knows all others and all have the same schema version. */
 async function untilAgreed(addresses: readonly string[], port: number, signal?: AbortSignal): Promise<void> {
   const client = new cassandra.Client({
     contactPoints: addresses.map((address) => `${address}:${port}`),

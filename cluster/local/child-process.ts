@@ -2,36 +2,38 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { StartError } from '../../src/store/start-error.ts';
 
-/** SIGTERM, and SIGKILL for what is still there after this long. */
+/** Time between SIGTERM and SIGKILL. */
 const termGraceDefaultMs = 8_000;
 const WATCHDOG = 'read -r line; kill -TERM "$1" 2>/dev/null; sleep 8; kill -KILL "$1" 2>/dev/null';
 
 /** A server that runs as a child of this process, and never longer than this process. */
 export interface ServerProcess {
   readonly pid: number;
-  /** When it has ended, by itself or not: its exit code, or null where a signal ended it. */
+  /** Resolves when the process has ended for any reason: with its exit code, or null if a signal ended it. */
   readonly ended: Promise<number | null>;
   hasEnded(): boolean;
-  /** SIGSTOP: it answers nothing and keeps all it has, until `resume`. */
+  /** Sends SIGSTOP: the process answers nothing, and keeps its memory and connections, until `resume`. */
   pause(): void;
   resume(): void;
-  /** SIGKILL, and wait until it is gone. */
+  /** Sends SIGKILL, and resolves when the process has ended. */
   kill(): Promise<void>;
-  /** SIGTERM, after its grace SIGKILL, and wait until it is gone. */
+  /** Sends SIGTERM, after the grace period SIGKILL, and resolves when the process has ended. */
   stop(): Promise<void>;
 }
 
 export interface ServerProcessOptions {
-  /** Default: that of this process. */
+  /** The environment. Default: the environment of this process. */
   readonly env?: { readonly [name: string]: string | undefined };
   /** Default: 8 s. */
   readonly termGraceMs?: number;
 }
 
 /**
- * Starts a server whose output goes to `logFile`. A small shell beside it ends it should this process be killed: it
- * waits on a pipe that only this process holds. Both stand in sessions of their own, so that Ctrl-C at a terminal reaches
- * this process alone, which then stops its servers in their order.
+ * Starts a server whose output goes to `logFile`. A small shell ends the server if this process is killed: the shell
+ * waits on a pipe that only this process holds.
+ *
+ * Server and shell have sessions of their own. So Ctrl-C at a terminal reaches this process only, and this process
+ * stops its servers in order. Throws StartError if the command cannot be started.
  */
 export async function startServerProcess(
   command: string,
@@ -45,7 +47,7 @@ export async function startServerProcess(
     detached: true,
     ...(env === undefined ? {} : { env }),
   });
-  // The child has its own.
+  // The child has its own descriptor of the file.
   closeSync(log);
   const pid = await startedPid(child);
   const watchdog = spawn('sh', ['-c', WATCHDOG, 'sh', String(pid)], {
@@ -53,13 +55,14 @@ export async function startServerProcess(
     detached: true,
   });
   watchdog.unref();
-  // A watchdog that is gone already cannot be told anything; nothing else is ever written to it.
+  // The pipe fails if the watchdog is gone. Nothing is ever written to it, so the error does not matter.
   watchdog.stdin.on('error', () => {});
   let over = false;
   const ended = new Promise<number | null>((resolve) => {
     child.once('exit', (code) => {
       over = true;
-      // Before its pipe closes: by then the pid may belong to somebody else.
+      // The watchdog must end before its pipe closes: otherwise it kills this pid, which may be another process by
+      // then.
       watchdog.kill('SIGKILL');
       resolve(code);
     });

@@ -12,50 +12,50 @@ import { sharedKeys } from './shared-keys.ts';
 type Environment = { readonly [name: string]: string | undefined };
 
 export interface LocalClusterOptions {
-  /** Keys, logs and Cassandra's data go below it. What is there is used again. */
+  /** The directory of keys, logs and Cassandra's data. Existing files are used again. */
   readonly dir: string;
-  /** How many nodes of the service. */
+  /** The number of nodes of the service. */
   readonly nodes: number;
-  /** How many nodes of Cassandra: as many are the copies of the data. */
+  /** The number of Cassandra nodes, which is also the replication factor. */
   readonly cassandraNodes: 1 | 3;
-  /** Ports of the one address in front of the nodes. 0: any free one. */
+  /** The ports of the balancer in front of the nodes. 0: any free port. */
   readonly port: number;
   readonly grpcPort: number;
-  /** What the nodes find in their environment beside what the cluster decides: LOG_LEVEL, limits, timings, … */
+  /** The nodes' environment, such as LOG_LEVEL, limits and timings. The cluster's own variables are added to it. */
   readonly env: Environment;
-  /** Backends that run already, in place of own ones. */
+  /** Backends that run already. If left out, Redis and Cassandra are started. */
   readonly backends?: {
     readonly redisUrl: string;
     readonly contactPoints: readonly string[];
     readonly allow: readonly string[];
-    /** What they listen on beside that. */
+    /** Further ports that they listen on. Webhooks may not go to them. */
     readonly ports?: readonly number[];
   };
   readonly keyspace?: string;
-  /** Is told what is being done, a sentence each. */
+  /** Called with a sentence for each step of the start. */
   readonly tell?: (text: string) => void;
-  /** Ends the start: what runs by then is stopped. */
+  /** Aborts the start: processes that run already are stopped. */
   readonly signal?: AbortSignal;
 }
 
-/** A whole cluster as processes on the loopback. Disposing it stops everything, nodes first. */
+/** A whole cluster as processes on the loopback. Disposing it stops everything, the nodes first. */
 export interface LocalCluster extends AsyncDisposable {
-  /** The address in front of the nodes. */
+  /** The base URL of the balancer. */
   readonly base: string;
   readonly grpcAddress: string;
   readonly nodes: readonly LocalNode[];
-  /** What a further node needs, and who looks into the cluster from the command line. */
+  /** The environment for a further node, and for the command line of the cluster. */
   readonly env: Environment;
 }
 
-/** Starts Redis, Cassandra, the nodes and one address in front of them. StartError says what is missing. */
+/** Starts Redis, Cassandra, the nodes and a balancer in front of them. Throws StartError if something is missing. */
 export async function startLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
   const { dir, tell = () => {}, signal } = options;
   const within = signal === undefined ? {} : { signal };
   const { port, grpcPort } = options;
   const host = '127.0.0.1';
   await using running = new AsyncDisposableStack();
-  // First, so that a port in use is told at once.
+  // The balancer starts first, so that a port in use is reported at once.
   const front = running.use(await opened(startBalancer({ host, port, grpcPort })));
   const backends = options.backends ?? (await ownBackends(options, running));
   const given = options.env.WEBHOOK_CLOSED_PORTS;
@@ -80,7 +80,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     ),
   );
   const nodes = started.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
-  // All at once, so that they are not handed each other's shards on the way.
+  // All nodes stop at once, so that none hands its shards to another one that is about to stop.
   running.defer(async () => void (await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()))));
   const failed = started.find((start) => start.status === 'rejected');
   if (failed !== undefined) throw failed.reason;

@@ -11,21 +11,21 @@ const main = fileURLToPath(new URL('../main.ts', import.meta.url));
 const startMaxMs = 60_000;
 const lookMaxMs = 1_000;
 const pollMs = 50;
-/** Longer than a node takes to stop by itself. */
+/** Longer than a node takes to stop after SIGTERM. */
 const stopGraceMs = 20_000;
 
 export interface LocalNodeOptions {
   readonly id: string;
-  /** Keeps its log. */
+  /** The directory of the node's log. */
   readonly dir: string;
-  /** All that a clustered node needs but its id, hosts and ports. */
+  /** The node's environment, without its id, hosts and ports. */
   readonly env: { readonly [name: string]: string | undefined };
-  /** Default: free ones. */
+  /** Default: free ports. */
   readonly ports?: Pick<BalancedNode, 'port' | 'grpcPort' | 'internalPort'>;
   readonly signal?: AbortSignal;
 }
 
-/** A clustered node as a process on the loopback. */
+/** A clustered node as a process on the loopback. Disposing it stops the process. */
 export interface LocalNode extends AsyncDisposable {
   readonly id: string;
   readonly at: BalancedNode;
@@ -36,7 +36,10 @@ export interface LocalNode extends AsyncDisposable {
   readonly process: ServerProcess;
 }
 
-/** Starts `cluster/main.ts` and waits until it is ready. StartError with its own words where it ends before that. */
+/**
+ * Starts `cluster/main.ts` and waits until the node is ready. Throws StartError if the node exits before that, with the
+ * last line of its log, or if it is not ready in time.
+ */
 export async function startLocalNode({ id, dir, env, ports, signal }: LocalNodeOptions): Promise<LocalNode> {
   const began = performance.now();
   const [port = 0, grpcPort = 0, internalPort = 0] =

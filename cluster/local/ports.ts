@@ -1,6 +1,6 @@
 import { connect, createServer } from 'node:net';
 
-/** TCP ports that nobody listens on now, all different. */
+/** Returns different TCP ports on which nothing listens now. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(
@@ -19,7 +19,7 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-/** Whether something accepts a connection there within a second. */
+/** Whether a connection to the port is accepted within a second. Never rejects. */
 export function accepts(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: 1_000 });

@@ -6,14 +6,17 @@ import { accepts, afterMs, freePorts } from './ports.ts';
 const startMaxMs = 10_000;
 const pollMs = 20;
 
-/** A Redis server of our own, without persistence, on the loopback. */
+/** A Redis server as a child process on the loopback, without persistence. Disposing it stops the process. */
 export interface LocalRedis extends AsyncDisposable {
   readonly url: string;
   readonly process: ServerProcess;
   readonly startupMs: number;
 }
 
-/** Starts `redis-server` from the PATH. `dir` keeps its log; `port` 0: any free one. Throws where it does not start. */
+/**
+ * Starts `redis-server` from the PATH. Its log is in `dir`. `port` 0 or left out: any free port. Throws if it does not
+ * start.
+ */
 export async function startRedis(options: { readonly dir: string; readonly port?: number }): Promise<LocalRedis> {
   const began = performance.now();
   await mkdir(options.dir, { recursive: true });

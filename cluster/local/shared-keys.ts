@@ -6,7 +6,7 @@ import { authorityKeyName, readNodeKeys, secretsKeyName } from '../../src/node-k
 const clusterSecretName = 'cluster.secret';
 const secretBytes = 32;
 
-/** What all nodes of one cluster have alike, as variables of their environment. */
+/** The variables whose files all nodes of a cluster share. */
 export interface SharedKeys {
   readonly AUTHORITY_KEY_FILE: string;
   readonly SECRETS_KEY_FILE: string;
@@ -14,8 +14,8 @@ export interface SharedKeys {
 }
 
 /**
- * The authority's key, the secrets key and the nodes' secret in `dir`; each is made where it is not there yet and never
- * replaced, so that it may be asked for by several at once and again.
+ * Returns the files of the authority's key, the secrets key and the nodes' secret in `dir`. Creates those that are
+ * missing, and never replaces one. So it may be called again, and by several processes at once.
  */
 export function sharedKeys(dir: string): SharedKeys {
   mkdirSync(dir, { recursive: true, mode: 0o700 });

@@ -9,27 +9,31 @@ import { UnreadableCommand } from './wire-fields.ts';
 
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
 
+/** Returns the answer for a command that has an outcome. `id` is the number of the ask. */
 export function outcomeAnswer(id: number, { event, replayed }: CommandOutcome): AnswerInit {
   return { id, result: { case: 'outcome', value: { row: formatRow(event), replayed } } };
 }
 
-/** What a command ended with that has no outcome. Causes stay where they are. */
+/** Returns the answer for a command that failed with `error`. The causes of the error are not sent. */
 export function errorAnswer(id: number, error: unknown): AnswerInit {
-  // Whoever sent it knows what it means, and can carry it out by itself.
+  // The sender can read its own command, so NOT_OWNER makes the sender run it.
   if (error instanceof UnreadableCommand) return { id, result: { case: 'notOwner', value: { owner: '' } } };
   if (error instanceof NotOwner) return { id, result: { case: 'notOwner', value: { owner: error.owner ?? '' } } };
   const { code, message, details } = error instanceof LedgerError ? error : somethingWrong(error);
   return { id, result: { case: 'refusal', value: { code, message, details: JSON.stringify(details) } } };
 }
 
-/** The outcome in an answer; throws the LedgerError or NotOwner in it, and PeerUnreachable for an answer that says nothing. */
+/**
+ * Returns the outcome in an answer. Throws the LedgerError or NotOwner that the answer holds instead, and
+ * PeerUnreachable if this node cannot read the answer.
+ */
 export function outcomeIn({ result }: Answer): CommandOutcome {
   switch (result.case) {
     case 'outcome':
       try {
         return { event: parseRow(result.value.row), replayed: result.value.replayed };
       } catch (error) {
-        // Of another version, perhaps: it was written, and this node cannot say what.
+        // Perhaps a row of another version. The command was written, but this node cannot tell as which event.
         throw new PeerUnreachable(error);
       }
     case 'refusal':
@@ -42,8 +46,8 @@ export function outcomeIn({ result }: Answer): CommandOutcome {
 }
 
 /**
- * Whether an answer shows that its node gets commands carried out: an outcome, or a refusal that holds. A node that has no store, or runs
- * no such shard, can say so for ever.
+ * Whether an answer shows that its node gets commands done: an outcome or a final refusal. Other answers show nothing:
+ * a node without a store, or one that does not run the shard, can give them for ever.
  */
 export function showsWork({ result }: Answer): boolean {
   if (result.case === 'refusal') return !isRetryable(refusalIn(result.value));

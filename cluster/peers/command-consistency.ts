@@ -22,8 +22,9 @@ import { isUuid } from '../../src/domain/uuid.ts';
 import { canonicalObject, UnreadableCommand } from './wire-fields.ts';
 
 /**
- * Checks that the fields of a command agree with each other as they do in a command that a service made: most of all that what was signed
- * is what is to be written. Whether the signature verifies is checked elsewhere. Throws UnreadableCommand.
+ * Checks that the fields of a command agree with each other, as they do in a command that the service made. The main
+ * point: what was signed is what will be written. Does not verify the signature: IncomingStream does that afterwards.
+ * Throws UnreadableCommand.
  */
 export function checkConsistency(command: Command): void {
   const { signature, actorId, lane } = command;
@@ -56,7 +57,7 @@ function demand(holds: boolean, what: string): asserts holds {
   if (!holds) throw new UnreadableCommand(what);
 }
 
-/** An actor with keys must sign: no node may say of such a command that it need not. */
+/** An actor with keys must sign these commands. No node may send one that says it need not be signed. */
 function demandSignatureRule({ signatureRule }: Command): void {
   demand(signatureRule === 'if_keyed', 'it asks for no signature');
 }
@@ -83,7 +84,7 @@ function checkCreation(command: CreateMaster): void {
 
 const notSigned = 'something else was signed';
 
-/** What the service adds to a payload of which less was signed. */
+/** Members that a payload may have in addition to what was signed: the service adds them. */
 const added: ReadonlySet<string> = new Set([
   'traceledger_master_uuid',
   'business_ref',
@@ -118,7 +119,10 @@ function textMember(object: JsonObject, name: string): string | undefined {
   return member?.kind === 'string' ? member.value : undefined;
 }
 
-/** The owner makes the payload from its own state; what was signed has to name the same object, and who closes it. */
+/**
+ * The ledger's owner makes the payload from its own state, so only the signed form is checked: it must name the object,
+ * and the actor that closes it.
+ */
 function checkClosing(command: CloseMaster | CloseLedger): void {
   if (command.kind === 'close_master') demandSignatureRule(command);
   const { signature, ledgerId, actorId } = command;
@@ -134,7 +138,7 @@ function checkClosing(command: CloseMaster | CloseLedger): void {
   );
 }
 
-/** The key under which a grant names its object. */
+/** The member in which a grant names its object, by scope. */
 const objectKeys = { organization: 'organization_id', ledger: 'ledger_id', master: 'traceledger_master_id' } as const;
 
 function checkGrant(command: GrantAccess): void {
@@ -163,12 +167,12 @@ function grantForms(command: GrantAccess, objectId: string): readonly string[] {
     : grantSignedForms(object, delegateActorId, role, JSON.parse(permissions));
 }
 
-/** undefined: absent. A member that is no text is null. */
+/** Returns the member `access`. undefined: it is absent. null: it is not a string. */
 function textOrAbsent(permissions: JsonObject): string | null | undefined {
   return memberOf(permissions, 'access') === undefined ? undefined : (textMember(permissions, 'access') ?? null);
 }
 
-/** POST …/access: nobody need sign it. */
+/** Checks a grant of POST …/access, which need not be signed. Returns its signed forms. */
 function accessForms(command: GrantAccess, asked: JsonObject): readonly string[] {
   const { scope, masterId, delegateActorId, permissions, expiresAt } = command;
   demand(scope === 'master' && masterId !== null, 'access is granted to masters alone');

@@ -21,7 +21,7 @@ import {
   wrong,
 } from './wire-fields.ts';
 
-/** A signed command under header identity that has an idempotency key as well has two. */
+/** A command has two keys if it is signed, has header identity and has an idempotency key. No command has more. */
 const marksMax = 2;
 
 const kidField: FieldReader<string> = (value, field) => {
@@ -35,7 +35,9 @@ const signatureField: FieldReader<string> = (value, field) => {
   return value;
 };
 
-/** Whether it is canonical JSON is seen where it is compared with the payload that it stands for. */
+/**
+ * Does not check that the text is canonical JSON. That shows when it is compared with the payload that it stands for.
+ */
 const textField: FieldReader<string> = (value, field) => {
   if (typeof value !== 'string' || value.length > limits.requestBodyMaxBytes) throw wrong(field);
   return value;
@@ -76,7 +78,7 @@ const facts: FieldReaders<OpenLedger['facts']> = {
   purpose: orNull(checked(checkLabel)),
 };
 
-/** What each field of each command may hold. The compiler sees to it that no field is left out. */
+/** The reader of each field of each kind of command. The compiler checks that no field is missing. */
 export const commandReaders: {
   readonly [kind in Command['kind']]: FieldReaders<Extract<Command, { readonly kind: kind }>>;
 } = {

@@ -1,12 +1,13 @@
 import type { BatchCounts } from '../../src/actors/batch-counts.ts';
 
-/** Far longer than a turn takes, and shorter than a silent peer is given. */
+/** Far longer than a batch takes, and shorter than the time that a silent peer is given (`budgetMs`). */
 const standstillMs = 1_000;
 
 /**
- * The time that counts against peers. Left out is time in which this node's own batches stand still, from the second second on: some are under way, and the store has confirmed
- * none since. As long as it does not answer this node, that a peer gets nothing carried out says nothing about the peer. Left out is also time in which this process
- * did not run.
+ * A clock for the time that counts against peers. It stops in two cases:
+ * - This node's own batches stand still: some run, and the store has confirmed none for a second. While the store does
+ *   not answer this node, a peer that gets nothing done may not be at fault.
+ * - This process did not run.
  */
 export class CountedTime {
   readonly #batches: () => BatchCounts;
@@ -15,14 +16,17 @@ export class CountedTime {
   #lookedAt: number;
   #movedAt: number;
 
-  /** `now` is monotonic, in milliseconds, here and below. */
+  /** `now`: monotonic, ms. */
   constructor(batches: () => BatchCounts, now: number) {
     this.#batches = batches;
     this.#lookedAt = now;
     this.#movedAt = now;
   }
 
-  /** `now` without all that is left out by then. Whoever waits by this time asks many times a second: from longer gaps it is seen that the process did not run. */
+  /**
+   * Returns `now` (monotonic, ms) minus the time that does not count. Call it many times a second: a gap of a second
+   * between two calls means that the process did not run.
+   */
   at(now: number): number {
     const sinceMs = now - this.#lookedAt;
     this.#lookedAt = now;

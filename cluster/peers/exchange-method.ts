@@ -3,7 +3,7 @@ import { PeerService } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 
 const asItIs = (frame: Buffer): Buffer => frame;
 
-/** PeerService.Exchange for grpc-js. Its messages are frames: what they hold is made and read by the stream's own wire (wire.ts). */
+/** PeerService.Exchange for grpc-js. grpc-js sees frames as bytes: ClientWire and ServerWire encode and decode them. */
 export const exchangeMethod: MethodDefinition<Buffer, Buffer> = {
   path: `/${PeerService.typeName}/${PeerService.method.exchange.name}`,
   requestStream: true,
@@ -14,15 +14,18 @@ export const exchangeMethod: MethodDefinition<Buffer, Buffer> = {
   responseDeserialize: asItIs,
 };
 
-/** One message holds at most this much, so that one that is large does not hold up the others for long. */
+/** Bounds of one message, so that a large message does not delay the others for long. */
 export const messageItemsMax = 256;
 export const messageBytesMax = 512 * 1024;
 /**
- * A frame of commands. An append with 256 KiB of payload fits, twice where a signed form differs, escaped as JSON in JSON. A caller that is
- * not proved to be a node yet makes this one hold as much.
+ * Limit of a frame of commands. It fits an append with a payload of 256 KiB, and once more a signed form that differs,
+ * both escaped as JSON within JSON. A caller that has not authenticated yet can make this node hold that many bytes.
  */
 export const commandsFrameMaxBytes = 4 * 1024 * 1024;
-/** A command beyond this fits no frame, beside its number and the seal. */
+/** Limit of a command. The rest of the frame is for its number and the seal. */
 export const commandMaxBytes = commandsFrameMaxBytes - 64 * 1024;
-/** A frame of answers, which only a proved node sends: an event has its payload and its signed form, and what the owner adds. */
+/**
+ * Limit of a frame of answers, which only authenticated nodes send. An event holds its payload, its signed form, and
+ * what the ledger's owner adds.
+ */
 export const answersFrameMaxBytes = 16 * 1024 * 1024;

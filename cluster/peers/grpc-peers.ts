@@ -15,21 +15,33 @@ import { channelCredentials, type PeerSecurity } from './security.ts';
 import { clientWire } from './wire.ts';
 import { commandText } from './wire-command.ts';
 
-/** How long a node may carry nothing out, in time that counts (CountedTime), before a command that waits for it is carried out here. Far more than a write takes. */
+/**
+ * How long a node may get no command done, in time that counts (CountedTime), before the commands that wait for it run
+ * here. Far longer than a write takes.
+ */
 export const budgetMs = 2_500;
 /**
- * How long a command waits for a node that carries out others meanwhile, or while the store confirms nothing to this node either: longer than any caller, so that the ledgers of a node that has too
- * much to do are not taken over, which would only add to it. It refuses by itself what it comes to too late.
+ * How long a command waits for a node that gets other commands done meanwhile, or while the store confirms nothing to
+ * this node either. This is longer than any caller waits: the ledgers of an overloaded node must not be taken over,
+ * which would only add to its load. That node itself refuses commands whose deadline has passed.
  */
 export const patienceMs = commandTimeoutMs + 2_000;
-/** After a failure a node is left alone so long, and then until it takes a stream again: who asks meanwhile is told at once. */
+/**
+ * Pause after a failure before a new stream to the node is opened. Until the node has accepted a stream, commands for
+ * it are rejected at once.
+ */
 const restMs = 500;
-/** A connection on which nothing comes back is dropped within two times this, and what waits on it told: a peer that does not run at all is noticed by that in any case. */
+/**
+ * A connection on which nothing comes back is dropped within twice this time, and the commands that wait on it are
+ * rejected. So a peer that does not run at all is noticed in any case.
+ */
 const keepaliveMs = 2_000;
 
-/** What forwarding tells the metrics. */
+/** The metrics of forwarding. */
 export interface PeerMeter {
-  /** `wrong_answer`: the node answered with something else than it was asked for. */
+  /**
+   * Called once for each forwarded command. `wrong_answer`: the answer holds an event that does not fit the command.
+   */
   forwarded(result: 'answered' | 'not_owner' | 'unreachable' | 'wrong_answer'): void;
 }
 
@@ -38,7 +50,7 @@ export interface GrpcPeersParts {
   readonly memory: MemoryBudget;
   readonly bounds?: PeerBounds;
   readonly security: PeerSecurity;
-  /** host:port of a node's internal port; null if there is no such node. */
+  /** Returns the host:port of a node's internal port, or null if there is no such node. */
   readonly addressOf: (node: NodeId) => string | null;
   readonly monotonicMs: () => number;
   readonly ownBatches: () => BatchCounts;
@@ -47,23 +59,30 @@ export interface GrpcPeersParts {
   readonly patienceMs?: number;
 }
 
+/** The connection to one node at one address. */
 interface Line {
   readonly node: NodeId;
   readonly address: string;
-  /** null: none was made since the last stream failed. Its channel may still be connecting to where nothing answers. */
+  /**
+   * null if none was created since the last stream failed. A failed stream's client is not used again: its channel may
+   * still be connecting to an address where nothing answers.
+   */
   client: Client | null;
   stream: PeerStream | null;
-  /** Whether the last stream failed, and the node has taken none since: nobody waits for it until it does. */
+  /** Whether the last stream failed and the node has accepted none since. No command is sent to the node until then. */
   isDoubted: boolean;
-  /** Set while the node is left alone. Begins a stream again behind that, whether anything is asked or not. */
+  /** Set during the pause after a failure. At its end a new stream is opened, whether or not a command waits. */
   rest: NodeJS.Timeout | null;
 }
 
-/** The way to other nodes: a stream to each, made when it is first needed. */
+/** Sends commands to other nodes: over one stream to each, opened when it is first needed. */
 export class GrpcPeers implements Peers {
   readonly #parts: GrpcPeersParts;
   readonly #counted: CountedTime;
-  /** By node and address: a node that comes back elsewhere is another one, and so is another node at its address. */
+  /**
+   * By node and address. A node that returns at another address gets a new line, and so does another node at its
+   * address.
+   */
   readonly #lines = new Map<string, Line>();
 
   constructor(parts: GrpcPeersParts) {
@@ -71,7 +90,7 @@ export class GrpcPeers implements Peers {
     this.#counted = new CountedTime(parts.ownBatches, parts.monotonicMs());
   }
 
-  // Synchronous up to the stream, so that commands keep the order in which they were asked.
+  // Synchronous up to the stream, so that commands keep their order.
   ask(node: NodeId, _shard: number, command: Command): Promise<CommandOutcome> {
     const { meter } = this.#parts;
     const stream = this.#streamTo(node);
@@ -83,7 +102,7 @@ export class GrpcPeers implements Peers {
         const fault = outcomeFault(command, outcome);
         meter.forwarded(fault === null ? 'answered' : 'wrong_answer');
         if (fault === null) return outcome;
-        // Nobody knows what it did. The ledger's log does: the command is looked for there.
+        // What the node did is unknown. The caller then looks for the command in the ledger's log.
         const error = new Error(`a node answered with another event than it was asked for: ${fault}`);
         stream?.fail(error);
         throw new PeerUnreachable(error);
@@ -125,11 +144,11 @@ export class GrpcPeers implements Peers {
       'grpc.initial_reconnect_backoff_ms': restMs,
       'grpc.max_reconnect_backoff_ms': restMs * 2,
       'grpc.enable_retries': 0,
-      // Only the authority counts; an address as a server name is not allowed.
+      // Certificates are checked against the authority only. TLS allows no IP address as a server name.
       'grpc.ssl_target_name_override': 'node.cluster.internal',
       'grpc.use_local_subchannel_pool': 1,
       'grpc.enable_channelz': 0,
-      // Nodes reach each other, whatever proxy the environment names for other calls.
+      // Nodes connect to each other directly, even if the environment names a proxy.
       'grpc.enable_http_proxy': 0,
     });
   }
@@ -166,7 +185,7 @@ export class GrpcPeers implements Peers {
     }, restMs).unref();
   }
 
-  /** Closes lines to nodes that are gone, or are elsewhere by now, once nothing waits on them. */
+  /** Closes the lines to nodes that are gone or have another address now, unless a command waits on them. */
   forgetGone(): void {
     for (const line of this.#lines.values()) {
       const isWaitedFor = line.stream !== null && line.stream.waiting > 0;
@@ -182,7 +201,7 @@ export class GrpcPeers implements Peers {
     line.client?.close();
   }
 
-  /** Ends all streams; what waits is told that nobody knows. */
+  /** Ends all streams. Commands that were sent are rejected with an unknown outcome (`mayHaveArrived`). */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const line of this.#lines.values()) this.#close(line, new Error('this node is stopping'));
   }

@@ -10,35 +10,38 @@ import type { ServerWire } from './wire.ts';
 import { commandOf } from './wire-command.ts';
 import { UnreadableCommand } from './wire-fields.ts';
 
-/** Commands of one stream that are worked on or whose answers were not taken; then the stream is not read on. */
+/** Commands of one stream that run, or whose answers wait to be written. At this limit the stream is not read. */
 const commandsMax = 8_192;
-/** The same in bytes. What one message of small commands is answered with comes on top. */
+/** The same limit in bytes. The answers to one message of small commands may exceed it. */
 const commandBytesMax = 16 * 1024 * 1024;
-/** Answers that wait for a peer that does not read. Beyond it the connection ends: what the peer asked for is found again by its ids. */
+/**
+ * Answers that may wait for a peer that does not read. Beyond this the connection is closed. The peer then finds the
+ * outcomes of its commands again by their keys.
+ */
 export const answerBytesMax = 32 * 1024 * 1024;
-/** A peer that takes nothing of what waits for it for so long reads no more: a message takes milliseconds. */
+/** A peer that takes no message for this long does not read any more: a message takes milliseconds. */
 export const unreadMaxMs = 30_000;
-/** How often a peer whose commands wait is told that others are carried out. */
+/** How often a peer with waiting commands is told that this node gets commands done. */
 const tellWorkEveryMs = 500;
-/** What an answer takes beside its row, and a command beside its text. */
+/** Bytes counted for an answer beside its row, and for a command beside its text. */
 const overheadBytes = 64;
 
 export interface IncomingParts {
-  /** Directory.carryOut. */
+  /** Runs the command: Directory.carryOut. */
   readonly carryOut: (command: Command) => Promise<CommandOutcome>;
-  /** Rejects with the LedgerError that a command is refused with whose signature does not verify. */
+  /** Rejects with the LedgerError that the command is refused with if its signature does not verify. */
   readonly checkSignature: (command: Command) => Promise<void>;
-  /** TurnCounts.stood of this node. */
+  /** BatchCounts.stood of this node. */
   readonly turnsStood: () => number;
   readonly memory: MemoryBudget;
   readonly monotonicMs: () => number;
-  /** Is told of a command that was not carried out since it cannot be read; once a stream. */
+  /** Called for the first command of a stream that cannot be read, and so was not run here. */
   readonly unreadable: (error: UnreadableCommand) => void;
 }
 
 /** The connection of a stream. */
 export interface Connection {
-  /** The other side has shown that it is a node of this cluster. */
+  /** Call it once the other side has proved that it is a node of this cluster. */
   readonly proved: () => void;
   readonly hangUp: () => void;
 }
@@ -47,10 +50,12 @@ export type ExchangeCall = ServerDuplexStream<Buffer, Buffer>;
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
 
 /**
- * A stream that another node has begun, with what it asks for and what it is answered.
+ * A stream that another node has opened. Reads its commands, runs them and writes the answers.
  *
- * Invariants: commands are handed over in the order in which they came; each is answered once, or the stream ends; what it holds in
- * memory is bounded, and counted in the node's budget until it is written or the stream ends.
+ * Invariants:
+ * - Commands for one ledger are handed to the directory in the order in which they arrived.
+ * - Each command is answered once, or the stream ends.
+ * - The memory of the stream is bounded. It is counted in the node's budget until it is written or the stream ends.
  */
 export class IncomingStream {
   readonly #parts: IncomingParts;
@@ -59,19 +64,19 @@ export class IncomingStream {
   readonly #outgoing: Outgoing<AnswerInit>;
   readonly #telling: NodeJS.Timeout;
   readonly #hangUp: () => void;
-  /** Called with the first frame that was opened. */
+  /** Called when the other side has proved that it is a node, then null. */
   #proved: (() => void) | null;
   #underWay = 0;
   #commandBytes = 0;
   #answerBytes = 0;
-  /** What this stream has counted in the budget and not released yet. */
+  /** Bytes that this stream holds in the memory budget. */
   #heldBytes = 0;
   #stoodBefore: number;
-  /** Messages that HTTP/2 has not taken, and when it last took one or the first of them came. */
+  /** Messages that HTTP/2 has not taken yet, and when it last took one, or when the first of them was written. */
   #unsentMessages = 0;
   #unsentSince = 0;
   #toldUnreadable = false;
-  /** By ledger: when the commands for it that came so far are handed over. Ledgers are absent for which nothing waits. */
+  /** By ledger: resolves when its commands that arrived so far are handed over. Absent if none waits. */
   readonly #handingOver = new Map<string, Promise<void>>();
   #ending = false;
   #over = false;
@@ -134,7 +139,10 @@ export class IncomingStream {
     );
   }
 
-  /** Hands a command over once its signature was checked, behind those for its ledger that came before it; whatever comes of them. */
+  /**
+   * Hands a command to the directory after its signature is verified and the earlier commands for its ledger are handed
+   * over or refused.
+   */
   async #carry(text: string): Promise<CommandOutcome> {
     const { carryOut, checkSignature } = this.#parts;
     const command = this.#read(text);
@@ -170,7 +178,7 @@ export class IncomingStream {
     this.#underWay--;
     if (this.#over) return;
     const bytes = sizeOf(given);
-    // It is carried out, so that it cannot be refused any more.
+    // The command has ended, so the answer cannot be refused any more: it is counted even beyond the budget.
     this.#parts.memory.add('peer', bytes);
     this.#heldBytes += bytes;
     this.#answerBytes += bytes;
@@ -190,7 +198,9 @@ export class IncomingStream {
     return this.#send({ answers }, bytes);
   }
 
-  /** Sends a message that counts for so many bytes until HTTP/2 has taken it. False: no more for now. */
+  /**
+   * Sends a message that counts for `bytes` until HTTP/2 has taken it. Returns false if no more should be sent for now.
+   */
   #send(message: MessageInitShape<typeof ExchangeResponseSchema>, bytes: number): boolean {
     const { monotonicMs } = this.#parts;
     if (this.#unsentMessages++ === 0) this.#unsentSince = monotonicMs();
@@ -243,7 +253,7 @@ export class IncomingStream {
     this.#call.emit('error', { code, details });
   }
 
-  /** Answers wait for a peer that does not read them: no word of why would reach it. */
+  /** Closes the connection to a peer that does not read. An error message would not reach it. */
   #giveUp(): void {
     this.#close();
     this.#hangUp();
@@ -263,7 +273,7 @@ function sizeOf({ result }: AnswerInit): number {
   return heldBytes((refusal.message?.length ?? 0) + (refusal.details?.length ?? 0));
 }
 
-/** In whole units of the budget, so that what is counted one by one may be released together. */
+/** Rounds up to whole units of the budget, so that amounts held one by one can be released as one sum. */
 function heldBytes(textLength: number): number {
   return Math.ceil((textLength + overheadBytes) / budgetUnitBytes) * budgetUnitBytes;
 }

@@ -1,13 +1,14 @@
 import { messageBytesMax, messageItemsMax } from './exchange-method.ts';
 
-/** Something to write to that says when it has enough. */
+/** A destination with back-pressure. */
 export interface Sink<T> {
-  /** False: no more until `drained`. */
+  /** Returns false if nothing more may be written until `drained` is called. */
   write(items: T[]): boolean;
 }
 
 /**
- * Gathers what is sent in one turn of the event loop into few messages, in order. While the other side does not read, it waits here.
+ * Combines the items that are sent in one turn of the event loop into few messages, in order. Items wait here while the
+ * other side does not read.
  */
 export class Outgoing<T> {
   readonly #sink: Sink<T>;
@@ -16,7 +17,7 @@ export class Outgoing<T> {
   #planned = false;
   #open: boolean;
 
-  /** `sizeOf` in bytes. `open` false: nothing is written until `drained` is called. */
+  /** `sizeOf` returns bytes. If `open` is false, nothing is written until `drained` is called. */
   constructor(sink: Sink<T>, sizeOf: (item: T) => number, open = true) {
     this.#sink = sink;
     this.#sizeOf = sizeOf;
@@ -27,7 +28,7 @@ export class Outgoing<T> {
     return this.#waiting.length;
   }
 
-  /** Whether the other side takes more. */
+  /** Whether the sink accepts more. */
   get isOpen(): boolean {
     return this.#open;
   }
@@ -39,7 +40,7 @@ export class Outgoing<T> {
     setImmediate(() => this.flush());
   }
 
-  /** The other side reads again. */
+  /** The sink accepts more again. Writes what waits. */
   drained(): void {
     this.#open = true;
     this.flush();

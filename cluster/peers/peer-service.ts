@@ -6,7 +6,7 @@ import { type Connection, type ExchangeCall, type IncomingParts, IncomingStream 
 import { type PeerSecurity, serverCredentials } from './security.ts';
 import { serverWire } from './wire.ts';
 
-/** A node has one stream to each other one, and for moments the next one beside it. */
+/** A node has one stream to each other node, and sometimes its successor for a moment. */
 const streamsMax = 4;
 
 export interface PeerServiceParts extends IncomingParts {
@@ -14,9 +14,9 @@ export interface PeerServiceParts extends IncomingParts {
   readonly security: PeerSecurity;
 }
 
-/** The side of a node that other nodes send commands to. It listens nowhere by itself: connections are brought to it. */
+/** Receives the commands of other nodes. It has no listener of its own: connections are passed to it. */
 export interface PeerServer {
-  /** `proved` is called once the other side has shown that it is a node of this cluster. */
+  /** Serves a connection. `proved` is called once the other side has proved that it is a node of this cluster. */
   takeConnection(socket: Socket, proved: () => void): void;
   close(): void;
 }
@@ -31,7 +31,7 @@ export function peerServer(parts: PeerServiceParts): PeerServer {
     'grpc.keepalive_timeout_ms': 5_000,
     'grpc.enable_channelz': 0,
   });
-  /** By where they come from: a call knows no more of its connection. */
+  /** By remote address and port: grpc-js tells a call nothing else about its connection. */
   const connections = new Map<string, Connection>();
   const serve = (call: ExchangeCall): void => {
     const wire = serverWire(security, self, call.metadata);

@@ -11,26 +11,29 @@ import { commandMaxBytes } from './exchange-method.ts';
 import { Outgoing } from './outgoing.ts';
 import { acceptedKey, type ClientWire } from './wire.ts';
 
-/** What may wait for one node; beyond it callers are refused instead of held. */
+/** Bounds of what may wait for one node. Commands beyond them are refused as `overloaded`. */
 export interface PeerBounds {
-  /** Commands that have no answer yet (PEER_COMMANDS_MAX). */
+  /** Commands without an answer (PEER_COMMANDS_MAX). */
   readonly commandsMax: number;
-  /** What of them was not sent yet: a peer that reads nothing on must not fill this node's memory with large ones (PEER_UNSENT_MIB). */
+  /**
+   * Bytes of commands that are not sent yet (PEER_UNSENT_MIB): a peer that does not read must not fill this node's
+   * memory.
+   */
   readonly unsentBytesMax: number;
 }
 
 export const defaultPeerBounds: PeerBounds = Object.freeze({ commandsMax: 16_384, unsentBytesMax: 64 * 1024 * 1024 });
-/** How often it is looked whose time is up. */
+/** How often waiting commands are checked for their time limits. */
 const sweepEveryMs = 50;
 
 interface Waiting {
   readonly resolve: (outcome: CommandOutcome) => void;
   readonly reject: (error: Error) => void;
-  /** In time that counts. */
+  /** When the command was asked, in time that counts (CountedTime). */
   readonly sentAt: number;
-  /** Monotonic: when it is given up, though the peer goes on carrying out others. */
+  /** When the command is given up although the peer gets others done. Monotonic, ms. */
   readonly until: number;
-  /** null once it was sent. */
+  /** null once the command was sent. */
   text: string | null;
   readonly bytes: number;
 }
@@ -45,19 +48,29 @@ export interface PeerStreamParts {
   readonly monotonicMs: () => number;
   /** The time that counts against the peer. */
   readonly counted: CountedTime;
-  /** A peer that has carried nothing out for so long while something waits is given up, whatever else it says (`showsWork`, `works`): time that counts. */
+  /**
+   * How long the peer may get no command done (`showsWork`, `works`), in time that counts. Commands that have waited for
+   * this long are then given up, whatever else the peer sends. If nothing was done since one of them was asked, the
+   * stream fails.
+   */
   readonly budgetMs: number;
-  /** How long an answer is waited for where the peer carries out others meanwhile, or the time does not count: it has much to do, and who took its ledgers from it would only add to that. */
+  /**
+   * How long a command waits if the peer gets others done meanwhile, or if the time does not count. The peer is
+   * overloaded then: taking its ledgers over would only add to the load.
+   */
   readonly patienceMs: number;
-  /** Called once, when nothing more can be asked here. `failed`: by a fault, not because the other side ended it in order. */
+  /** Called once, when the stream has ended. `failed` is false if the other side ended the stream in order. */
   readonly ended: (failed: boolean) => void;
 }
 
 /**
- * One stream to another node, with what waits for its answers.
+ * One stream to another node, with the commands that wait for its answers.
  *
- * Invariants: nothing is sent before the other side accepted the stream and proved that it is the node, so that what was not sent is certain not to have arrived;
- * commands are sent in the order in which they were asked; each is answered once.
+ * Invariants:
+ * - Nothing is sent before the other side has accepted the stream and proved that it is the expected node. So a command
+ *   that was not sent has certainly not arrived.
+ * - Commands are sent in the order in which they were asked.
+ * - Each command is settled once.
  */
 export class PeerStream {
   readonly #parts: PeerStreamParts;
@@ -69,7 +82,7 @@ export class PeerStream {
   #over = false;
   #lastId = 0;
   #unsentBytes = 0;
-  /** When the peer last showed that it gets commands carried out, in time that counts. */
+  /** When the peer last showed that it gets commands done, in time that counts. */
   #workedAt: number;
 
   constructor(parts: PeerStreamParts) {
@@ -81,12 +94,12 @@ export class PeerStream {
     this.#sweep = setInterval(() => this.#lookForLate(), sweepEveryMs).unref();
     const { call } = parts;
     call.on('metadata', (metadata) => {
-      // What grpc-js ends a stream with that was not accepted may come as metadata too.
+      // If the stream was not accepted, grpc-js may deliver the trailers as metadata too.
       if (metadata.get(acceptedKey).length === 0 || this.#over) return;
       this.#orFail(() => {
         parts.wire.accept(metadata);
         this.#accepted = true;
-        // Shows the other side at once that this side is a node.
+        // An empty request proves at once to the other side that this side is a node.
         call.write(parts.wire.seal(create(ExchangeRequestSchema, {})));
         this.#outgoing.drained();
       });
@@ -103,7 +116,7 @@ export class PeerStream {
     return this.#over;
   }
 
-  /** Whether the other side took the stream: until then nothing is sent. */
+  /** Whether the other side has accepted the stream. Nothing is sent before. */
   get isAccepted(): boolean {
     return this.#accepted;
   }
@@ -112,11 +125,15 @@ export class PeerStream {
     return this.#waiting.size;
   }
 
-  /** Asks for a command (as JSON) to be carried out, and waits for its outcome as long as the peer gets commands carried out. */
+  /**
+   * Has the peer run a command (`text`: its JSON). Resolves with the outcome. Rejects with the LedgerError that the
+   * command is refused with, with `overloaded` if too much waits already, with NotOwner, or with PeerUnreachable if the
+   * peer could not be asked or did not answer in time.
+   */
   ask(text: string): Promise<CommandOutcome> {
     if (this.#over) return Promise.reject(new PeerUnreachable(new Error('the stream is over'), false));
     const bytes = Buffer.byteLength(text);
-    // It would end the stream, and with it all that is on it; the node that has it carries it out by itself.
+    // A command that is too large would end the stream for all others. The caller runs it on this node instead.
     if (bytes > commandMaxBytes)
       return Promise.reject(new PeerUnreachable(new Error('the command fits no message'), false));
     const { bounds, memory } = this.#parts;
@@ -133,7 +150,7 @@ export class PeerStream {
     });
   }
 
-  /** Runs what may find that the other side is not the node that it must be: then the stream ends. */
+  /** Runs a step that throws if the other side is not the expected node. The stream fails then. */
   #orFail(run: () => void): void {
     try {
       run();
@@ -142,7 +159,7 @@ export class PeerStream {
     }
   }
 
-  /** A command waits to be sent no longer. */
+  /** Releases the memory of a command that does not wait to be sent any more. */
   #letGo(waiting: Waiting): void {
     if (waiting.text === null) return;
     waiting.text = null;
@@ -150,7 +167,7 @@ export class PeerStream {
     this.#parts.memory.release('peer', waiting.bytes);
   }
 
-  /** Ends it: what was sent may have arrived, the rest did not. */
+  /** Ends the stream because of a fault. Commands that were sent may have arrived; the others have not. */
   fail(error: Error): void {
     this.#end(error, true);
     this.#parts.call.cancel();
@@ -173,7 +190,7 @@ export class PeerStream {
     const asks: { id: number; command: string }[] = [];
     for (const id of ids) {
       const waiting = this.#waiting.get(id);
-      // Whose time was up before it could be sent is not sent.
+      // A command whose time was up before it could be sent is not sent.
       if (waiting === undefined || waiting.text === null) continue;
       asks.push({ id, command: waiting.text });
       this.#letGo(waiting);
@@ -183,11 +200,11 @@ export class PeerStream {
   }
 
   #hear({ answers, works }: ExchangeResponse): void {
-    // What comes too late for its command counts too.
+    // An answer that comes too late for its command counts as work too.
     if (works || answers.some(showsWork)) this.#workedAt = this.#parts.counted.at(this.#parts.monotonicMs());
     for (const answer of answers) {
       const waiting = this.#waiting.get(answer.id);
-      // What was not sent has no answer.
+      // A command that was not sent cannot have an answer.
       if (waiting === undefined || waiting.text !== null) continue;
       this.#waiting.delete(answer.id);
       try {
@@ -210,7 +227,7 @@ export class PeerStream {
     let isGone = false;
     for (const [id, waiting] of this.#waiting) {
       const { reject, text, until, sentAt } = waiting;
-      // Asked in this order: whoever comes behind has waited no longer.
+      // The map is in the order of asking: the commands behind this one have not waited longer.
       if (sentAt > budgetAgo && until > now) break;
       if (!isStuck && until > now) continue;
       this.#waiting.delete(id);
@@ -218,7 +235,7 @@ export class PeerStream {
       reject(new PeerUnreachable(new Error('no answer in time'), text === null));
       isGone ||= isStuck && this.#workedAt <= sentAt;
     }
-    // Nothing was carried out for the whole of a command's time: the others need not wait out theirs.
+    // The peer got nothing done during the whole wait of a command, so the other commands need not wait any longer.
     if (isGone) this.fail(new Error('the peer carries nothing out'));
   }
 }

@@ -1,14 +1,16 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js';
 
-/** PEM texts; the authority is the cluster's own and signs nothing but nodes. */
+/**
+ * PEM texts. The certificate authority `ca` belongs to the cluster, and signs nothing but the certificates of nodes.
+ */
 export interface PeerTls {
   readonly ca: Buffer;
   readonly cert: Buffer;
   readonly key: Buffer;
 }
 
-/** How nodes prove to each other that they are nodes: by certificates, by a secret that all know, or by both. */
+/** How nodes authenticate to each other: by certificates, by a shared secret, or by both. At least one is set. */
 export interface PeerSecurity {
   readonly tls: PeerTls | null;
   readonly secret: string | null;
@@ -16,7 +18,8 @@ export interface PeerSecurity {
 
 export function channelCredentials({ tls }: PeerSecurity): ChannelCredentials {
   if (tls === null) return ChannelCredentials.createInsecure();
-  // Nodes move between addresses; being signed by the cluster's authority is what makes one a node.
+  // The server name is not checked: nodes move between addresses. A certificate of the cluster's authority makes a
+  // node.
   return ChannelCredentials.createSsl(tls.ca, tls.key, tls.cert, { checkServerIdentity: () => undefined });
 }
 
@@ -25,7 +28,7 @@ export function serverCredentials({ tls }: PeerSecurity): ServerCredentials {
   return ServerCredentials.createSsl(tls.ca, [{ cert_chain: tls.cert, private_key: tls.key }], true);
 }
 
-/** Compares in a time that says nothing about where two texts differ. */
+/** Whether `given` is the expected secret. Compares in constant time. */
 export function isSecret(given: unknown, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return typeof given === 'string' && timingSafeEqual(digest(given), digest(expected));

@@ -1,10 +1,10 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, timingSafeEqual } from 'node:crypto';
 
-/** What both sides of a stream say in the open before they prove that they know the secret. */
+/** What both sides of a stream send in plain text before they prove that they know the secret. */
 export interface Greeting {
   readonly clientId: string;
   readonly serverId: string;
-  /** 32 random bytes of each side, so that no session is like another one. */
+  /** 32 random bytes of each side, so that no two sessions have the same keys. */
   readonly clientNonce: Uint8Array;
   readonly serverNonce: Uint8Array;
 }
@@ -14,10 +14,13 @@ const protocol = 'ledger-trust peers 1';
 const keyBytes = 32;
 const ivBytes = 12;
 const tagBytes = 16;
-/** What the count in a nonce can hold. Nonces are counted and never random, so nothing else bounds the frames of a key. */
+/**
+ * The counter in a nonce has 48 bits. Nonces are counted and never random, so no other bound on the frames of a key
+ * applies.
+ */
 const framesMax = 2 ** 48;
 
-/** A frame that the other side did not seal: it was changed on its way, came twice, or is missing one before it. */
+/** A frame whose seal is wrong: the frame was changed on its way or replayed, or a frame before it is missing. */
 export class ForgedFrame extends Error {
   constructor() {
     super('a frame of another node does not have its seal');
@@ -25,7 +28,7 @@ export class ForgedFrame extends Error {
   }
 }
 
-/** Seals frames, or opens them, in one direction of one stream (AES-256-GCM; the nonce counts the frames). */
+/** Seals or opens the frames of one direction of one stream: AES-256-GCM, with the frame counter as nonce. */
 class Direction {
   readonly #key: Uint8Array;
   readonly #iv = Buffer.alloc(ivBytes);
@@ -63,13 +66,13 @@ class Direction {
 }
 
 /**
- * One stream between two nodes that know the same secret. Its keys come from the secret, from fresh random bytes of both sides and from
- * both names, so that nothing of one stream is good for another one, nor what one side sends for what the other side sends.
+ * The keys of one stream between two nodes that know the same secret. They are derived from the secret, fresh random
+ * bytes of both sides and both node ids. So a frame is valid in no other stream, and in one direction only.
  *
- * The secret itself is never sent. Who only passes frames on can neither read nor change them.
+ * The secret itself is never sent. An intermediary can neither read nor change the frames.
  */
 export class PeerSession {
-  /** Shows the client that the server knows the secret. The first frame shows the same of the client. */
+  /** Proves to the client that the server knows the secret. The client proves the same with its first frame. */
   readonly serverProof: Buffer;
   readonly fromClient: Direction;
   readonly fromServer: Direction;

@@ -3,7 +3,7 @@ import { checkConsistency } from './command-consistency.ts';
 import { commandReaders } from './command-fields.ts';
 import { type FieldReaders, isMembers, type Members, readFields, UnreadableCommand } from './wire-fields.ts';
 
-/** A command as it crosses to another node: commands are plain data. A signed form that is the payload itself crosses once. */
+/** Returns the JSON of a command for another node. A signed form that equals the payload is sent only once, as null. */
 export function commandText(command: Command): string {
   if (command.kind !== 'append_event' || command.signature?.signedForm !== command.payload)
     return JSON.stringify(command);
@@ -11,9 +11,9 @@ export function commandText(command: Command): string {
 }
 
 /**
- * Reads it back, field by field: what another node sends is written to a ledger for good, so nothing is believed of its form. Fields that
- * this version does not know are left out. Throws UnreadableCommand, for a command of a kind or with a value that only another version
- * knows too.
+ * Reads a command from the JSON of `commandText`. Checks every field: the command will be written to a ledger for good,
+ * so this node does not rely on the other one. Unknown fields are left out. Throws UnreadableCommand, also for a kind
+ * or a value that only another version knows.
  */
 export function commandOf(text: string): Command {
   const value = membersOf(text);

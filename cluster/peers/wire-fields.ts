@@ -4,7 +4,7 @@ import { isoTime, parseRfc3339 } from '../../src/domain/time.ts';
 import { isUuid } from '../../src/domain/uuid.ts';
 import { limits } from '../../src/limits.ts';
 
-/** A command of another node that this node does not carry out: it is no command, or one of another version. */
+/** Another node sent something that this node cannot read as a command. It may be a command of another version. */
 export class UnreadableCommand extends TypeError {
   constructor(what: string, options?: ErrorOptions) {
     super(`another node sent a command that cannot be read: ${what}`, options);
@@ -12,10 +12,10 @@ export class UnreadableCommand extends TypeError {
   }
 }
 
-/** Reads one field. `undefined` stands for a field that is missing. Throws UnreadableCommand. */
+/** Reads one field. `value` is undefined if the field is missing. Throws UnreadableCommand. */
 export type FieldReader<T> = (value: unknown, field: string) => T;
 
-/** A reader for each field of T, those that may be missing included. */
+/** A reader for each field of T, including optional ones. */
 export type FieldReaders<T> = { readonly [field in keyof T]-?: FieldReader<T[field]> };
 
 export type Members = Readonly<Record<string, unknown>>;
@@ -24,7 +24,7 @@ export function isMembers(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Makes a T of the fields that have readers. Other fields are left out: a later version may send more. */
+/** Reads the fields that have readers. Ignores all others: a later version may send more. Throws UnreadableCommand. */
 export function readFields<T>(readers: FieldReaders<T>, value: unknown, field: string): T {
   if (!isMembers(value)) throw wrong(field);
   const read: Record<string, unknown> = {};
@@ -63,7 +63,7 @@ export function listOf<T>(read: FieldReader<T>, itemsMax: number): FieldReader<r
   };
 }
 
-/** A reader from a check of src/domain/fields.ts or the like, which throws LedgerError. */
+/** Makes a reader from a check that throws LedgerError, such as those of src/domain/fields.ts. */
 export function checked<T>(check: (field: string, value: unknown) => T): FieldReader<T> {
   return (value, field) => {
     try {
@@ -90,20 +90,20 @@ export const countField: FieldReader<number> = (value, field) => {
   return value as number;
 };
 
-/** Names that nodes make up: ids and fingerprints of commands, ids of lanes. */
+/** Names that nodes create: ids and fingerprints of command keys, and ids of lanes. */
 export const nameField: FieldReader<string> = (value, field) => {
   if (typeof value !== 'string' || !/^[\x20-\x7e]{1,128}$/.test(value)) throw wrong(field);
   return value;
 };
 
-/** ISO with three decimals, the one form that sorts as text. */
+/** An ISO time with three decimals, the only form that sorts as text. */
 export const timeField: FieldReader<string> = (value, field) => {
   const timeMs = typeof value === 'string' ? parseRfc3339(value) : null;
   if (timeMs === null || isoTime(timeMs) !== value) throw wrong(field);
   return value;
 };
 
-/** The text of a JSON object in canonical form, no longer than a request. */
+/** The text of a JSON object in canonical form, no longer than a request body. */
 export const objectTextField: FieldReader<string> = (value, field) => canonicalObject(value, field).canonical;
 
 export function canonicalObject(value: unknown, field: string): JsonObject {

@@ -11,50 +11,54 @@ import {
 import { isSecret, type PeerSecurity } from './security.ts';
 import { nonceBytes, PeerSession } from './session.ts';
 
-/** Metadata of a stream. Where nodes have certificates, a secret that they have beside goes through TLS, to a node of the cluster alone. */
+/** Used with certificates: the secret, if nodes have one too. TLS carries it, and to a node of the cluster only. */
 const secretKey = 'x-cluster-secret';
-/** Metadata that a peer answers a stream with that it has accepted: its id. Nothing is sent before. */
+/** A peer accepts a stream by sending its node id. No frame is sent before that. */
 export const acceptedKey = 'x-cluster-node';
-/** Without certificates: who begins the stream, the random bytes of both sides, and the proof of the side that accepts it. */
+/** Used without certificates: the client's node id, the random bytes of both sides, and the server's proof. */
 const clientKey = 'x-cluster-client';
 const clientNonceKey = 'x-cluster-client-nonce';
 const serverNonceKey = 'x-cluster-server-nonce';
 const serverProofKey = 'x-cluster-server-proof';
 
-/** The end of a stream that begins it. */
+/** Encodes and decodes the frames of the side that opens a stream. */
 export interface ClientWire {
-  /** What the stream begins with. */
+  /** The metadata to open the stream with. */
   readonly greeting: Metadata;
-  /** Takes what the other side answers. Throws an Error where it is not the node that it must be. */
+  /** Checks the metadata that the other side answers. Throws an Error if it is not the expected node. */
   accept(answer: Metadata): void;
   seal(request: ExchangeRequest): Buffer;
   /** Throws ForgedFrame. */
   open(frame: Buffer): ExchangeResponse;
 }
 
-/** The end that accepts it. */
+/** Encodes and decodes the frames of the side that accepts a stream. */
 export interface ServerWire {
+  /** The metadata to accept the stream with. */
   readonly answer: Metadata;
-  /** The first frame has to be opened before the other side is known to be a node. */
+  /** Whether the client proves that it is a node only with its first frame. */
   readonly isProvedByFrame: boolean;
   seal(response: ExchangeResponse): Buffer;
   /** Throws ForgedFrame. */
   open(frame: Buffer): ExchangeRequest;
 }
 
-/** `peer` is the node that is to answer. */
+/** Returns the wire of a stream that this node opens to `peer`. */
 export function clientWire(security: PeerSecurity, self: NodeId, peer: NodeId): ClientWire {
   return security.tls === null ? sealedClient(security.secret ?? '', self, peer) : certifiedClient(security, peer);
 }
 
-/** null: the other side is no node of this cluster. */
+/**
+ * Returns the wire of a stream that another node opens, or null if its greeting cannot be that of a node of this
+ * cluster.
+ */
 export function serverWire(security: PeerSecurity, self: NodeId, greeting: Metadata): ServerWire | null {
   return security.tls === null
     ? sealedServer(security.secret ?? '', self, greeting)
     : certifiedServer(security, self, greeting);
 }
 
-/** TLS has authenticated both sides, and goes on to protect every frame. */
+/** With certificates, TLS authenticates both sides and protects every frame. */
 function certifiedClient({ secret }: PeerSecurity, peer: NodeId): ClientWire {
   const greeting = new Metadata();
   if (secret !== null) greeting.set(secretKey, secret);
@@ -78,7 +82,7 @@ function certifiedServer({ secret }: PeerSecurity, self: NodeId, greeting: Metad
   };
 }
 
-/** Without certificates both sides prove that they know the secret, and seal every frame with keys of this stream (PeerSession). */
+/** Without certificates, both sides prove that they know the secret, and seal every frame with keys of the stream. */
 function sealedClient(secret: string, self: NodeId, peer: NodeId): ClientWire {
   const clientNonce = randomBytes(nonceBytes);
   const greeting = new Metadata();
@@ -122,7 +126,7 @@ function sealedServer(secret: string, self: NodeId, greeting: Metadata): ServerW
   };
 }
 
-/** Which node it is stands in Redis, where whoever may write can name an address that is another node's. */
+/** The address came from Redis. Anyone that can write there could have entered the address of another node. */
 function checkNode(answer: Metadata, peer: NodeId): void {
   const named = textOf(answer, acceptedKey);
   if (named !== peer) throw new Error(`another node answers: ${JSON.stringify(named.slice(0, 128))}`);

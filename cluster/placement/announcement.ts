@@ -6,8 +6,8 @@ const startedAtMaxChars = 64;
 const portsMax = 16;
 
 /**
- * Reads what stands in Redis under the id of a node; null for what no version of a node announces. Whoever may write to Redis may write
- * anything there: an address is a host and a port, and nothing else.
+ * Parses the announcement that Redis holds under the id of a node. Returns null for anything that no version of a node
+ * writes. Others may write to Redis too, so nothing is trusted: an address, for example, must be a host and a port.
  */
 export function readAnnouncement(underId: string, text: string): Announcement | null {
   let value: Partial<Announcement>;

@@ -1,13 +1,13 @@
 import { isSameRun, type Member, type Run } from './members.ts';
 
-/** What an operator does about two nodes under one id. */
+/** Returns a sentence that tells an operator what to do about two nodes with one id. */
 export function idIsTaken({ id, address, startedAt }: Run): string {
   return `NODE_ID ${id} is in use at ${address} by a process started ${startedAt}: give every node a NODE_ID of its own; after a crash it is free within seconds`;
 }
 
 /**
- * Looks whether another run has this node's id: where it died, as before a restart, only until it was not heard of for `memberTtlMs`;
- * beyond that it lives, which is told once.
+ * Checks whether another run has this node's id. A run that has died, for example before a restart, is seen for at most
+ * `memberTtlMs`. A run that is seen for longer is alive: then one alarm is raised.
  */
 export class DuplicateNodeCheck {
   readonly #self: Run;
@@ -16,7 +16,7 @@ export class DuplicateNodeCheck {
   readonly #alarmed: (sentence: string) => void;
   #standing: Run | null = null;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** Monotonic, of the first look that found it. */
+  /** When the first look found the other run. Monotonic, ms. */
   #since: number | null = null;
   #told = false;
 
@@ -27,12 +27,17 @@ export class DuplicateNodeCheck {
     this.#alarmed = alarmed;
   }
 
-  /** Who has the id instead of this node, as last read. A dead run counts no longer than its time, though no look came after that one. */
+  /**
+   * The run that has this node's id, as last read, or null. A reading older than `memberTtlMs` does not count any more.
+   */
   get standing(): Run | null {
     return this.#monotonicMs() - this.#lookedAt < this.#memberTtlMs ? this.#standing : null;
   }
 
-  /** Answers who has the id instead of this node. `readAt`: monotonic, from before the members were read. */
+  /**
+   * Call it after each reading of the members. Returns the other run that has this node's id, or null. `readAt`: when
+   * the reading began, monotonic, ms.
+   */
   look(members: readonly Member[], readAt: number): Run | null {
     this.#lookedAt = readAt;
     const standing = members.find(({ id }) => id === this.#self.id);

@@ -7,21 +7,28 @@ export interface HeldLease {
 }
 
 /**
- * Where leases are kept, for all nodes of a cluster. Each method is one step there: it happens whole or not at all. A method that fails
- * may have happened. Nothing here is ever a reason to answer a client; it only keeps nodes out of each other's way.
+ * Stores the leases of all nodes of a cluster. Each method is atomic. A method that rejects may have taken effect.
+ *
+ * No answer to a client ever rests on a lease. Leases only keep nodes out of each other's way.
  */
 export interface LeaseServer {
-  /** Takes a shard for `ttlMs` if nobody has it, if it is kept for this node as an heir, or if the token is the one it is held with. */
+  /**
+   * Takes a shard for `ttlMs`, if it is free, if it is kept for this node as its heir, or if this node holds it with
+   * the same token. Otherwise returns the owner.
+   */
   acquire(lease: HeldLease, owner: NodeId, ttlMs: number): Promise<Acquired>;
-  /** Of these leases those that still stand, for another `ttlMs`. What is gone stays gone. */
+  /**
+   * Renews those of the leases that still exist, for `ttlMs` from now. Returns their shards. A lost lease stays lost.
+   */
   renew(leases: readonly HeldLease[], ttlMs: number): Promise<ReadonlySet<number>>;
   /**
-   * Gives a lease up if it stands; `heir` is named as the owner for `heirMs` while it is a member, and alone may acquire it until then: an heir
-   * that dies before it takes the shard holds nobody up.
+   * Releases a lease if it still exists. If there is an heir, it is named as the owner for `heirMs`, and only it may
+   * acquire the shard until then. The heir has this right only while it is a member, so that an heir that dies delays
+   * no other node.
    */
   release(lease: HeldLease, heir: NodeId | null, heirMs: number): Promise<void>;
-  /** Owner or heir of a shard; null if there is none. */
+  /** Returns the owner or heir of a shard, or null if there is none. */
   owner(shard: number): Promise<NodeId | null>;
-  /** Owner or heir of every shard below `shardCount` that has one. */
+  /** Returns the owner or heir of every shard below `shardCount` that has one. */
   owners(shardCount: number): Promise<ReadonlyMap<number, NodeId>>;
 }

@@ -3,21 +3,21 @@ import type { HeldLease, LeaseServer } from './lease-server.ts';
 import type { PlacementTimings } from './timings.ts';
 
 const tokenBytes = 16;
-/** What was read of other nodes' shards is used for so long before it is read again. */
+/** How long a known owner of another node's shard is used before it is read again. */
 const knownFreshMs = 2_000;
 
 export interface LeasesParts {
   readonly self: NodeId;
   readonly server: LeaseServer;
   readonly timings: PlacementTimings;
-  /** Never goes back, and goes on while the process is paused. */
+  /** A clock that never goes back, and also counts while the process is paused. ms. */
   readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
 }
 
 interface Held {
   readonly token: string;
-  /** Monotonic, counted from before the request that made it so was sent. */
+  /** Until when the lease is valid by this node's own count, from before its request was sent. Monotonic, ms. */
   validUntil: number;
 }
 
@@ -27,19 +27,25 @@ interface Known {
 }
 
 /**
- * The leases of one node, as a placement.
+ * The leases of one node, as a placement. While the lease server cannot be reached, owners keep their shards, and other
+ * nodes use the owners that they knew last.
  *
- * Invariants: a shard is held only after the server said so, never because a request was sent; a lease that the server does not know
- * at a renewal is gone, and never made again under its token. While the server cannot be reached, owners go on, and everybody
- * else believes what was known last.
+ * Invariants:
+ * - A shard is held only after the server has confirmed it, never because a request was sent.
+ * - A lease that the server does not know at a renewal is lost. It is never acquired again with the same token.
  */
 export class Leases implements Placement {
   readonly #parts: LeasesParts;
   readonly #held = new Map<number, Held>();
-  /** Tokens of acquisitions that nobody answered: with them the shard may be ours already. */
+  /**
+   * Tokens of acquisitions without an answer. The server may have taken such a shard for this node: they are used
+   * again.
+   */
   readonly #unanswered = new Map<number, string>();
   readonly #known = new Map<number, Known>();
-  /** When the newest renewal was sent, and the newest that nobody answered though the node was awake before it. */
+  /**
+   * When the last renewal was sent, and the last one that failed although the node was awake before it. Monotonic, ms.
+   */
   #renewalSentAt = Number.NEGATIVE_INFINITY;
   #askedInVainAt = Number.NEGATIVE_INFINITY;
   readonly #heirs = new Map<number, { readonly heir: NodeId; readonly until: number }>();
@@ -48,20 +54,24 @@ export class Leases implements Placement {
     this.#parts = parts;
   }
 
-  /** Shards that this node holds, or held when the server could last be asked. */
+  /** Shards that this node holds, or held when the server last answered. */
   get held(): readonly number[] {
     return [...this.#held.keys()];
   }
 
-  /** Whether a shard that is held was not renewed in time, by this node's own count: it slept, or the server could not be asked. */
+  /**
+   * Whether this node's lease of a shard has run out by its own count: the node slept, or the server could not be
+   * reached.
+   */
   isRunOut(shard: number): boolean {
     const held = this.#held.get(shard);
     return held !== undefined && this.#parts.monotonicMs() >= held.validUntil;
   }
 
   /**
-   * Whether this node runs a shard, as far as it knows without asking. Once its lease may have run out, as when the node slept, only if the
-   * server could not be asked since. Who has just woken up may fail to ask for that reason alone: the next failure counts.
+   * Whether this node runs a shard, as far as it knows without asking the server. After the lease may have run out, for
+   * example because the node slept, this is true only if the server could not be reached since. A node that has just
+   * woken up may fail to reach the server for that reason alone, so its first failure does not count.
    */
   holds(shard: number): boolean {
     const held = this.#held.get(shard);
@@ -138,7 +148,7 @@ export class Leases implements Placement {
     }
   }
 
-  /** What was read of all shards, by a read sent at `readAt` (monotonic). */
+  /** Stores the owners of all shards, as read by a request that was sent at `readAt` (monotonic, ms). */
   note(owners: ReadonlyMap<number, NodeId>, shardCount: number, readAt: number): void {
     for (let shard = 0; shard < shardCount; shard++) {
       const known = this.#known.get(shard);

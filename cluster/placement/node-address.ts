@@ -1,16 +1,21 @@
 import { isIPv6 } from 'node:net';
 
-/** A host name or IPv4 address (labels of letters, digits, hyphens and underscores), or an IPv6 address in brackets; and a port. */
+/**
+ * A host name or IPv4 address (letters, digits, dots, hyphens, underscores) or an IPv6 address in brackets, and a port.
+ */
 const form =
   /^(?:(?<host>[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?)|\[(?<ipv6>[0-9A-Fa-f:.]{2,45})\]):(?<port>[1-9]\d{0,4})$/;
 
-/** Whether a text is host:port and nothing else: what nodes announce stands in Redis, where others may write. */
+/** Whether a text is host:port and nothing else. Addresses come from Redis, where others may write. */
 export function isNodeAddress(text: string): boolean {
   const { ipv6, port } = form.exec(text)?.groups ?? {};
   return port !== undefined && Number(port) <= 65_535 && (ipv6 === undefined || isIPv6(ipv6));
 }
 
-/** The address as grpc-js takes it: always a name to look up, never another kind of target such as a socket in the file system. */
+/**
+ * Returns the address as a target of grpc-js, or null if it is no valid address. The target is always a name to look
+ * up, and never of another kind, such as a socket in the file system.
+ */
 export function nodeTarget(address: string): string | null {
   return isNodeAddress(address) ? `dns:///${address}` : null;
 }

@@ -7,16 +7,19 @@ import type { Announcement, Member, MemberBoard, Run } from './members.ts';
 import { Assignment, signatureOf } from './rendezvous.ts';
 import type { PlacementTimings } from './timings.ts';
 
-/** What placement tells the metrics. */
+/** The metrics of placement. */
 export interface PlacementMeter {
   moved(reason: 'acquired' | 'handed_over' | 'lost'): void;
   handedOver(seconds: number): void;
-  /** Leases were to be renewed, and the server has answered that or not. */
+  /** A renewal of the leases has ended. `isAnswered`: whether the server answered. */
   renewed(seconds: number, isAnswered: boolean): void;
   lost(cause: LossCause): void;
 }
 
-/** `ran_out`: this node did not renew it in time. `missing`: the server knows it no more, though it had time left. */
+/**
+ * Why a lease was lost. `ran_out`: this node did not renew it in time. `missing`: the server does not know it any more,
+ * although it had time left.
+ */
 export type LossCause = 'ran_out' | 'missing';
 
 export interface RebalancingParts {
@@ -29,26 +32,26 @@ export interface RebalancingParts {
   readonly clock: Clock;
   readonly monotonicMs: () => number;
   readonly meter: PlacementMeter;
-  /** Stops admission for a shard, lets what runs end, then calls `release` (Directory.leave). */
+  /** Stops accepting commands for a shard, waits for the running ones, then calls `release` (Directory.leave). */
   readonly leave: (shard: number, release: () => Promise<void>) => Promise<void>;
-  /** Whether the store answers this node. One that lost it, while others have it, gives its shards to them. */
+  /** Whether the store answers this node. A node that lost the store hands its shards to nodes that have it. */
   readonly hasStore: () => boolean;
-  /** Whether this node may decide and date. One that may not gives its shards to the others at once, and takes none. */
+  /** Whether this node may decide and date events. If not, it hands its shards over at once, and takes none. */
   readonly isClockRight: () => boolean;
-  /** How far this node's clock is ahead of the store's, for the others; null: not known. */
+  /** How far this node's clock is ahead of the store's, ms, to announce to other nodes. null: not known yet. */
   readonly clockAheadMs: () => number | null;
-  /** Is told what failed; placement goes on. */
+  /** Logs a failure. Placement continues. */
   readonly failed: (what: string, error: unknown) => void;
-  /** Is told in a sentence what an operator has to mend. */
+  /** Logs a sentence about something that an operator has to repair. */
   readonly alarmed: (sentence: string) => void;
 }
 
 /**
- * Pulls the shards that this node should run, and hands over those that others should. There is no coordinator: each node looks at the
- * same members and shards and comes to the same result.
+ * Acquires the shards that this node should run, and hands over those that other nodes should run. There is no
+ * coordinator: each node reads the same members and owners, and computes the same assignment.
  *
- * While members or leases cannot be read nothing moves. Where no node has the store nobody wants a shard, so nothing moves either.
- * A node whose id another one has, or whose clock is wrong, takes no shards, and gives up those that it had.
+ * Nothing moves while members or leases cannot be read. Nothing moves either if no node has the store: then no node is
+ * assigned a shard. A node takes no shards and gives up its own if another node has its id, or if its clock is wrong.
  */
 export class Rebalancing {
   readonly #parts: RebalancingParts;
@@ -60,7 +63,7 @@ export class Rebalancing {
   #assignment: Assignment | null = null;
   #changedAt = 0;
   readonly #movingAway = new Set<number>();
-  /** The hand-overs begun at the last look. */
+  /** The hand-overs that the last look began. */
   #handingOver: Promise<void> = Promise.resolve();
   #lookedAt: number | null = null;
 
@@ -70,7 +73,10 @@ export class Rebalancing {
     this.#namesakes = new DuplicateNodeCheck(self, timings.memberTtlMs, monotonicMs, alarmed);
   }
 
-  /** Members as last read, who among them has this node's id, and shards that are being handed over. */
+  /**
+   * The members as last read, the member that has this node's id by mistake (null: none), the shards that are being
+   * handed over, and when the members were read (monotonic, ms; null: never).
+   */
   get view(): {
     readonly members: readonly Member[];
     readonly namesake: Run | null;
@@ -92,7 +98,7 @@ export class Rebalancing {
     this.#every(timings.renewEveryMs, 'renewing leases', () => this.#renew());
   }
 
-  /** Gives all shards away and takes no more; resolves when that is done, or as far as it could be. */
+  /** Hands all shards over and takes no more. Resolves when that is done, as far as possible. */
   async drain(): Promise<void> {
     this.#draining = true;
     const { board, leases } = this.#parts;
@@ -105,7 +111,7 @@ export class Rebalancing {
     await this.#passOn();
   }
 
-  /** No more looks and renewals. The node is withdrawn from the board, and its leases run out. */
+  /** Stops all periodic work, and withdraws the node from the board. Leases that it still has run out. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const cancel of this.#cancels) cancel();
@@ -113,7 +119,7 @@ export class Rebalancing {
     if (this.#draining) await this.#passOn();
   }
 
-  /** Gives away what others have handed to this node since, because they had not read yet that it leaves. */
+  /** Hands over shards that other nodes gave to this one before they read that it is leaving. */
   async #passOn(): Promise<void> {
     const { server, leases, self, shardCount, failed } = this.#parts;
     if (this.#namesakes.standing !== null) return;
@@ -127,7 +133,7 @@ export class Rebalancing {
     }
   }
 
-  /** Runs `step` now and again each time so long after its end. */
+  /** Runs `step` now, and again `delayMs` after each end. */
   #every(delayMs: number, what: string, step: () => Promise<void>): void {
     const place = this.#cancels.push(() => {}) - 1;
     const run = async () => {
@@ -190,7 +196,7 @@ export class Rebalancing {
 
   async #renew(): Promise<void> {
     const { leases, monotonicMs, meter } = this.#parts;
-    // A shard on its way out is renewed too: its last writes may take a while.
+    // Includes shards that are being handed over: their last writes may take a while.
     const shards = leases.held;
     if (shards.length === 0) return;
     const late = new Set(shards.filter((shard) => leases.isRunOut(shard)));
@@ -206,7 +212,7 @@ export class Rebalancing {
       if (!renewed.has(shard) && !heldNow.has(shard)) this.#lost(shard, late.has(shard) ? 'ran_out' : 'missing');
   }
 
-  /** Ledgers of a lost shard leave memory; whoever has it now claims them. */
+  /** Removes the ledgers of a lost shard from memory. The shard's new owner claims them. */
   #lost(shard: number, cause: LossCause): void {
     if (this.#movingAway.has(shard)) return;
     this.#parts.meter.lost(cause);

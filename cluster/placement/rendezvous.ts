@@ -3,8 +3,8 @@ import { sha256 } from '../../src/domain/hash.ts';
 import { isLeaving, type Member } from './members.ts';
 
 /**
- * Rendezvous hashing: a shard belongs to the node whose hash with it is the highest. So a node that comes or goes moves its own
- * shards alone. null: there is no node.
+ * Rendezvous hashing: returns the node whose hash together with the shard is the highest, or null if there is no node.
+ * So a node that joins or leaves moves its own shards only.
  */
 export function desiredOwner(shard: number, nodes: readonly NodeId[]): NodeId | null {
   let best: NodeId | null = null;
@@ -19,11 +19,11 @@ export function desiredOwner(shard: number, nodes: readonly NodeId[]): NodeId | 
   return best;
 }
 
-/** Who should run each shard, by the members that were heard of. */
+/** Which node should run each shard, computed from the members. */
 export class Assignment {
   readonly #desired: readonly (NodeId | null)[];
   readonly #keepers: ReadonlySet<NodeId>;
-  /** Tells one set of members from another. */
+  /** Equal for equal sets of members, and different for others. */
   readonly signature: string;
 
   constructor(members: readonly Member[], shardCount: number) {
@@ -35,7 +35,10 @@ export class Assignment {
     this.signature = signatureOf(members);
   }
 
-  /** The node that should run a shard that `owner` has now. A cordoned node keeps what it has. */
+  /**
+   * Returns the node that should run a shard that `owner` has now, or null if there is none. A cordoned node keeps its
+   * shards.
+   */
   of(shard: number, owner: NodeId | null): NodeId | null {
     if (owner !== null && this.#keepers.has(owner)) return owner;
     return this.#desired[shard] ?? null;

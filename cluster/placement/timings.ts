@@ -1,20 +1,21 @@
-/** How long everything about placement takes (cluster.md). All in milliseconds; the configuration says some of them, and tests use shorter ones. */
+/** The timings of placement, ms. Some can be configured (docs/operations.md). Tests use shorter ones. */
 export interface PlacementTimings {
-  /** A lease runs out so long after it was last renewed at Redis. */
+  /** How long a lease lasts after its last renewal at Redis. */
   readonly leaseTtlMs: number;
   readonly renewEveryMs: number;
-  /** The holder stops to believe in its lease so long before Redis forgets it. */
+  /** How long before Redis ends a lease its holder stops relying on it. */
   readonly marginMs: number;
-  /** A released shard is kept free for its heir so long. */
+  /** How long a released shard is kept for its heir. */
   readonly heirMs: number;
+  /** How often a node announces itself. */
   readonly heartbeatEveryMs: number;
-  /** A node that was not heard of for so long is gone. */
+  /** A node whose last announcement is older than this is gone. */
   readonly memberTtlMs: number;
   /** How often members and owners are read. */
   readonly lookEveryMs: number;
-  /** After a change of members nothing is handed over for so long: they may change again. */
+  /** After a change of members nothing is handed over for this long, because they may change again. */
   readonly quietMs: number;
-  /** Hand-overs of a node that are under way at a time. */
+  /** How many hand-overs of one node may run at once. */
   readonly handOversMax: number;
 }
 

@@ -1,15 +1,15 @@
-/** What nodes keep in Redis. The names are values of a metric's label. */
+/** The kinds of values that nodes keep in Redis. The names are values of a metric's label. */
 export const redisValueKinds = ['member', 'order', 'lease', 'news'] as const;
 export type RedisValueKind = (typeof redisValueKinds)[number];
 
-/** Told of each value in Redis that is none of ours, each time that it is met. `key` says where it stands. */
+/** Called each time that a node reads a value in Redis that no node has written. `key` is its place in Redis. */
 export type MetBadValue = (kind: RedisValueKind, key: string) => void;
 
-/** Beyond so many keys no more are named in the log; they are counted all the same. */
+/** The log names at most this many keys. Values under further keys are only counted. */
 const keysNamedMax = 1_000;
 const keyCharactersMax = 200;
 
-/** Counts values in Redis that no node has written and that are passed over, and names each key once in the log. */
+/** Counts the ignored values in Redis, which no node has written. Logs each key once. */
 export class BadValues {
   readonly counts: Record<RedisValueKind, number> = { member: 0, order: 0, lease: 0, news: 0 };
   readonly #warn: (sentence: string) => void;

@@ -1,19 +1,21 @@
 import { Redis } from 'ioredis';
 
-/** An answer that takes longer than this is none. */
+/** A command without an answer within this time fails. */
 const commandTimeoutMs = 500;
 const reconnectMaxMs = 1_000;
 const connectMaxMs = 3_000;
 
 /**
- * A client for leases, members and news, which are all told anew if they are lost. Whatever Redis cannot answer now fails now: nothing is
- * queued through an outage and played to another master later, nothing is sent twice.
+ * Creates a client for leases, members and news. Nodes repeat all of these, so a command that Redis cannot answer now
+ * fails at once: commands are not queued during an outage and sent to another Redis master later, and none is sent
+ * twice. `failed` is called for each connection error.
  */
 export function createRedis(url: string, failed: (error: Error) => void): Redis {
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    // Whoever listens subscribes on each new connection; nobody would hear how ioredis's own try ended, and Node ends a process for that.
+    // The listener subscribes itself on each new connection. A failure of ioredis's own attempt would be an unhandled
+    // rejection, which ends the process.
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
     commandTimeout: commandTimeoutMs,
@@ -25,13 +27,13 @@ export function createRedis(url: string, failed: (error: Error) => void): Redis 
   return redis;
 }
 
-/** A refused AUTH carries the password among the arguments of its command. */
+/** Removes the command from an error: that of a refused AUTH holds the password in its arguments. */
 function withoutArguments(error: Error): Error {
   if ('command' in error) delete error.command;
   return error;
 }
 
-/** Connects; a Redis that is not there now is tried again and again, without anybody waiting for it. */
+/** Connects. Returns false if Redis does not answer now. The client then keeps trying in the background. */
 export async function connectRedis(redis: Redis): Promise<boolean> {
   try {
     await redis.connect();

@@ -1,17 +1,24 @@
 /**
- * Each script is one step at Redis. A lease is a hash of owner and token that expires; an empty token keeps the shard for its owner, the heir.
+ * Lua scripts. Each runs atomically in Redis. A lease is a hash of owner and token that expires. If the token is empty,
+ * the shard is kept for its owner, the heir.
  *
- * Whatever stands under these keys, no script fails by it: what no node can have written counts as nothing. It is answered as such where scripts
- * read, and replaced where they write, so that one bad key stops nothing.
+ * No value under these keys makes a script fail, so that one bad key blocks nothing. A value that no node can have
+ * written counts as absent: scripts that read report it, scripts that write replace it.
  */
 
-/** A lease or announcement that would count for longer than this was written by no node. Longer than any lease may be set to last. */
+/**
+ * The most that LEASE_TTL_MS may be. A lease or announcement that is valid for longer than this was not written by a
+ * node.
+ */
 export const countsForMaxMs = 600_000;
-/** Longer values were written by no node. */
+/** No node writes longer values. */
 const ownerCharactersMax = 128;
 const announcementBytesMax = 4_096;
 
-/** Until when an announcement counts, by the clock of Redis; nil: it is none. */
+/**
+ * untilOf returns until when an announcement is valid, by the clock of Redis (ms), or nil if the value is no
+ * announcement.
+ */
 const untilOf = `
 local function untilOf(standing)
   return standing and #standing <= ${announcementBytesMax} and tonumber(string.match(standing, '^(%d+)|'))
@@ -21,7 +28,10 @@ local function fieldOf(members, id)
   return type(standing) == 'string' and standing or nil
 end`;
 
-/** The owner and token of a lease, and whether a bad value stands there. What is kept for an heir that is no member any more is kept for nobody. */
+/**
+ * ownerOf returns the owner and token of a lease, and whether the key holds a bad value. A lease that is kept for an
+ * heir counts as absent once the heir is no member any more.
+ */
 const ownerOf = `${untilOf}
 local function isGone(members, id)
   local time = redis.call('TIME')
@@ -38,7 +48,10 @@ local function ownerOf(lease, members)
   return owner, token, false
 end`;
 
-/** KEYS: the lease, the members. ARGV: owner, token, ttl. Answers {1, owner} or {0, owner}. */
+/**
+ * KEYS: the lease, the members. ARGV: owner, token, ttl (ms). Returns {1, owner} if the lease was taken, else {0,
+ * owner}.
+ */
 export const acquireLease = `${ownerOf}
 local owner, token, isBad = ownerOf(KEYS[1], KEYS[2])
 if owner and token ~= ARGV[2] and not (token == '' and owner == ARGV[1]) then return {0, owner} end
@@ -47,7 +60,7 @@ redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'token', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {1, ARGV[1]}`;
 
-/** KEYS: leases. ARGV: ttl, and the token of each. Answers 1 or 0 for each. */
+/** KEYS: leases. ARGV: ttl (ms), then the token of each lease. Returns for each lease 1 if it was renewed, else 0. */
 export const renewLeases = `
 local renewed = {}
 for at, key in ipairs(KEYS) do
@@ -60,7 +73,10 @@ for at, key in ipairs(KEYS) do
 end
 return renewed`;
 
-/** KEYS: the lease. ARGV: token, heir (or empty), how long it is kept for the heir. */
+/**
+ * KEYS: the lease. ARGV: token, heir (empty: none), how long the lease is kept for the heir (ms). Returns 1 if it was
+ * released.
+ */
 export const releaseLease = `
 if redis.pcall('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then
@@ -71,7 +87,10 @@ else
 end
 return 1`;
 
-/** KEYS: the members, leases. Answers the owner of each lease, empty where there is none, and 0 where a bad value stands. */
+/**
+ * KEYS: the members, then leases. Returns for each lease its owner, '' if it has none, or 0 if its key holds a bad
+ * value.
+ */
 export const leaseOwners = `${ownerOf}
 local owners = {}
 for at = 2, #KEYS do
@@ -80,7 +99,10 @@ for at = 2, #KEYS do
 end
 return owners`;
 
-/** Whether what stands under an id is of another run than that of ARGV[2] (its start) and ARGV[3] (its address). What is no announcement is of none. */
+/**
+ * isOfAnother returns whether an announcement is of another run than the one with the start ARGV[2] and the address
+ * ARGV[3]. A value that is no announcement is of no run.
+ */
 const isOfAnother = `${untilOf}
 local function isOfAnother(standing)
   if not untilOf(standing) then return false end
@@ -89,8 +111,9 @@ local function isOfAnother(standing)
 end`;
 
 /**
- * KEYS: the members. ARGV: id, start, address, ttl, announcement. Changes nothing while another run is seen under the id. One that would be
- * seen for longer than a ttl was announced before the clock went back, and may be long dead: one that lives announces itself anew.
+ * KEYS: the members. ARGV: id, start, address, ttl (ms), announcement. Changes nothing while another run is announced
+ * under the id. An announcement that is valid for longer than a ttl is replaced: it was made before the clock of Redis
+ * went back, and its run may be long dead. A run that is alive announces itself again.
  */
 export const announceMember = `${isOfAnother}
 local time = redis.call('TIME')
@@ -102,15 +125,16 @@ if untilStanding > now and untilStanding <= untilNext and isOfAnother(standing) 
 if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('DEL', KEYS[1]) end
 return redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', untilNext) .. '|' .. ARGV[5])`;
 
-/** KEYS: the members. ARGV: id, start, address. */
+/** Removes the announcement of one run. KEYS: the members. ARGV: id, start, address. */
 export const withdrawMember = `${isOfAnother}
 local standing = fieldOf(KEYS[1], ARGV[1])
 if not standing or isOfAnother(standing) then return 0 end
 return redis.call('HDEL', KEYS[1], ARGV[1])`;
 
 /**
- * KEYS: members, orders. Forgets who was not heard of. Answers id, announcement and order of each, one after the other: an empty announcement
- * where a bad value stands, and no id where the members or the orders are no hash.
+ * KEYS: members, orders. Removes members whose announcement has run out. Returns one list of id, announcement and order
+ * of each member. The announcement is empty for a bad value. An empty id means that the key of the members or of the
+ * orders is no hash: the order then says which one.
  */
 export const listMembers = `${untilOf}
 local time = redis.call('TIME')

@@ -7,8 +7,9 @@ import { membersKey } from './redis-members.ts';
 import { runScript } from './script.ts';
 
 /**
- * Leases in Redis: a hash `lease:{placement}:<shard>` each, beside the members of the same name. `placement` names the cluster. What stands
- * there and is no lease counts as none, is told to `met`, and makes place for the next lease.
+ * A lease server in Redis: one hash `lease:{placement}:<shard>` for each lease. `placement` names the cluster, whose
+ * members it reads too. A value that is no lease counts as absent, is reported to `met`, and is replaced by the next
+ * lease.
  */
 export function redisLeases(redis: Redis, placement: string, met: MetBadValue = () => {}): LeaseServer {
   const keyOf = (shard: number) => `lease:{${placement}}:${shard}`;

@@ -5,14 +5,15 @@ import type { MetBadValue } from './bad-values.ts';
 import { announceMember, listMembers, withdrawMember } from './lease-scripts.ts';
 import { runScript } from './script.ts';
 
-/** The hash of a cluster's members. */
+/** The key of the hash of a cluster's members. */
 export function membersKey(placement: string): string {
   return `members:{${placement}}`;
 }
 
 /**
- * Members in Redis: hashes `members:{placement}` (with the time until which each counts, by the clock of Redis) and `orders:{placement}`. What
- * stands there and was written by no node is passed over, and told to `met`.
+ * A member board in Redis, with two hashes: `members:{placement}` holds each announcement and until when it is valid,
+ * by the clock of Redis. `orders:{placement}` holds the orders. Values that no node has written are ignored and
+ * reported to `met`.
  */
 export function redisMembers(redis: Redis, placement: string, met: MetBadValue = () => {}): MemberBoard {
   const members = membersKey(placement);

@@ -2,15 +2,21 @@ import type { Redis } from 'ioredis';
 import { isUuid } from '../../src/domain/uuid.ts';
 import type { MetBadValue } from './bad-values.ts';
 
-/** Ids of subscriptions that nodes tell each other, without anything depending on it: a node that does not hear one looks by itself a little later. */
+/**
+ * Tells other nodes that something may be due for a subscription. Messages may be lost: each node also looks by itself
+ * a little later.
+ */
 export interface News {
   tell(subscriptionId: string): void;
-  /** Called once. */
+  /** Calls `heard` for each message from now on, this node's own included. Call it once. */
   listen(heard: (subscriptionId: string) => void): void;
   close(): void;
 }
 
-/** News over a channel of Redis, `news:{placement}`; `listener` is a connection for this alone. What is no id is passed over and told to `met`. */
+/**
+ * News over the Redis channel `news:{placement}`. `listener` is a connection for this only. A message that is no id is
+ * ignored and reported to `met`.
+ */
 export function redisNews(redis: Redis, listener: Redis, placement: string, met: MetBadValue = () => {}): News {
   const channel = `news:{${placement}}`;
   return {

@@ -3,7 +3,10 @@ import type { Redis } from 'ioredis';
 
 const digests = new Map<string, string>();
 
-/** Runs a script by its digest; Redis gets its text when it does not know it (any more). Nothing has happened then, so this is no second try. */
+/**
+ * Runs a script by its digest. If Redis does not know the digest, sends the text. The first attempt then had no effect,
+ * so this is not a retry. Returns the script's result as an array.
+ */
 export async function runScript(
   redis: Redis,
   script: string,

@@ -21,7 +21,7 @@ export interface NodeWebhooksParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly registry: Registry;
-  /** Whether this node works for the ledger or subscription of this id. */
+  /** Whether this node does the webhook work for the ledger or subscription with this id. */
   ownsShardOf(id: string): boolean;
   /** See WebhookParts. */
   readBarrier(ledgerId: string): Promise<number>;
@@ -30,13 +30,13 @@ export interface NodeWebhooksParts {
   /** How busy the event loop or the machine was since the last call: 0 to 1. */
   utilization(): number;
   monotonicMs(): number;
-  /** Milliseconds of processor time that this thread has had. */
+  /** Processor time of this thread, ms. */
   processorMs(): number;
-  /** How host names are looked up; DNS if it is not given. */
+  /** Looks host names up. DNS if left out. */
   readonly lookup?: NameLookup;
 }
 
-/** Webhooks of a node over real connections. `start` them once the node's ports are open. */
+/** Creates the webhooks of a node, over real connections. Call `start` once the node's ports are open. */
 export function openWebhooks(parts: NodeWebhooksParts): Webhooks {
   const { ledgers, clock, policy } = parts;
   const lookup = parts.lookup ?? dnsLookup();

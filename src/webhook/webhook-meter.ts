@@ -1,9 +1,9 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { AttemptOutcome } from './sending/attempt.ts';
 
-/** What webhooks tell the metrics. */
+/** The metrics of webhooks. */
 export interface WebhookMeter {
-  /** Delivery records were written. */
+  /** So many delivery records were written. */
   fannedOut(deliveries: number): void;
   attempted(outcome: AttemptOutcome): void;
 }

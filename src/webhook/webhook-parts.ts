@@ -8,7 +8,7 @@ import type { PaceParts } from './pacing/pace.ts';
 import type { Poster } from './posting/http-post.ts';
 import type { WebhookMeter } from './webhook-meter.ts';
 
-/** What webhooks of a node are made of. */
+/** What the webhooks of a node need. */
 export interface WebhookParts extends PaceParts {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
@@ -18,10 +18,12 @@ export interface WebhookParts extends PaceParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: WebhookMeter;
-  /** Whether this node works for the ledger or subscription of this id; on a node that stands alone always. */
+  /**
+   * Whether this node does the webhook work for the ledger or subscription with this id. Always true on a single node.
+   */
   ownsShardOf(id: string): boolean;
-  /** Has the actor of a ledger on this node make certain what stands in it: answers its newest seq (Directory). */
+  /** Passes a read barrier of the ledger's actor on this node. Resolves with the ledger's newest seq (Directory). */
   readBarrier(ledgerId: string): Promise<number>;
-  /** Tells whoever works for a subscription that something may be due for it. null: there are no other nodes. */
+  /** Tells the node that sends for a subscription that something may be due. null: there are no other nodes. */
   readonly tellOthers: ((subscriptionId: string) => void) | null;
 }

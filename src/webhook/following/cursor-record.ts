@@ -3,22 +3,23 @@ import { decodeOrPassOver, parseMembers } from '../../store/unreadable-record.ts
 
 /** How far the events of a ledger have been fanned out. */
 export interface Cursor {
-  /** Version of the record that holds it; 'absent' where none does yet. */
+  /** The version of the cursor's record. 'absent' if there is no record yet. */
   readonly version: string;
   /** Every event before this seq has its delivery records. */
   readonly nextSeq: number;
 }
 
 export interface Cursors {
+  /** Returns the stored cursor, or null if there is none. */
   get(ledgerId: string): Promise<Cursor | null>;
-  /** The cursor as moved; null if somebody else has moved it. */
+  /** Returns the moved cursor, or null if the record has another version: another node has moved it. */
   move(ledgerId: string, cursor: Cursor, nextSeq: number): Promise<Cursor | null>;
   remove(ledgerId: string): Promise<void>;
 }
 
 const kind = 'webhook_cursor';
 
-/** One durable cursor a ledger, for ledgers that some subscription watches. */
+/** Cursors in a record store: one for each watched ledger. */
 export function cursorsIn(store: RecordStore): Cursors {
   return {
     get: async (ledgerId) => {
@@ -27,7 +28,7 @@ export function cursorsIn(store: RecordStore): Cursors {
       const cursor = decodeOrPassOver(record, (value) =>
         parseMembers<{ next_seq: number }>(value, { next_seq: 'count' }),
       );
-      // Of a damaged one nothing is known: from the beginning on nothing is missed, and some is sent again.
+      // A damaged cursor starts at the first event. Then no event is missed, and some are sent again.
       return { version: record.version, nextSeq: cursor?.next_seq ?? 0 };
     },
     move: async (ledgerId, cursor, nextSeq) => {

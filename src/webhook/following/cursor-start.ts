@@ -5,14 +5,17 @@ import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { takesFrom } from './subscription-start.ts';
 
-/** A cursor farther behind than this may be that of a subscription from long ago: the place is sought by time instead. */
+/**
+ * A stored cursor farther behind than this may be from an earlier subscription, ended long ago. The start is then
+ * searched by time.
+ */
 const seekBeyondEvents = 256;
 
-/** Where to follow a ledger from. */
+/** Where to start tailing a ledger. */
 export interface CursorStart {
-  /** null where no event can be for any of its subscriptions. */
+  /** null if no event can be for any of the ledger's subscriptions. */
   readonly cursor: Cursor | null;
-  /** Whether it stands in the store like that. */
+  /** Whether the store holds the cursor with this position. */
   readonly isStored: boolean;
 }
 
@@ -23,8 +26,9 @@ export interface CursorStartParts {
 }
 
 /**
- * Where a ledger that is not in memory is to be followed from. Without a cursor it is the first event that may have been answered after the
- * oldest of its subscriptions. Of what stands behind a stored cursor as many as `rangeEventsMax` events may have been recorded.
+ * Finds where to start tailing a ledger whose cursor is not in memory. Without a stored cursor, this is the first event
+ * that may have been answered after the oldest of the ledger's subscriptions was made. The first `rangeEventsMax`
+ * events after a stored cursor may have delivery records already.
  */
 export async function cursorToStartAt(
   { ledgers, cursors, answeredSeqs }: CursorStartParts,
@@ -38,7 +42,8 @@ export async function cursorToStartAt(
   if (stored !== null && head.seq - stored.nextSeq <= seekBeyondEvents) return { cursor: stored, isStored: true };
   const from = subscriptions.map(takesFrom).sort()[0];
   if (from === undefined) return nowhere;
-  // What was recorded begins at the stored cursor, and is found from there alone: nothing begins in the middle of it.
+  // A range that was recorded before a crash begins at the stored cursor, and is found from there only. So tailing
+  // starts there or behind the range, never in its middle.
   const low = stored === null ? 0 : stored.nextSeq + rangeEventsMax;
   const dated = await firstSeqFrom(ledgers, ledgerId, low, head.seq, from);
   const found =
@@ -50,7 +55,9 @@ export async function cursorToStartAt(
 
 const nowhere: CursorStart = { cursor: null, isStored: false };
 
-/** The first seq that was not answered before each of the subscriptions; 0 where that is not known of one. */
+/**
+ * Returns the first seq that was not answered before all of the subscriptions. 0 if that is not known for one of them.
+ */
 async function firstUnanswered(
   answeredSeqs: Pick<AnsweredSeqs, 'of'>,
   ledgerId: string,
@@ -64,7 +71,10 @@ async function firstUnanswered(
   return first;
 }
 
-/** The first seq from `low` on whose event is not dated before `from`; `high` + 1 if none is. created_at never goes back within a ledger. */
+/**
+ * Returns the first seq from `low` on whose event is not dated before `from` (ISO), or `high` + 1 if there is none. A
+ * binary search: created_at never goes back within a ledger.
+ */
 async function firstSeqFrom(
   ledgers: LedgerStore,
   ledgerId: string,
@@ -75,7 +85,7 @@ async function firstSeqFrom(
   let first = low;
   let end = high + 1;
   while (first < end) {
-    // The newest event is asked about first: in a ledger at rest it answers for all of them.
+    // The newest event is read first: if the ledger was at rest since `from`, this is the only read.
     const middle = end === high + 1 && first === low ? high : Math.floor((first + end) / 2);
     const [entry] = await ledgers.read(ledgerId, middle, 1);
     if (entry === undefined || !isBefore(entry, from)) end = middle;
@@ -84,7 +94,7 @@ async function firstSeqFrom(
   return first;
 }
 
-/** A row that cannot be read counts as not before: starting too early only costs time. */
+/** A row that cannot be parsed counts as not before: starting too early only costs time. */
 function isBefore(entry: StoredEntry, from: string): boolean {
   return (timeOf(entry)?.createdAt ?? from) < from;
 }

@@ -2,12 +2,12 @@ import type { LedgerEvent } from '../../domain/event.ts';
 import { type DeliveryRecord, deliveryIdOf, dueAtOnce } from '../../service/webhooks/delivery-record.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 
-/** Whether an event is of a type that a subscription asks for. */
+/** Whether a subscription wants events of this event's type. */
 export function asksFor({ eventTypes }: SubscriptionRecord, event: LedgerEvent): boolean {
   return eventTypes.length === 0 || eventTypes.includes(event.eventType);
 }
 
-/** The delivery of an event to a subscription, recorded at `now` (ISO). */
+/** Returns a new delivery of an event to a subscription. `now`: when it is recorded, ISO. */
 export function newDelivery(subscription: SubscriptionRecord, event: LedgerEvent, now: string): DeliveryRecord {
   return {
     id: deliveryIdOf(subscription.id, event),

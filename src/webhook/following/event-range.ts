@@ -3,7 +3,7 @@ import type { LedgerEvent } from '../../domain/event.ts';
 import { timeOf } from '../../service/reading/event-bounds.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 
-/** A range of a ledger: its events that can be read, and the seqs that it covers. */
+/** A range of a ledger: its first and last seq, and those of its events that can be parsed. */
 export interface EventRange {
   readonly ledgerId: string;
   readonly fromSeq: number;
@@ -12,8 +12,8 @@ export interface EventRange {
 }
 
 /**
- * Answers when what a ledger has committed next behind an event of the range is dated; null: nothing yet, or nothing that can be told apart
- * by its date. By then the event's own commit was over.
+ * Returns a function that finds the date (ISO) of the ledger's next commit after an event of the range. The event's own
+ * commit had ended by that date. null if no later event has a later date yet.
  */
 export function nextCommitDates(
   ledgers: LedgerStore,

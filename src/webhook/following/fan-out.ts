@@ -13,9 +13,9 @@ import { type EventRange, nextCommitDates } from './event-range.ts';
 import { isWithin, type ReadSpan, readSpans } from './read-spans.ts';
 import { type SubscriptionStart, startOf } from './subscription-start.ts';
 
-/** Subscriptions at once: their deliveries of a range are in memory, and their blocks are written together. */
+/** Subscriptions at once. Their deliveries of a range are in memory, and their blocks are written together. */
 const subscriptionsAtOnce = 64;
-/** Main thread, measured: making a delivery, and writing a block of them with its look-ups. */
+/** Main thread time, measured: making a delivery, and writing a block of deliveries with its look-ups. */
 const deliveryCostMs = 0.005;
 const blockCostMs = 0.15;
 
@@ -25,18 +25,21 @@ export interface FanOutParts {
   readonly answeredSeqs: Pick<AnsweredSeqs, 'of'>;
   readonly pace: Pace;
   now(): number;
-  /** Whether this node follows the ledger. */
+  /** Whether this node tails the ledger. */
   ownsShardOf(ledgerId: string): boolean;
+  /** Returns the facts of a ledger, or null if there is no such ledger. */
   facts(ledgerId: string): Promise<LedgerFacts | null>;
-  /** New deliveries were recorded. */
+  /** So many new deliveries were recorded. */
   fannedOut(deliveries: number): void;
 }
 
 /**
- * Records the deliveries of a range to those of the subscriptions whose owners could read it as it was written; answers the subscriptions that
- * have some, or null where another node has taken the ledger over meanwhile. Whether they may still read it is asked when it is sent.
+ * Records the deliveries of a range, to those of the subscriptions whose owners could read the events when they were
+ * written. Whether an owner may still read an event is checked when it is sent. Returns the ids of the subscriptions
+ * that have deliveries, or null if another node has taken the ledger over meanwhile.
  *
- * What is recorded of a subscription begins where the range does, whoever else subscribes: so what stands of it is found again.
+ * The recorded range of a subscription begins where `range` does, whichever other subscriptions there are. So records
+ * from before a crash are found again.
  */
 export async function fanOut(
   parts: FanOutParts,
@@ -78,7 +81,7 @@ async function record({ deliveries, pace, fannedOut }: FanOutParts, ranges: read
   await pace.take(ranges.length * blockCostMs + made * deliveryCostMs);
 }
 
-/** Whether an event may have been answered after a subscription. */
+/** Returns a check whether an event may have been answered after a subscription was made. */
 function beginningOf(
   { ledgers, answeredSeqs }: FanOutParts,
   range: EventRange,
@@ -104,7 +107,10 @@ function beginningOf(
 
 type Spans = readonly ReadSpan[];
 
-/** The stretches in which an actor could read. Asked once a range for each actor and master. */
+/**
+ * Returns a function that finds in which spans an actor could read. It is computed once a range for each actor and
+ * master.
+ */
 async function accessOf(
   parts: FanOutParts,
   range: EventRange,

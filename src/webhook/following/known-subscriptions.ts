@@ -5,7 +5,7 @@ import type { RetryUntilStopped } from '../pacing/retry-until-stopped.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
 const subscriptionsAtOnce = 500;
-/** Main thread: listing a page of subscriptions or of ledgers. */
+/** Main thread time of listing a page of subscriptions or of ledgers. */
 const pageCostMs = 3;
 
 export interface KnownSubscriptionsParts {
@@ -13,19 +13,21 @@ export interface KnownSubscriptionsParts {
   readonly watches: SubscriptionIndex;
   readonly pace: Pace;
   readonly retryUntilStopped: RetryUntilStopped;
-  /** Whether other nodes make and end subscriptions too. */
+  /** Whether other nodes create and end subscriptions too. */
   readonly isShared: boolean;
   isStopped(): boolean;
-  /** A subscription was not known here before. */
+  /** Called for a subscription that this node did not know before. */
   added(subscriptionId: string): void;
-  /** One has ended, which nobody told this node. */
+  /** Called for a subscription that has ended without a message to this node. */
   ended(subscriptionId: string): void;
 }
 
-/** Keeps what memory knows of subscriptions in force, and of the ledgers that they watch, as the store has it. */
+/**
+ * Keeps the subscription index up to date with the store: the active subscriptions, and the ledgers that they watch.
+ */
 export class KnownSubscriptions {
   readonly #parts: KnownSubscriptionsParts;
-  /** The changes of subscriptions that memory has; null: none were read. */
+  /** The count of changes of subscriptions up to which memory is up to date. null before the first read. */
   #changes: string | null = null;
   #isListingAgain = false;
   #catchingUp: Promise<void> = Promise.resolve();
@@ -34,12 +36,12 @@ export class KnownSubscriptions {
     this.#parts = parts;
   }
 
-  /** Reads all of them. */
+  /** Reads all active subscriptions. Resolves when all are in memory. */
   find(): Promise<void> {
     return this.#parts.retryUntilStopped('finding subscriptions', () => this.#read());
   }
 
-  /** Reads them again if other nodes have changed them since they were read last. One look at a time. */
+  /** Reads the subscriptions again if other nodes have changed them since the last read. One check runs at a time. */
   catchUp(): Promise<void> {
     const { subscriptions, retryUntilStopped, isShared } = this.#parts;
     if (!isShared) return Promise.resolve();
@@ -51,7 +53,9 @@ export class KnownSubscriptions {
     return this.#catchingUp;
   }
 
-  /** Takes one in; its owner's ledgers are listed in the background. Harmless if it is there. */
+  /**
+   * Adds a subscription. Its owner's ledgers are listed in the background. Has no effect if the subscription is known.
+   */
   add(subscription: SubscriptionRecord): void {
     const { watches, pace, retryUntilStopped, added } = this.#parts;
     const isKnown = watches.get(subscription.id) !== undefined;
@@ -63,7 +67,10 @@ export class KnownSubscriptions {
     );
   }
 
-  /** See WebhookWork. Its end may have landed, may land yet, or other nodes were not told: ended once more it is certain. */
+  /**
+   * See WebhookWork. The end may be stored, may still land, or other nodes may not know of it. Ending the subscription
+   * again makes it certain.
+   */
   mayHaveEnded(subscriptionId: string, at: string): void {
     const { subscriptions, retryUntilStopped, ended } = this.#parts;
     void retryUntilStopped('ending a subscription', async () => {
@@ -72,7 +79,7 @@ export class KnownSubscriptions {
     });
   }
 
-  /** Reads the lists in doubt again in the background, one at a time however many doubts there are. */
+  /** Reads the lists in doubt again in the background, one at a time. */
   listAgain(): void {
     if (this.#isListingAgain) return;
     this.#isListingAgain = true;
@@ -98,13 +105,13 @@ export class KnownSubscriptions {
     this.#changes = changes;
   }
 
-  /** What was not found in force has ended on another node, or was made here after the look. */
+  /** A subscription that was not found active has ended on another node, or was created here after the read. */
   async #dropEnded(inForce: ReadonlySet<string>): Promise<void> {
     const { subscriptions, watches, ended } = this.#parts;
     for (const { id } of [...watches.all()]) {
       if (inForce.has(id)) continue;
       const stored = await subscriptions.get(id).catch(passOver);
-      // Of one that is damaged nothing is known: what memory has of it goes on.
+      // A damaged record says nothing, so the subscription in memory stays.
       if (stored === null || (stored !== undefined && stored.endedAt !== null)) ended(id);
     }
   }
@@ -118,7 +125,7 @@ export class KnownSubscriptions {
       await rest();
       if (isStopped()) break;
     }
-    // In the same turn as the last look at what is in doubt, so that none comes up unseen in between.
+    // There is no await since the last nextDoubted(), so that no doubt in between is missed.
     this.#isListingAgain = false;
   }
 }

@@ -15,12 +15,15 @@ import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import type { Pace } from '../pacing/pace.ts';
 import type { EventRange } from './event-range.ts';
 
-/** A stretch of a ledger in which an actor could read: from a grant, that included, up to what ended it. */
+/**
+ * A span of a ledger that an actor could read: from the event of a grant up to, but not including, the event that ended
+ * it.
+ */
 export interface ReadSpan {
   readonly fromSeq: number;
-  /** null: nothing has ended it. */
+  /** null: no event has ended it. */
   readonly endSeq: number | null;
-  /** ISO; null: it does not run out. */
+  /** When the grant expires, ISO. null: never. */
   readonly expiresAt: string | null;
 }
 
@@ -31,10 +34,10 @@ export interface ReadSpanParts {
 
 const always: readonly ReadSpan[] = [{ fromSeq: 0, endSeq: null, expiresAt: null }];
 const mastersAtOnce = 64;
-/** Main thread, measured: what a delegate holds of one object. */
+/** Main thread time of reading the grants of a delegate to one object, measured. */
 const grantCostMs = 0.03;
 
-/** Whether an event was written while its reader could read it. */
+/** Whether an event was written in one of the spans, so that the reader could read it then. */
 export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolean {
   return spans.some(
     ({ fromSeq, endSeq, expiresAt }) =>
@@ -45,11 +48,13 @@ export function isWithin(spans: readonly ReadSpan[], event: LedgerEvent): boolea
 }
 
 /**
- * Tells in which stretches an actor could read the events of a master (null: the ledger's own, which a delegate of any of its masters sees),
- * as far as matters to the events of a range (decisions.md, section 5). The order of the ledger decides and not when it is asked: what a
- * delegate held where the range begins stands beside the log, and the range itself tells what changed. So a range costs no more in a ledger
- * of a million grants. A delegate of masters costs more: they are looked through, those that it has lost too, up to the 10,000 that reads
- * stop at.
+ * Returns a function that finds in which spans an actor could read the events of a master, as far as the events of the
+ * range need it. `masterId` null means the ledger's own events, which a delegate of any of its masters may read.
+ *
+ * The order of the ledger decides, not the time of the question. The grants at the start of the range are stored beside
+ * the log, and the events of the range show what changed. So a range costs no more in a ledger of a million grants. A
+ * delegate of masters costs more: all masters that it was ever granted are read, up to the 10,000 at which reads stop
+ * too.
  */
 export function readSpans(
   { ledgers, pace }: ReadSpanParts,
@@ -65,7 +70,10 @@ export function readSpans(
   };
 
   const own = events.filter(({ master }) => master === null);
-  /** What says of each of the ledger's own events of the range that it could be read; those of more masters would say it again. */
+  /**
+   * Returns spans of masters for the ledger's own events of the range. Stops once they cover all of these events: spans
+   * of further masters would add nothing.
+   */
   const byMasters = async (actorId: string): Promise<ReadSpan[]> => {
     const found: ReadSpan[] = [];
     let open = own;
@@ -92,7 +100,7 @@ export function readSpans(
   };
 }
 
-/** The changes of grants that events make, by the list that they stand in, in order. */
+/** Returns the changes of grants that the events make, in order, by the list that holds them. */
 function changesIn(events: readonly LedgerEvent[], facts: LedgerFacts): ReadonlyMap<string, readonly Line[]> {
   const found = new Map<string, Line[]>();
   for (const event of events) {
@@ -105,7 +113,7 @@ function changesIn(events: readonly LedgerEvent[], facts: LedgerFacts): Readonly
   return found;
 }
 
-/** What follows from an event. A damaged one changes nothing here: reads of the ledger tell of it. */
+/** Returns the projections of an event. None for a damaged event: reads of the ledger report the damage. */
 export function changesBy(event: LedgerEvent, facts: LedgerFacts | null): readonly Projection[] {
   try {
     return projectionsOf(event, facts);
@@ -114,7 +122,10 @@ export function changesBy(event: LedgerEvent, facts: LedgerFacts | null): readon
   }
 }
 
-/** The stretches between changes; of one that is there twice the first lasts for nothing. A damaged one gives no access. */
+/**
+ * Returns the spans between changes. If a change occurs twice, its first span is empty. A damaged change gives no
+ * access.
+ */
 function spansOf(list: string, changes: readonly Line[]): ReadSpan[] {
   return changes.flatMap(({ order, value }, at): ReadSpan[] => {
     const change = decodeOrPassOver(storedLine(list, value), parseGrantChange) ?? null;

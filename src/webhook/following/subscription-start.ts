@@ -2,32 +2,37 @@ import { isoTime } from '../../domain/time.ts';
 import { limits } from '../../limits.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 
-/** Clocks are half a second off the store's at most (decisions.md, section 4), so those of two nodes a second. */
+/** Clocks are at most half a second off the store's, so the clocks of two nodes differ by at most a second. */
 const clockSlackMs = 1_000;
-/** From the date of an event to the answer of its append: what a call may take, and how late its transport may answer. */
+/**
+ * The longest time from the date of an event to the answer of its append: a call's timeout, and its grace to answer.
+ */
 const answerMaxMs = limits.callTimeoutMs + limits.deadlineGraceMs;
-/** How long ago an event may be dated that is answered after a subscription made now. */
+/** An event that is answered after a subscription made now is dated at most this long ago. */
 export const startWindowMs = answerMaxMs + clockSlackMs;
 
-/** ISO time: what is dated before it was answered before the subscription. */
+/** Returns the ISO time before which every event was answered before the subscription was made. */
 export function takesFrom(subscription: SubscriptionRecord): string {
   return isoTime(Date.parse(subscription.createdAt) - startWindowMs);
 }
 
 /**
- * From where on a subscription takes the events of one ledger: those answered after its own answer. An append that was answered
- * `outcome_unknown` counts as answered then.
+ * Which events of a ledger a subscription takes: those that were answered after the call that made the subscription. An
+ * append that was answered `outcome_unknown` counts as answered at that moment.
  */
 export interface SubscriptionStart {
   readonly subscriptionId: string;
-  /** ISO. What is dated earlier was answered before. */
+  /** ISO. Events dated earlier were answered before the subscription. */
   readonly from: string;
   /**
-   * ISO. A ledger has one write under way and dates the next one once that is over, so of what is dated between `from` and here
-   * only its newest commit may have been answered later.
+   * ISO. Of the events dated from `from` up to here, only the newest commit may have been answered after the
+   * subscription: a ledger has one write in flight, and dates the next one when that has ended.
    */
   readonly newestFrom: string;
-  /** ISO. What is dated up to here may have been answered before; what was is kept for a while (answered-seqs.ts). */
+  /**
+   * ISO. Events dated up to here may have been answered before. The seqs that were are kept for a while
+   * (answered-seqs.ts).
+   */
   readonly through: string;
 }
 

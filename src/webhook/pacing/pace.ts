@@ -1,33 +1,40 @@
 import { type Clock, sleep } from '../../actors/clock.ts';
 
-/** How often it is asked whether the event loop is busy. */
+/** How often the utilization is sampled. */
 const sampleMs = 100;
-/** Busy beyond this share of the last sample, and only while ledgers are written to at this rate or more: fewer fill no machine. */
+/**
+ * Appends fill the machine if the utilization in a sample is above this and ledgers are written to at this rate or
+ * more. Fewer events fill no machine.
+ */
 const busyUtilization = 0.85;
 const busyEventsPerSecond = 500;
-/** A machine that appends fill has moments to spare; it counts as full until it has had time to spare for so long. */
+/** A full machine has idle moments too. It counts as full until all samples of this time were below the limit. */
 const calmAfterMs = 500;
-/** What fanning out and sending may take of the processor time that this thread gets while it is busy. */
+/** The share of this thread's processor time that fanning out and sending may take while the machine is full. */
 const busyShare = 0.015;
-/** What may be saved up: a burst longer than this would be felt by appends. */
+/** The most processor time that may be saved up, ms. A longer burst would delay appends. */
 const savedMaxMs = 5;
 
 export interface PaceParts {
   readonly clock: Clock;
   /** How busy the event loop or the machine was since the last call: 0 to 1. */
   utilization(): number;
-  /** Milliseconds of a clock that never goes back. */
+  /** A clock that never goes back, ms. */
   monotonicMs(): number;
-  /** Milliseconds of processor time that this thread has had: what it gets where other programs run too. */
+  /** Processor time of this thread, ms. It is less than the elapsed time if other programs run too. */
   processorMs(): number;
 }
 
 /**
- * Fanning out and sending are background work on the processors that appends need. While appends alone could fill these (the event loop or
- * the machine was busy more than 85 % of a tenth of the last half second, and many events are being written), background work gets 1.5 % of the
- * time that this thread gets, and the log keeps what waits; otherwise it goes as fast as its own limits allow. Where little is appended it may well be busy: then
- * with deliveries. What a piece of work costs cannot be measured while it waits for sockets and disks, so callers say what it costs as
- * measured on a quiet machine.
+ * Limits background work (fanning out and sending), which runs on the processors that appends need.
+ *
+ * Appends alone could fill the processors if the event loop or the machine was busier than 85 % in one of the 100 ms
+ * samples of the last half second, and many events are being written. Then background work gets 1.5 % of this thread's
+ * processor time, and the log keeps what waits. Otherwise background work runs as fast as its own limits allow: a
+ * machine that is busy while few events are appended is busy with deliveries.
+ *
+ * Callers pass the cost of each piece of work, as measured on a quiet machine: it cannot be measured while the work
+ * waits for sockets and disks.
  */
 export class Pace {
   readonly #parts: PaceParts;
@@ -44,17 +51,20 @@ export class Pace {
     this.#savedAt = parts.processorMs();
   }
 
-  /** Whether background work is held back, as of the last time that it asked. */
+  /** Whether background work is limited, as of the last call of delayMs or take. */
   get isBusy(): boolean {
     return this.#isBusy;
   }
 
-  /** Events were written to a ledger. */
+  /** So many events were written to a ledger. */
   committed(events: number): void {
     this.#events += events;
   }
 
-  /** How long to wait before work of this cost (of the main thread) may begin. 0: now, and it counts as done. */
+  /**
+   * Returns how long to wait, ms, before asking again. 0: work of this cost may begin now, and is charged. `costMs`:
+   * main thread time.
+   */
   delayMs(costMs: number): number {
     const now = this.#parts.monotonicMs();
     const elapsedMs = now - this.#sampledAt;
@@ -74,7 +84,10 @@ export class Pace {
     return 0;
   }
 
-  /** Resolves when work of this cost may begin, and never before everything else that is ready had its turn. */
+  /**
+   * Resolves when work of this cost may begin. It always yields to the event loop first, so that ready work goes
+   * before.
+   */
   async take(costMs: number): Promise<void> {
     for (;;) {
       const waitMs = this.delayMs(costMs);

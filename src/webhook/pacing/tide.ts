@@ -1,18 +1,19 @@
 import type { Clock } from '../../actors/clock.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 
-/** How long a write waits for the commit of an append at most. */
+/** The longest time that a background write waits for the commit of an append. */
 const waitMaxMs = 20;
 
 export interface TideParts {
   readonly clock: Clock;
-  /** Whether appends could fill the processors by themselves. */
+  /** Whether appends alone could fill the processors. Background writes are delayed only then. */
   isBusy(): boolean;
 }
 
 /**
- * A store that syncs its disk for each commit makes the next append wait for a commit that was begun in between. So while appends are busy,
- * background writes go out at the moment when a commit of theirs has ended and the next one begins: they ride along.
+ * Delays background writes until an append commits. If a store syncs its disk for each commit, a background commit
+ * between two appends makes the second append wait. A background write that starts right after the commit of an append
+ * shares the commit of the next one.
  */
 export class Tide {
   readonly #parts: TideParts;
@@ -22,7 +23,7 @@ export class Tide {
     this.#parts = parts;
   }
 
-  /** An append was committed. */
+  /** An append was committed. Releases the writes that wait. */
   committed(): void {
     const waiting = this.#waiting;
     if (waiting === null) return;
@@ -31,7 +32,7 @@ export class Tide {
     waiting.resolve();
   }
 
-  /** The same records, whose writes ride along. */
+  /** Returns the same record store, with its writes delayed while appends are busy. */
   riding(records: RecordStore): RecordStore {
     return {
       get: (kind, id) => records.get(kind, id),

@@ -2,34 +2,38 @@ import { Agent } from 'undici';
 import { sendRequest } from './outgoing-request.ts';
 import { ConnectError, type ConnectFault, type ReceiverConnector } from './receiver-connect.ts';
 
-/** decisions.md, section 7: success is a 2xx within this. */
+/** A delivery succeeds if the receiver answers 2xx within this time. */
 export const attemptTimeoutMs = 10_000;
 
 export interface Post {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Ends the whole exchange: name, connection, request, answer. */
+  /** Aborts the whole exchange: name look-up, connection, request and answer. */
   readonly signal: AbortSignal;
 }
 
-/** What became of a POST. An answer's body is read and thrown away. */
+/** The result of a POST. The body of the answer is discarded. */
 export type PostResult =
   | { readonly kind: 'answered'; readonly status: number }
   | { readonly kind: 'failed'; readonly fault: ConnectFault | 'broken_off' };
 
+/** Sends POST requests. `post` never rejects because of the receiver. Disposing it closes all connections. */
 export interface Poster extends AsyncDisposable {
   post(post: Post): Promise<PostResult>;
 }
 
 export const answerHeadersMaxBytes = 16 * 1024;
-/** Servers commonly close idle connections after five seconds. */
+/** Less than the five seconds after which servers commonly close idle connections. */
 const idleMs = 4_000;
 const idleMaxMs = 30_000;
 
-/** Posts through connections that `receivers` makes. Redirects are answers like any other; no proxy is ever asked. */
+/**
+ * Creates a poster that uses the connections of `receivers`, at most `perTargetMax` for each origin. Redirects are not
+ * followed. Proxies are not used.
+ */
 export function createPoster(receivers: ReceiverConnector, perTargetMax: number): Poster {
-  /** Connections made to origins that are being posted to. */
+  /** Running posts, and connections made meanwhile, by origin. */
   const made = new Map<string, { posts: number; connections: number }>();
   const agent = new Agent({
     connect: (options, callback) => {
@@ -43,7 +47,7 @@ export function createPoster(receivers: ReceiverConnector, perTargetMax: number)
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMaxMs,
     maxHeaderSize: answerHeadersMaxBytes,
-    // The signal of each request is its one deadline.
+    // The signal of each request is its only deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -62,7 +66,8 @@ export function createPoster(receivers: ReceiverConnector, perTargetMax: number)
         try {
           return { kind: 'answered', status: await sendRequest(agent, request, signal) };
         } catch (error) {
-          // A connection kept from before may be closed just as it is used again: that is no failure of the receiver's.
+          // The receiver may close a kept connection just when it is used again. That is no failure, so the post is
+          // retried.
           const wasKept = here.connections === before;
           if (!wasKept || signal.aborted || !isBrokenOff(error)) throw error;
           return { kind: 'answered', status: await sendRequest(agent, request, signal) };

@@ -1,15 +1,16 @@
 import { Resolver } from 'node:dns/promises';
 import { isLocalName } from '../../service/webhooks/webhook-target.ts';
 
-/** Addresses of a host name, IPv4 first; none if it has none. */
+/** Resolves with the addresses of a host name, IPv4 first. Empty if it has none, or if DNS does not answer. */
 export type NameLookup = (host: string) => Promise<readonly string[]>;
 
 const queryTimeoutMs = 2_000;
 const queryTries = 2;
 
 /**
- * Names are asked of DNS by c-ares. getaddrinfo would run on the few threads that also verify signatures, and a name server that does not
- * answer would hold these up. `servers` are asked in place of the machine's name servers. So /etc/hosts does not count; names of this host are loopback (RFC 6761, section 6.3).
+ * Looks names up in DNS with c-ares. getaddrinfo would run on the few threads that also verify signatures, and a name
+ * server that does not answer would block them. So /etc/hosts is not used. Local names are loopback (RFC 6761, section
+ * 6.3). `servers` replace the machine's name servers.
  */
 export function dnsLookup(servers?: readonly string[]): NameLookup {
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTries });

@@ -1,12 +1,18 @@
 import type { Dispatcher } from 'undici';
 
-/** An answer's body is read up to here, so that its connection can be used again; beyond it the connection is closed. */
+/**
+ * An answer's body is read up to this size, so that its connection can be used again. A longer body closes the
+ * connection.
+ */
 export const answerMaxBytes = 64 * 1024;
 
 /**
- * Sends a request and answers its status once the answer's body was read and thrown away. The status decides: a body that is too long,
- * breaks off or never ends only costs its connection. Rejects where no status came, with the signal's reason if its time was over. Undici's
- * own `request` makes a stream for each body, at the price of the rest of the exchange.
+ * Sends a request. Resolves with the status of the answer, after its body was read and discarded. Once there is a
+ * status, a body that is too long, breaks off or never ends costs only its connection. Rejects if no status came: with
+ * the signal's reason if the signal was aborted.
+ *
+ * Does not use undici's `request`, which creates a stream for each body. That costs as much as the rest of the
+ * exchange.
  */
 export function sendRequest(
   dispatcher: Dispatcher,
@@ -22,7 +28,7 @@ export function sendRequest(
       if (status === null) reject(error);
       else resolve(status);
     };
-    /** A request that waits for its connection is not told to the handler yet: it is given up when it is. */
+    /** While a request waits for its connection there is no controller yet. It is then aborted in onRequestStart. */
     const late = () => {
       const reason = signal.reason instanceof Error ? signal.reason : new Error('late');
       controller?.abort(reason);
@@ -36,7 +42,7 @@ export function sendRequest(
         if (signal.aborted) given.abort(new Error('late'));
       },
       onResponseStart: (_controller, given) => {
-        // 1xx only announce the answer.
+        // 1xx statuses only precede the answer.
         if (given >= 200) status = given;
       },
       onResponseData: (given, chunk) => {

@@ -5,7 +5,10 @@ import type { Clock } from '../../actors/clock.ts';
 import { hostOf, mayConnect, portOf, type TargetPolicy } from '../../service/webhooks/webhook-target.ts';
 import type { NameLookup } from './name-lookup.ts';
 
-/** Why no connection came about. What the cause says of hosts and addresses is for nobody's eyes. */
+/**
+ * Why no connection was made. Callers must not show the error's cause to anyone: it may reveal internal hosts and
+ * addresses.
+ */
 export type ConnectFault = 'unknown_name' | 'forbidden_address' | 'not_reached' | 'tls_failed' | 'timeout';
 
 export class ConnectError extends Error {
@@ -22,19 +25,22 @@ export interface ReceiverConnectParts {
   readonly policy: TargetPolicy;
   readonly lookup: NameLookup;
   readonly clock: Clock;
-  /** PEM of certificate authorities to trust in place of the usual ones. */
+  /** PEM of certificate authorities that replace the default ones. */
   readonly trustedCa?: string;
 }
 
-/** Longer than any attempt: an attempt that is given up must not leave a socket half open for ever. */
+/** As long as an attempt, so that an attempt that was given up does not leave a half-open socket for ever. */
 const connectTimeoutMs = 10_000;
-/** Addresses of one name that are tried. */
+/** How many addresses of one name are tried. */
 export const addressesMax = 4;
 
-/** Makes connections to receivers, and looks after those that are kept for the next request. */
+/** Makes connections to receivers, and checks those that are kept for the next request. */
 export interface ReceiverConnector {
   readonly connect: buildConnector.connector;
-  /** Before each attempt: closes connections to this origin that may not be used any more, by the address that they are connected to. */
+  /**
+   * Call it before each attempt. Closes kept connections to the origin whose remote address the target policy does not
+   * allow.
+   */
   recheck(origin: string): void;
 }
 
@@ -45,9 +51,9 @@ interface Connected {
 }
 
 /**
- * How undici connects to receivers. The name is looked up here, and the socket goes to the very address that was checked, so no second
- * look-up can lead elsewhere; the address that the socket says it is connected to is checked once more before a byte is sent, and again
- * whenever the connection is used another time.
+ * Creates the connector with which undici connects to receivers. It looks the name up itself and connects to the
+ * address that it has checked, so that no second look-up can lead elsewhere. The remote address of the socket is
+ * checked again before a byte is sent, and before each later use of the connection. `connect` fails with ConnectError.
  */
 export function receiverConnector(parts: ReceiverConnectParts): ReceiverConnector {
   const byOrigin = new Map<string, Set<Connected>>();
@@ -137,7 +143,9 @@ async function secured(parts: ReceiverConnectParts, socket: Socket, host: string
   return secure;
 }
 
-/** Waits for a socket's event; destroys the socket when it fails or is late. */
+/**
+ * Waits for an event of a socket. If the socket fails or `late` is aborted, destroys it and rejects with ConnectError.
+ */
 function ready(
   socket: Socket,
   event: 'connect' | 'secureConnect',
@@ -149,7 +157,7 @@ function ready(
       socket.off('error', failed).off('close', closed).off(event, done);
       late.removeEventListener('abort', timeout);
       if (error === null) return resolve();
-      // Destroying may yet raise an error that nobody waits for.
+      // destroy() may still emit an error, which nothing else handles.
       socket.on('error', () => {}).destroy();
       reject(error);
     };

@@ -8,12 +8,12 @@ import { afterAttempt } from './attempt.ts';
 import type { AttemptMade, Lane, SendQueue } from './send-queue.ts';
 
 /**
- * Attempts of a lane that were answered well are recorded together, so many or after so long, or when the lane has nothing more to send. As
- * many again may be on their way to the store: what a crash may repeat.
+ * Successful attempts of a ledger queue are recorded together: at this number, after this time, or when the queue has
+ * nothing more to send. The same number may be on the way to the store. A crash may repeat all of these.
  */
 export const recordedTogetherMax = 16;
 const recordedWithinMs = 50;
-/** How often a record is written again before its delivery is left to be sent again, and the pause before it is. */
+/** How often a record is tried to be written before its delivery is sent again, and the pause between two tries. */
 const triesMax = 5;
 const retryMs = 1_000;
 
@@ -22,13 +22,16 @@ export interface RecordingParts {
   readonly clock: Clock;
   readonly log: Log;
   isStopped(): boolean;
-  /** Work that stopping waits for. */
+  /** Registers work that `stop` has to wait for. */
   track(work: Promise<void>): void;
-  /** An attempt's record stands, or could not be written; `wakeAtMs`: when to look at its delivery again. */
+  /**
+   * An attempt's record is stored, or could not be written. `wakeAtMs`: when to look at the delivery again, ms since
+   * 1970. null: never.
+   */
   recorded(queue: SendQueue, deliveryId: string, wakeAtMs: number | null): void;
 }
 
-/** Records what attempts came to. */
+/** Records the outcomes of attempts. */
 export class AttemptRecorder {
   readonly #parts: RecordingParts;
 
@@ -36,7 +39,11 @@ export class AttemptRecorder {
     this.#parts = parts;
   }
 
-  /** What may wait is recorded with what comes behind it; the lane waits where too much would run ahead of its records. */
+  /**
+   * Call it after each attempt of a ledger queue. Records the queue's attempts now, or together with later ones if
+   * `mayWait` is true or a record is being written. If too many attempts are not recorded, waits for the running
+   * records first, so that sending does not run too far ahead of its records.
+   */
   async inTime(lane: Lane, mayWait: boolean): Promise<void> {
     const isLast = lane.waiting.length === 0 || this.#parts.isStopped();
     if (isLast || (!mayWait && lane.recording === null)) return this.record(lane);
@@ -48,7 +55,7 @@ export class AttemptRecorder {
     this.record(lane);
   }
 
-  /** Begins to record what a lane's attempts came to. */
+  /** Starts to record all attempts of a ledger queue that are not recorded yet. */
   record(lane: Lane): void {
     lane.stopTimer?.();
     lane.stopTimer = null;
@@ -71,8 +78,8 @@ export class AttemptRecorder {
   }
 
   /**
-   * False if the store does not take it: then the delivery is PENDING as before and is sent again, which receivers know how to take. A
-   * delivery that somebody else has changed meanwhile is theirs.
+   * Returns false if the store does not accept the record. The delivery then stays PENDING and is sent again. Receivers
+   * recognize it by its `webhook-id`. Has no effect on a delivery that another node or call has changed meanwhile.
    */
   async #replace(held: HeldDelivery, changed: DeliveryRecord): Promise<boolean> {
     const { deliveries, clock, log, isStopped } = this.#parts;

@@ -8,14 +8,14 @@ import { attemptTimeoutMs, type Poster, type PostResult } from '../posting/http-
 import { pingBody } from './delivery-body.ts';
 import type { EventBodies } from './event-bodies.ts';
 
-/** What an attempt came to. Nothing that a receiver or a name server said is in it but the status. */
+/** The outcome of an attempt. Of what a receiver or a name server has sent, it holds only the status. */
 export interface AttemptOutcome {
   readonly verdict: 'delivered' | 'failed' | 'gone' | 'dropped';
-  /** null where nothing was answered. */
+  /** The HTTP status. null if there was no answer. */
   readonly status: number | null;
-  /** null where it was delivered. */
+  /** A sentence for the subscription's owner. null if the delivery succeeded. */
   readonly error: string | null;
-  /** From sending until the answer; null where there was none. */
+  /** Time from sending until the answer, ms. null if there was no answer. */
   readonly tookMs: number | null;
 }
 
@@ -24,14 +24,16 @@ export interface AttemptParts {
   readonly secrets: SecretBox;
   readonly poster: Pick<Poster, 'post'>;
   readonly clock: Clock;
-  /** Whether the subscription is in force, and this node sends for it. */
+  /** Whether the subscription is active and this node sends for it. */
   mayStillSend(subscriptionId: string): boolean;
+  /** Whether the actor may read an event of the master now. `masterId` null: an event of the ledger itself. */
   mayRead(actorId: string, ledgerId: string, masterId: string | null): Promise<boolean>;
 }
 
 /**
- * One attempt at a delivery: whether the owner may still read the event, then a signed POST. null where the subscription has
- * ended by then, or another node sends for it. Throws where the service itself could not do it (the store is out of reach). Both were no attempt.
+ * Makes one attempt at a delivery: checks that the owner may still read the event, then sends a signed POST. Returns
+ * null if the subscription has ended, or if another node sends for it. Throws if the service itself fails, for example
+ * because the store is out of reach. Neither of these two counts as an attempt.
  */
 export async function attempt(
   parts: AttemptParts,
@@ -49,7 +51,8 @@ export async function attempt(
       return dropped('The owner of the subscription may not read this event any more.');
     body = ready.bytes;
   }
-  // Asked last: a node that slept must not send what another one has sent meanwhile, nor what was ended while the event was read.
+  // Checked last: a node that slept must not send what another node has sent meanwhile, and a subscription may have
+  // ended while the event was read.
   if (!parts.mayStillSend(subscription.id)) return null;
   const startedMs = parts.clock.now();
   const late = new AbortController();
@@ -82,7 +85,7 @@ function headersOf(
   };
 }
 
-/** Opened once as long as the subscription is in memory: opening costs as much as several deliveries' signatures. */
+/** Each secret is decrypted once while its subscription is in memory: that costs as much as several signatures. */
 const openedKeys = new WeakMap<SubscriptionRecord, WebhookKeys>();
 
 function keysOf(secrets: SecretBox, subscription: SubscriptionRecord): WebhookKeys {
@@ -121,7 +124,10 @@ function dropped(error: string): AttemptOutcome {
   return { verdict: 'dropped', status: null, error, tookMs: null };
 }
 
-/** The record after an attempt that ended at `nowMs`. `next` is when to try again; null: never. */
+/**
+ * Returns the delivery's record after an attempt. `nowMs`: when the attempt ended. `next`: when to retry if it failed.
+ * Both ms since 1970. `next` null: never.
+ */
 export function afterAttempt(
   delivery: DeliveryRecord,
   outcome: AttemptOutcome,

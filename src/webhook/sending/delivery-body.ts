@@ -3,10 +3,13 @@ import { WebhookBodySchema } from '../../gen/svc/v1/webhooks_pb.ts';
 import { restJson } from '../../rpc/rest/encode.ts';
 import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 
-/** Version of the body's format (spec, Webhook delivery 2). */
+/** The version of the body's format. */
 const apiVersion = '2026-04-14';
 
-/** The body of an event's delivery, the same bytes at every attempt. `createdAt`: when the delivery was made. */
+/**
+ * Returns the body of an event's delivery: the same bytes at every attempt. `createdAt`: when the delivery was
+ * recorded, ISO.
+ */
 export function eventBody(event: LedgerEvent, createdAt: string): Buffer {
   return Buffer.from(
     restJson(WebhookBodySchema, {
@@ -27,7 +30,7 @@ export function eventBody(event: LedgerEvent, createdAt: string): Buffer {
   );
 }
 
-/** The body of a PING, which stands in no ledger. */
+/** Returns the body of a PING, which belongs to no ledger. */
 export function pingBody(delivery: DeliveryRecord): Buffer {
   return Buffer.from(
     restJson(WebhookBodySchema, {

@@ -2,8 +2,9 @@ import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerReading } from '../../service/reading/ledger-reading.ts';
 
 /**
- * Whether an actor may read an event now (decisions.md, section 5): of a ledger's own events everyone who sees the ledger, of a
- * master's events who reads that master, so that a delegate of one master never gets a sibling's. Throws what is not about access.
+ * Whether an actor may read an event now. An event of the ledger itself (`masterId` null) may be read by every actor
+ * that sees the ledger; an event of a master only by those that may read this master. So a delegate of one master never
+ * gets the events of another one. Rejects with errors that are not about access.
  */
 export async function mayReadEvent(
   reading: LedgerReading,

@@ -5,8 +5,9 @@ import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { eventBody } from './delivery-body.ts';
 
-/** What is sent of one event, and the master whose reader a receiver's owner has to be (null: the ledger's own event). */
+/** The body to send for an event. */
 export interface ReadyBody {
+  /** The event's master, which a subscription's owner must be allowed to read. null: an event of the ledger itself. */
   readonly masterId: string | null;
   readonly bytes: Buffer;
 }
@@ -14,8 +15,8 @@ export interface ReadyBody {
 const keptMaxBytes = 8 * 1024 * 1024;
 
 /**
- * The bodies of deliveries, made from the log. Deliveries of one event that were recorded together have the same body, and their
- * subscriptions send it at about the same time, so the last ones are kept.
+ * Makes the bodies of deliveries from the log. The most recent bodies are kept: deliveries of one event that were
+ * recorded together have the same body, and are sent at about the same time.
  */
 export class EventBodies {
   readonly #ledgers: LedgerStore;
@@ -26,7 +27,9 @@ export class EventBodies {
     this.#ledgers = ledgers;
   }
 
-  /** null where the stored event is gone, or its hashes are not those of its content: such an event is told to nobody. */
+  /**
+   * Returns null if the stored event is missing, or if its hashes do not match its content. It must not be sent then.
+   */
   async of(delivery: DeliveryRecord, place: NonNullable<DeliveryRecord['place']>): Promise<ReadyBody | null> {
     const key = `${delivery.eventId}|${delivery.createdAt}`;
     const known = this.#kept.get(key);

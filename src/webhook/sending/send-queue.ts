@@ -2,41 +2,43 @@ import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { AttemptOutcome } from './attempt.ts';
 
-/** `outcome` null: there was no attempt after all. */
+/** An attempt that has ended and is not recorded yet. `outcome` null: the attempt was not made after all. */
 export interface AttemptMade {
   readonly pending: PendingDelivery;
   readonly outcome: AttemptOutcome | null;
   readonly endedMs: number;
 }
 
-/** The deliveries of one subscription and one ledger: one is sent after the other. */
+/** A ledger queue: the deliveries of one subscription for one ledger, which are sent one after another. */
 export interface Lane {
   readonly queue: SendQueue;
   readonly key: string;
   readonly waiting: PendingDelivery[];
   isSending: boolean;
-  /** Attempts that were made and wait to be recorded together, and what takes back that they are in time. */
+  /** Attempts that wait to be recorded together, and the function that cancels the timer which will record them. */
   readonly unrecorded: AttemptMade[];
   stopTimer: (() => void) | null;
-  /** The records that are being written. */
+  /** Resolves when the records that are being written are stored or have failed. */
   recording: Promise<void> | null;
 }
 
-/** What is in memory of one subscription's deliveries: a window; the rest is in the store. */
+/** The deliveries of one subscription that are in memory. They are a window: the rest is in the store. */
 export class SendQueue {
   readonly subscription: SubscriptionRecord;
   readonly origin: string;
   readonly lanes = new Map<string, Lane>();
-  /** Ids of deliveries that wait in a lane, are being sent, or whose record is being written. */
+  /** Ids of deliveries that wait in a ledger queue, are being sent, or whose record is being written. */
   readonly held = new Set<string>();
-  /** While a window is read: what was recorded meanwhile, and may be read as it was before. */
+  /** Ids of deliveries that were recorded while a window is read: the read may return them as they were before. */
   readonly recordedMeanwhile = new Set<string>();
-  /** Of those last read: what waits until its ledger's cursor has passed it, and must not hide what comes behind it. */
+  /**
+   * How many deliveries of the last window wait for their ledger's cursor. The next window is larger by this number.
+   */
   blocked = 0;
-  /** The store may hold more that is due. */
+  /** Whether the store may hold more due deliveries. */
   hasMore = true;
   isLoading = false;
-  /** When the next delivery is due that is not yet (milliseconds since 1970), and what takes the alarm back. */
+  /** When the next delivery that is not due yet becomes due, ms since 1970, and the function that cancels the alarm. */
   alarm: { readonly atMs: number; readonly cancel: () => void } | null = null;
 
   constructor(subscription: SubscriptionRecord) {
@@ -44,7 +46,7 @@ export class SendQueue {
     this.origin = new URL(subscription.url).origin;
   }
 
-  /** The lane of a delivery, with the delivery at its end. */
+  /** Adds a delivery at the end of its ledger queue. Returns that queue. */
   add(pending: PendingDelivery): Lane {
     const key = pending.delivery.place?.ledgerId ?? '';
     const lane = this.lanes.get(key) ?? newLane(this, key);
@@ -54,12 +56,12 @@ export class SendQueue {
     return lane;
   }
 
-  /** Nothing waits, nothing runs, and nothing is known to come: it can leave memory. */
+  /** Whether nothing waits, runs or is known to become due, so that the queue can be removed from memory. */
   get isIdle(): boolean {
     return this.held.size === 0 && !this.hasMore && !this.isLoading && this.alarm === null;
   }
 
-  /** Takes back the alarm there is, if any. */
+  /** Replaces the alarm. */
   alarmAt(atMs: number, cancel: () => void): void {
     this.silence();
     this.alarm = { atMs, cancel };

@@ -13,9 +13,12 @@ import { AttemptRecorder } from './attempt-recording.ts';
 import { type Lane, SendQueue } from './send-queue.ts';
 import { passedByCursor, windowOf } from './send-window.ts';
 
-/** After a failure of the store. */
+/** Pause after a failure of the store. */
 const retryMs = 1_000;
-/** Main thread, measured: body, signatures, request, answer, record, and its part of reading what comes next. */
+/**
+ * Main thread time of a delivery, measured: body, signatures, request, answer, record, and its share of reading the
+ * next.
+ */
 const sendCostMs = 0.3;
 
 export interface SenderParts {
@@ -23,25 +26,28 @@ export interface SenderParts {
   readonly pace: Pace;
   readonly clock: Clock;
   readonly log: Log;
-  /** The subscription, while it is in force. */
+  /** Returns the subscription, or undefined if it is not active. */
   subscription(id: string): SubscriptionRecord | undefined;
   /** Whether this node sends for the subscription. */
   ownsShardOf(subscriptionId: string): boolean;
-  /** The first seq of a ledger that may lack delivery records. */
+  /** Returns the first seq of a ledger that may lack delivery records. */
   position(ledgerId: string): Promise<number>;
+  /** See attempt.ts. */
   attempt(subscription: SubscriptionRecord, delivery: DeliveryRecord): Promise<AttemptOutcome | null>;
-  /** The receiver answered 410: the subscription ends, and `drop` is called before this has answered. */
+  /** The receiver answered 410. Ends the subscription, and calls `drop` before it resolves. */
   gone(subscriptionId: string): Promise<void>;
   attempted(outcome: AttemptOutcome): void;
 }
 
 /**
- * Sends what is recorded as PENDING.
+ * Sends the deliveries that are recorded as PENDING.
  *
- * Invariants: of one subscription and ledger one delivery is under way at a time, in the order of the ledger, but that a retry waits for its
- * time and is overtaken; a delivery is sent only once its ledger's cursor has passed its event, so that none before it can appear any
- * more; memory holds a window of each subscription's deliveries; few attempts
- * run ahead of their records.
+ * Invariants:
+ * - Of each subscription and ledger, one delivery is sent at a time, in the order of the ledger. A retry waits for its
+ *   time, and later deliveries overtake it.
+ * - A delivery is sent only once its ledger's cursor has passed its event, so that no earlier one can appear any more.
+ * - Memory holds a window of each subscription's deliveries.
+ * - The number of attempts that are not recorded yet is bounded.
  */
 export class Sender {
   readonly #parts: SenderParts;
@@ -70,7 +76,7 @@ export class Sender {
     });
   }
 
-  /** Deliveries in memory. */
+  /** The number of deliveries in memory. */
   get held(): number {
     return this.#held;
   }
@@ -86,7 +92,7 @@ export class Sender {
     this.#refill(queue);
   }
 
-  /** The subscription has ended, or is somebody else's now: what is under way ends, nothing more is sent. */
+  /** The subscription has ended, or another node sends for it now. Running attempts end, and no new ones begin. */
   drop(subscriptionId: string): void {
     const queue = this.#queues.get(subscriptionId);
     if (queue === undefined) return;
@@ -100,7 +106,7 @@ export class Sender {
     }
   }
 
-  /** Begins no attempt any more; resolves when those under way have been recorded. */
+  /** Begins no new attempts. Resolves when the running ones have ended and are recorded. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const queue of this.#queues.values()) {
@@ -142,12 +148,13 @@ export class Sender {
     queue.isLoading = false;
     this.#dispatch();
     const goesOn = queue.hasMore || (isFull && queue.blocked > blockedBefore);
-    // The rest is read when what was taken is done; what waits for a cursor is woken for when that has moved.
+    // The rest is read when the deliveries in memory are done. A wake follows when a cursor has passed the blocked
+    // ones.
     queue.hasMore ||= isFull;
     if (goesOn || queue.isIdle) this.#refill(queue);
   }
 
-  /** Puts what is due into its lanes, in the order it was read. */
+  /** Puts due deliveries into their ledger queues, in the order in which they were read. */
   async #take(queue: SendQueue, due: readonly PendingDelivery[]): Promise<void> {
     const ready = await passedByCursor(due, (ledgerId) => this.#parts.position(ledgerId));
     queue.blocked = due.length - ready.length;
@@ -161,7 +168,7 @@ export class Sender {
     }
   }
 
-  /** Hands out slots as long as there are lanes, slots and time. */
+  /** Starts attempts while there are ledger queues that may send, free slots, and time (Pace). */
   #dispatch(): void {
     while (!this.#stopped && !this.#isResting) {
       const turn = this.#targets.turn();
@@ -183,7 +190,7 @@ export class Sender {
     const { queue } = lane;
     const pending = lane.waiting.shift();
     if (pending === undefined) {
-      // Dropped while it waited for its turn.
+      // The subscription was dropped while the queue waited for a slot.
       this.#recorder.record(lane);
       this.#targets.done(lane, 'not_asked');
       return;
@@ -208,7 +215,7 @@ export class Sender {
     this.#dispatch();
   }
 
-  /** An attempt's record stands, or could not be written; `wakeAtMs`: when to look at its delivery again. */
+  /** See RecordingParts. */
   #recorded(queue: SendQueue, deliveryId: string, wakeAtMs: number | null): void {
     if (queue.isLoading) queue.recordedMeanwhile.add(deliveryId);
     if (wakeAtMs !== null) this.#setAlarm(queue, wakeAtMs);

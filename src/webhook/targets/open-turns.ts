@@ -1,13 +1,13 @@
 import { OrderedSet } from './ordered-set.ts';
 import { TurnHeap } from './turn-heap.ts';
 
-/** An owner's place in line, or beside it; void once the owner has another one, or none. */
+/** An owner's place in the line, or set aside. It is void once the owner has another place or none. */
 interface Place<T> {
   readonly turn: number;
   readonly waiting: Waiting<T>;
 }
 
-/** An owner who waits. */
+/** An owner that waits for one or more things. */
 interface Waiting<T> {
   readonly owner: string;
   readonly ones: OrderedSet<T>;
@@ -15,19 +15,23 @@ interface Waiting<T> {
   isAside: boolean;
 }
 
-/** Who stands beside the line for one thing. */
+/** The owners that are set aside because they wait for one thing that is not open. */
 interface Aside<T> {
   readonly places: TurnHeap<Place<T>>;
   owners: number;
 }
 
 /**
- * Whose turn it is where not all can be had that is waited for: what can is `open`. Owners take turns, however much each waits for; one
- * that waited for nothing is behind all that did. An owner keeps its turn while nothing that it waits for is open.
+ * A fair queue of owners that wait for things (targets) of which only the `open` ones can be had now. Owners are served
+ * round-robin, however many things each waits for. An owner that starts to wait goes behind all that wait already. An
+ * owner keeps its place while nothing that it waits for is open.
  *
- * Invariants: an owner who waits has one place, in line or aside with each of what it waits for; when it was set aside nothing of that was
- * open, and nothing has been added. So however many wait for what is not open, each is looked at once, until that
- * opens. What is not open is little at any time: there are attempts under way at each.
+ * Invariants:
+ * - A waiting owner has one place: in the line, or set aside under each thing that it waits for.
+ * - When an owner was set aside, nothing that it waits for was open, and nothing has been added since. So however many
+ *   owners wait for closed things, each is examined once until one of its things opens.
+ *
+ * Few things are closed at any time: attempts are running at each of them.
  */
 export class OpenTurns<T> {
   readonly #ofOneOwner: 'oldest' | 'newest';
@@ -37,12 +41,12 @@ export class OpenTurns<T> {
   readonly #aside = new Map<T, Aside<T>>();
   #lastTurn = 0;
 
-  /** `ofOneOwner`: what goes first of what one owner waits for, the oldest or the newest. */
+  /** `ofOneOwner`: which of the things that one owner waits for is served first, the oldest or the newest. */
   constructor(ofOneOwner: 'oldest' | 'newest') {
     this.#ofOneOwner = ofOneOwner;
   }
 
-  /** What is waited for already keeps its place. */
+  /** The owner waits for `one`. Has no effect if it waits for it already. */
   add(owner: string, one: T): void {
     const waiting = this.#waiting.get(owner) ?? this.#newcomer(owner);
     if (waiting.ones.has(one)) return;
@@ -66,7 +70,10 @@ export class OpenTurns<T> {
     else this.#open.delete(one);
   }
 
-  /** Whose turn it is and for what, of the owners that may have one now. */
+  /**
+   * Returns the next owner that `may` allows, and the open thing that it gets. Returns undefined if there is none. The
+   * owner keeps its place until `took` is called.
+   */
   next(may: (owner: string) => boolean): { readonly owner: string; readonly one: T } | undefined {
     if (this.#open.size === 0) return undefined;
     const aside = this.#firstAside(may);
@@ -83,7 +90,10 @@ export class OpenTurns<T> {
     return next;
   }
 
-  /** The owner has had a turn for this, for which it waits no more: its next turn is behind those of all others. */
+  /**
+   * The owner got `one`, and does not wait for it any more. If it waits for other things, it goes to the end of the
+   * line.
+   */
   took(owner: string, one: T): void {
     this.delete(owner, one);
     const waiting = this.#waiting.get(owner);
@@ -107,7 +117,7 @@ export class OpenTurns<T> {
     return undefined;
   }
 
-  /** The first of those for whom something has opened since they were set aside. */
+  /** Returns the first place of the owners for which something has opened since they were set aside. */
   #firstAside(may: (owner: string) => boolean): Place<T> | undefined {
     let first: Place<T> | undefined;
     for (const [one, { places }] of this.#aside) {
@@ -132,7 +142,7 @@ export class OpenTurns<T> {
     }
   }
 
-  /** Back into line, where its turn is. */
+  /** Returns an owner to the line, at its former place. */
   #leaveAside(waiting: Waiting<T>): void {
     if (!waiting.isAside || waiting.place === null) return;
     waiting.isAside = false;
@@ -146,7 +156,7 @@ export class OpenTurns<T> {
   }
 }
 
-/** The first that may have a turn; those before it go from the places into `passed`, the void ones nowhere. */
+/** Returns the first place that `may` allows. Moves the places before it into `passed`, and removes void ones. */
 function firstOf<T>(
   places: TurnHeap<Place<T>>,
   may: (owner: string) => boolean,

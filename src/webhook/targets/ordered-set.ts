@@ -4,7 +4,7 @@ interface Link<T> {
   after: Link<T> | null;
 }
 
-/** A set that can be walked from either end; the built-in one can be walked from its oldest alone, or copied. */
+/** A set that can be iterated from either end. The built-in Set can be iterated from its oldest element only. */
 export class OrderedSet<T> {
   readonly #links = new Map<T, Link<T>>();
   #oldest: Link<T> | null = null;
@@ -18,7 +18,7 @@ export class OrderedSet<T> {
     return this.#links.has(one);
   }
 
-  /** What is in it already keeps its place. */
+  /** Adds an element at the end. An element that is in the set already keeps its place. */
   add(one: T): void {
     if (this.#links.has(one)) return;
     const link: Link<T> = { one, before: this.#newest, after: null };
@@ -38,7 +38,7 @@ export class OrderedSet<T> {
     else link.after.before = link.before;
   }
 
-  /** It must not change meanwhile. */
+  /** Iterates from one end. The set must not change meanwhile. */
   *from(end: 'oldest' | 'newest'): IterableIterator<T> {
     const isOldest = end === 'oldest';
     let link = isOldest ? this.#oldest : this.#newest;

@@ -1,22 +1,23 @@
 import type { Clock } from '../../actors/clock.ts';
 import { attemptTimeoutMs } from '../posting/http-post.ts';
 
-/** How many slots are given so far apart: as many as can be while one attempt lasts. */
+/** Returns how many slots are given `apartMs` apart: as many as fit into the time of one attempt. */
 export function givenApart(apartMs: number): number {
   return Math.ceil(attemptTimeoutMs / apartMs);
 }
 
 /**
- * Slots for attempts that may each last as long as an attempt can. The last ones are given `apartMs` apart: by the time that they are
- * all held, the first of them has come back. So however many attempts are never answered, a slot is given every `apartMs`.
+ * Concurrency slots for attempts, each of which may last until its timeout. The last slots are given `apartMs` apart:
+ * by the time that all of them are held, the first one has been given back. So a slot is given every `apartMs`, even if
+ * no attempt is ever answered.
  */
 export class Slots {
   readonly #max: number;
   readonly #apartMs: number;
-  /** Of so many, each is given at once. */
+  /** How many slots are given without a pause. */
   readonly #atOnce: number;
   readonly #clock: Clock;
-  /** One can be given again. */
+  /** Called at the end of each pause, when a slot may be given again. */
   readonly #freed: () => void;
   #held = 0;
   #isResting = false;

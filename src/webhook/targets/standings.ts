@@ -1,17 +1,19 @@
 import { RecentMap } from '../../domain/recent-map.ts';
 
-/** An answer within this is a quick one. */
+/** An answer within this time is quick. */
 export const quickMs = 1_000;
-/** Targets that are remembered. */
+/** How many targets are remembered. */
 const rememberedMax = 10_000;
 
-/** How a target took an attempt: milliseconds until it answered, or that it did not, or that nothing was sent to it. */
+/** The result of an attempt: ms until the answer, `no_answer`, or `not_asked` if nothing was sent. */
 export type AttemptResult = number | 'no_answer' | 'not_asked';
 
-/** How a target took the last attempt: it answered quickly, or it did not. `untried`: nothing is known of it. */
+/**
+ * Whether a target answered the last attempt quickly. `slow`: late or not at all. `untried`: nothing is known of it.
+ */
 export type TargetHealth = 'quick' | 'untried' | 'slow';
 
-/** What is remembered of targets, which are origins. The ones that were heard of longest ago are forgotten. */
+/** The health of targets, by origin. If there are too many, the ones not used for the longest time are forgotten. */
 export class Standings {
   readonly #known = new RecentMap<string, 'quick' | 'slow'>(rememberedMax);
 
@@ -19,7 +21,7 @@ export class Standings {
     return this.#known.get(origin) ?? 'untried';
   }
 
-  /** What an attempt came to. */
+  /** Notes the result of an attempt. */
   note(origin: string, took: AttemptResult): void {
     if (took === 'not_asked') return;
     this.#known.set(origin, took !== 'no_answer' && took <= quickMs ? 'quick' : 'slow');

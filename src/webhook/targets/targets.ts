@@ -4,17 +4,17 @@ import { Slots } from './slots.ts';
 import { type AttemptResult, Standings, type TargetHealth } from './standings.ts';
 import { Turns } from './turns.ts';
 
-/** Attempts at once. */
+/** Concurrent attempts of a node. */
 export const attemptsMax = 64;
-/** Attempts at once at one target, which is an origin: scheme, host and port. */
+/** Concurrent attempts at one target, which is an origin: scheme, host and port. */
 export const attemptsPerTargetMax = 4;
-/** Attempts at once at a target that was never tried: what becomes of the first one says whether it gets more. */
+/** Concurrent attempts at an untried target. The result of the first attempt decides whether it gets more. */
 export const attemptsPerUntriedMax = 1;
-/** Attempts at once at all targets that answered quickly, that were never tried, and that did not answer quickly. */
+/** Concurrent attempts at all quick targets, at all untried targets, and at all slow targets. */
 export const attemptsAtQuickMax = 56;
 export const attemptsAtUntriedMax = 28;
 export const attemptsAtSlowMax = 20;
-/** How long apart the last slots of those are given: there is always one to be had within this. */
+/** The pause between the last slots of untried and of slow targets (Slots). A slot becomes free within this time. */
 export const apartAtUntriedMs = 500;
 export const apartAtSlowMs = 1_000;
 
@@ -25,7 +25,7 @@ interface Target<Lane> {
   active: number;
 }
 
-/** What `turn` found. */
+/** The next attempt, as found by `turn`. */
 interface Turn<Lane> {
   readonly standing: TargetHealth;
   readonly owner: string;
@@ -35,39 +35,45 @@ interface Turn<Lane> {
 interface Attempt<Lane> {
   readonly target: Target<Lane>;
   readonly owner: string;
-  /** Of the target when it began. */
+  /** The health of the target when the attempt began. */
   readonly standing: TargetHealth;
 }
 
 export interface TargetsParts<Lane> {
   readonly clock: Clock;
-  /** The actor whose deliveries the lane sends. */
+  /** Returns the actor that owns the queue's subscription. */
   ownerOf(lane: Lane): string;
-  /** `turn` may find one where it found none when it was asked last. */
+  /** Called when `turn` may find an attempt again. */
   freed(): void;
 }
 
 /**
- * Whose turn it is to send. A lane is what sends one after another. The three standings take turns; in each of them owners do, for a target
- * to which they have something to send, and at the target its owners do again: so no number of lanes or targets of one delays another.
- * At quick targets an owner has no more slots than it leaves to the others, so that these go on when all of its own stop answering at once.
- * Of one owner's untried targets the newest is first: those that have waited may well be as dead as those that they wait for.
+ * Decides which queue sends next. A queue (Lane) is a list of deliveries that are sent one after another.
+ *
+ * The choice is round-robin on three levels: among the healths (quick, untried, slow), among the owners that have
+ * something to send to a target of this health, and among the owners at the chosen target. So no owner delays another
+ * one by the number of its queues or targets.
+ *
+ * At quick targets an owner may hold at most as many slots as remain free. So the other owners can still send when all
+ * targets of one owner stop answering at once.
+ *
+ * Of one owner's untried targets the newest is first: those that wait may be as dead as those that they wait behind.
  */
 export class Targets<Lane> {
   readonly #ownerOf: (lane: Lane) => string;
   readonly #targets = new Map<string, Target<Lane>>();
   readonly #standings = new Standings();
-  /** Targets by the owners that have lanes ready there; open are those with a slot of their own to spare. */
+  /** For each health, the targets that owners wait for. Open are targets that have fewer attempts than their limit. */
   readonly #turns: Readonly<Record<TargetHealth, OpenTurns<Target<Lane>>>> = {
     quick: new OpenTurns('oldest'),
     untried: new OpenTurns('newest'),
     slow: new OpenTurns('oldest'),
   };
-  /** The one that had its turn last is last. */
+  /** The healths in the order in which they are served next. */
   readonly #order: TargetHealth[] = ['quick', 'untried', 'slow'];
   readonly #attempts = new Map<Lane, Attempt<Lane>>();
   readonly #slots: Readonly<Record<'untried' | 'slow', Slots>>;
-  /** Attempts that began at quick targets, in all and by owner. */
+  /** Running attempts at targets that were quick when the attempt began: in total and by owner. */
   #atQuick = 0;
   readonly #atQuickOf = new Map<string, number>();
 
@@ -87,7 +93,7 @@ export class Targets<Lane> {
     return this.#standings.of(origin) === 'quick';
   }
 
-  /** The lane has something to send and is not sending. */
+  /** The queue has something to send, and is not sending. */
   ready(origin: string, lane: Lane): void {
     const target = this.#targets.get(origin) ?? this.#newTarget(origin);
     const owner = this.#ownerOf(lane);
@@ -96,7 +102,9 @@ export class Targets<Lane> {
     this.#place(target);
   }
 
-  /** Whose turn it is; null: nobody's, or there is no slot. It is for `take`, before anything else happens. */
+  /**
+   * Returns the next attempt, or null if no queue may send or no slot is free. Pass it to `take` before any other call.
+   */
   turn(): Turn<Lane> | null {
     if (this.active >= attemptsMax) return null;
     for (const standing of this.#order) {
@@ -107,7 +115,7 @@ export class Targets<Lane> {
     return null;
   }
 
-  /** The lane whose turn it is, with a slot, which `done` gives back. */
+  /** Takes a slot for the attempt. Returns the queue that may send. Call `done` when the attempt has ended. */
   take(turn: Turn<Lane>): Lane {
     const { target, standing } = turn;
     const next = target.lanes.take(this.#mayTake(standing));
@@ -125,7 +133,7 @@ export class Targets<Lane> {
     return lane;
   }
 
-  /** The lane has sent, or had nothing to send after all. */
+  /** The queue's attempt has ended, or the queue had nothing to send after all. Gives the slot back. */
   done(lane: Lane, took: AttemptResult): void {
     const attempt = this.#attempts.get(lane);
     if (attempt === undefined) throw new Error('the lane was not sending');
@@ -156,21 +164,21 @@ export class Targets<Lane> {
     return standing === 'quick' ? this.#atQuick < attemptsAtQuickMax : this.#slots[standing].hasOne;
   }
 
-  /** Which owners may take a slot that there is. */
+  /** Returns a check which owners may take a free slot. */
   #mayTake(standing: TargetHealth): (owner: string) => boolean {
     if (standing !== 'quick') return () => true;
     const left = attemptsAtQuickMax - this.#atQuick;
     return (owner) => (this.#atQuickOf.get(owner) ?? 0) < left;
   }
 
-  /** Lets the target wait for its turn among an owner's while lanes of that owner wait for it. */
+  /** Notes whether the owner waits for the target: it does while it has queues there that are ready. */
   #list(owner: string, target: Target<Lane>): void {
     const turns = this.#turns[target.standing];
     if (target.lanes.has(owner)) turns.add(owner, target);
     else turns.delete(owner, target);
   }
 
-  /** What waits for the target waits among those of this standing from now on. */
+  /** Changes the health of a target, and moves the owners that wait for it. */
   #move(target: Target<Lane>, standing: TargetHealth): void {
     if (standing === target.standing) return;
     this.#turns[target.standing].setOpen(target, false);
@@ -181,7 +189,7 @@ export class Targets<Lane> {
     target.standing = standing;
   }
 
-  /** Notes whether the target can be given a slot; forgets it where nothing is sent there. */
+  /** Notes whether the target may get another slot. Removes the target if nothing is sent there. */
   #place(target: Target<Lane>): void {
     const { active, lanes, standing, origin } = target;
     const max = standing === 'untried' ? attemptsPerUntriedMax : attemptsPerTargetMax;

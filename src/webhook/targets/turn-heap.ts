@@ -1,9 +1,9 @@
-/** What has a turn: whose is smaller is first. */
+/** An element with a position. A smaller `turn` comes first. */
 export interface InTurn {
   readonly turn: number;
 }
 
-/** Ones in turn, of which the first is at hand: a binary heap. */
+/** A binary heap: gives the element with the smallest `turn`. */
 export class TurnHeap<T extends InTurn> {
   readonly #ones: T[] = [];
 
@@ -23,7 +23,7 @@ export class TurnHeap<T extends InTurn> {
     this.#ones[at] = one;
   }
 
-  /** Takes the first one out. */
+  /** Removes the first element. */
   pop(): void {
     const last = this.#ones.pop();
     if (last === undefined || this.#ones.length === 0) return;

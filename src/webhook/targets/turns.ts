@@ -1,9 +1,9 @@
 /**
- * What waits for its turn. Owners take turns, however much each has waiting, and of each goes first what has waited longest; one that had
- * none waiting is behind all that had, so it waits for as many turns as owners wait when it comes.
+ * A fair queue. Owners are served round-robin, however many elements each has. The elements of one owner are served in
+ * order. An owner that starts to wait goes behind all that wait already, so at most these are served before it.
  */
 export class Turns<T> {
-  /** By owner, whose turn is next first. */
+  /** By owner, in the order in which they are served next. */
   readonly #waiting = new Map<string, Set<T>>();
 
   get owners(): Iterable<string> {
@@ -18,15 +18,15 @@ export class Turns<T> {
     return this.#waiting.has(owner);
   }
 
-  /** What waits already keeps its place. */
+  /** Adds an element. An element that waits already keeps its place. */
   add(owner: string, one: T): void {
     const waiting = this.#waiting.get(owner) ?? new Set();
     this.#waiting.set(owner, waiting.add(one));
   }
 
   /**
-   * Takes out what has its turn, of the owners that may have one now; null: of these nobody waits. The owner's next turn is behind those of
-   * all others.
+   * Removes and returns the next element of the first owner that `may` allows, or null if no such owner waits. The
+   * owner goes behind all others.
    */
   take(may: (owner: string) => boolean): { readonly owner: string; readonly one: T } | null {
     for (const [owner, waiting] of this.#waiting) {
