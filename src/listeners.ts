@@ -5,7 +5,7 @@ import type { Listener } from './rpc/listening.ts';
 import { certificateFault } from './runtime/certificates.ts';
 
 /** The settings that place a listener. */
-export interface DoorPlace {
+export interface ListenerPlace {
   readonly portVariable: string;
   readonly port: number;
   readonly hostVariable: string;
@@ -13,11 +13,11 @@ export interface DoorPlace {
 }
 
 /** The listeners of a node, opened one by one. If one cannot be opened, those opened before are closed. */
-export class Doors {
-  readonly #opened: ListeningDoor[] = [];
+export class Listeners {
+  readonly #opened: Listener[] = [];
 
   /** Throws ConfigError, which says what to set, if the address or port cannot be used. */
-  async add<T extends ListeningDoor>(place: DoorPlace, opening: Promise<T>): Promise<T> {
+  async add<T extends Listener>(place: ListenerPlace, opening: Promise<T>): Promise<T> {
     try {
       const listener = await opening;
       this.#opened.push(listener);
@@ -30,7 +30,7 @@ export class Doors {
 }
 
 /** If the operator can correct the cause, returns a ConfigError that names the variable. */
-function listenError({ portVariable, port, hostVariable, host }: DoorPlace, error: unknown): unknown {
+function listenError({ portVariable, port, hostVariable, host }: ListenerPlace, error: unknown): unknown {
   let cause = error;
   while (cause instanceof Error && !('code' in cause) && cause.cause !== undefined) cause = cause.cause;
   const code = cause instanceof Error && 'code' in cause ? cause.code : null;

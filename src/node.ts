@@ -212,7 +212,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   meterAccesses(metrics.registry, accesses);
   const tls = readTls(config, systemClock.now());
   // Opened last. The sandbox run is served on this listener and also calls it, like any client.
-  let http: ListeningDoor;
+  let http: Listener;
   const api = apiOf({
     ledgers,
     records,

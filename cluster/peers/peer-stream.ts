@@ -49,8 +49,8 @@ export interface PeerStreamParts {
   /** The time that counts against the peer. */
   readonly counted: CountedTime;
   /**
-   * How long the peer may get no command done (`showsWork`, `works`), in time that counts. Commands that have waited for
-   * this long are then given up, whatever else the peer sends. If nothing was done since one of them was asked, the
+   * How long the peer may get no command done (`showsWork`, `works`), in time that counts. Commands that have waited
+   * for this long are then given up, whatever else the peer sends. If nothing was done since one of them was asked, the
    * stream fails.
    */
   readonly budgetMs: number;

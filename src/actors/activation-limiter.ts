@@ -5,8 +5,8 @@ import type { Clock } from './clock.ts';
 const burstMs = 250;
 
 /**
- * Limits how many ledgers are loaded in a second, so that those of a lost node do not all load at once. The commands of one
- * ledger wait together, and keep their order.
+ * Limits how many ledgers are loaded in a second, so that those of a lost node do not all load at once. The commands of
+ * one ledger wait together, and keep their order.
  */
 export class ActivationLimiter {
   readonly #clock: Clock;
@@ -19,7 +19,10 @@ export class ActivationLimiter {
     this.#everyMs = 1_000 / perSecond;
   }
 
-  /** Returns null if the ledger may load at once. Throws `unavailable` if it may only load after `deadline` (ms since 1970). */
+  /**
+   * Returns null if the ledger may load at once. Throws `unavailable` if it may only load after `deadline` (ms since
+   * 1970).
+   */
   take(ledgerId: string, deadline: number): Promise<void> | null {
     const together = this.#waiting.get(ledgerId);
     if (together !== undefined) return together;

@@ -28,8 +28,8 @@ export interface BatchSources {
 }
 
 /**
- * Reads what deciding a batch needs, all at once. When it resolves, the signing keys were read at most half a second ago,
- * and the batch must be decided at once. Keys that stay older are read again until the last deadline of the batch.
+ * Reads what deciding a batch needs, all at once. When it resolves, the signing keys were read at most half a second
+ * ago, and the batch must be decided at once. Keys that stay older are read again until the last deadline of the batch.
  */
 export async function readForBatch(
   ledgerId: string,

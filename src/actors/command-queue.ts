@@ -9,8 +9,8 @@ import { PendingCommand } from './pending-command.ts';
 import { isRetryable, timeIsUp } from './refusals.ts';
 
 /**
- * The commands that wait for one ledger's actor: in the order of their lanes, and no two with the same key. Commands are
- * refused here too.
+ * The commands that wait for one ledger's actor: in the order of their lanes, and no two with the same key. Commands
+ * are refused here too.
  *
  * Invariant: once a command is refused with an error that allows a retry, no later command of its lane is accepted, and
  * `inTime` removes those that were accepted before.
@@ -73,8 +73,8 @@ export class CommandQueue {
   }
 
   /**
-   * Returns the commands of an unsent batch that may still be written. Refuses those whose deadline has passed, and those
-   * behind them in their lane: these are certain not to be written.
+   * Returns the commands of an unsent batch that may still be written. Refuses those whose deadline has passed, and
+   * those behind them in their lane: these are certain not to be written.
    */
   inTime(batch: PendingCommand[]): PendingCommand[] {
     const now = this.#clock.now();
@@ -90,8 +90,8 @@ export class CommandQueue {
   }
 
   /**
-   * Refuses the commands of `taken`, and the waiting ones, whose deadline has passed. `errorFor` says what is certain of
-   * a command that was taken.
+   * Refuses the commands of `taken`, and the waiting ones, whose deadline has passed. `errorFor` says what is certain
+   * of a command that was taken.
    */
   refuseDue(taken: readonly PendingCommand[], errorFor: (pending: PendingCommand) => LedgerError): void {
     const now = this.#clock.now();

@@ -1,8 +1,8 @@
 import type { LedgerEntry } from '../store/ledger-store.ts';
 
 /**
- * Learns of every batch that this node writes, before any of its commands is answered. Implementations must not throw or
- * block. What a listener misses in a crash, it finds in the log.
+ * Learns of every batch that this node writes, before any of its commands is answered. Implementations must not throw
+ * or block. What a listener misses in a crash, it finds in the log.
  */
 export interface CommitListener {
   /** A write begins at `fromSeq`. Until `settled`, no event that the log shows from there on is answered. */

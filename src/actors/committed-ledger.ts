@@ -25,8 +25,8 @@ import { checkRows } from './row-check.ts';
 import { SnapshotSaving } from './snapshot-saving.ts';
 
 /**
- * What became of a batch: it stands; another node has claimed the ledger, or nothing was written, and nothing of the batch
- * is or will be in the log; or that could not be found out.
+ * What became of a batch: it stands; another node has claimed the ledger, or nothing was written, and nothing of the
+ * batch is or will be in the log; or that could not be found out.
  */
 export type WriteResult = 'stands' | 'fenced' | 'not_written' | 'unsettled';
 
@@ -42,9 +42,9 @@ export interface CommittedLedgerParts {
 /**
  * A ledger and its masters as the store holds them, under a claim of this node.
  *
- * Invariant: while there is a claim, `state` and `masters` are the folds of what the store held when the claim was made and
- * acknowledged since. They are forgotten with the claim. The recent keys are kept: they hold while the ledger's end is the
- * same.
+ * Invariant: while there is a claim, `state` and `masters` are the folds of what the store held when the claim was made
+ * and acknowledged since. They are forgotten with the claim. The recent keys are kept: they hold while the ledger's end
+ * is the same.
  */
 export class CommittedLedger {
   readonly #ledgerId: string;
@@ -133,8 +133,8 @@ export class CommittedLedger {
   }
 
   /**
-   * Writes a batch, and takes over its state. After `not_written` there is a new claim, with its state. Throws LedgerError:
-   * nothing was written, or `outcome_unknown`.
+   * Writes a batch, and takes over its state. After `not_written` there is a new claim, with its state. Throws
+   * LedgerError: nothing was written, or `outcome_unknown`.
    */
   async write(claim: Claim, batch: DecidedBatch): Promise<WriteResult> {
     if (this.#checksRows) checkRows(this.#ledgerId, batch.entries);
@@ -158,8 +158,8 @@ export class CommittedLedger {
   }
 
   /**
-   * Finds out whether a write landed, by a new claim: it shuts the write out or finds it done. Tries again until the last
-   * deadline of the batch, or until the store has stopped. The ledger accepts no other write meanwhile.
+   * Finds out whether a write landed, by a new claim: it shuts the write out or finds it done. Tries again until the
+   * last deadline of the batch, or until the store has stopped. The ledger accepts no other write meanwhile.
    */
   async #settle(batch: DecidedBatch): Promise<WriteResult> {
     const [first] = batch.entries;

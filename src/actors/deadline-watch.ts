@@ -2,7 +2,9 @@ import { Slab } from '../domain/slab.ts';
 import { deadlineCheckMs } from './bounds.ts';
 import type { Clock } from './clock.ts';
 
-/** Calls a function of each busy actor every deadlineCheckMs. One timer for all costs less than a timer for each batch. */
+/**
+ * Calls a function of each busy actor every deadlineCheckMs. One timer for all costs less than a timer for each batch.
+ */
 export class DeadlineWatch {
   readonly #clock: Clock;
   readonly #looks = new Slab<() => void>();

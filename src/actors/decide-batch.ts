@@ -58,8 +58,8 @@ export class BatchFailed extends Error {
 /**
  * Decides the commands one by one, each against the committed state folded with the batch's earlier entries. So a
  * revocation shuts out an append behind it in the same batch. A refused command adds nothing. The commands behind it in
- * its lane wait until it is answered, because the answer may be that it has to be sent again. The masters' working states
- * run ahead: the caller commits them, or forgets the masters. Does no I/O. Throws BatchFailed.
+ * its lane wait until it is answered, because the answer may be that it has to be sent again. The masters' working
+ * states run ahead: the caller commits them, or forgets the masters. Does no I/O. Throws BatchFailed.
  */
 export function decideBatch(
   committed: LedgerState,
@@ -196,7 +196,9 @@ function checkKey(command: Command, createdAt: string, reads: BatchReads): void 
   }
 }
 
-/** Finds the command with the same key that was written before. `same` is false if the key was used for another call. */
+/**
+ * Finds the command with the same key that was written before. `same` is false if the key was used for another call.
+ */
 function findWritten(
   marks: readonly CommandKey[],
   commands: ReadonlyMap<string, FoundCommand>,

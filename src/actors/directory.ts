@@ -32,8 +32,8 @@ export interface DirectoryParts extends LedgerActorParts {
 /**
  * Finds the actor of a ledger, on this node or another one, and has it run commands.
  *
- * If no other node can be reached, this node runs the command: a claim in the store decides who writes, not placement. A
- * node whose clock is off runs nothing: it sends commands of other nodes back, and refuses the rest.
+ * If no other node can be reached, this node runs the command: a claim in the store decides who writes, not placement.
+ * A node whose clock is off runs nothing: it sends commands of other nodes back, and refuses the rest.
  */
 export class Directory {
   readonly #parts: DirectoryParts;
@@ -68,8 +68,8 @@ export class Directory {
   }
 
   /**
-   * Runs a command that another node sent to this one as the owner of its shard. Rejects with the LedgerError that it is
-   * refused with, or with NotOwner if another node is known to run the shard: then nothing was done.
+   * Runs a command that another node sent to this one as the owner of its shard. Rejects with the LedgerError that it
+   * is refused with, or with NotOwner if another node is known to run the shard: then nothing was done.
    */
   async carryOut(command: Command): Promise<CommandOutcome> {
     const shard = this.#shardOf(command.ledgerId);
@@ -86,7 +86,10 @@ export class Directory {
     }
   }
 
-  /** See LedgerActor. Rejects with `unavailable`, and claims nothing, if this node does not run the ledger or is about to leave it. */
+  /**
+   * See LedgerActor. Rejects with `unavailable`, and claims nothing, if this node does not run the ledger or is about
+   * to leave it.
+   */
   async readBarrier(ledgerId: string): Promise<number> {
     const shard = this.#shardOf(ledgerId);
     const owner = await this.#locate(shard);
@@ -95,8 +98,8 @@ export class Directory {
   }
 
   /**
-   * Hands a shard over: accepts no command for it, waits for the running ones, removes its ledgers from memory and calls
-   * `release`. Commands that came meanwhile go to the owner that placement names then. Rejects as `release` does.
+   * Hands a shard over: accepts no command for it, waits for the running ones, removes its ledgers from memory and
+   * calls `release`. Commands that came meanwhile go to the owner that placement names then. Rejects as `release` does.
    */
   async leave(shard: number, release: () => Promise<void>): Promise<void> {
     await this.#leaving.get(shard);

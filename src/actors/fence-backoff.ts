@@ -8,9 +8,9 @@ import {
 } from './bounds.ts';
 
 /**
- * How long an actor waits before it claims a ledger again that another node has fenced: about as long as the other node's
- * batch takes. Each further loss in a row makes the wait shorter. Without the wait, nodes that cannot reach each other
- * would fence each other before any of them has written (docs/architecture.md, Two owners).
+ * How long an actor waits before it claims a ledger again that another node has fenced: about as long as the other
+ * node's batch takes. Each further loss in a row makes the wait shorter. Without the wait, nodes that cannot reach each
+ * other would fence each other before any of them has written (docs/architecture.md, Two owners).
  */
 export class FenceBackoff {
   #lostRaces = 0;
@@ -32,8 +32,8 @@ export class FenceBackoff {
   }
 
   /**
-   * The claim was lost. `seq`: the newest event known. `chance`: in [0, 1), for jitter. Returns how long to wait before the
-   * next claim, ms.
+   * The claim was lost. `seq`: the newest event known. `chance`: in [0, 1), for jitter. Returns how long to wait before
+   * the next claim, ms.
    */
   fenced(seq: number, chance: number): number {
     this.#fencedAt = seq;
@@ -43,7 +43,9 @@ export class FenceBackoff {
     return Math.ceil(Math.max(batchMs, leastMs) * (1 + chance));
   }
 
-  /** The ledger is claimed again, and ends in `seq`. If the other node wrote nothing, it needs longer than it was given. */
+  /**
+   * The ledger is claimed again, and ends in `seq`. If the other node wrote nothing, it needs longer than it was given.
+   */
   claimed(seq: number): void {
     if (this.#fencedAt === null) return;
     const isWritten = seq > this.#fencedAt;

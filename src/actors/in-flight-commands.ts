@@ -19,7 +19,8 @@ export class InFlightCommands {
    *
    * A resubmitted command outside of a lane gets the outcome of the one in flight. Others are refused: in a lane, the
    * commands behind it must not be written before its outcome is certain. A reused key is reported only to a command
-   * that was never sent before: a resubmitted one may already be in the log, and then the other call is the one to refuse.
+   * that was never sent before: a resubmitted one may already be in the log, and then the other call is the one to
+   * refuse.
    */
   find(command: Command): Promise<CommandOutcome> | LedgerError | null {
     for (const mark of command.marks) {

@@ -8,8 +8,9 @@ const lanesMax = 1_024;
 const notBroken = Number.POSITIVE_INFINITY;
 
 /**
- * Keeps the commands of a lane (one client stream to one ledger) in order: a command is accepted only behind the one before
- * it, and none after one was dropped. A new actor knows no lane, so no command overtakes those sent to the actor before it.
+ * Keeps the commands of a lane (one client stream to one ledger) in order: a command is accepted only behind the one
+ * before it, and none after one was dropped. A new actor knows no lane, so no command overtakes those sent to the actor
+ * before it.
  */
 export class Lanes {
   readonly #lanes = new RecentMap<string, { last: number; brokenFrom: number }>(lanesMax);

@@ -39,18 +39,21 @@ export interface LedgerActorParts {
   readonly queueLimits?: MailboxLimits;
   /** Whether this node's clock is right, so that it may decide and date events. true if left out. */
   readonly isClockRight?: () => boolean;
-  /** Whether rows are parsed again before they are written, as on nodes that run commands of other nodes. false if left out. */
+  /**
+   * Whether rows are parsed again before they are written, as on nodes that run commands of other nodes. false if left
+   * out.
+   */
   readonly checksRows?: boolean;
 }
 
 /**
- * One ledger in memory. It owns the ledger's queue, assigns seq, created_at and hash, and writes in batches: the commands
- * that arrive during a write are the next batch.
+ * One ledger in memory. It owns the ledger's queue, assigns seq, created_at and hash, and writes in batches: the
+ * commands that arrive during a write are the next batch.
  *
  * Invariants:
  * - One write is in flight.
- * - A command is answered as written only after the store has acknowledged it, and refused because of the ledger's state
- *   only after the store has confirmed that claim and head still stand.
+ * - A command is answered as written only after the store has acknowledged it, and refused because of the ledger's
+ *   state only after the store has confirmed that claim and head still stand.
  * - An unexpected error stops the actor for good. The next command builds a new one from the log.
  */
 export class LedgerActor {
@@ -104,9 +107,9 @@ export class LedgerActor {
   }
 
   /**
-   * Resolves with the seq of the ledger's newest event (-1 if it has none) once that is certain: every event up to it has
-   * its projections, and no write that any node began before can still land. Costs a read if this node wrote last, else a
-   * claim. Rejects with what the store throws, or `unavailable`.
+   * Resolves with the seq of the ledger's newest event (-1 if it has none) once that is certain: every event up to it
+   * has its projections, and no write that any node began before can still land. Costs a read if this node wrote last,
+   * else a claim. Rejects with what the store throws, or `unavailable`.
    */
   readBarrier(): Promise<number> {
     if (this.#stopped) return Promise.reject(reloading());
@@ -205,7 +208,8 @@ export class LedgerActor {
         masters: this.#ledger.masters,
         isNew: (key) => this.#ledger.isNew(key),
       });
-      // There is no await between this check and the write: a command whose deadline has passed is certain not to be written.
+      // There is no await between this check and the write: a command whose deadline has passed is certain not to be
+      // written.
       if (!this.#dropLate()) break;
       this.#checkClock();
       const context = { reads, authority: authority(), random };
@@ -283,7 +287,9 @@ export class LedgerActor {
     this.#ledger.tidy(decided);
   }
 
-  /** Answers with the event that the same command wrote before. It is in the log for good: nothing has to be confirmed. */
+  /**
+   * Answers with the event that the same command wrote before. It is in the log for good: nothing has to be confirmed.
+   */
   async #replay(result: Extract<CommandResult, { kind: 'replayed' }>): Promise<void> {
     const { store, meter } = this.#parts;
     meter.verdict('replayed');
@@ -306,7 +312,10 @@ export class LedgerActor {
     return this.#sent?.results.some((result) => result.pending === pending && result.kind === 'written') === true;
   }
 
-  /** Rests in the middle of a batch, which does not count as running meanwhile. The batch is closed, so it resumes at once. */
+  /**
+   * Rests in the middle of a batch, which does not count as running meanwhile. The batch is closed, so it resumes at
+   * once.
+   */
   async #rest(waitMs: number): Promise<void> {
     const { pacing } = this.#sharedState;
     pacing.end();

@@ -42,8 +42,17 @@ function payloadFault(command: Command, { payload, causedByHash }: LedgerEvent):
     return payload === command.payload && causedByHash === command.causedByHash ? null : 'it has another payload';
   const given = givenFields(command);
   if (given.length === 0) return null;
-  const written = JSON.parse(payload) as Readonly<Record<string, unknown>>;
-  return given.every(([name, value]) => written[name] === value) ? null : 'it has another payload';
+  const written = fieldsOf(payload);
+  return given.every(([name, value]) => written?.[name] === value) ? null : 'it has another payload';
+}
+
+/** Returns null for a payload that is not JSON, which a faulty node may send. */
+function fieldsOf(payload: string): Readonly<Record<string, unknown>> | null {
+  try {
+    return JSON.parse(payload) as Readonly<Record<string, unknown>> | null;
+  } catch {
+    return null;
+  }
 }
 
 function givenFields(command: Command): readonly (readonly [name: string, value: string])[] {

@@ -15,8 +15,9 @@ interface Place {
 }
 
 /**
- * The connections of a port that must always answer. A new one always gets a place: where there is none left, the oldest stranger goes, of
- * the address that has most of them. A probe asks within milliseconds of connecting, so those that say nothing make room for it.
+ * The connections of a port that must always answer. A new one always gets a place: where there is none left, the
+ * oldest stranger goes, of the address that has most of them. A probe asks within milliseconds of connecting, so those
+ * that say nothing make room for it.
  */
 export class ConnectionPlaces {
   readonly #bounds: PlaceBounds;

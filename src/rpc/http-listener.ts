@@ -33,8 +33,8 @@ export interface HttpPortParts extends HttpHandlerParts {
 }
 
 /**
- * The HTTP port: fastify for pages; Connect and gRPC-Web by path; REST for everything else, errors included. API calls are
- * taken before fastify reads anything of them, since the credential comes before the body.
+ * The HTTP port: fastify for pages; Connect and gRPC-Web by path; REST for everything else, errors included. API calls
+ * are taken before fastify reads anything of them, since the credential comes before the body.
  */
 export async function openHttpListener(parts: HttpPortParts, host: string, port: number): Promise<Listener> {
   const rest = createRestHandler(parts);

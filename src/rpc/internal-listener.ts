@@ -18,8 +18,8 @@ export interface InternalListenerParts {
   /** Further GET paths, for example /cluster; each answers JSON. */
   readonly pages?: ReadonlyMap<string, () => Promise<object>>;
   /**
-   * Takes over connections that begin like HTTP/2 or TLS, as those of other nodes do, and calls `proved` once the other side has shown that it
-   * is one. Without it they end as bad requests.
+   * Takes over connections that begin like HTTP/2 or TLS, as those of other nodes do, and calls `proved` once the other
+   * side has shown that it is one. Without it they end as bad requests.
    */
   readonly takeConnection?: (socket: Socket, proved: () => void) => void;
 }
@@ -35,10 +35,11 @@ const bounds = { strangersMax: 256, strangersPerAddressMax: 64, silentMaxMs: lim
 const connectionsMax = 1_024;
 
 /**
- * The internal port: /metrics (Prometheus), /health/live, /health/ready. Never public; it speaks without TLS on a loopback address.
+ * The internal port: /metrics (Prometheus), /health/live, /health/ready. Never public; it speaks without TLS on a
+ * loopback address.
  *
- * A connection of HTTP/1 has one request, and ends 30 s after it was sent at the latest: probes and scrapes are rare, and what is kept open could be kept half
- * asked or half read for ever.
+ * A connection of HTTP/1 has one request, and ends 30 s after it was sent at the latest: probes and scrapes are rare,
+ * and what is kept open could be kept half asked or half read for ever.
  */
 export async function openInternalListener(
   parts: InternalListenerParts,

@@ -2,7 +2,7 @@
  * Runs `work` for every item, at most `max` at a time. After a failure it starts no more, waits for what runs, and
  * rejects with the first failure.
  */
-export async function forEachAtOnce<T>(
+export async function forEachConcurrently<T>(
   items: Iterable<T> | AsyncIterable<T>,
   max: number,
   work: (item: T) => Promise<void>,

@@ -2,7 +2,7 @@
  * Runs `work` for all items, at most `atOnceMax` at a time, and resolves with the results in the items' order. Rejects
  * with the first failure; no further work is started then.
  */
-export async function mapAtOnce<T, R>(
+export async function mapConcurrently<T, R>(
   items: readonly T[],
   atOnceMax: number,
   work: (item: T) => Promise<R>,

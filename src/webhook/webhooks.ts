@@ -19,8 +19,8 @@ import type { WebhookParts } from './webhook-parts.ts';
 const keptAliveEveryMs = 1_000;
 
 /**
- * The webhooks of a node: tails the ledgers and sends for the subscriptions whose shards it runs. Everything that must not
- * be lost is in the store: the logs, a cursor for each ledger, the delivery records. Memory is rebuilt at start.
+ * The webhooks of a node: tails the ledgers and sends for the subscriptions whose shards it runs. Everything that must
+ * not be lost is in the store: the logs, a cursor for each ledger, the delivery records. Memory is rebuilt at start.
  */
 export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   readonly #parts: WebhookParts;
@@ -146,8 +146,8 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   }
 
   /**
-   * Looks for due deliveries of this node's subscriptions, and for events of its ledgers that it was not told of: messages
-   * get lost, and other nodes may have written. Continues in the background.
+   * Looks for due deliveries of this node's subscriptions, and for events of its ledgers that it was not told of:
+   * messages get lost, and other nodes may have written. Continues in the background.
    */
   lookForDue(): void {
     this.#wakeSender(() => true);

@@ -99,6 +99,16 @@ describe('an owner that answers with an event', () => {
     }
   });
 
+  test.each(['null', 'not JSON', '[]'])(
+    'is not believed with the payload %s, and nothing is thrown',
+    async (payload) => {
+      const { directory } = await openLedgerDirectory();
+      const command = grant({ marks: [mark('g')] });
+      const { event, replayed } = await directory.submit(command);
+      expect(outcomeFault(command, { event: otherwise(event, { payload }), replayed })).toBe('it has another payload');
+    },
+  );
+
   test('of a command without a name is believed by what it holds', async () => {
     const { directory } = await openLedgerDirectory();
     const outcome = await directory.submit(append({ payload: '{"a":1}' }));

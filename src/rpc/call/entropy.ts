@@ -13,7 +13,9 @@ export interface Entropy {
 export const SEED_BYTES = 32;
 const POOL_BYTES = 8192;
 
-/** The same source asked for larger pieces, since one small piece costs as much as a large one. No byte is given twice. */
+/**
+ * The same source asked for larger pieces, since one small piece costs as much as a large one. No byte is given twice.
+ */
 export function pooledRandom(random: Random): Random {
   let pool = random(POOL_BYTES);
   let used = 0;

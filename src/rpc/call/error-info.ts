@@ -10,8 +10,8 @@ import { statusOf } from './status.ts';
 export interface RpcError {
   readonly message: string;
   /**
-   * `reason` is the code, `domain` is `svc`, `metadata` has `request_id` and, where there are details, `details` as JSON
-   * text. `cut` names the details that were too long for it, and `message`, separated by commas.
+   * `reason` is the code, `domain` is `svc`, `metadata` has `request_id` and, where there are details, `details` as
+   * JSON text. `cut` names the details that were too long for it, and `message`, separated by commas.
    */
   readonly info: ErrorInfo;
 }
@@ -26,8 +26,8 @@ export function rpcError(error: LedgerError, requestId: string): RpcError {
 }
 
 /**
- * A serialized google.rpc.Status that holds it: the value of the gRPC trailer `grpc-status-details-bin`. `code`: the call's status, where it is
- * not the one of the error's code.
+ * A serialized google.rpc.Status that holds it: the value of the gRPC trailer `grpc-status-details-bin`. `code`: the
+ * call's status, where it is not the one of the error's code.
  */
 export function statusDetails(
   error: LedgerError,

@@ -32,13 +32,18 @@ export interface IncomingCall {
   address(): string;
   /** How long the caller waits, in milliseconds; Infinity if it did not say. */
   readonly timeoutMs: number;
-  /** Waits for the whole request. Throws `payload_too_large`, or LedgerError `unavailable` for a caller that went away. */
+  /**
+   * Waits for the whole request. Throws `payload_too_large`, or LedgerError `unavailable` for a caller that went away.
+   */
   receive(): Promise<void> | undefined;
   /** What an ENTITY_REQUEST signature is over, after receive. */
   signedRequest(): Omit<EntityRequest, 'timestamp'>;
   /** Media type, JSON, fields: the message, after receive. */
   decode(): Decoded;
-  /** What can be read of a request that was refused: its texts, each by itself, as far as the request came. Never throws. */
+  /**
+   * What can be read of a request that was refused: its texts, each by itself, as far as the request came. Never
+   * throws.
+   */
   readable(): Message;
   equivalent(message: Message | null): RestEquivalent;
   /** Of the REST request that it is, with the question mark; '' if none. */
@@ -48,7 +53,10 @@ export interface IncomingCall {
 }
 
 export interface UnaryCall extends IncomingCall {
-  /** Makes the answer's bytes, where the transport makes them itself. Throws `overloaded` for a read whose answer the node has no room for. */
+  /**
+   * Makes the answer's bytes, where the transport makes them itself. Throws `overloaded` for a read whose answer the
+   * node has no room for.
+   */
   encode?(answer: object): void;
   /** Answers, once. `answer` is a message or its plain form. */
   succeed(call: RunningCall, answer: object): void;

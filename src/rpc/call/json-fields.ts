@@ -15,8 +15,8 @@ export function readMessage(endpoint: Endpoint, bytes: Uint8Array): Message {
 }
 
 /**
- * Checks the fields of JSON text as I-JSON and puts their canonical form in place, as the REST transport does with the values
- * in a body: from here on all transports look alike. Absent ones are left to the service.
+ * Checks the fields of JSON text as I-JSON and puts their canonical form in place, as the REST transport does with the
+ * values in a body: from here on all transports look alike. Absent ones are left to the service.
  */
 export function readJsonFields(endpoint: Endpoint, message: Message): Decoded {
   if (endpoint.rawFields.length === 0) return { message, json: new Map() };

@@ -3,8 +3,9 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { jsonRule } from '../endpoints/rest-field.ts';
 
 /**
- * What can still be read of a request that was refused for what it is: the access history of its caller names the ledger that it was about
- * (decisions.md, section 5). Lenient on purpose: nothing is decided by it, so each text is read by itself and what is broken left out.
+ * What can still be read of a request that was refused for what it is: the access history of its caller names the
+ * ledger that it was about (decisions.md, section 5). Lenient on purpose: nothing is decided by it, so each text is
+ * read by itself and what is broken left out.
  */
 
 /** A message of nothing but its texts. Payloads are none: they are large, and name nothing. */
@@ -18,7 +19,10 @@ export function messageOfTexts(desc: DescMessage, textOf: (field: DescField) => 
   return create(desc, texts);
 }
 
-/** The members of a JSON object, by any reader's rules: of one that is given twice, the last. None where the bytes are no JSON object. */
+/**
+ * The members of a JSON object, by any reader's rules: of one that is given twice, the last. None where the bytes are
+ * no JSON object.
+ */
 export function jsonMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(bytes.toString());

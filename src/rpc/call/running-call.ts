@@ -11,7 +11,10 @@ import type { Transport } from './transport.ts';
 /** Makes the walk of a call. */
 export type OpenWalk = (call: RunningCall) => Walk;
 
-/** A call while it runs: what its handler sees of it, and what the pipeline notes for the answer, the log and the metrics. */
+/**
+ * A call while it runs: what its handler sees of it, and what the pipeline notes for the answer, the log and the
+ * metrics.
+ */
 export class RunningCall implements Call {
   readonly endpoint: Endpoint;
   readonly transport: Transport;

@@ -24,8 +24,8 @@ import { type ConnectFormat, unpackMessage } from './body.ts';
 import { readProtobufJson } from './json.ts';
 
 /**
- * A Connect or gRPC-Web call, unary or streaming answers. It reads its own body, so that the steps keep their order and JSON is
- * checked on the raw bytes; connect-es frames the answers and words the errors.
+ * A Connect or gRPC-Web call, unary or streaming answers. It reads its own body, so that the steps keep their order and
+ * JSON is checked on the raw bytes; connect-es frames the answers and words the errors.
  */
 export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
   readonly transport = 'connect';
@@ -67,7 +67,9 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     this.#message = message;
   }
 
-  /** The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received. */
+  /**
+   * The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received.
+   */
   signedRequest(): Omit<EntityRequest, 'timestamp'> {
     return { method: 'POST', path: this.#endpoint.rpcPath, bodyHash: sha256Hex(this.#message) };
   }

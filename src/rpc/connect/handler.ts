@@ -32,8 +32,9 @@ const nodeRequest = createContextKey<NodeRequest | null>(null);
  * Connect and gRPC-Web over HTTP/1.1, by connect-es, for the methods that do not stream both ways. Each is registered
  * once, and its implementation is the pipeline.
  *
- * connect-es is handed an empty message in place of the body: it would read and parse the body before a handler could look at
- * the caller's credential, and its JSON reader lets duplicate keys pass. ConnectExchange reads the body when its turn comes.
+ * connect-es is handed an empty message in place of the body: it would read and parse the body before a handler could
+ * look at the caller's credential, and its JSON reader lets duplicate keys pass. ConnectExchange reads the body when
+ * its turn comes.
  */
 export function createConnectHandler(parts: HttpHandlerParts): CallHandler {
   const router = createConnectRouter({

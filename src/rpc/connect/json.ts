@@ -11,8 +11,9 @@ import { type JsonNode, toValue } from '../../domain/json.ts';
 import { unknownField } from '../call/json-fields.ts';
 
 /**
- * A message in the JSON form of protobuf, in which names may be written as in the descriptors or in camel case. Strict like REST:
- * unknown fields and values of another kind are `invalid_argument` with the field in `details` (decisions.md, section 3).
+ * A message in the JSON form of protobuf, in which names may be written as in the descriptors or in camel case. Strict
+ * like REST: unknown fields and values of another kind are `invalid_argument` with the field in `details`
+ * (decisions.md, section 3).
  */
 export function readProtobufJson(desc: DescMessage, node: JsonNode): Message {
   try {
@@ -22,7 +23,10 @@ export function readProtobufJson(desc: DescMessage, node: JsonNode): Message {
   }
 }
 
-/** The library tells which field it was in its message alone, so it is looked for: the one that cannot be read by itself. */
+/**
+ * The library tells which field it was in its message alone, so it is looked for: the one that cannot be read by
+ * itself.
+ */
 function faultOf(desc: DescMessage, node: JsonNode): LedgerError | null {
   if (node.kind !== 'object') return invalidField('body', 'a JSON object');
   for (const { name, value } of node.members) {

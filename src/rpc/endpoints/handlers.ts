@@ -37,7 +37,9 @@ export interface Implementation {
   readonly names: ReadonlyMap<string, Naming<Message>>;
 }
 
-/** Joins a service and its handlers. Every method must have one; the types see to it, and the map is checked as well. */
+/**
+ * Joins a service and its handlers. Every method must have one; the types see to it, and the map is checked as well.
+ */
 export function implement<S extends DescService>(
   service: S,
   handlers: HandlersOf<S>,

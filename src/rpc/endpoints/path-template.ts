@@ -42,10 +42,11 @@ interface Node<R> {
 }
 
 /**
- * Makes a matcher of routes: given an HTTP method and a raw path (percent-encoded, with or without its query) it finds the
- * route and its parameters. Every segment is percent-decoded exactly once; one trailing slash is accepted; a literal
- * wins over a parameter at the same place, whatever the method, so that `/actors/lookup` is never an actor named lookup.
- * HEAD matches where GET does. The matcher throws `invalid_argument` for a path whose percent-encoding is broken.
+ * Makes a matcher of routes: given an HTTP method and a raw path (percent-encoded, with or without its query) it finds
+ * the route and its parameters. Every segment is percent-decoded exactly once; one trailing slash is accepted; a
+ * literal wins over a parameter at the same place, whatever the method, so that `/actors/lookup` is never an actor
+ * named lookup. HEAD matches where GET does. The matcher throws `invalid_argument` for a path whose percent-encoding is
+ * broken.
  */
 export function makeMatcher<R extends Routed>(
   routes: readonly R[],

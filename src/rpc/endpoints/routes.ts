@@ -55,7 +55,10 @@ export interface RestRoute {
   readonly rule: MethodRule;
 }
 
-/** What a method asks of its callers. Throws for a method without the option `svc.v1.rule`: a mistake in the descriptors. */
+/**
+ * What a method asks of its callers. Throws for a method without the option `svc.v1.rule`: a mistake in the
+ * descriptors.
+ */
 export function methodRule(method: DescMethod): MethodRule {
   const found = getOption(method, rule);
   if (found.auth === Auth.UNSPECIFIED) throw new Error(`${method.parent.typeName}.${method.name} names no credential`);

@@ -1,9 +1,10 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 
 /**
- * The wire form of answers (protobuf encoding), for messages and their plain form alike. Writers are compiled once a message
- * type, measure first and then write into one buffer: an answer of an append takes a fraction of what the general
- * `toBinary` takes, and nothing is made in between. Fields are written in the order of their numbers, as `toBinary` does.
+ * The wire form of answers (protobuf encoding), for messages and their plain form alike. Writers are compiled once a
+ * message type, measure first and then write into one buffer: an answer of an append takes a fraction of what the
+ * general `toBinary` takes, and nothing is made in between. Fields are written in the order of their numbers, as
+ * `toBinary` does.
  */
 export function encodeAnswer(desc: DescMessage, answer: object): Buffer {
   const writer = writerOf(desc);

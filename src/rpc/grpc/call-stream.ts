@@ -200,7 +200,10 @@ export class CallStream {
     this.#admitted?.();
   }
 
-  /** The main thread was told of the call. Texts of headers lie outside of the heap: kept, they cost most of a full collection. */
+  /**
+   * The main thread was told of the call. Texts of headers lie outside of the heap: kept, they cost most of a full
+   * collection.
+   */
   begun(own: ThreadCall): void {
     this.own = own;
     const requestId = this.headers?.[requestIdHeader];

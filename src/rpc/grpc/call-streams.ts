@@ -31,7 +31,9 @@ export interface CallStreamsParts {
   closed(stream: CallStream): void;
 }
 
-/** Node's own channel. It tells of a stream before its server does, with the headers object that the server is given. */
+/**
+ * Node's own channel. It tells of a stream before its server does, with the headers object that the server is given.
+ */
 const streamCreated = 'http2.server.stream.created';
 
 /** Keeps a CallStream for each HTTP/2 stream of this thread, and sweeps over all of them. Once a thread. */
@@ -66,7 +68,9 @@ export function watchCallStreams(parts: CallStreamsParts): void {
   setInterval(sweep, limits.grpcSweepMs).unref();
 }
 
-/** grpc-js takes texts that only contain a timeout, and counts milliseconds with 32 bits: long timeouts would be past. */
+/**
+ * grpc-js takes texts that only contain a timeout, and counts milliseconds with 32 bits: long timeouts would be past.
+ */
 export function readableTimeout(timeout: string): string {
   const found = /^(\d{1,8})([HMSmun])$/.exec(timeout);
   if (found === null) return 'malformed';

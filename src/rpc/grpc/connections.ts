@@ -93,8 +93,8 @@ export class Connections {
   }
 
   /**
-   * Counts bytes of requests; negative ones are held no more. False: all connections together hold too much, and this one more than its part
-   * of it, so that its call is to be refused.
+   * Counts bytes of requests; negative ones are held no more. False: all connections together hold too much, and this
+   * one more than its part of it, so that its call is to be refused.
    */
   request(connection: Connection, bytes: number): boolean {
     connection.requestBytes += bytes;
@@ -173,8 +173,9 @@ export class Connections {
   }
 
   /**
-   * The connection that holds most, so that those who hold little need not be refused, and how many hold anything. Looked
-   * up once a sweep, and again when that connection holds nothing any more: it is asked for with each byte that comes.
+   * The connection that holds most, so that those who hold little need not be refused, and how many hold anything.
+   * Looked up once a sweep, and again when that connection holds nothing any more: it is asked for with each byte that
+   * comes.
    */
   #holders(kind: HeldKind): Holders {
     const found = this.#found[kind];

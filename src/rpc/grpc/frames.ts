@@ -1,11 +1,15 @@
 /**
- * How the thread that speaks gRPC (thread.ts) and the main thread talk: what one has to tell in a turn of its event loop goes over in one
- * piece of memory, frames one behind the other. A frame is a kind, a call's number and fields as each kind has them.
+ * How the thread that speaks gRPC (thread.ts) and the main thread talk: what one has to tell in a turn of its event
+ * loop goes over in one piece of memory, frames one behind the other. A frame is a kind, a call's number and fields as
+ * each kind has them.
  */
 
 /** What the thread tells of calls. */
 export const workerEvent = {
-  /** method u32, deadline f64 (milliseconds since 1970), head (the caller's address, names and values of headers), request bytes. */
+  /**
+   * method u32, deadline f64 (milliseconds since 1970), head (the caller's address, names and values of headers),
+   * request bytes.
+   */
   begun: 1,
   /** bytes: one more request of a stream, or the one of a call that was arriving. */
   request: 2,
@@ -16,16 +20,19 @@ export const workerEvent = {
   /** bytes u32: so much of a stream's answers was taken by HTTP/2. */
   sent: 5,
   /**
-   * status u8 (of gRPC), ms f64, head (route, code, message, request id or '', bound or ''): a call that grpc-js refused before the service had it. Gets a `fail`,
-   * after which its number is free.
+   * status u8 (of gRPC), ms f64, head (route, code, message, request id or '', bound or ''): a call that grpc-js
+   * refused before the service had it. Gets a `fail`, after which its number is free.
    */
   refused: 6,
   /**
-   * status u8 (of gRPC), head (code, message, bound or ''): the request of a call that is arriving, or those of a stream, can be
-   * read no further.
+   * status u8 (of gRPC), head (code, message, bound or ''): the request of a call that is arriving, or those of a
+   * stream, can be read no further.
    */
   cut: 7,
-  /** ms f64, head (route, code or '', request id or ''): a call that was answered without the service. Its number means nothing. */
+  /**
+   * ms f64, head (route, code or '', request id or ''): a call that was answered without the service. Its number means
+   * nothing.
+   */
   noted: 8,
   /**
    * As `begun`, but without the bytes: a call whose one request has not come to its end. A `request` follows with its
@@ -146,7 +153,10 @@ export class FrameWriter {
   }
 }
 
-/** Reads frames in the order in which they were written. Bytes that it hands out are a view, which keeps all frames of the turn: copy what stays. */
+/**
+ * Reads frames in the order in which they were written. Bytes that it hands out are a view, which keeps all frames of
+ * the turn: copy what stays.
+ */
 export class FrameReader {
   readonly #bytes: Buffer;
   #at = 0;

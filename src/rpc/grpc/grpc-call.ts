@@ -24,7 +24,9 @@ export interface GrpcCallParts {
   now(): number;
 }
 
-/** What gRPC calls of all kinds have in common. Messages are bytes here: they are read when the pipeline asks for them. */
+/**
+ * What gRPC calls of all kinds have in common. Messages are bytes here: they are read when the pipeline asks for them.
+ */
 abstract class GrpcCall implements IncomingCall {
   readonly transport = 'grpc';
   readonly query = '';
@@ -117,7 +119,9 @@ abstract class GrpcCall implements IncomingCall {
     this.#isReleased = true;
   }
 
-  /** The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received. */
+  /**
+   * The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received.
+   */
   signedRequest(): Omit<EntityRequest, 'timestamp'> {
     return { method: 'POST', path: this.endpoint.rpcPath, bodyHash: sha256Hex(this.grpc.request) };
   }

@@ -9,9 +9,9 @@ type WatchCall = Pick<
 };
 
 /**
- * `grpc.health.v1` for the server as a whole (the empty name) and for each of its services. Watches are served here: the
- * library keeps the name of whatever is watched, also of a service that is not there, and writes to callers that take
- * nothing.
+ * `grpc.health.v1` for the server as a whole (the empty name) and for each of its services. Watches are served here:
+ * the library keeps the name of whatever is watched, also of a service that is not there, and writes to callers that
+ * take nothing.
  */
 export class Health {
   readonly #names: ReadonlySet<string>;

@@ -35,15 +35,15 @@ export interface GrpcListener extends Listener {
 const script = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url);
 
 /**
- * Two spaces of 16 MiB for new objects, and half as much again for large ones. A busy thread fills one in 200 ms, and most calls are over
- * by then; what outlives two collections is kept until one of the whole heap, and with 8 MiB there was one each second
- * (docs/performance.md).
+ * Two spaces of 16 MiB for new objects, and half as much again for large ones. A busy thread fills one in 200 ms, and
+ * most calls are over by then; what outlives two collections is kept until one of the whole heap, and with 8 MiB there
+ * was one each second (docs/performance.md).
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 48 };
 
 /**
- * Opens it; port 0 takes any free one. A thread of its own listens and speaks HTTP/2 (thread.ts), which is as much work as all that the main
- * thread does for a call.
+ * Opens it; port 0 takes any free one. A thread of its own listens and speaks HTTP/2 (thread.ts), which is as much work
+ * as all that the main thread does for a call.
  */
 export async function openGrpcListener(parts: GrpcListenerParts, host: string, port: number): Promise<GrpcListener> {
   const endpoints = [...parts.endpoints.values()];
@@ -65,8 +65,8 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
 }
 
 /**
- * The thread as the main thread sees it, with the calls that it told of and that are not answered. Should it fail, the process does, as for any
- * fault that nobody awaits.
+ * The thread as the main thread sees it, with the calls that it told of and that are not answered. Should it fail, the
+ * process does, as for any fault that nobody awaits.
  */
 class Thread {
   readonly #worker: Worker;

@@ -9,9 +9,10 @@ import type { ErrorCode } from '../../domain/errors.ts';
 import type { RefusedStatusObject } from './call-stream.ts';
 
 /**
- * What grpc-js refuses before a handler has the call, or takes the call away for, so that it gets ErrorInfo and a line in the log as all other
- * answers do. grpc-js has no place for that: it sends such a status by the method `sendStatus` of the call that it hands to interceptors, so this
- * one stands in its way there; and what it does not even make a call of is led elsewhere (call-streams.ts).
+ * What grpc-js refuses before a handler has the call, or takes the call away for, so that it gets ErrorInfo and a line
+ * in the log as all other answers do. grpc-js has no place for that: it sends such a status by the method `sendStatus`
+ * of the call that it hands to interceptors, so this one stands in its way there; and what it does not even make a call
+ * of is led elsewhere (call-streams.ts).
  */
 
 export type Status = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
@@ -105,7 +106,10 @@ function saidOf(status: Status | RefusedStatusObject): Said {
 
 const shownMaxChars = 256;
 
-/** The headers of a call that no handler has, since no other than this listens to it from here on. undefined where it has ended. */
+/**
+ * The headers of a call that no handler has, since no other than this listens to it from here on. undefined where it
+ * has ended.
+ */
 export function headersOf(call: ServerInterceptingCallInterface): Metadata | undefined {
   let headers: Metadata | undefined;
   call.start({

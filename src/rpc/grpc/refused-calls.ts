@@ -12,7 +12,10 @@ export interface RefusedCallParts {
   newId(): string;
 }
 
-/** Answers what grpc-js refused: with its status, which the protocol asks for, and with the words of the service (`frame` behind its number). */
+/**
+ * Answers what grpc-js refused: with its status, which the protocol asks for, and with the words of the service
+ * (`frame` behind its number).
+ */
 export function answerRefused(parts: RefusedCallParts, number: number, frame: FrameReader, outbox: FrameWriter): void {
   const status = frame.u8();
   const ms = frame.f64();

@@ -18,8 +18,8 @@ interface Read {
 
 /**
  * The requests of a stream, for a handler that takes them one by one. At most streamReadAheadMax of them, or
- * streamReadAheadBytes, are read ahead; then the stream is not read on until the handler has taken half. Only one `next`
- * may wait at a time.
+ * streamReadAheadBytes, are read ahead; then the stream is not read on until the handler has taken half. Only one
+ * `next` may wait at a time.
  */
 export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Message> {
   readonly #source: RequestSource;

@@ -21,8 +21,9 @@ export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
 
 /**
- * What is told of a call at its beginning: the caller's address, and names and values of its headers. They are the main thread's from then
- * on: grpc-js would keep them until the call ends, each a text outside of the heap that only a full collection frees.
+ * What is told of a call at its beginning: the caller's address, and names and values of its headers. They are the main
+ * thread's from then on: grpc-js would keep them until the call ends, each a text outside of the heap that only a full
+ * collection frees.
  */
 export function headOf(call: UnaryCall | StreamCall): string[] {
   const head = [call.getPeer()];

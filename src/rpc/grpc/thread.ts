@@ -38,7 +38,10 @@ import {
 import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from './thread-messages.ts';
 import { AnsweringServer } from './thread-refusals.ts';
 
-/** What the thread of a gRPC transport runs: HTTP/2, TLS and gRPC. What calls ask for is done by the main thread (transport.ts). */
+/**
+ * What the thread of a gRPC transport runs: HTTP/2, TLS and gRPC. What calls ask for is done by the main thread
+ * (transport.ts).
+ */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC transport');
 const { host, port, tls, services, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcThreadData;
@@ -87,7 +90,8 @@ addReflection(
 releaseClosedStreams();
 collectWhenIdle();
 
-// The sockets are ours, so that their number, their handshakes and stopping are bounded. TLS has ended before grpc-js has them.
+// The sockets are ours, so that their number, their handshakes and stopping are bounded. TLS has ended before grpc-js
+// has them.
 const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
 const sockets = new Set<Socket>();
 const net = listenerOf(tls, (socket) => {

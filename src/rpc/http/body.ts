@@ -16,10 +16,12 @@ export function hasBody(request: IncomingMessage): boolean {
 }
 
 /**
- * The raw body, of at most requestBodyMaxBytes. Throws `payload_too_large`, as soon as that is known, `overloaded` if the node holds as much as it
- * may, and `unavailable` if the caller went away meanwhile (nobody hears it) or did not send all of it by the call's deadline.
+ * The raw body, of at most requestBodyMaxBytes. Throws `payload_too_large`, as soon as that is known, `overloaded` if
+ * the node holds as much as it may, and `unavailable` if the caller went away meanwhile (nobody hears it) or did not
+ * send all of it by the call's deadline.
  *
- * Bytes count in the memory budget as they come, not as they are announced: who announces much and sends nothing takes no room from others.
+ * Bytes count in the memory budget as they come, not as they are announced: who announces much and sends nothing takes
+ * no room from others.
  */
 export function readBody(request: IncomingMessage, response: HttpResponse, call: AbortableCall): Promise<Buffer> {
   if (!hasBody(request)) return Promise.resolve(empty);
@@ -102,8 +104,8 @@ function receive<T>(
 }
 
 /**
- * The first `length` bytes of `body` and then `chunk`, in a buffer that grows by doubling: a list of small chunks would take some 100 bytes
- * for each. The only chunk of a body is not copied.
+ * The first `length` bytes of `body` and then `chunk`, in a buffer that grows by doubling: a list of small chunks would
+ * take some 100 bytes for each. The only chunk of a body is not copied.
  */
 function appended(body: Buffer, length: number, chunk: Buffer): Buffer {
   if (length === 0) return chunk;
@@ -124,8 +126,9 @@ export function tooLarge(): LedgerError {
 }
 
 /**
- * Ends an answer whose request's body was not read. A small rest is left to Node, which drops it and keeps the connection.
- * Otherwise the connection ends, but not at once: a caller that is still sending would lose the answer to a reset.
+ * Ends an answer whose request's body was not read. A small rest is left to Node, which drops it and keeps the
+ * connection. Otherwise the connection ends, but not at once: a caller that is still sending would lose the answer to a
+ * reset.
  */
 export function endAfterUnreadBody(
   request: IncomingMessage,

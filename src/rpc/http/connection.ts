@@ -22,8 +22,9 @@ interface SocketInternals {
 }
 
 /**
- * One HTTP/1.1 connection. Of its requests at most httpUnderWayMax are served at a time; further ones wait, and while any waits the socket is
- * paused. Node parses the whole of what one read brought, so a few more may still come; a connection that brings more than httpWaitingMax ends.
+ * One HTTP/1.1 connection. Of its requests at most httpUnderWayMax are served at a time; further ones wait, and while
+ * any waits the socket is paused. Node parses the whole of what one read brought, so a few more may still come; a
+ * connection that brings more than httpWaitingMax ends.
  */
 export class HttpConnection {
   readonly socket: Socket;
@@ -121,8 +122,8 @@ export class HttpConnection {
   }
 
   /**
-   * Takes no more requests, and calls `then` once those before are answered: bytes on the bare socket would else pass for the answer to one
-   * of them. `ownAnswer`: the answer that `then` itself concerns, which is not waited for.
+   * Takes no more requests, and calls `then` once those before are answered: bytes on the bare socket would else pass
+   * for the answer to one of them. `ownAnswer`: the answer that `then` itself concerns, which is not waited for.
    */
   afterAnswers(ownAnswer: HttpResponse | null, then: () => void): void {
     if (this.#isEnding) return;
@@ -160,8 +161,8 @@ export class HttpConnection {
   }
 
   /**
-   * For how long answers have waited and the kernel has taken none of their bytes. It takes more only when a good part of its send buffer is
-   * free, so a client that reads slowly but steadily stalls for moments too.
+   * For how long answers have waited and the kernel has taken none of their bytes. It takes more only when a good part
+   * of its send buffer is free, so a client that reads slowly but steadily stalls for moments too.
    */
   stalledMs(nowMs: number): number {
     const { socket } = this;

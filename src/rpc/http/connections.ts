@@ -170,8 +170,9 @@ export class HttpConnections implements Disposable {
   }
 
   /**
-   * Ends all connections without a reset: what arrives is answered with `connection: close` for a moment, and what is under way for
-   * `graceMs`; then each gets its FIN, and what its client still sends is read for a moment. 0: all end at once.
+   * Ends all connections without a reset: what arrives is answered with `connection: close` for a moment, and what is
+   * under way for `graceMs`; then each gets its FIN, and what its client still sends is read for a moment. 0: all end
+   * at once.
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;

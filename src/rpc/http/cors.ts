@@ -1,4 +1,7 @@
-/** Lets the pages of some origins call the HTTP port (WHATWG Fetch, CORS protocol). Credentials are headers, never cookies. */
+/**
+ * Lets the pages of some origins call the HTTP port (WHATWG Fetch, CORS protocol). Credentials are headers, never
+ * cookies.
+ */
 export interface Cors {
   /** The headers that an answer to a request from `origin` carries; none where that origin may not. */
   answer(origin: string | undefined): readonly string[];

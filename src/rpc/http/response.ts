@@ -4,7 +4,10 @@ import type { MemoryBudget, MemoryKind } from '../../runtime/memory-budget.ts';
 /** A multiple of the memory budget's own unit. */
 const countStepBytes = 1_024;
 
-/** Bytes that all answers share, such as those of a constant document: writing them copies nothing, so they are not counted. */
+/**
+ * Bytes that all answers share, such as those of a constant document: writing them copies nothing, so they are not
+ * counted.
+ */
 const shared = new WeakSet<Uint8Array>();
 
 /** Marks bytes that are made once, kept for the life of the process and written to many clients. */
@@ -33,8 +36,9 @@ export interface AnswerRules {
 type AnyHeaders = readonly unknown[] | Readonly<Record<string, unknown>>;
 
 /**
- * An answer that counts in the node's memory budget what it makes the node hold: bytes of its request's body, and bytes that the client has
- * not taken yet. `releaseAll` must be called once when the answer is closed; the connection does it.
+ * An answer that counts in the node's memory budget what it makes the node hold: bytes of its request's body, and bytes
+ * that the client has not taken yet. `releaseAll` must be called once when the answer is closed; the connection does
+ * it.
  */
 export class HttpResponse extends ServerResponse {
   /** Set by the connection before the request is served. */

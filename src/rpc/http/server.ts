@@ -52,8 +52,8 @@ function idOf(response: Identified, newId: () => string): string {
 }
 
 /**
- * A node:http (or https) server with the bounds of limits.ts, that answers with the error envelope whatever it cannot read
- * as HTTP. Headers sent several times come joined, so that two credentials never pass for one.
+ * A node:http (or https) server with the bounds of limits.ts, that answers with the error envelope whatever it cannot
+ * read as HTTP. Headers sent several times come joined, so that two credentials never pass for one.
  */
 export function createHttpServer(
   requests: HttpRequests,
@@ -95,7 +95,8 @@ export function createHttpServer(
   // Node drops headers beyond this count without a word; one more is kept so that checkHead sees it and refuses.
   server.maxHeadersCount = limits.headersMaxCount + 1;
   server.maxConnections = limits.connectionsMax;
-  // Closing the server would end idle connections at once, and requests on their way with a reset: `connections` drains them.
+  // Closing the server would end idle connections at once, and requests on their way with a reset: `connections` drains
+  // them.
   server.closeIdleConnections = () => {};
   server.on(tls === null ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket));
   if (tls !== null) server.on('connection', (socket: Socket) => connections.addBelowTls(socket));
@@ -134,8 +135,9 @@ const HOST = /^[A-Za-z0-9.\-_~%[\]:]+$/;
 const SLASH = 0x2f;
 
 /**
- * A target such as `http://host/path?query` becomes its path and query, as RFC 9112, section 3.2.2, asks of every server. Its authority stands in
- * for Host, unless that is missing or wrong: checkHead refuses such a request in this form too.
+ * A target such as `http://host/path?query` becomes its path and query, as RFC 9112, section 3.2.2, asks of every
+ * server. Its authority stands in for Host, unless that is missing or wrong: checkHead refuses such a request in this
+ * form too.
  */
 function takeAbsoluteForm(request: IncomingMessage): void {
   const [, authority, path = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(request.url ?? '') ?? [];

@@ -14,7 +14,10 @@ const CONNECT_PREFIX = '/svc.v1.';
 /** Paths of REST start so, but for a few at the root. */
 const REST_PREFIX = '/v1/';
 
-/** The envelope for a request that is no call: `more` are further headers, `status` is HTTP's where it is not the code's own. */
+/**
+ * The envelope for a request that is no call: `more` are further headers, `status` is HTTP's where it is not the code's
+ * own.
+ */
 export function refuseRequest(
   parts: HttpHandlerParts,
   request: IncomingMessage,
@@ -51,7 +54,9 @@ export function refuseMethod(
   refuseRequest(parts, request, response, error, ['allow', text]);
 }
 
-/** OPTIONS: a CORS preflight, or the question which methods a path takes (`allow`; null for a path that does not exist). */
+/**
+ * OPTIONS: a CORS preflight, or the question which methods a path takes (`allow`; null for a path that does not exist).
+ */
 export function answerOptions(
   parts: HttpHandlerParts,
   request: IncomingMessage,

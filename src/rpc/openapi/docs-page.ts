@@ -10,8 +10,8 @@ export interface DocsAsset {
 }
 
 /**
- * What the page may do: load scripts, styles and data from its own host, and nothing from anywhere else. Swagger UI draws
- * its icons as data URLs.
+ * What the page may do: load scripts, styles and data from its own host, and nothing from anywhere else. Swagger UI
+ * draws its icons as data URLs.
  */
 export const docsContentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -61,7 +61,10 @@ const packaged: ReadonlyMap<string, string> = new Map([
 
 const read = new Map<string, DocsAsset>();
 
-/** The file under a path of the documentation page (`/docs` and below), or null. Files are read once, when first asked for. */
+/**
+ * The file under a path of the documentation page (`/docs` and below), or null. Files are read once, when first asked
+ * for.
+ */
 export function docsAsset(path: string): DocsAsset | null {
   const trimmed = path === '/docs/' ? '/docs' : path;
   const own = made.get(trimmed) ?? read.get(trimmed);

@@ -16,7 +16,10 @@ ids lower-case UUIDs. The same methods are served over gRPC and Connect from the
 
 let document: JsonObject | undefined;
 
-/** The OpenAPI 3.1 document of the REST transport, from the descriptors and their comments; made once, at the first call. */
+/**
+ * The OpenAPI 3.1 document of the REST transport, from the descriptors and their comments; made once, at the first
+ * call.
+ */
 export function openApiDocument(): JsonObject {
   document ??= makeDocument({ comments: readComments(), schemas: new Map([['Error', errorSchema]]) });
   return document;

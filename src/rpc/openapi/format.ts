@@ -12,7 +12,10 @@ const KID_NAMES = new Set(['kid', 'signing_key_id', 'authority_key_id']);
 const BASE64_NAMES = new Set(['public_key', 'actor_sig', 'authority_sig']);
 const ACTOR_URI_NAMES = new Set(['svc_id', 'svc_uri', 'supplier_svc_id', 'buyer_svc_id']);
 
-/** The kind of text of a field: as its json rule says, else by its name, which the spec gives a meaning (spec: Resources). */
+/**
+ * The kind of text of a field: as its json rule says, else by its name, which the spec gives a meaning (spec:
+ * Resources).
+ */
 export function textFormat(field: DescField): TextFormat {
   const named = jsonRule(field).format;
   if (named !== '') return named as TextFormat;

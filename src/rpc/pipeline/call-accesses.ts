@@ -8,8 +8,9 @@ import type { RunningCall } from '../call/running-call.ts';
 const noLedger = [null] as const;
 
 /**
- * Whether it was the caller who was refused. An identity header says who is meant: of an entity that must sign, a call that was
- * refused before its signature was verified, or for its signature, may come from anybody, and leaves nothing in the entity's history.
+ * Whether it was the caller who was refused. An identity header says who is meant: of an entity that must sign, a call
+ * that was refused before its signature was verified, or for its signature, may come from anybody, and leaves nothing
+ * in the entity's history.
  */
 export function isProven(call: RunningCall, caller: Caller, status: number): boolean {
   return !caller.mustSign || (call.isVerified && status !== 401);
@@ -27,7 +28,9 @@ export interface Outcome {
   readonly at: number;
 }
 
-/** The records of a call, one for each ledger that it names; a promise where one is still looked up, behind the answer. */
+/**
+ * The records of a call, one for each ledger that it names; a promise where one is still looked up, behind the answer.
+ */
 export function recordsOf(
   call: RunningCall,
   caller: Caller,
@@ -55,7 +58,8 @@ export function recordsOf(
     }));
   };
   if (naming === undefined) return made();
-  // Requests are large, and many may wait for a store that is slow. A handler that was answered for may still be at its own.
+  // Requests are large, and many may wait for a store that is slow. A handler that was answered for may still be at its
+  // own.
   call.request = null;
   if (!call.answered) call.parsed = null;
   return naming.then(made);

@@ -10,11 +10,15 @@ import { createRateLimiter, type RateLimited, type RateLimiter } from './rate-li
 /** The three limits of decisions.md, section 2. */
 export interface CallRates {
   /**
-   * Takes the call from its caller's bucket, or throws `rate_limited` and sets the headers that say when to come again. Refused calls are
-   * recorded in their caller's access history at the rate that is allowed for calls: a flood of them must not fill the store.
+   * Takes the call from its caller's bucket, or throws `rate_limited` and sets the headers that say when to come again.
+   * Refused calls are recorded in their caller's access history at the rate that is allowed for calls: a flood of them
+   * must not fill the store.
    */
   admit(call: RunningCall, address: () => string, nowMs: number): void;
-  /** Takes what a read has cost beyond one call; the bucket may go below zero, and the next calls wait until it is filled again. */
+  /**
+   * Takes what a read has cost beyond one call; the bucket may go below zero, and the next calls wait until it is
+   * filled again.
+   */
   charge(call: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void;
 }
 

@@ -6,8 +6,8 @@ import type { RunningCall } from '../call/running-call.ts';
 
 /**
  * The calls that run. One look over all of them, every few milliseconds, ends the signals of those past their deadline;
- * a timer a call would cost more than most of the pipeline. A handler that does not answer then either is answered for: its
- * caller hears that the outcome is unknown, or, where nothing could be written, that the service is unavailable.
+ * a timer a call would cost more than most of the pipeline. A handler that does not answer then either is answered for:
+ * its caller hears that the outcome is unknown, or, where nothing could be written, that the service is unavailable.
  */
 export interface CallRegister {
   add(call: RunningCall, exchange: IncomingCall): void;

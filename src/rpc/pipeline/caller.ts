@@ -13,8 +13,8 @@ const BEARER = /^bearer +([^\s,]+)$/i;
 
 /**
  * Who is calling (decisions.md, section 4). null where the method asks for no credential. A Bearer key wins over
- * identity headers; one that is there but bad is refused, never passed over for them. Headers sent twice are refused. At once where the
- * credentials answer at once.
+ * identity headers; one that is there but bad is refused, never passed over for them. Headers sent twice are refused.
+ * At once where the credentials answer at once.
  */
 export function identify(
   credentials: Credentials,

@@ -11,9 +11,9 @@ import { putPrerequisite } from './prerequisite-record.ts';
 const KIND = 'entity_request';
 
 /**
- * Checks that an entity signed this very request (decisions.md, section 4: ENTITY_REQUEST). It must where it has, or ever
- * had, a key, and in production mode; a signature that is sent without need is checked as well. Answers what was signed,
- * or null where nothing was. Throws `signature_required` or `invalid_signature`, and what the key check throws.
+ * Checks that an entity signed this very request (decisions.md, section 4: ENTITY_REQUEST). It must where it has, or
+ * ever had, a key, and in production mode; a signature that is sent without need is checked as well. Answers what was
+ * signed, or null where nothing was. Throws `signature_required` or `invalid_signature`, and what the key check throws.
  */
 export async function checkEntityRequest(
   credentials: Credentials,
@@ -48,8 +48,8 @@ export async function checkEntityRequest(
 }
 
 /**
- * Uses a signed request up: the same one changes state once, on whatever node. `claimId` is the idempotency claim that the
- * call belongs to, if any: a retry under that claim passes, since the claim sees to it that nothing is done twice.
+ * Uses a signed request up: the same one changes state once, on whatever node. `claimId` is the idempotency claim that
+ * the call belongs to, if any: a retry under that claim passes, since the claim sees to it that nothing is done twice.
  */
 export async function useEntityRequest(
   records: RecordStore,
@@ -65,7 +65,8 @@ export async function useEntityRequest(
     replaces: 'absent',
     value: JSON.stringify({ claim: claimId }),
     lookups: [],
-    // Once its timestamp is too old the signature is refused for that alone; twice the skew covers a timestamp ahead of time.
+    // Once its timestamp is too old the signature is refused for that alone; twice the skew covers a timestamp ahead of
+    // time.
     expiresAt: nowMs + 3 * limits.entityRequestSkewMs,
   });
   if (put.ok) return;

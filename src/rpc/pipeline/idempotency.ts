@@ -18,11 +18,10 @@ import { putPrerequisite } from './prerequisite-record.ts';
 
 /**
  * Calls that are no appends, done once for each key (decisions.md, section 1; architecture.md, 'Calls that are no
- * appends'). A claim record is put before the call runs. It holds a seed, from which every run of the call takes the same
- * ids, secrets and time, so that running it again after a crash comes to the same result; so a claim may be taken over
- * whenever its deadline has passed, and at once where its run ended in an error. Where the first run was refused (4xx), nothing was made and
- * the claim is forgotten. Seed and answer may give secrets away, so both
- * are sealed.
+ * appends'). A claim record is put before the call runs. It holds a seed, from which every run of the call takes the
+ * same ids, secrets and time, so that running it again after a crash comes to the same result; so a claim may be taken
+ * over whenever its deadline has passed, and at once where its run ended in an error. Where the first run was refused
+ * (4xx), nothing was made and the claim is forgotten. Seed and answer may give secrets away, so both are sealed.
  */
 
 const KIND = 'idempotency';
@@ -39,7 +38,10 @@ interface Claim {
   readonly deadline: number;
   /** The seed; of a claim that is done, the answer message. */
   readonly sealed: string;
-  /** Of a claim that is done: the ledgers that its run opened, which the request does not name. A replay stands under them too. */
+  /**
+   * Of a claim that is done: the ledgers that its run opened, which the request does not name. A replay stands under
+   * them too.
+   */
   readonly ledgers?: readonly string[];
 }
 
@@ -60,7 +62,8 @@ interface Held {
 
 /**
  * Runs a call under its claim, or answers what it answered before (then `call.replayed`). `id` and `fingerprint`:
- * service/writing/command-mark.ts. Throws `idempotency_key_reused` and `idempotency_in_progress`, and whatever `run` throws.
+ * service/writing/command-mark.ts. Throws `idempotency_key_reused` and `idempotency_in_progress`, and whatever `run`
+ * throws.
  */
 export async function runOnce(
   parts: IdempotencyParts,

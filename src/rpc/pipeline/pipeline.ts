@@ -39,8 +39,8 @@ export interface PipelineParts {
 }
 
 /**
- * The same steps for every call, whichever transport it came through (decisions.md, section 2): request id, credential, rate
- * limit, the transport's own reading (media type, size, JSON, fields), idempotency, the handler, the answer or its
+ * The same steps for every call, whichever transport it came through (decisions.md, section 2): request id, credential,
+ * rate limit, the transport's own reading (media type, size, JSON, fields), idempotency, the handler, the answer or its
  * error, log and metrics. These never reject: whatever goes wrong is the call's answer.
  */
 export interface Pipeline {
@@ -194,8 +194,8 @@ async function admit(parts: PipelineParts, call: RunningCall, exchange: Incoming
 }
 
 /**
- * While this node's clock is off it checks and dates nothing: credentials, grants, ends of keys and signed requests all rest on the time. Commands
- * to ledgers go on, to the node that runs the ledger. Throws `unavailable`.
+ * While this node's clock is off it checks and dates nothing: credentials, grants, ends of keys and signed requests all
+ * rest on the time. Commands to ledgers go on, to the node that runs the ledger. Throws `unavailable`.
  */
 function refuseByWrongClock({ isClockRight }: PipelineParts, { caller, endpoint }: RunningCall): void {
   if (isClockRight?.() !== false) return;
@@ -218,8 +218,8 @@ function take(call: RunningCall, exchange: IncomingCall): Decoded {
 }
 
 /**
- * A call that changes state and must not do so twice: by its idempotency key, or because its signature counts once. Throws `invalid_argument`;
- * rejects with every other error.
+ * A call that changes state and must not do so twice: by its idempotency key, or because its signature counts once.
+ * Throws `invalid_argument`; rejects with every other error.
  */
 function runOnceOnly(
   parts: PipelineParts,

@@ -11,9 +11,10 @@ export interface CredentialWatch {
 }
 
 /**
- * Checks a stream's credential again and again. When it is no longer good, no more requests are taken; the outcomes of those
- * that were taken still go out, then the stream ends with the error. Where they do not within `streamLastOutcomesMs`, it ends with
- * `outcome_unknown`, by `answerFor`: a refusal would say that none of them was written. The next stream gets the refusal.
+ * Checks a stream's credential again and again. When it is no longer good, no more requests are taken; the outcomes of
+ * those that were taken still go out, then the stream ends with the error. Where they do not within
+ * `streamLastOutcomesMs`, it ends with `outcome_unknown`, by `answerFor`: a refusal would say that none of them was
+ * written. The next stream gets the refusal.
  */
 export function watchCredential(
   credentials: Credentials,

@@ -26,10 +26,10 @@ type Init = Record<string, unknown>;
 const readers = new WeakMap<RestRoute, (input: RestInput) => Message>();
 
 /**
- * The request message of a REST call. Strict (decisions.md, sections 1 and 3): unknown fields of the body and values of a
- * wrong JSON type are `invalid_argument` with the field in `details`; null counts as absent where a field is optional and
- * is refused elsewhere; unknown query parameters are ignored. What values mean is checked by the service, for all transports
- * alike, and so is that required fields are there.
+ * The request message of a REST call. Strict (decisions.md, sections 1 and 3): unknown fields of the body and values of
+ * a wrong JSON type are `invalid_argument` with the field in `details`; null counts as absent where a field is optional
+ * and is refused elsewhere; unknown query parameters are ignored. What values mean is checked by the service, for all
+ * transports alike, and so is that required fields are there.
  */
 export function decodeRequest(route: RestRoute, input: RestInput): Message {
   let read = readers.get(route);

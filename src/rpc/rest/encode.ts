@@ -8,9 +8,9 @@ type Writer = (value: unknown) => string;
 const writers = new Map<DescMessage, Writer>();
 
 /**
- * The JSON of the REST transport (decisions.md, section 1): snake_case names, every field present (`false`, `0`, `""`, `[]`),
- * an absent `optional` as `null` or left out by its json rule, int64 as a number, JSON text embedded as it is, times
- * untouched. Takes messages and plain initializers alike. Writers are compiled once a message type.
+ * The JSON of the REST transport (decisions.md, section 1): snake_case names, every field present (`false`, `0`, `""`,
+ * `[]`), an absent `optional` as `null` or left out by its json rule, int64 as a number, JSON text embedded as it is,
+ * times untouched. Takes messages and plain initializers alike. Writers are compiled once a message type.
  */
 export function restJson<Desc extends DescMessage>(desc: Desc, message: MessageInitShape<Desc>): string {
   return writerOf(desc)(message);

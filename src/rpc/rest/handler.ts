@@ -12,8 +12,8 @@ import { RestCall, type RestEntry, restEntry } from './rest-call.ts';
 import { RestStreamCall } from './stream.ts';
 
 /**
- * REST: every route of the descriptors, and the envelope for everything else. Routes of services that are not implemented
- * do not exist.
+ * REST: every route of the descriptors, and the envelope for everything else. Routes of services that are not
+ * implemented do not exist.
  */
 export function createRestHandler(parts: HttpHandlerParts): CallHandler {
   const entries = restRoutes().flatMap((route): RestEntry[] => {

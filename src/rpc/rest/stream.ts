@@ -8,9 +8,9 @@ const PLAIN = 'text/plain; charset=utf-8';
 const EVENTS = 'text/event-stream; charset=utf-8';
 
 /**
- * A REST call whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section 9.2) for a caller
- * that would rather have `text/event-stream` (RFC 9110, section 12.5.1). An error before the first line is answered like any
- * other; later ones are a last line.
+ * A REST call whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section 9.2) for a
+ * caller that would rather have `text/event-stream` (RFC 9110, section 12.5.1). An error before the first line is
+ * answered like any other; later ones are a last line.
  */
 export class RestStreamCall extends RestCall implements StreamCall {
   #started = false;

@@ -83,7 +83,7 @@ export function organizationService(records: RecordStore, opening: LedgerOpening
         organizationRegisteredPayload(organizationId, requestId, { ...onboarding }),
       );
       // The record makes the organization visible, so it is written last.
-      await laterStep(organizations.create(record));
+      await afterPartialWrite(organizations.create(record));
       return { requestId, organizationId, frlLedgerId, status: 'APPROVED' };
     },
 

@@ -68,7 +68,7 @@ export class ScopeSeqs {
     const order = (a: number, b: number): number => (this.#descending ? b - a : a - b);
     for (;;) {
       const empty = this.#lanes.filter((lane) => lane.seqs.length === 0 && lane.from !== null);
-      await mapAtOnce(empty, scopesAtOnceMax, (lane) => this.#read(lane));
+      await mapConcurrently(empty, scopesAtOnceMax, (lane) => this.#read(lane));
       // Seqs beyond the last one read of a scope have to wait: more seqs of that scope may come before them.
       let reach: number | null = null;
       for (const { from, seqs } of this.#lanes) {

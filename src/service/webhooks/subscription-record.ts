@@ -137,7 +137,7 @@ export function subscriptionsIn(store: RecordStore): Subscriptions {
     create: async (subscription) => {
       const put = await write(subscription, 'absent');
       // Also if an earlier run of this call wrote the subscription: it may have stopped before it noted the change.
-      await laterStep(noteChange());
+      await afterPartialWrite(noteChange());
       return put.ok || put.current === null ? subscription : read(put.current);
     },
     end: async (id, at, by) => {

@@ -82,7 +82,7 @@ export function webhookService(
         { limit: subscriptionsMax },
       );
     }
-    const answered = await answeredBefore(walkedLedgers(call.walk, ledgers), work, actorId, ledgerId);
+    const answered = await seqsToStartAfter(walkedLedgers(call.walk, ledgers), work, actorId, ledgerId);
     // Stored before any node can find the subscription.
     if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
     const sealedSecret = secrets.seal(Buffer.from(secret), secretContext(id));

@@ -3,25 +3,19 @@
  * rows that a crash kept from being written, or refer to data that does not exist (any more), but are not wrong
  * otherwise.
  *
- *   ledger_event   The log, under scope ''. For each scope and batch, one more row under the scope's name and the first of
- *                  its seqs in the batch lists the seqs of the batch in that scope. Static columns: `fence` says which
- *                  claim may append to the bucket, `head_seq` and `head_hash` where the log ends in it. Events up to
- *                  `projected_seq` have their projections. `pending` holds the projections of the newest batch, so that a
- *                  claim can complete them. Only written by conditional statements, never with a TTL. Rows are never
- *                  deleted.
- *   ledger         A hint: a bucket near the end of the log, at which the search for the head starts.
- *   scope_bucket   The buckets in which a scope has events.
- *   command        Command keys by id, in windows of twelve hours with a TTL (slot 0 and up), or permanent (below 0).
- *   cell           Cells. The timestamp is the event's seq + 1, so that an older value never replaces a newer one.
- *   line           Lines of lists.
- *   snapshot       One row for each fold version. The timestamp is the seq + 1.
- *   record         Versioned records. A removed record leaves a version for an hour.
- *   record_lookup, record_expiry, record_expiry_minute
- *                  Index rows of records. Readers check them against the record.
- *   access_block   Access histories: blocks of events by actor and hour. Under ledger_id '' are all events, under each
- *                  ledger_id those of that ledger. Rows expire by their TTL.
- *   access_hour    The hours in which an actor has blocks.
- *   fact           Values that the nodes of a cluster agree on.
+ * ledger_event   The log, under scope ''. For each scope and batch, one more row under the scope's name and the first
+ * of its seqs in the batch lists the seqs of the batch in that scope. Static columns: `fence` says which claim may
+ * append to the bucket, `head_seq` and `head_hash` where the log ends in it. Events up to `projected_seq` have their
+ * projections. `pending` holds the projections of the newest batch, so that a claim can complete them. Only written by
+ * conditional statements, never with a TTL. Rows are never deleted. ledger         A hint: a bucket near the end of the
+ * log, at which the search for the head starts. scope_bucket   The buckets in which a scope has events. command
+ * Command keys by id, in windows of twelve hours with a TTL (slot 0 and up), or permanent (below 0). cell
+ * Cells. The timestamp is the event's seq + 1, so that an older value never replaces a newer one. line           Lines
+ * of lists. snapshot       One row for each fold version. The timestamp is the seq + 1. record         Versioned
+ * records. A removed record leaves a version for an hour. record_lookup, record_expiry, record_expiry_minute Index rows
+ * of records. Readers check them against the record. access_block   Access histories: blocks of events by actor and
+ * hour. Under ledger_id '' are all events, under each ledger_id those of that ledger. Rows expire by their TTL.
+ * access_hour    The hours in which an actor has blocks. fact           Values that the nodes of a cluster agree on.
  */
 export const schemaVersion = 1;
 

@@ -6,8 +6,8 @@ const keptMs = 2 * startWindowMs;
 const ledgersMax = 20_000;
 
 /**
- * The writes in flight of this node's ledgers, and the newest seq that each has answered lately: a new subscription begins
- * after it. In the order of time, oldest first.
+ * The writes in flight of this node's ledgers, and the newest seq that each has answered lately: a new subscription
+ * begins after it. In the order of time, oldest first.
  */
 export class InFlightWrites {
   readonly #now: () => number;

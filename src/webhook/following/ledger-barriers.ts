@@ -27,10 +27,10 @@ export interface LedgerBarriersParts {
 }
 
 /**
- * Up to which seq the events of this node's ledgers are certain. Those that this node has answered are. The log may also
- * show events that another node wrote, or this one before it started, whose projections are not stored yet: access to
- * them cannot be checked. And a write with an unknown outcome may still land. A read barrier of the ledger's actor settles
- * both.
+ * Up to which seq the events of this node's ledgers are certain. Those that this node has answered are. The log may
+ * also show events that another node wrote, or this one before it started, whose projections are not stored yet: access
+ * to them cannot be checked. And a write with an unknown outcome may still land. A read barrier of the ledger's actor
+ * settles both.
  */
 export class LedgerBarriers {
   readonly #parts: LedgerBarriersParts;

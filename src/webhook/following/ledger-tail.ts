@@ -41,9 +41,9 @@ export interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
 }
 
 /**
- * Tails the logs of watched ledgers. For each range of events it records the deliveries to every subscription whose owner
- * may read them, and then moves the ledger's cursor. After a crash the range begins at the same place, and the deliveries
- * that were recorded of it are found: none is missed or doubled.
+ * Tails the logs of watched ledgers. For each range of events it records the deliveries to every subscription whose
+ * owner may read them, and then moves the ledger's cursor. After a crash the range begins at the same place, and the
+ * deliveries that were recorded of it are found: none is missed or doubled.
  */
 export class LedgerTail {
   readonly #parts: LedgerTailParts;
@@ -159,7 +159,8 @@ export class LedgerTail {
       this.#cursors.set(ledgerId, cursor);
       return false;
     }
-    // Asked after the read: it includes every subscription created, on any node, before one of these events was answered.
+    // Asked after the read: it includes every subscription created, on any node, before one of these events was
+    // answered.
     await this.#parts.upToDate();
     const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
     await this.#learn(ledgerId, events);
@@ -180,15 +181,16 @@ export class LedgerTail {
       if (moved === null) this.#cursors.delete(ledgerId);
       else this.#cursors.set(ledgerId, moved);
     } finally {
-      // Other nodes read the cursor, so they are told after it has moved. A failed move may have landed: they are told then too.
+      // Other nodes read the cursor, so they are told after it has moved. A failed move may have landed: they are told
+      // then too.
       for (const subscriptionId of elsewhere) queued(subscriptionId);
     }
     return true;
   }
 
   /**
-   * The entries without those still being written. The log may show an event long before it is answered. A cursor past it
-   * would hide it from a subscription created in between. Asked after the read, so that no write begins in between.
+   * The entries without those still being written. The log may show an event long before it is answered. A cursor past
+   * it would hide it from a subscription created in between. Asked after the read, so that no write begins in between.
    */
   #answered(ledgerId: string, entries: readonly StoredEntry[]): readonly StoredEntry[] {
     const underWayFrom = this.#parts.underWayFrom(ledgerId);
@@ -198,8 +200,8 @@ export class LedgerTail {
   }
 
   /**
-   * The stored cursor to begin at, so that ranges begin at the same places after a crash. null: there is nothing to begin
-   * with yet. 'overtaken': another node has just stored a cursor.
+   * The stored cursor to begin at, so that ranges begin at the same places after a crash. null: there is nothing to
+   * begin with yet. 'overtaken': another node has just stored a cursor.
    */
   async #begin(ledgerId: string): Promise<Cursor | null | 'overtaken'> {
     const { cursor, isStored } = await this.#start(ledgerId);

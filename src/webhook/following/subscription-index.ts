@@ -20,10 +20,10 @@ interface WatchingActor {
  * watches its owner's ledgers: the stored list, and the ledgers that commits add to it.
  *
  * Invariants:
- * - Once a subscription is added, a ledger that its owner may read later is watched as soon as that is committed. A ledger
- *   from before is watched as soon as `list` has reached it. `found` is called for each.
- * - `of` never omits a subscription. While its owner's ledgers are being listed, it counts as watching every ledger. The
- *   same holds for a list in doubt and the ledgers that other nodes wrote since it was read.
+ * - Once a subscription is added, a ledger that its owner may read later is watched as soon as that is committed. A
+ *   ledger from before is watched as soon as `list` has reached it. `found` is called for each.
+ * - `of` never omits a subscription. While its owner's ledgers are being listed, it counts as watching every ledger.
+ *   The same holds for a list in doubt and the ledgers that other nodes wrote since it was read.
  */
 export class SubscriptionIndex {
   readonly #ledgers: LedgerStore;
@@ -124,7 +124,9 @@ export class SubscriptionIndex {
     return undefined;
   }
 
-  /** Reads the list of an actor's ledgers. Awaits `rest` between pages, so that a long list does not block other work. */
+  /**
+   * Reads the list of an actor's ledgers. Awaits `rest` between pages, so that a long list does not block other work.
+   */
   async list(actorId: string, rest: () => Promise<void>): Promise<void> {
     const actor = this.#actors.get(actorId);
     const doubt = this.#doubted.get(actorId);

@@ -20,8 +20,8 @@ export interface TailScanParts {
 }
 
 /**
- * Scans the watched ledgers of this node, one at a time, for events that this node was not told of: a node that could not
- * reach this one may have written them.
+ * Scans the watched ledgers of this node, one at a time, for events that this node was not told of: a node that could
+ * not reach this one may have written them.
  */
 export class TailScan {
   readonly #parts: TailScanParts;
