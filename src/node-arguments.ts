@@ -11,11 +11,19 @@
 export const nodeArguments: readonly string[] = ['--use-largepages=silent', '--max-semi-space-size=32'];
 
 /**
- * Variables to start Node with, unless they are set (package.json, the image). glibc reads this one before Node runs
- * (mallopt(3), M_ARENA_MAX): all threads share two pools of memory. With one pool a thread, each keeps what it took
- * while code was compiled: 24 MiB more.
+ * Environment variables for Node, unless they are set (package.json, the image). glibc reads them before Node runs
+ * (mallopt(3)).
+ *
+ * - M_ARENA_MAX: all threads share two pools of memory. With one pool a thread, each keeps what it took while code was
+ *   compiled: 24 MiB more.
+ * - M_MMAP_THRESHOLD: a buffer of 64 KiB, which Node takes for each read of a socket, goes back to the system when it is
+ *   freed. In the pools such buffers stay: after 20 s of calls whose requests never end the process kept 398 MiB, and 306
+ *   with this. Appends and reads cost the same.
  */
-export const nodeVariables: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: '2' };
+export const nodeVariables: Readonly<Record<string, string>> = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '65536',
+};
 
 /**
  * Variables for npm, which runs the sources directly. Node caches the compiled sources for the next start, in a folder
