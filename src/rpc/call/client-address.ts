@@ -1,17 +1,20 @@
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
 
-/** Tells a caller's address: that of its connection, or what X-Forwarded-For says behind trusted proxies. */
+/**
+ * Returns a caller's address: its connection's, or the one in X-Forwarded-For if the connection comes from a trusted
+ * proxy. Returns `unknown` for a connection without an address.
+ */
 export type ClientAddress = (remoteAddress: string | undefined, forwardedFor: string | undefined) => string;
 
-/** `trustedProxies`: addresses and networks; without any, X-Forwarded-For means nothing. */
+/** `trustedProxies` holds addresses and networks. If it is empty, X-Forwarded-For is ignored. */
 export function clientAddressBehind(trustedProxies: readonly string[]): ClientAddress {
   if (trustedProxies.length === 0) return (remoteAddress) => remoteAddress ?? 'unknown';
   const trusted = proxyAddr.compile([...trustedProxies]);
   return (remoteAddress, forwardedFor) => {
     if (remoteAddress === undefined) return 'unknown';
     if (forwardedFor === undefined || !trusted(remoteAddress, 0)) return remoteAddress;
-    // From the nearest hop outwards: the first one that is not trusted is the caller.
+    // From the nearest hop outwards: the first hop that is not trusted is the caller.
     const hops = forwardedFor.split(',').map((hop) => hop.trim());
     let address = remoteAddress;
     for (let at = hops.length - 1; at >= 0; at -= 1) {

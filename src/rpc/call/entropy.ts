@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/uuid.ts';
 
-/** Random bytes on demand; never the same twice. */
+/** Returns `lengthBytes` random bytes. No byte is given out twice. */
 export type Random = (lengthBytes: number) => Buffer;
 
-/** Where a call takes its ids and secrets from. */
+/** The source of a call's ids and secrets. */
 export interface Entropy {
   newId(): string;
   randomBytes(lengthBytes: number): Buffer;
@@ -14,7 +14,7 @@ export const SEED_BYTES = 32;
 const POOL_BYTES = 8192;
 
 /**
- * The same source asked for larger pieces, since one small piece costs as much as a large one. No byte is given twice.
+ * Takes larger pieces from the source, because a small piece costs as much as a large one. No byte is given out twice.
  */
 export function pooledRandom(random: Random): Random {
   let pool = random(POOL_BYTES);
@@ -31,7 +31,7 @@ export function pooledRandom(random: Random): Random {
   };
 }
 
-/** Ids of this time, and bytes, from a random source. */
+/** Makes ids with the time `nowMs` (Unix time, ms), and bytes, from a random source. */
 export function freshEntropy(random: Random, nowMs: number): Entropy {
   return {
     newId: () => uuidV7(nowMs, random(UUID_V7_RANDOM_BYTES)),
@@ -40,8 +40,10 @@ export function freshEntropy(random: Random, nowMs: number): Entropy {
 }
 
 /**
- * Ids of this time, and bytes, that are the same sequence for the same seed: a call that is run again makes the same
- * things again. The stream is SHA-256 of label, seed and a counter, block by block.
+ * Makes ids with the time `nowMs` (Unix time, ms), and bytes. The same seed gives the same sequence, so a call that
+ * runs again makes the same ids and secrets.
+ *
+ * The stream is SHA-256 of label, seed and a counter, block by block.
  */
 export function seededEntropy(seed: Uint8Array, nowMs: number): Entropy {
   let block = Buffer.alloc(0);

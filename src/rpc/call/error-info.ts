@@ -6,12 +6,15 @@ import { type ErrorInfo, ErrorInfoSchema } from '../../gen/google/rpc/error_deta
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import { statusOf } from './status.ts';
 
-/** An error as it leaves in headers or trailers, or may: by gRPC, gRPC-Web and Connect. */
+/**
+ * An error in the form that gRPC, gRPC-Web and Connect send. It is bounded because it has to fit into headers or
+ * trailers.
+ */
 export interface RpcError {
   readonly message: string;
   /**
-   * `reason` is the code, `domain` is `svc`, `metadata` has `request_id` and, where there are details, `details` as
-   * JSON text. `cut` names the details that were too long for it, and `message`, separated by commas.
+   * `reason` is the code and `domain` is `svc`. `metadata` has `request_id` and, if there are details, `details` as
+   * JSON text. `cut` names, separated by commas, what was too long and was cut: details, and `message`.
    */
   readonly info: ErrorInfo;
 }
@@ -26,8 +29,8 @@ export function rpcError(error: LedgerError, requestId: string): RpcError {
 }
 
 /**
- * A serialized google.rpc.Status that holds it: the value of the gRPC trailer `grpc-status-details-bin`. `code`: the
- * call's status, where it is not the one of the error's code.
+ * Returns the error as a serialized google.rpc.Status, the value of the gRPC trailer `grpc-status-details-bin`. `code`
+ * is the call's gRPC status if it differs from the status of the error's code. `message` is the bounded message.
  */
 export function statusDetails(
   error: LedgerError,

@@ -5,71 +5,76 @@ import type { EntityRequest } from '../../service/credentials/credentials.ts';
 import type { RunningCall } from './running-call.ts';
 import type { Transport } from './transport.ts';
 
-/** A request message, with its fields of JSON text in canonical form. */
+/** A request message. Its fields of JSON text are in canonical form. */
 export interface Decoded {
   readonly message: Message;
-  /** The parsed form of those fields, by field name, until the handler takes it. */
+  /** The parsed form of the fields of JSON text, by field name. The handler takes each out once. */
   readonly json: Map<string, JsonNode>;
 }
 
-/** The REST request that a call is, or would be: what idempotency keys and access history go by. */
+/** The REST request that a call is or would be. Fingerprints of idempotency keys and the access history use it. */
 export interface RestEquivalent {
   readonly verb: string;
   /** Percent-encoded, without the query. */
   readonly path: string;
 }
 
-/** One call as a transport holds it while it runs through the pipeline. Each transport has its own kind. */
+/** One call as its transport holds it while the call runs through the pipeline. Each transport has its own class. */
 export interface IncomingCall {
   readonly transport: Transport;
-  /** The call that it runs as, while it runs; set by the pipeline. */
+  /** Set by the pipeline as long as the call runs; null otherwise. */
   call: RunningCall | null;
-  /** A request header by its lower-case name; one sent several times comes joined by `, `. */
+  /** Returns a request header by its lower-case name. Several headers of one name are joined by `, `. */
   header(name: string): string | undefined;
-  /** Throws `invalid_argument` where two were sent, as far as the transport can tell. */
+  /** Throws `invalid_argument` if two keys were sent, as far as the transport can tell. */
   idempotencyKey(): string | undefined;
   /** The caller's address. */
   address(): string;
-  /** How long the caller waits, in milliseconds; Infinity if it did not say. */
+  /** How long the caller waits, in milliseconds. Infinity if the caller set no deadline. */
   readonly timeoutMs: number;
   /**
-   * Waits for the whole request. Throws `payload_too_large`, or LedgerError `unavailable` for a caller that went away.
+   * Waits for the whole request. Returns undefined if there is nothing to wait for. Throws `payload_too_large`, or
+   * LedgerError `unavailable` if the caller has gone.
    */
   receive(): Promise<void> | undefined;
-  /** What an ENTITY_REQUEST signature is over, after receive. */
+  /** Returns what an ENTITY_REQUEST signature covers. Call it after `receive`. */
   signedRequest(): Omit<EntityRequest, 'timestamp'>;
-  /** Media type, JSON, fields: the message, after receive. */
+  /** Checks the media type, the JSON and the fields, and returns the message. Call it after `receive`. */
   decode(): Decoded;
   /**
-   * What can be read of a request that was refused: its texts, each by itself, as far as the request came. Never
-   * throws.
+   * Returns the text fields of a refused request that can still be read, as far as the request arrived. Never throws.
    */
   readable(): Message;
   equivalent(message: Message | null): RestEquivalent;
-  /** Of the REST request that it is, with the question mark; '' if none. */
+  /** The query of the REST request, with its question mark; '' if there is none. */
   readonly query: string;
-  /** Answers with an error, once. */
+  /** Answers with an error. Call it once. */
   fail(call: RunningCall, error: LedgerError): void;
 }
 
 export interface UnaryCall extends IncomingCall {
   /**
-   * Makes the answer's bytes, where the transport makes them itself. Throws `overloaded` for a read whose answer the
-   * node has no room for.
+   * Encodes the answer early, if the transport encodes it itself. Throws `overloaded` for a read if the node has no
+   * room for the answer.
    */
   encode?(answer: object): void;
-  /** Answers, once. `answer` is a message or its plain form. */
+  /** Answers. Call it once. `answer` is a message or its plain form. */
   succeed(call: RunningCall, answer: object): void;
 }
 
 export interface StreamCall extends IncomingCall {
-  /** Sends one answer. A promise: wait for it before the next, the caller does not read fast enough. */
+  /**
+   * Sends one answer. If it returns a promise, the caller reads too slowly: wait for the promise before the next
+   * answer.
+   */
   send(call: RunningCall, answer: object): Promise<void> | undefined;
-  /** All answers were sent. */
+  /** Ends the stream after all answers were sent. */
   end(call: RunningCall): void;
 }
 
 export interface BidiCall extends StreamCall {
-  /** The requests as they come. Ends, without an error, when `stop` is called or the caller has sent its last. */
+  /**
+   * The requests as they arrive. Ends without an error when `stop` is called or the caller has sent its last request.
+   */
   readonly requests: AsyncIterable<Message> & { stop(): void };
 }

@@ -4,7 +4,10 @@ import { type JsonNode, parseJsonField } from '../../domain/json.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { Decoded } from './incoming-call.ts';
 
-/** Reads a serialized message. Bytes that are none are `invalid_argument`; unknown field numbers are ignored. */
+/**
+ * Reads a serialized message. Unknown field numbers are ignored. Throws `invalid_argument` for bytes that are no
+ * message.
+ */
 export function readMessage(endpoint: Endpoint, bytes: Uint8Array): Message {
   try {
     return fromBinary(endpoint.method.input, bytes, { readUnknownFields: false });
@@ -15,8 +18,9 @@ export function readMessage(endpoint: Endpoint, bytes: Uint8Array): Message {
 }
 
 /**
- * Checks the fields of JSON text as I-JSON and puts their canonical form in place, as the REST transport does with the
- * values in a body: from here on all transports look alike. Absent ones are left to the service.
+ * Checks the fields of JSON text as I-JSON and replaces them by their canonical form. The REST transport does the same
+ * with the values in a body, so the transports do not differ after this step. Absent fields are left for the service to
+ * check.
  */
 export function readJsonFields(endpoint: Endpoint, message: Message): Decoded {
   if (endpoint.rawFields.length === 0) return { message, json: new Map() };
@@ -38,10 +42,10 @@ function objectOf(field: DescField, text: string): JsonNode {
   return node;
 }
 
-/** A caller's name for a field goes into the answer and the log, so it is cut short. */
+/** A caller's name for a field goes into the answer and the log, so it is cut to this length. */
 const SHOWN_NAME_MAX_CHARS = 128;
 
-/** `known`: the names that would have been right. */
+/** `known` lists the valid names. */
 export function unknownField(path: string, known: readonly string[]): LedgerError {
   const field = path.length > SHOWN_NAME_MAX_CHARS ? `${path.slice(0, SHOWN_NAME_MAX_CHARS)}…` : path;
   const expected = known.length === 0 ? 'no fields' : `one of ${known.join(', ')}`;

@@ -3,25 +3,28 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { jsonRule } from '../endpoints/rest-field.ts';
 
 /**
- * What can still be read of a request that was refused for what it is: the access history of its caller names the
- * ledger that it was about (decisions.md, section 5). Lenient on purpose: nothing is decided by it, so each text is
- * read by itself and what is broken left out.
+ * What can still be read of a request that was refused as invalid. The access history needs it: the entry of the
+ * refused call names the ledger that the request was about. No decision depends on it, so reading is lenient: each text
+ * is read by itself, and broken ones are left out.
  */
 
-/** A message of nothing but its texts. Payloads are none: they are large, and name nothing. */
+/**
+ * Makes a message of its text fields alone. Payloads (fields of JSON text) are left out: they are large and name
+ * nothing.
+ */
 export function messageOfTexts(desc: DescMessage, textOf: (field: DescField) => unknown): Message {
   const texts: Record<string, string> = {};
   for (const field of desc.fields) {
     const value = isText(field) ? textOf(field) : undefined;
-    // Half a character, which only JSON's escapes can say, is put right here: paths cannot be made of it.
+    // JSON escapes can write a lone surrogate. It is replaced here, because encodeURIComponent throws for one.
     if (typeof value === 'string') texts[field.localName] = value.toWellFormed();
   }
   return create(desc, texts);
 }
 
 /**
- * The members of a JSON object, by any reader's rules: of one that is given twice, the last. None where the bytes are
- * no JSON object.
+ * Returns the members of a JSON object. If a member is given twice, the last one counts. Returns an empty object if the
+ * bytes are no JSON object.
  */
 export function jsonMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
   try {
@@ -32,7 +35,7 @@ export function jsonMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The texts of a serialized message, up to where it can be read. */
+/** Returns the texts of a serialized message, up to the first byte that cannot be parsed. */
 export function binaryTexts(desc: DescMessage, bytes: Uint8Array): Message {
   const texts = new Map<number, string>();
   const wanted = new Set(desc.fields.filter(isText).map(({ number }) => number));
@@ -40,7 +43,7 @@ export function binaryTexts(desc: DescMessage, bytes: Uint8Array): Message {
   try {
     while (reader.pos < reader.len) {
       const [number, wireType] = reader.tag();
-      // A text that is no UTF-8 does not hide those behind it: the reader puts U+FFFD in its place.
+      // A text that is not UTF-8 does not hide the texts after it: the reader puts U+FFFD in its place.
       if (wireType === WireType.LengthDelimited && wanted.has(number)) texts.set(number, reader.string());
       else reader.skip(wireType, number);
     }

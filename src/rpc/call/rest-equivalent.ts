@@ -3,7 +3,10 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import type { RestEquivalent } from './incoming-call.ts';
 
-/** The REST request that a gRPC or Connect call would be. What streams both ways goes by its gRPC path. */
+/**
+ * Returns the REST request that a gRPC or Connect call would be. Methods without a REST route (bidirectional streams)
+ * count as POST to their gRPC path.
+ */
 export function equivalentOf(endpoint: Endpoint, message: Message | null): RestEquivalent {
   const { route } = endpoint;
   if (route === null) return { verb: 'POST', path: endpoint.rpcPath };
@@ -15,10 +18,10 @@ export function equivalentOf(endpoint: Endpoint, message: Message | null): RestE
   return { verb: route.httpMethod, path: filledPath(route, value) };
 }
 
-/** Templates cut at their parameters: words at even places, names of parameters at odd ones. */
+/** Templates split at their parameters: literals at even indexes, parameter names at odd ones. */
 const pieces = new WeakMap<RestRoute, readonly string[]>();
 
-/** The path of a route with its parameters put in, percent-encoded. */
+/** Returns the path of a route with its parameters filled in, percent-encoded. */
 export function filledPath(route: RestRoute, value: (param: string) => string): string {
   if (route.pathParams.length === 0) return route.template;
   let cut = pieces.get(route);

@@ -12,17 +12,17 @@ import type { Transport } from './transport.ts';
 export type OpenWalk = (call: RunningCall) => Walk;
 
 /**
- * A call while it runs: what its handler sees of it, and what the pipeline notes for the answer, the log and the
- * metrics.
+ * A call while it runs. Its handler sees it as `Call`. The pipeline notes on it what the answer, the log and the
+ * metrics need.
  */
 export class RunningCall implements Call {
   readonly endpoint: Endpoint;
   readonly transport: Transport;
   readonly requestId: string;
   readonly deadline: number;
-  /** Monotonic time of its start. */
+  /** Monotonic time of the start, ms. */
   readonly startedMs: number;
-  /** Where the register of running calls has it. */
+  /** Its index in the register of running calls. */
   slot = -1;
   caller: Caller | null = null;
   signature: CallSignature | null = null;
@@ -30,20 +30,20 @@ export class RunningCall implements Call {
   command: CommandKey | null = null;
   now: number;
   replayed = false;
-  /** What a stream ends with that takes no more requests. */
+  /** Set when a stream takes no more requests: the error that the stream ends with. */
   ending: LedgerError | null = null;
-  /** Its walk, once something was read through it. */
+  /** The walk; null until the call first reads through it. */
   openedWalk: Walk | null = null;
-  /** The answer was given, by the handler or in its place. */
+  /** Whether the call was answered, by the handler or by the pipeline in its place. */
   answered = false;
-  /** A signature of its caller's was verified. */
+  /** Whether a signature of the caller was verified. */
   isVerified = false;
-  /** Its one request, once that was read. */
+  /** The single request; null until it was read, and for bidirectional streams. */
   request: Message | null = null;
   parsed: Map<string, JsonNode> | null = null;
-  /** Whether its answer goes into its caller's access history, where it names something. */
+  /** Whether the call goes into the caller's access history, if it names a ledger. */
   isRecorded = true;
-  /** Headers that any answer carries. */
+  /** Headers of every answer, errors too. */
   headers: [name: string, value: string][] = [];
   /** Headers of a successful answer. */
   answerHeaders: [name: string, value: string][] = [];
@@ -52,7 +52,7 @@ export class RunningCall implements Call {
   readonly #openWalk: OpenWalk;
   #abort: AbortController | null = null;
   #ended: string | null = null;
-  /** Called at the end of the signal by one who waits for something that may never come; costs less than the signal. */
+  /** Called when the call is aborted. Used by code that may wait forever; it costs less than an AbortSignal. */
   onAbort: (() => void) | null = null;
 
   constructor(
@@ -75,7 +75,7 @@ export class RunningCall implements Call {
     this.#openWalk = openWalk;
   }
 
-  /** Ids, bytes and the time come from the call's first run from here on. */
+  /** From here on ids, bytes and the time are those of the call's first run. */
   repeat(entropy: Entropy, now: number): void {
     this.#entropy = entropy;
     this.now = now;
@@ -89,7 +89,7 @@ export class RunningCall implements Call {
     return this.#entropy.randomBytes(length);
   }
 
-  /** Made when it is first asked for: most calls never do. */
+  /** Made on first use: most calls never need it. */
   get signal(): AbortSignal {
     if (this.#abort === null) {
       this.#abort = new AbortController();
@@ -98,13 +98,13 @@ export class RunningCall implements Call {
     return this.#abort.signal;
   }
 
-  /** Most calls read nothing that is long, and never have one. */
+  /** Made on first use: most calls read nothing long. */
   get walk(): Walk {
     this.openedWalk ??= this.#openWalk(this);
     return this.openedWalk;
   }
 
-  /** The caller has gone, or the deadline has passed: ends the signal. */
+  /** Ends the signal, because the caller has gone or the deadline has passed. */
   abort(reason: string): void {
     if (this.#ended !== null) return;
     this.#ended = reason;

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../domain/errors.ts';
 
-/** What a code is at each transport (decisions.md, section 2). gRPC and Connect share their numbers. */
+/** The status of an error code in each transport. gRPC and Connect share their numbers. */
 export interface TransportStatus {
   readonly http: number;
   /** https://grpc.io/docs/guides/status-codes/ */

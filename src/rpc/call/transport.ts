@@ -1,2 +1,2 @@
-/** The ways into the service. */
+/** How a call reaches the service. */
 export type Transport = 'rest' | 'connect' | 'grpc';

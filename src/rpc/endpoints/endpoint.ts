@@ -5,28 +5,28 @@ import type { Naming } from '../../service/audit/ledger-naming.ts';
 import type { AnyHandler, Implementation } from './handlers.ts';
 import { methodRule, type RestRoute, restRoutes } from './routes.ts';
 
-/** A method as all transports see it: its rule, its place in REST, its handler. Made once at start. */
+/** One method as all transports see it: its rule, its REST route, its handler. Made once at start. */
 export interface Endpoint {
   readonly method: DescMethod;
   /** `/svc.v1.Service/Method` */
   readonly rpcPath: string;
   readonly rule: MethodRule;
-  /** Its first REST route; null for what is gRPC alone. */
+  /** Its first REST route; null for a method that has none (gRPC only). */
   readonly route: RestRoute | null;
-  /** Whether it may change anything: everything but GET. */
+  /** Whether the call may change state: true for every HTTP method but GET. */
   readonly changesState: boolean;
-  /** Appends have a rate limit of their own. */
+  /** Appends have their own rate limit. */
   readonly isAppend: boolean;
   /** Request fields that are JSON text. */
   readonly rawFields: readonly DescField[];
-  /** The request field that names a ledger, if there is one. */
+  /** The request field `ledger_id`; null if there is none. */
   readonly ledgerField: DescField | null;
-  /** Says what ledger a call names otherwise. */
+  /** Finds the ledger that a call names otherwise than by `ledger_id`; null if the method has no such rule. */
   readonly names: Naming<Message> | null;
   readonly handler: AnyHandler;
 }
 
-/** All endpoints of an API, by `/svc.v1.Service/Method`. */
+/** Returns all endpoints of an API by `/svc.v1.Service/Method`. Throws TypeError for a method without a handler. */
 export function endpointsOf(api: readonly Implementation[]): ReadonlyMap<string, Endpoint> {
   const endpoints = new Map<string, Endpoint>();
   for (const { service, handlers, names } of api) {

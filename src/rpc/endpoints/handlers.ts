@@ -3,8 +3,8 @@ import type { Naming } from '../../service/audit/ledger-naming.ts';
 import type { Call } from '../../service/call.ts';
 
 /**
- * What implements one method. Messages are plain objects in the shape of their descriptor; a handler knows nothing of
- * HTTP or gRPC. Refusals are thrown as LedgerError; anything else that is thrown leaves as `internal`.
+ * The function that implements one method. Messages are plain objects in the shape of their descriptor. A handler knows
+ * nothing of HTTP or gRPC. It throws LedgerError to refuse a call; any other exception is answered with `internal`.
  */
 export type HandlerOf<M extends DescMethod> = M extends { readonly methodKind: 'unary' }
   ? (request: MessageShape<M['input']>, call: Call) => Promise<MessageInitShape<M['output']>>
@@ -19,13 +19,13 @@ export type HandlersOf<S extends DescService> = {
   readonly [name in keyof S['method']]: HandlerOf<S['method'][name]>;
 };
 
-/** A handler without its types, as the transports hold it. */
+/** Handlers without their types, as the transports hold them. */
 export type UnaryHandler = (request: Message, call: Call) => Promise<object>;
 export type ServerStreamHandler = (request: Message, call: Call) => AsyncIterable<object>;
 export type BidiStreamHandler = (requests: AsyncIterable<Message>, call: Call) => AsyncIterable<object>;
 export type AnyHandler = UnaryHandler | ServerStreamHandler | BidiStreamHandler;
 
-/** What methods of a service name otherwise than by a `ledger_id` of their request. */
+/** For methods whose ledger is not in a `ledger_id` of the request: how to find the ledger that a call names. */
 export type NamesOf<S extends DescService> = {
   readonly [name in keyof S['method']]?: Naming<MessageShape<S['method'][name]['input']>>;
 };
@@ -38,7 +38,8 @@ export interface Implementation {
 }
 
 /**
- * Joins a service and its handlers. Every method must have one; the types see to it, and the map is checked as well.
+ * Joins a service and its handlers. The types require a handler for every method; the function also checks it and
+ * throws TypeError.
  */
 export function implement<S extends DescService>(
   service: S,
@@ -48,10 +49,10 @@ export function implement<S extends DescService>(
   const entries = service.methods.map((method): [string, AnyHandler] => {
     const handler = handlers[method.localName as keyof HandlersOf<S>];
     if (typeof handler !== 'function') throw new TypeError(`${service.typeName}.${method.name} has no handler`);
-    // The types above hold for each method; here they are put aside, once.
+    // The types above hold for each method. They are erased here.
     return [method.localName, handler as unknown as AnyHandler];
   });
-  // And so for each that names something.
+  // The types of the namings are erased too.
   const namings = Object.entries(names) as unknown as [string, Naming<Message>][];
   return { service, handlers: new Map(entries), names: new Map(namings) };
 }

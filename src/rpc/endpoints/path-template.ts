@@ -1,13 +1,13 @@
 import { LedgerError } from '../../domain/errors.ts';
 
-/** One part of a path template: words that must stand there, or a parameter. */
+/** One segment of a path template: a literal or a parameter. */
 export type TemplateSegment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'param'; readonly name: string };
 
 /**
- * Reads a path template as google.api.http writes it, of whole-segment literals and `{field}` parameters.
- * Throws for anything else: a mistake in the descriptors.
+ * Parses a path template of google.api.http. Allowed are literals and `{field}` parameters that fill a whole segment.
+ * Throws for anything else, which is a mistake in the descriptors.
  */
 export function parseTemplate(template: string): readonly TemplateSegment[] {
   if (!/^(\/[^/]+)+$/.test(template)) throw new Error(`Not a path template: ${template}`);
@@ -22,13 +22,13 @@ export function parseTemplate(template: string): readonly TemplateSegment[] {
     });
 }
 
-/** What a router knows of a route. */
+/** What the router needs of a route. */
 export interface Routed {
   readonly httpMethod: string;
   readonly template: string;
 }
 
-/** What stands behind a method and path. `allow` lists the methods that the path takes, HEAD where it takes GET. */
+/** The result for a method and path. `allow` lists the methods of the path, with HEAD if GET is one of them. */
 export type RouteMatch<R extends Routed> =
   | { readonly kind: 'found'; readonly route: R; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'not_found' }
@@ -37,16 +37,21 @@ export type RouteMatch<R extends Routed> =
 interface Node<R> {
   readonly literals: Map<string, Node<R>>;
   param: Node<R> | null;
-  /** By HTTP method; the parameters' names belong to the route, since templates may name the same place differently. */
+  /**
+   * By HTTP method. Parameter names belong to the route, because two templates may name the same parameter differently.
+   */
   readonly ends: Map<string, { readonly route: R; readonly names: readonly string[] }>;
 }
 
 /**
- * Makes a matcher of routes: given an HTTP method and a raw path (percent-encoded, with or without its query) it finds
- * the route and its parameters. Every segment is percent-decoded exactly once; one trailing slash is accepted; a
- * literal wins over a parameter at the same place, whatever the method, so that `/actors/lookup` is never an actor
- * named lookup. HEAD matches where GET does. The matcher throws `invalid_argument` for a path whose percent-encoding is
- * broken.
+ * Returns a function that finds the route and its parameters for an HTTP method and a raw path (percent-encoded, with
+ * or without its query).
+ *
+ * Each segment is percent-decoded exactly once. One trailing slash is accepted. A literal wins over a parameter in the
+ * same place for every method, so `/actors/lookup` is never an actor named lookup. HEAD matches where GET does.
+ *
+ * The function throws `invalid_argument` for a path whose percent-encoding is broken. `makeMatcher` throws for two
+ * routes with the same method and path.
  */
 export function makeMatcher<R extends Routed>(
   routes: readonly R[],
@@ -109,7 +114,7 @@ function decodeSegment(segment: string): string {
   }
 }
 
-/** The most specific place in the tree that some route ends at; leaves the parameters' values in `values`. */
+/** Returns the most specific node at which a route ends, or null. Leaves the parameters' values in `values`. */
 function findEnd<R>(node: Node<R>, segments: readonly string[], at: number, values: string[]): Node<R> | null {
   const segment = segments[at];
   if (segment === undefined) return node.ends.size > 0 ? node : null;

@@ -3,7 +3,7 @@ import { type JsonRule, json } from '../../gen/svc/v1/options_pb.ts';
 
 const rules = new Map<DescField, JsonRule>();
 
-/** The option `svc.v1.json` of a field. Reading an option parses its bytes, so it is done once a field. */
+/** Returns the option `svc.v1.json` of a field. Cached, because reading an option parses its bytes. */
 export function jsonRule(field: DescField): JsonRule {
   let rule = rules.get(field);
   if (!rule) {
@@ -13,12 +13,12 @@ export function jsonRule(field: DescField): JsonRule {
   return rule;
 }
 
-/** A field that tells absent from its default: null stands for absent in JSON. */
+/** Whether the field tells absent from its default. In JSON null then means absent. */
 export function isOptional(field: DescField): boolean {
   return field.proto.proto3Optional;
 }
 
-/** A mistake in the descriptors: a kind of field that the REST transport does not need and so does not have. */
+/** Makes the error for a kind of field that REST does not support. It is a mistake in the descriptors. */
 export function noRestForm(field: DescField): Error {
   return new Error(`${field.parent.typeName}.${field.name}: REST has no form for this kind of field`);
 }

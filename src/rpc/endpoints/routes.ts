@@ -41,22 +41,22 @@ export interface RestRoute {
   readonly httpMethod: RestMethod;
   /** For example `/v1/ledgers/{ledger_id}/events`; never ends in a slash. */
   readonly template: string;
-  /** Names of the request's fields that stand in the path, in order. */
+  /** Names of the request fields in the path, in order. */
   readonly pathParams: readonly string[];
-  /** Fields that are not in the path come from a JSON body; otherwise from the query. */
+  /** Whether the fields outside the path come from a JSON body. If not, they come from the query. */
   readonly hasBody: boolean;
-  /** The field of the answer that is the whole REST answer; null where the answer itself is. */
+  /** The field of the answer that is the whole REST answer; null if the answer message itself is. */
   readonly responseBody: DescField | null;
-  /** The answer has no fields: REST says 204. */
+  /** The answer has no fields: REST answers 204. */
   readonly emptyAnswer: boolean;
-  /** Another route of the same method comes first and is the one to recommend. */
+  /** An earlier route of the same method exists and is the recommended one. */
   readonly alias: boolean;
   readonly method: DescMethod;
   readonly rule: MethodRule;
 }
 
 /**
- * What a method asks of its callers. Throws for a method without the option `svc.v1.rule`: a mistake in the
+ * Returns the rule of a method. Throws for a method without the option `svc.v1.rule`, which is a mistake in the
  * descriptors.
  */
 export function methodRule(method: DescMethod): MethodRule {
@@ -67,7 +67,9 @@ export function methodRule(method: DescMethod): MethodRule {
 
 let routes: readonly RestRoute[] | undefined;
 
-/** All REST routes, from the `google.api.http` options of the descriptors. Methods without that option have none. */
+/**
+ * Returns all REST routes, from the `google.api.http` options of the descriptors. Methods without the option have none.
+ */
 export function restRoutes(): readonly RestRoute[] {
   routes ??= Object.freeze(apiServices.flatMap((service) => service.methods.flatMap(routesOf)));
   return routes;
