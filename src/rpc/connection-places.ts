@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 
 export interface PlaceBounds {
-  /** Connections that have not shown that they are nodes of the cluster: probes, metrics, and whoever says nothing. */
+  /** Connections that have not proved to be nodes of the cluster: probes, metrics, and clients that send nothing. */
   readonly strangersMax: number;
   /** The same from one address. */
   readonly strangersPerAddressMax: number;
-  /** From the beginning of a connection until it has asked for something, or shown that it is a node. */
+  /** From the start of a connection until it has sent a request or has proved to be a node, ms. */
   readonly silentMaxMs: number;
 }
 
@@ -15,16 +15,16 @@ interface Place {
 }
 
 /**
- * The connections of a port that must always answer. A new one always gets a place: where there is none left, the
- * oldest stranger goes, of the address that has most of them. A probe asks within milliseconds of connecting, so those
- * that say nothing make room for it.
+ * The connections of a port that must always answer. A new connection always gets a place: if none is left, the oldest
+ * connection of the address with the most strangers is closed. A probe sends its request within milliseconds, so the
+ * connections that get closed are those that send nothing.
  */
 export class ConnectionPlaces {
   readonly #bounds: PlaceBounds;
   readonly #all = new Set<Socket>();
-  /** The oldest first. */
+  /** Connections that have not proved to be nodes, oldest first. */
   readonly #strangers = new Map<Socket, Place>();
-  /** Strangers by address, the oldest first. */
+  /** The same connections by address, oldest first. */
   readonly #byAddress = new Map<string, Set<Socket>>();
 
   constructor(bounds: PlaceBounds) {
@@ -48,7 +48,7 @@ export class ConnectionPlaces {
     });
   }
 
-  /** The connection ends so much later, whatever it does, unless it turns out to be a node before. */
+  /** Closes the connection after `ms`, whatever it does, unless it proves to be a node before. */
   endAfter(socket: Socket, ms: number): void {
     const place = this.#strangers.get(socket);
     if (place === undefined) return;
@@ -56,7 +56,7 @@ export class ConnectionPlaces {
     place.timer = this.#endLater(socket, ms);
   }
 
-  /** It is a stranger no longer: it stays, and makes room for nobody. */
+  /** The connection is no stranger any more: it is never closed to make room. */
   keep(socket: Socket): void {
     const place = this.#strangers.get(socket);
     if (place === undefined) return;
@@ -67,7 +67,7 @@ export class ConnectionPlaces {
     if (others?.size === 0) this.#byAddress.delete(place.address);
   }
 
-  /** Ends all. */
+  /** Closes all connections. */
   end(): void {
     for (const socket of this.#all) socket.destroy();
   }

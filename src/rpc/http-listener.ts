@@ -26,15 +26,15 @@ export interface HttpPortParts extends HttpHandlerParts {
   /** Whether browsers are told that this host speaks TLS only (RFC 6797). */
   readonly tlsOnly: boolean;
   readonly memory: MemoryBudget;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   monotonicMs(): number;
-  /** Adds what is no API: documentation, console. */
+  /** Adds pages beside the API: documentation, console. */
   readonly pages?: (app: FastifyInstance) => void | Promise<void>;
 }
 
 /**
- * The HTTP port: fastify for pages; Connect and gRPC-Web by path; REST for everything else, errors included. API calls
- * are taken before fastify reads anything of them, since the credential comes before the body.
+ * Opens the HTTP port. Connect and gRPC-Web are served by path, pages by fastify, and everything else by REST, errors
+ * included. API calls bypass fastify, because the credential is checked before the body is read.
  */
 export async function openHttpListener(parts: HttpPortParts, host: string, port: number): Promise<Listener> {
   const rest = createRestHandler(parts);
@@ -47,7 +47,7 @@ export async function openHttpListener(parts: HttpPortParts, host: string, port:
       const target = request.url ?? '';
       const transport = transportOf(target);
       if (transport === 'connect') connect(request, response);
-      // A page has a path: fastify would take `*` for one.
+      // A page has a path. fastify would take the target `*` for one.
       else if (transport === 'rest' || !target.startsWith('/')) rest(request, response);
       else servePage(request, response);
     },
@@ -68,7 +68,7 @@ export async function openHttpListener(parts: HttpPortParts, host: string, port:
       servePage = pages;
       return createHttpServer(requests, parts.tls, parts.newId, connections);
     },
-    // createHttpServer answers what is no HTTP.
+    // createHttpServer answers requests that are not HTTP.
     clientErrorHandler: () => {},
     frameworkErrors: (_error, request, reply) => {
       reply.hijack();
@@ -110,19 +110,21 @@ export async function openHttpListener(parts: HttpPortParts, host: string, port:
 
 const HSTS = ['strict-transport-security', `max-age=${limits.hstsMaxAgeS}`];
 
-/** Pages are read, never written. */
+/** Pages are only read. */
 const PAGE_METHODS = ['GET', 'HEAD'];
 
-/** The path of a target: without its query and a slash at its end, which pages are taken with and without. */
+/**
+ * Returns the path of a target without its query and without a trailing slash. Pages are found with and without one.
+ */
 function pageOf(target: string): string {
   const [path = ''] = target.split('?', 1);
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-/** Why pages could not be shown. */
+/** Why a page failed, by its reply. */
 type PageCauses = WeakMap<FastifyReply, unknown>;
 
-/** Gives a page its request id, and notes it once it was answered. */
+/** Gives a page its request id, and logs and counts it once it is answered. */
 function beginPage(
   parts: HttpHandlerParts,
   { headers, routeOptions, method }: FastifyRequest,

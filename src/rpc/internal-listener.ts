@@ -5,7 +5,7 @@ import type { Metrics } from '../metrics.ts';
 import { ConnectionPlaces } from './connection-places.ts';
 import { addressOf, type Listener, listenOn } from './listening.ts';
 
-/** Whether the node may get calls; `reason` says why not, in words for operators. */
+/** Whether the node may get calls. `reason` says why not, in words for operators. */
 export interface Readiness {
   readonly ready: boolean;
   readonly reason?: string;
@@ -13,33 +13,33 @@ export interface Readiness {
 
 export interface InternalListenerParts {
   readonly metrics: Pick<Metrics, 'registry'>;
-  /** Bounded by its own deadline. */
+  /** Must end by its own deadline. */
   readiness(): Promise<Readiness>;
-  /** Further GET paths, for example /cluster; each answers JSON. */
+  /** Further GET paths, for example /cluster. Each answers JSON. */
   readonly pages?: ReadonlyMap<string, () => Promise<object>>;
   /**
-   * Takes over connections that begin like HTTP/2 or TLS, as those of other nodes do, and calls `proved` once the other
-   * side has shown that it is one. Without it they end as bad requests.
+   * Takes over connections that begin like HTTP/2 or TLS, as connections of other nodes do. It calls `proved` once the
+   * other side has proved to be a node. If it is absent, these connections end as bad requests.
    */
   readonly takeConnection?: (socket: Socket, proved: () => void) => void;
 }
 
 /** The first byte of a TLS handshake. */
 const tlsFirstByte = 0x16;
-/** How a connection of HTTP/2 begins (RFC 9113, section 3.4). */
+/** The first bytes of an HTTP/2 connection (RFC 9113, section 3.4). */
 const http2Beginning = 'PRI';
 
-/** Nodes, probes and metrics need a few dozen; this is far more, and little memory. */
+/** Nodes, probes and metrics need a few dozen connections. These bounds are far higher and still take little memory. */
 const bounds = { strangersMax: 256, strangersPerAddressMax: 64, silentMaxMs: limits.headersTimeoutMs };
-/** All connections together, nodes of the cluster among them. */
+/** All connections together, nodes of the cluster included. */
 const connectionsMax = 1_024;
 
 /**
- * The internal port: /metrics (Prometheus), /health/live, /health/ready. Never public; it speaks without TLS on a
- * loopback address.
+ * Opens the internal port: /metrics (Prometheus), /health/live, /health/ready. It must never be public, and has no TLS
+ * on a loopback address.
  *
- * A connection of HTTP/1 has one request, and ends 30 s after it was sent at the latest: probes and scrapes are rare,
- * and what is kept open could be kept half asked or half read for ever.
+ * An HTTP/1 connection has one request, and is closed at most 30 s after the request began. Probes and scrapes are
+ * rare, and a connection that stays open could hold a half-sent request or a half-read answer for ever.
  */
 export async function openInternalListener(
   parts: InternalListenerParts,
@@ -74,7 +74,7 @@ export async function openInternalListener(
   return { ...addressOf(listening), close, [Symbol.asyncDispose]: close };
 }
 
-/** One port for both: by the first byte of a connection. */
+/** Tells peers and HTTP/1 clients on the same port apart, by the first bytes of a connection. */
 function sort(
   socket: Socket,
   takeConnection: InternalListenerParts['takeConnection'],

@@ -1,6 +1,6 @@
 import type { Server } from 'node:net';
 
-/** A listener that listens on a port. */
+/** A server that listens on a port. */
 export interface Listener extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
@@ -8,7 +8,7 @@ export interface Listener extends AsyncDisposable {
   close(graceMs: number): Promise<void>;
 }
 
-/** Listens; rejects with a sentence that names the address where it cannot. */
+/** Listens on `port`. Rejects with an Error whose message names the address if that fails. */
 export function listenOn(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (error: Error): void =>

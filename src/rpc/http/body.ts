@@ -16,12 +16,12 @@ export function hasBody(request: IncomingMessage): boolean {
 }
 
 /**
- * The raw body, of at most requestBodyMaxBytes. Throws `payload_too_large`, as soon as that is known, `overloaded` if
- * the node holds as much as it may, and `unavailable` if the caller went away meanwhile (nobody hears it) or did not
- * send all of it by the call's deadline.
+ * Reads the raw body, of at most requestBodyMaxBytes. Throws `payload_too_large` as soon as the size is known, and
+ * `overloaded` if the memory budget has no room. Throws `unavailable` if the caller goes away meanwhile (then no answer
+ * can be sent) or has not sent all of the body by the call's deadline.
  *
- * Bytes count in the memory budget as they come, not as they are announced: who announces much and sends nothing takes
- * no room from others.
+ * Bytes count in the memory budget as they arrive, not as they are announced: a caller that announces much and sends
+ * nothing takes no room from others.
  */
 export function readBody(request: IncomingMessage, response: HttpResponse, call: AbortableCall): Promise<Buffer> {
   if (!hasBody(request)) return Promise.resolve(empty);
@@ -39,8 +39,8 @@ export function readBody(request: IncomingMessage, response: HttpResponse, call:
 }
 
 /**
- * Reads a body like `readBody`, and keeps nothing of it but its SHA-256 in hex. A signature covers also a body that the
- * method does not take.
+ * Reads a body like `readBody`, but keeps only its SHA-256, in hex. A signature also covers a body that the method does
+ * not take.
  */
 export function dropBody(request: IncomingMessage, response: HttpResponse, call: AbortableCall): Promise<string> {
   const hash = createHash('sha256');
@@ -55,9 +55,11 @@ export function dropBody(request: IncomingMessage, response: HttpResponse, call:
 
 type AbortableCall = Pick<RunningCall, 'onAbort'> | null;
 
-/** What becomes of a body. */
+/** Consumes a body. */
 interface Taker<T> {
-  /** False where the node would hold more than it may. `isLast`: the body is known to end here. */
+  /**
+   * Returns false if the memory budget has no room for the chunk. `isLast`: the body is known to end with this chunk.
+   */
   take(chunk: Buffer, isLast: boolean): boolean;
   end(): T;
 }
@@ -104,8 +106,8 @@ function receive<T>(
 }
 
 /**
- * The first `length` bytes of `body` and then `chunk`, in a buffer that grows by doubling: a list of small chunks would
- * take some 100 bytes for each. The only chunk of a body is not copied.
+ * Appends `chunk` to the first `length` bytes of `body`, in a buffer that grows by doubling: a list of small chunks
+ * would take some 100 bytes more for each. If the body has one chunk only, the chunk is not copied.
  */
 function appended(body: Buffer, length: number, chunk: Buffer): Buffer {
   if (length === 0) return chunk;
@@ -126,9 +128,8 @@ export function tooLarge(): LedgerError {
 }
 
 /**
- * Ends an answer whose request's body was not read. A small rest is left to Node, which drops it and keeps the
- * connection. Otherwise the connection ends, but not at once: a caller that is still sending would lose the answer to a
- * reset.
+ * Ends an answer whose request's body was not read. Node drops a small remainder and keeps the connection. Otherwise
+ * the connection is closed, but not at once: a caller that is still sending would get a reset and lose the answer.
  */
 export function endAfterUnreadBody(
   request: IncomingMessage,

@@ -4,7 +4,7 @@ import { limits } from '../../limits.ts';
 import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 import type { HttpHandler, HttpResponse } from './response.ts';
 
-/** A request that waits until fewer of its connection are under way. */
+/** A request that waits until fewer requests of its connection are being served. */
 interface WaitingRequest {
   readonly request: IncomingMessage;
   readonly response: HttpResponse;
@@ -12,33 +12,33 @@ interface WaitingRequest {
   readonly heldBytes: number;
 }
 
-/** What Node keeps of a socket beside its public members. Its own socket timeouts look at the same counts. */
+/** Members of a socket that Node does not publish. Node's own socket timeouts use the same counts. */
 interface SocketInternals {
   readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
-  /** Set while node:http itself has paused the socket and its parser; resuming then would break the parser. */
+  /** Set while node:http itself has paused the socket and its parser. Resuming then would break the parser. */
   readonly _paused?: boolean;
-  /** What node:http calls for each request; the answer 2 makes the parser stop where it is. */
+  /** Called by node:http for each request. If it returns 2, the parser stops where it is. */
   readonly parser?: { onIncoming?: () => number } | null;
 }
 
 /**
- * One HTTP/1.1 connection. Of its requests at most httpUnderWayMax are served at a time; further ones wait, and while
- * any waits the socket is paused. Node parses the whole of what one read brought, so a few more may still come; a
- * connection that brings more than httpWaitingMax ends.
+ * One HTTP/1.1 connection. At most httpUnderWayMax of its requests are served at a time. Further requests wait, and the
+ * socket is paused while any waits. Node parses everything that one read returned, so a few more requests may still
+ * arrive; a connection with more than httpWaitingMax waiting requests is destroyed.
  */
 export class HttpConnection {
   readonly socket: Socket;
-  /** The answer to the request that came last; null before the first. */
+  /** The answer to the newest request; null before the first request. */
   newest: HttpResponse | null = null;
-  /** Of bodies that have begun and not ended. */
+  /** Bytes of bodies that have begun and not ended. */
   unfinishedBytes = 0;
   readonly #memory: MemoryBudget;
   readonly #underWay: HttpResponse[] = [];
   readonly #waiting: WaitingRequest[] = [];
   #isEnding = false;
-  /** What happens once at most `left` answers are not given yet. */
+  /** Called once at most `left` answers are still to be given. */
   #afterAnswers: { readonly left: number; readonly then: () => void } | null = null;
-  /** Bytes that the kernel had taken when it last took some, and when that was. */
+  /** Bytes that the kernel had taken when it last took some, and the time of that (monotonic, ms). */
   #takenBytes = 0;
   #takenAtMs: number;
 
@@ -46,7 +46,7 @@ export class HttpConnection {
     this.socket = socket;
     this.#memory = memory;
     this.#takenAtMs = nowMs;
-    // Node takes its own listener away after a CONNECT; an error without any would end the process.
+    // After a CONNECT Node removes its own listener. An error without any listener would end the process.
     socket.on('error', () => socket.destroy());
     socket.on('resume', () => {
       if (this.#waiting.length > 0) socket.pause();
@@ -60,12 +60,12 @@ export class HttpConnection {
     });
   }
 
-  /** Whether no request is under way or waits. */
+  /** Whether no request is being served or waits. */
   get isIdle(): boolean {
     return this.#underWay.length === 0;
   }
 
-  /** Serves a request, at once or when its turn comes. */
+  /** Serves a request, at once or when a place is free. */
   take(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
     if (this.#isEnding || this.socket.destroyed) return;
     this.newest = response;
@@ -84,7 +84,7 @@ export class HttpConnection {
     if (this.#waiting.length >= limits.httpWaitingMax || !this.#memory.tryHold('request', heldBytes)) {
       this.#isEnding = true;
       this.socket.destroy();
-      // Else all that came in this read would be parsed: up to 1,600 requests, some 20 ms.
+      // Otherwise everything from this read would be parsed: up to 1,600 requests, some 20 ms.
       const { parser } = this.socket as SocketInternals;
       if (parser) parser.onIncoming = () => 2;
       return;
@@ -122,8 +122,9 @@ export class HttpConnection {
   }
 
   /**
-   * Takes no more requests, and calls `then` once those before are answered: bytes on the bare socket would else pass
-   * for the answer to one of them. `ownAnswer`: the answer that `then` itself concerns, which is not waited for.
+   * Takes no more requests and calls `then` once the earlier ones are answered. Otherwise a client would take the bytes
+   * that `then` writes to the bare socket for the answer to an earlier request. `ownAnswer` is the answer that `then`
+   * is about; it is not waited for.
    */
   afterAnswers(ownAnswer: HttpResponse | null, then: () => void): void {
     if (this.#isEnding) return;
@@ -133,27 +134,30 @@ export class HttpConnection {
     else this.#afterAnswers = { left, then };
   }
 
-  /** Ends the connection in order, by FIN; what the client still sends is read and dropped. */
+  /** Closes the connection in order, by FIN. What the client still sends is read and dropped. */
   end(): void {
     this.#isEnding = true;
     this.socket.end();
   }
 
-  /** Ends the connection at once. What it holds is free from here on, so that others can have it in the same turn. */
+  /**
+   * Destroys the connection. The memory that it holds is free at once, so that other connections can use it in the same
+   * turn of the event loop.
+   */
   abort(): void {
     this.socket.destroy();
     for (const response of this.#underWay) response.releaseAll();
     this.#dropWaiting();
   }
 
-  /** What is counted for answers of this connection. */
+  /** Bytes that are counted for answers of this connection. */
   get heldAnswerBytes(): number {
     let bytes = 0;
     for (const response of this.#underWay) bytes += response.heldAnswerBytes;
     return bytes;
   }
 
-  /** The same, and what is counted for bodies of its requests, which are held until they are answered. */
+  /** Bytes that are counted for answers and for bodies of requests. A body is held until its request is answered. */
   get heldBytes(): number {
     let bytes = this.heldAnswerBytes;
     for (const response of this.#underWay) bytes += response.heldRequestBytes;
@@ -161,8 +165,8 @@ export class HttpConnection {
   }
 
   /**
-   * For how long answers have waited and the kernel has taken none of their bytes. It takes more only when a good part
-   * of its send buffer is free, so a client that reads slowly but steadily stalls for moments too.
+   * How long (ms) answers have waited without the kernel taking any of their bytes. The kernel takes more only when a
+   * good part of its send buffer is free, so a client that reads slowly but steadily also stalls for moments.
    */
   stalledMs(nowMs: number): number {
     const { socket } = this;
@@ -176,7 +180,7 @@ export class HttpConnection {
   }
 }
 
-/** What a waiting request holds, about: its objects and the text of its head. */
+/** Roughly the bytes that a waiting request holds: its objects and the text of its head. */
 function headBytes({ rawHeaders, url = '' }: IncomingMessage): number {
   let bytes = 4_096 + url.length;
   for (const text of rawHeaders) bytes += text.length;

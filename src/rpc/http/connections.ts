@@ -5,18 +5,18 @@ import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 import { HttpConnection } from './connection.ts';
 import type { AnswerRules, HttpHandler, HttpResponse } from './response.ts';
 
-/** Where the connection of a socket stands. */
+/** The property of a socket that holds its HttpConnection. */
 const ofSocket = Symbol('connection');
 type KnownSocket = Socket & { [ofSocket]?: HttpConnection };
 
-/** How often a drain looks whether what it waits for has happened. */
+/** How often drain() checks its conditions. */
 const drainLookMs = 10;
 
-/** What bodies that have begun and not ended may hold together, of the node's memory budget. */
+/** The share of the memory budget that unfinished bodies may hold together. */
 const unfinishedShare = 1 / 4;
-/** What answers may hold together before large ones of reads are refused. */
+/** The share of the memory budget that answers may hold before large answers of reads are refused. */
 const answerShare = 1 / 2;
-/** Beyond this part of what may be held, connections that take nothing end sooner. */
+/** Above this part of a budget, connections that take no bytes are ended sooner. */
 const nearlyFull = 3 / 4;
 
 /** All connections of one HTTP port. */
@@ -25,16 +25,16 @@ export class HttpConnections implements Disposable {
   readonly #monotonicMs: () => number;
   readonly #rules: AnswerRules;
   readonly #open = new Set<HttpConnection>();
-  /** Those with bodies that have begun and not ended, and what they hold together. */
+  /** Connections with unfinished bodies, and what these bodies hold together. */
   readonly #unfinished = new Set<HttpConnection>();
   #unfinishedBytes = 0;
-  /** Sockets below TLS, from the start of their handshake on. */
+  /** Raw sockets below TLS, from the start of their handshake on. */
   readonly #belowTls = new Set<Socket>();
   readonly #sweep: NodeJS.Timeout;
   readonly #look: NodeJS.Timeout;
   #isDraining = false;
 
-  /** `headers`: as `name, value, …`; every answer carries them. */
+  /** `headers` is a list `name, value, …`; every answer carries them. */
   constructor(memory: MemoryBudget, headers: readonly string[], monotonicMs: () => number) {
     this.#memory = memory;
     this.#monotonicMs = monotonicMs;
@@ -44,7 +44,8 @@ export class HttpConnections implements Disposable {
       tryHoldUnfinished: (response, bytes) => this.#tryHoldUnfinished(this.#connectionOf(response), bytes),
       releaseUnfinished: (response, bytes) => this.#addUnfinished(this.#connectionOf(response), -bytes),
       makeRoom: (response, bytes) => this.#makeRoom(this.#connectionOf(response), bytes),
-      // More may be on its way behind this one, so its answer is not the last.
+      // While draining, the newest answer is the last one. An earlier answer is not: more requests may be behind its
+      // own.
       isLast: (response) => this.#isDraining && this.#connectionOf(response)?.newest === response,
     };
     this.#sweep = setInterval(() => this.#endStalled(), limits.answerSweepMs).unref();
@@ -63,7 +64,7 @@ export class HttpConnections implements Disposable {
     socket.on('close', () => this.#belowTls.delete(socket));
   }
 
-  /** What every answer carries, as `name, value, …`. */
+  /** The headers that every answer carries, as `name, value, …`. */
   get headers(): readonly string[] {
     return this.#rules.headers;
   }
@@ -77,9 +78,9 @@ export class HttpConnections implements Disposable {
   }
 
   /**
-   * Bodies need no credential to begin and may take seconds, so they have a share of the budget of their own. Where it
-   * is full, a connection that holds more than its equal part is refused; for one with less, the connection that holds
-   * most ends.
+   * Counts bytes of an unfinished body. Bodies need no credential to begin and may take seconds, so they have their own
+   * share of the budget. If the share is full, a connection that holds more than its equal part is refused (returns
+   * false). Otherwise the connection that holds most is ended.
    */
   #tryHoldUnfinished(connection: HttpConnection | null, bytes: number): boolean {
     if (connection === null) return true;
@@ -90,7 +91,7 @@ export class HttpConnections implements Disposable {
       this.#addUnfinished(connection, -bytes);
       return false;
     }
-    // It holds more than the equal part, so that there is room then.
+    // The largest one holds more than the equal part, so ending it frees enough.
     let largest = connection;
     for (const one of this.#unfinished) if (one.unfinishedBytes > largest.unfinishedBytes) largest = one;
     largest.abort();
@@ -105,7 +106,7 @@ export class HttpConnections implements Disposable {
     else this.#unfinished.delete(connection);
   }
 
-  /** The listener that serves requests within the bounds of their connections. */
+  /** Returns the request listener that serves requests within the bounds of their connections. */
   listener(serve: HttpHandler): HttpHandler {
     return (request, response) => {
       response.rules = this.#rules;
@@ -114,8 +115,8 @@ export class HttpConnections implements Disposable {
   }
 
   /**
-   * Ends connections whose answers the kernel does not take: all after answerStallMs, and sooner those that hold most
-   * of a nearly full budget.
+   * Ends connections whose answers the kernel does not take: all of them after answerStallMs, and sooner those that
+   * hold most of a nearly full budget.
    */
   #endStalled(): void {
     for (const connection of this.#stalled(this.#open, limits.answerStallMs)) connection.abort();
@@ -127,22 +128,29 @@ export class HttpConnections implements Disposable {
     }
   }
 
-  /** Notes when the kernel has last taken bytes of answers, while it may soon matter more exactly than sweeps tell. */
+  /**
+   * While the budget is nearly full, notes when the kernel last took bytes of answers. Sweeps alone are too coarse for
+   * the shorter time limits.
+   */
   #lookAtAnswers(): void {
     if (!this.#isNearlyFull) return;
     const nowMs = this.#monotonicMs();
     for (const connection of this.#open) if (connection.heldAnswerBytes > 0) connection.stalledMs(nowMs);
   }
 
-  /** Answers have a part of the budget and are refused beyond it. They alone never fill three quarters of the whole. */
+  /**
+   * Answers are refused beyond their own share of the budget, so they alone never fill three quarters of the whole.
+   * Their share is checked as well.
+   */
   get #isNearlyFull(): boolean {
     const bytes = this.#memory.maxBytes * nearlyFull;
     return this.#memory.heldBytes() > bytes || this.#memory.heldBytes('answer') > bytes * answerShare;
   }
 
   /**
-   * Whether answers may hold so many bytes more. Where there is no room, a connection that holds more than its equal
-   * part is refused. For one with less, others end that take nothing: who does not read keeps nobody from reading.
+   * Whether answers may hold `bytes` more. If there is no room, a connection that holds more than its equal part is
+   * refused. Otherwise other connections that take no bytes are ended: a client that does not read must not keep others
+   * from reading.
    */
   #makeRoom(connection: HttpConnection | null, bytes: number): boolean {
     const maxBytes = this.#memory.maxBytes * answerShare;
@@ -158,7 +166,10 @@ export class HttpConnections implements Disposable {
     return false;
   }
 
-  /** Those of which the kernel has taken nothing for so long; the first are those that have held most for longest. */
+  /**
+   * Connections of which the kernel has taken nothing for at least `leastMs`. Sorted by held bytes times stalled time,
+   * largest first.
+   */
   #stalled(connections: Iterable<HttpConnection>, leastMs: number): HttpConnection[] {
     const nowMs = this.#monotonicMs();
     const stalled: { readonly connection: HttpConnection; readonly weight: number }[] = [];
@@ -170,9 +181,9 @@ export class HttpConnections implements Disposable {
   }
 
   /**
-   * Ends all connections without a reset: what arrives is answered with `connection: close` for a moment, and what is
-   * under way for `graceMs`; then each gets its FIN, and what its client still sends is read for a moment. 0: all end
-   * at once.
+   * Closes all connections without a reset. Requests that arrive within drainIdleMs are answered with `connection:
+   * close`; running ones get `graceMs`. Then each connection gets its FIN, and what its client still sends is read for
+   * drainLingerMs. With `graceMs` 0 all connections are destroyed at once.
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;

@@ -3,9 +3,9 @@
  * cookies.
  */
 export interface Cors {
-  /** The headers that an answer to a request from `origin` carries; none where that origin may not. */
+  /** The headers of an answer to a request from `origin`. They grant access only if the origin may call. */
   answer(origin: string | undefined): readonly string[];
-  /** The headers that answer a preflight; null where the origin may not call. */
+  /** The headers that answer a preflight; null if the origin may not call. */
   preflight(origin: string | undefined): readonly string[] | null;
 }
 
@@ -43,7 +43,7 @@ const EXPOSED = [
 ].join(', ');
 const PREFLIGHT_MAX_AGE_S = 7200;
 
-/** `origins`: exact ones, or `*` alone; none: no page of another origin may call. */
+/** `origins` are exact origins, or `*` alone. If the list is empty, no page of another origin may call. */
 export function corsFor(origins: readonly string[]): Cors {
   if (origins.length === 0) return { answer: () => [], preflight: () => null };
   const any = origins.includes('*');

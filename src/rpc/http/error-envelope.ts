@@ -2,8 +2,8 @@ import { bodyBounds, boundError } from '../../domain/error-bounds.ts';
 import type { LedgerError } from '../../domain/errors.ts';
 
 /**
- * The one error body of HTTP (decisions.md, section 2). `details` is left out where there are none; `cut` names
- * details, and `message`, that were too long.
+ * Returns the error body of all HTTP answers, as JSON. `details` is left out if there are none. `cut` names what was
+ * too long and was cut: details, and `message`.
  */
 export function errorEnvelope(error: LedgerError, requestId: string): string {
   const { message, details, cut } = boundError(error.message, error.details, bodyBounds);

@@ -17,10 +17,10 @@ export interface HttpHandlerParts {
   newId(): string;
 }
 
-/** Serves one request on node:http. */
+/** Serves one request of node:http. */
 export type CallHandler = HttpHandler;
 
-/** Ends the signal of a call whose caller goes away before the answer is out. */
+/** Ends the signal of a call if its caller goes away before the answer is out. */
 export function watchHangUp(parts: HttpHandlerParts, exchange: IncomingCall, response: ServerResponse): void {
   response.on('close', () => {
     if (!response.writableFinished) parts.pipeline.running.hangUp(exchange);

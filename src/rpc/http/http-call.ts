@@ -5,7 +5,7 @@ import type { RunningCall } from '../call/running-call.ts';
 import type { HttpResponse } from './response.ts';
 import { identifyAnswer } from './server.ts';
 
-/** What REST and Connect know alike of a request on the HTTP port. */
+/** What REST and Connect calls on the HTTP port have in common. */
 export abstract class HttpCall {
   protected readonly request: IncomingMessage;
   protected readonly response: HttpResponse;
@@ -28,13 +28,13 @@ export abstract class HttpCall {
   }
 
   header(name: string): string | undefined {
-    // joinDuplicateHeaders leaves set-cookie alone as a list, and nobody asks for that.
+    // joinDuplicateHeaders keeps only set-cookie as a list, and no code asks for that header.
     return this.request.headers[name] as string | undefined;
   }
 
   idempotencyKey(): string | undefined {
     const key = this.header('idempotency-key');
-    // One key may have a comma in it too.
+    // A single key may contain a comma too.
     if (key?.includes(',') && this.request.headersDistinct['idempotency-key']?.length !== 1)
       throw new LedgerError('invalid_argument', 'Idempotency-Key was sent more than once.', {
         header: 'Idempotency-Key',

@@ -4,13 +4,10 @@ import type { MemoryBudget, MemoryKind } from '../../runtime/memory-budget.ts';
 /** A multiple of the memory budget's own unit. */
 const countStepBytes = 1_024;
 
-/**
- * Bytes that all answers share, such as those of a constant document: writing them copies nothing, so they are not
- * counted.
- */
+/** Bytes that all answers share, such as a constant document. Writing them copies nothing, so they are not counted. */
 const shared = new WeakSet<Uint8Array>();
 
-/** Marks bytes that are made once, kept for the life of the process and written to many clients. */
+/** Registers bytes that are made once, kept for the life of the process and written to many clients. */
 export function sharedBytes(bytes: Buffer): Buffer {
   shared.add(bytes);
   return bytes;
@@ -19,15 +16,17 @@ export function sharedBytes(bytes: Buffer): Buffer {
 /** What the answers of one server have in common. */
 export interface AnswerRules {
   readonly memory: MemoryBudget;
-  /** `name, value, …` of headers that every answer carries. */
+  /** Headers that every answer carries, as `name, value, …`. */
   readonly headers: readonly string[];
   /**
-   * Counts bytes of a body that has begun and not ended, for the answer's connection. False, and nothing is counted,
-   * where such bodies hold too much together, and this connection more than its part.
+   * Counts bytes of an unfinished body for the answer's connection. Returns false and counts nothing if unfinished
+   * bodies hold too much together and this connection holds more than its part.
    */
   tryHoldUnfinished(response: HttpResponse, bytes: number): boolean;
   releaseUnfinished(response: HttpResponse, bytes: number): void;
-  /** Whether there is room for so many bytes of an answer. Ends connections that take nothing, where there is none. */
+  /**
+   * Whether there is room for `bytes` more of an answer. If there is none, connections that take no bytes are ended.
+   */
   makeRoom(response: HttpResponse, bytes: number): boolean;
   /** Whether this answer is the last one of its connection. */
   isLast(response: HttpResponse): boolean;
@@ -36,25 +35,24 @@ export interface AnswerRules {
 type AnyHeaders = readonly unknown[] | Readonly<Record<string, unknown>>;
 
 /**
- * An answer that counts in the node's memory budget what it makes the node hold: bytes of its request's body, and bytes
- * that the client has not taken yet. `releaseAll` must be called once when the answer is closed; the connection does
- * it.
+ * An answer that counts in the memory budget what the node holds for it: bytes of its request's body, and bytes that
+ * the client has not taken yet. `releaseAll` must be called once the answer is closed; the connection does so.
  */
 export class HttpResponse extends ServerResponse {
   /** Set by the connection before the request is served. */
   rules: AnswerRules | null = null;
-  /** Bytes of the request's body, and how many are counted for them. */
+  /** Bytes of the request's body, and the bytes that are counted for them. */
   #bodyBytes = 0;
   #requestBytes = 0;
-  /** Of those, while the body has not ended. */
+  /** The part of the counted bytes that belongs to an unfinished body. */
   #unfinishedBytes = 0;
   #answerBytes = 0;
   #isCounted = true;
   #isReleased = false;
 
   /**
-   * Counts bytes of the request's body. False where the node would hold more than it may; the body is to be dropped
-   * then. `isLast`: it ends with them, so that a body that comes at once is never one of the unfinished.
+   * Counts bytes of the request's body. Returns false if the budget has no room; the caller must drop the body then.
+   * `isLast`: the body ends with these bytes, so a body that arrives at once never counts as unfinished.
    */
   tryHoldRequest(bytes: number, isLast: boolean): boolean {
     const { rules } = this;
@@ -71,13 +69,13 @@ export class HttpResponse extends ServerResponse {
     return true;
   }
 
-  /** Notes that the request's body has ended. */
+  /** Call it when the request's body has ended. */
   requestEnded(): void {
     if (this.#unfinishedBytes > 0) this.rules?.releaseUnfinished(this, this.#unfinishedBytes);
     this.#unfinishedBytes = 0;
   }
 
-  /** Counts nothing more for the request's body, which nobody keeps. */
+  /** Stops counting the request's body, because it is not kept. */
   dropRequest(): void {
     this.requestEnded();
     this.#release('request', this.#requestBytes);
@@ -86,8 +84,9 @@ export class HttpResponse extends ServerResponse {
   }
 
   /**
-   * Holds the bytes of a large answer of a read from before it is written. False where answers would hold more than
-   * half of the memory budget: the other half stays for requests, so that what nobody reads keeps no one from writing.
+   * Holds the bytes of a large answer of a read before it is written. Returns false if answers would hold more than
+   * half of the memory budget. The other half stays for requests, so that clients that do not read never keep others
+   * from writing.
    */
   tryHoldAnswer(bytes: number): boolean {
     if (this.rules === null || this.writableEnded || this.#isReleased) return true;
@@ -98,17 +97,17 @@ export class HttpResponse extends ServerResponse {
     return true;
   }
 
-  /** What is counted for the request's body. */
+  /** Bytes that are counted for the request's body. */
   get heldRequestBytes(): number {
     return this.#requestBytes;
   }
 
-  /** What is counted for this answer. */
+  /** Bytes that are counted for this answer. */
   get heldAnswerBytes(): number {
     return this.#answerBytes;
   }
 
-  /** Whether answers hold less than that, for an answer whose size is not known yet. */
+  /** Whether answers hold less than their half of the budget. For an answer whose size is not known yet. */
   get hasRoomForAnswers(): boolean {
     if (this.rules === null) return true;
     const { memory } = this.rules;
@@ -142,7 +141,7 @@ export class HttpResponse extends ServerResponse {
     return this;
   }
 
-  /** What the socket has not taken at once waits in memory. Most answers are taken at once and cost nothing here. */
+  /** Counts bytes that the socket has not taken at once and that wait in memory. Most answers are taken at once. */
   #count(): void {
     if (this.rules === null || this.#isReleased) return;
     const waiting = this.#isCounted ? inSteps(this.writableLength) : 0;
@@ -159,7 +158,7 @@ export class HttpResponse extends ServerResponse {
     this.#answerBytes = 0;
   };
 
-  /** Releases what is still counted. */
+  /** Releases everything that is still counted. */
   releaseAll(): void {
     this.#isReleased = true;
     this.dropRequest();
@@ -172,10 +171,10 @@ export class HttpResponse extends ServerResponse {
   }
 }
 
-/** Bytes as they are counted: a sum of parts is then the count of their sum. */
+/** Rounds up to whole steps, so that counts can be added and subtracted exactly. */
 function inSteps(bytes: number): number {
   return Math.ceil(bytes / countStepBytes) * countStepBytes;
 }
 
-/** The request of a server made with `HttpResponse` and its answer. */
+/** Handles a request of a server that makes its answers as `HttpResponse`. */
 export type HttpHandler = (request: IncomingMessage, response: HttpResponse) => void;

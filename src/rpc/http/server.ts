@@ -15,33 +15,41 @@ export interface TlsKeys {
   readonly key: Buffer | string;
 }
 
-/** What a server does with what comes. */
+/** How a server handles its requests. */
 export interface HttpRequests {
   readonly serve: HttpHandler;
   /** Answers a request whose Expect is not 100-continue. */
   readonly refuseExpect: HttpHandler;
-  /** Bytes that are no request, or one for a proxy, were answered so. `verb` is '' where there is none. */
+  /**
+   * Called after bytes that are no request, or a CONNECT, were answered with an error. `verb` is '' if there is none.
+   */
   refused(verb: string, status: number, code: ErrorCode, requestId: string): void;
 }
 
-/** Requests whose caller waits for `100 Continue` before it sends the body: whoever reads the body asks for it. */
+/** Requests whose caller waits for `100 Continue` before it sends the body. It is sent when the body is read. */
 const expectsContinue = new WeakSet<IncomingMessage>();
 
-/** Tells a caller that waits for it to send the body now. */
+/** Tells a caller that waits for `100 Continue` to send the body now. */
 export function continueIfExpected(request: IncomingMessage, response: ServerResponse): void {
   if (expectsContinue.delete(request)) response.writeContinue();
 }
 
-/** What an answer's line in the log is found by, from when a call has begun. */
+/** The request id of an answer, set when its call begins. The answer's log line has the same id. */
 const givenId = Symbol('request id');
 type Identified = ServerResponse & { [givenId]?: string };
 
-/** Notes the request id of an answer, for the case that its request turns out to be no HTTP before it is given. */
+/**
+ * Stores the request id of an answer. It is needed if the rest of the request turns out to be malformed HTTP before the
+ * answer is given.
+ */
 export function identifyAnswer(response: ServerResponse, requestId: string): void {
   (response as Identified)[givenId] = requestId;
 }
 
-/** The request id of an answer under way. One that has none yet gets it from here, by way of the request's header. */
+/**
+ * Returns the request id of an unfinished answer. If there is none yet, one is made and put into the request's header,
+ * so that the call uses it too.
+ */
 function idOf(response: Identified, newId: () => string): string {
   const { headers } = response.req;
   const given = response[givenId];
@@ -52,8 +60,8 @@ function idOf(response: Identified, newId: () => string): string {
 }
 
 /**
- * A node:http (or https) server with the bounds of limits.ts, that answers with the error envelope whatever it cannot
- * read as HTTP. Headers sent several times come joined, so that two credentials never pass for one.
+ * Makes a node:http (or https) server with the bounds of limits.ts. It answers with the error envelope what it cannot
+ * read as HTTP. Headers that are sent several times are joined, so that two credentials never pass for one.
  */
 export function createHttpServer(
   requests: HttpRequests,
@@ -78,7 +86,7 @@ export function createHttpServer(
     keepAliveTimeoutBuffer: limits.keepAliveBufferMs,
     connectionsCheckingInterval: limits.connectionsCheckMs,
     joinDuplicateHeaders: true,
-    // A missing Host gets our envelope instead of Node's bare 400.
+    // A missing Host gets the error envelope instead of Node's bare 400.
     requireHostHeader: false,
     noDelay: true,
     ServerResponse: HttpResponse,
@@ -90,13 +98,13 @@ export function createHttpServer(
           { ...options, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: limits.tlsHandshakeTimeoutMs },
           listener,
         );
-  // Node's types cannot say that a server's answers are of a class of its own.
+  // Node's types cannot express that a server's answers have their own class.
   const server = made as unknown as Server;
-  // Node drops headers beyond this count without a word; one more is kept so that checkHead sees it and refuses.
+  // Node silently drops headers beyond this count. One more is kept so that checkHead sees it and refuses.
   server.maxHeadersCount = limits.headersMaxCount + 1;
   server.maxConnections = limits.connectionsMax;
-  // Closing the server would end idle connections at once, and requests on their way with a reset: `connections` drains
-  // them.
+  // Node would close idle connections when the server closes, with a reset for requests on their way. `connections`
+  // drains them instead.
   server.closeIdleConnections = () => {};
   server.on(tls === null ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket));
   if (tls !== null) server.on('connection', (socket: Socket) => connections.addBelowTls(socket));
@@ -110,7 +118,8 @@ export function createHttpServer(
     // A TLS handshake that failed or took too long has no connection.
     if (connection === null || error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     const response = connection.newest;
-    // Bytes that break a request's body must not be answered a second time.
+    // If malformed bytes break the body of a running request, there must be only one answer: this error is sent for
+    // that request.
     const broken = response === null || response.req.complete ? null : response;
     connection.afterAnswers(broken, () => {
       if (broken === null) refuse(socket, '', ...refusalOf(error.code));
@@ -128,16 +137,16 @@ export function createHttpServer(
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The header that keeps browsers from guessing another media type than the answer's. */
+/** Keeps browsers from guessing another media type than the answer's. */
 export const NO_SNIFF = ['x-content-type-options', 'nosniff'] as const;
 
 const HOST = /^[A-Za-z0-9.\-_~%[\]:]+$/;
 const SLASH = 0x2f;
 
 /**
- * A target such as `http://host/path?query` becomes its path and query, as RFC 9112, section 3.2.2, asks of every
- * server. Its authority stands in for Host, unless that is missing or wrong: checkHead refuses such a request in this
- * form too.
+ * Replaces a target such as `http://host/path?query` by its path and query, as RFC 9112, section 3.2.2, requires. Its
+ * authority replaces the Host header, unless Host is missing or malformed: checkHead then refuses the request, as in
+ * the usual form.
  */
 function takeAbsoluteForm(request: IncomingMessage): void {
   const [, authority, path = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(request.url ?? '') ?? [];
@@ -147,10 +156,10 @@ function takeAbsoluteForm(request: IncomingMessage): void {
   if (headers.host !== undefined && HOST.test(headers.host)) headers.host = authority;
 }
 
-/** What is wrong with a request's head beyond its syntax; null if nothing is. */
+/** Returns what is wrong with a request's head beyond its syntax; null if nothing is. */
 export function checkHead(request: IncomingMessage): LedgerError | null {
   const { host, 'transfer-encoding': coding } = request.headers;
-  // A hop that speaks HTTP/1.0 knows no coding, and would see where the body ends elsewhere (RFC 9112, section 6.1).
+  // An HTTP/1.0 hop knows no transfer coding and would find the body's end elsewhere (RFC 9112, section 6.1).
   if (coding !== undefined && (request.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked')) {
     return new LedgerError('unsupported_media_type', 'A request body comes as it is, or over HTTP/1.1 in chunks.', {
       header: 'Transfer-Encoding',
@@ -172,7 +181,7 @@ function refusalOf(parserCode: string | undefined): [status: number, error: Ledg
   const invalid = (message: string): LedgerError => new LedgerError('invalid_argument', message);
   switch (parserCode) {
     case 'HPE_HEADER_OVERFLOW':
-      // Node does not say which of the two it was.
+      // Node does not say which of the two bounds was exceeded.
       return [
         431,
         invalid(`A request may have ${limits.headersMaxCount} headers, of ${limits.headersMaxBytes} bytes together.`),
@@ -194,7 +203,7 @@ const phrases: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** Answers on the bare socket, where there is no response object, and ends the connection. */
+/** Answers on the bare socket, because there is no response object, and closes the connection. */
 function answerBytes(socket: Duplex, status: number, error: LedgerError, id: string, headers: readonly string[]): void {
   const body = errorEnvelope(error, id);
   const head = [
@@ -202,7 +211,7 @@ function answerBytes(socket: Duplex, status: number, error: LedgerError, id: str
     `content-type: ${JSON_TYPE}`,
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${id}`,
-    // None would do (RFC 9110, section 10.2.1).
+    // An empty Allow: no method is allowed (RFC 9110, section 10.2.1).
     ...(status === 405 ? ['allow:'] : []),
     ...headers.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${headers[at + 1]}`] : [])),
     'connection: close',

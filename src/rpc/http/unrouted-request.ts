@@ -7,16 +7,16 @@ import { errorEnvelope } from './error-envelope.ts';
 import type { HttpHandlerParts } from './handler-parts.ts';
 import { JSON_TYPE, NO_SNIFF } from './server.ts';
 
-/** Answers to requests on the HTTP port that are no call of a method. */
+/** Answers to requests on the HTTP port that call no method. */
 
-/** Paths of Connect and gRPC-Web start so. */
+/** Paths of Connect and gRPC-Web begin with this. */
 const CONNECT_PREFIX = '/svc.v1.';
-/** Paths of REST start so, but for a few at the root. */
+/** Paths of REST begin with this, except for a few at the root. */
 const REST_PREFIX = '/v1/';
 
 /**
- * The envelope for a request that is no call: `more` are further headers, `status` is HTTP's where it is not the code's
- * own.
+ * Answers a request that calls no method with the error envelope. `more` are further headers. `status` is the HTTP
+ * status if it differs from the status of the code.
  */
 export function refuseRequest(
   parts: HttpHandlerParts,
@@ -41,7 +41,7 @@ export function refuseRequest(
   endAfterUnreadBody(request, response, status, headers, body);
 }
 
-/** `method_not_allowed`, for a path that takes these methods, and OPTIONS. */
+/** Answers `method_not_allowed` for a path that takes `methods` and OPTIONS. */
 export function refuseMethod(
   parts: HttpHandlerParts,
   request: IncomingMessage,
@@ -55,7 +55,8 @@ export function refuseMethod(
 }
 
 /**
- * OPTIONS: a CORS preflight, or the question which methods a path takes (`allow`; null for a path that does not exist).
+ * Answers OPTIONS: a CORS preflight, or the question which methods a path takes. `allow` lists the methods; null if the
+ * path does not exist.
  */
 export function answerOptions(
   parts: HttpHandlerParts,
@@ -76,7 +77,7 @@ export function answerOptions(
   endAfterUnreadBody(request, response, 204, headers, '');
 }
 
-/** Notes a request that is answered in the turn in which it came. */
+/** Logs and counts a request that is answered as soon as it arrives. */
 export function noteUnrouted(
   parts: HttpHandlerParts,
   request: IncomingMessage,
@@ -99,13 +100,13 @@ export function noteUnrouted(
   });
 }
 
-/** The transport that a path is for. */
+/** Returns the transport that a path belongs to. */
 export function transportOf(path: string): 'connect' | 'rest' | 'http' {
   if (path.startsWith(CONNECT_PREFIX)) return 'connect';
   return path.startsWith(REST_PREFIX) ? 'rest' : 'http';
 }
 
-/** `route_not_found`, for a path that no method has. */
+/** Makes `route_not_found`, for a path that no method has. */
 export function noRoute(): LedgerError {
   return new LedgerError('route_not_found', 'There is no such path; /docs lists all.');
 }
