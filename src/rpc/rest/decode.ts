@@ -6,13 +6,13 @@ import { isOptional, jsonRule, noRestForm } from '../endpoints/rest-field.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { readQuery } from './query.ts';
 
-/** What a REST call brings. */
+/** The parts of a REST request that its message is made of. */
 export interface RestInput {
-  /** Decoded, by field name. */
+  /** Percent-decoded, by field name. */
   readonly pathParams: Readonly<Record<string, string>>;
-  /** The raw query without its question mark; '' if none. */
+  /** The raw query without its question mark; '' if there is none. */
   readonly query: string;
-  /** null where the body is empty. */
+  /** null if the body is empty. */
   readonly body: JsonNode | null;
 }
 
@@ -22,14 +22,15 @@ type Fields = ReadonlyMap<string, DescField>;
 /** Values by the fields' local names, as `create` takes them. */
 type Init = Record<string, unknown>;
 
-/** Made once a route. */
+/** Made once per route. */
 const readers = new WeakMap<RestRoute, (input: RestInput) => Message>();
 
 /**
- * The request message of a REST call. Strict (decisions.md, sections 1 and 3): unknown fields of the body and values of
- * a wrong JSON type are `invalid_argument` with the field in `details`; null counts as absent where a field is optional
- * and is refused elsewhere; unknown query parameters are ignored. What values mean is checked by the service, for all
- * transports alike, and so is that required fields are there.
+ * Returns the request message of a REST call. Decoding is strict: unknown fields of the body and values of a wrong JSON
+ * type are `invalid_argument` with the field in `details`. null counts as absent for an optional field or list, and is
+ * refused otherwise. Unknown query parameters are ignored.
+ *
+ * The service checks what values mean and whether required fields are present, for all transports alike.
  */
 export function decodeRequest(route: RestRoute, input: RestInput): Message {
   let read = readers.get(route);
@@ -51,7 +52,7 @@ function requestReader(route: RestRoute): (input: RestInput) => Message {
   };
 }
 
-/** A message from a JSON object; `path` is its own path for errors, '' where it is the body itself. */
+/** Returns a message from a JSON object. `path` is the object's path for errors; '' for the body itself. */
 export function readMessage(desc: DescMessage, node: JsonNode, path: string): Message {
   return create(desc, readObject(byName(desc.fields), node, path));
 }
@@ -78,7 +79,7 @@ function readObject(fields: Fields, node: JsonNode, path: string): Init {
   return init;
 }
 
-/** proto3 tells an absent list from an empty one no more than null from absent. */
+/** Whether null counts as absent. proto3 does not tell an absent list from an empty one, so null is an absent list. */
 function mayBeNull(field: DescField): boolean {
   return isOptional(field) || (field.fieldKind === 'list' && !jsonRule(field).required);
 }

@@ -2,21 +2,24 @@ import { type DescField, type DescMessage, type MessageInitShape, ScalarType } f
 import { isOptional, jsonRule, noRestForm } from '../endpoints/rest-field.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 
-/** Writes the JSON text of one value. */
+/** Returns the JSON text of one value. */
 type Writer = (value: unknown) => string;
 
 const writers = new Map<DescMessage, Writer>();
 
 /**
- * The JSON of the REST transport (decisions.md, section 1): snake_case names, every field present (`false`, `0`, `""`,
- * `[]`), an absent `optional` as `null` or left out by its json rule, int64 as a number, JSON text embedded as it is,
- * times untouched. Takes messages and plain initializers alike. Writers are compiled once a message type.
+ * Returns a message as JSON of the REST transport: snake_case names; every field present (`false`, `0`, `""`, `[]`); an
+ * absent `optional` as `null`, or left out if its json rule says so; int64 as a number; JSON text embedded as it is;
+ * times unchanged. Takes messages and plain initializers. Writers are compiled once per message type.
  */
 export function restJson<Desc extends DescMessage>(desc: Desc, message: MessageInitShape<Desc>): string {
   return writerOf(desc)(message);
 }
 
-/** The body of a route's answer, by its `response_body` rule; null where the answer has no fields and REST says 204. */
+/**
+ * Returns the function that writes the body of a route's answer, by the route's `response_body` rule. The function
+ * returns null if the answer has no fields (REST answers 204).
+ */
 export function answerWriter(route: RestRoute): (answer: object) => string | null {
   if (route.emptyAnswer) return () => null;
   if (!route.responseBody) return writerOf(route.method.output);
@@ -57,7 +60,7 @@ function messageWriter(desc: DescMessage): Writer {
   };
 }
 
-/** A writer for a field's value that says what an absent one looks like. */
+/** Returns the writer of a field's value. It also writes the value that stands for an absent field. */
 function valueWriter(field: DescField): Writer {
   const raw = jsonRule(field).raw;
   switch (field.fieldKind) {
@@ -80,7 +83,7 @@ function valueWriter(field: DescField): Writer {
   }
 }
 
-/** Compiled at first use, since a message may hold messages of its own type. */
+/** The writer is compiled at first use, because a message may contain its own type. */
 function lateWriter(desc: DescMessage): Writer {
   let writer: Writer | undefined;
   return (value) => {
@@ -111,7 +114,7 @@ function scalarWriter(field: DescField, scalar: ScalarType, raw: boolean): Write
   }
 }
 
-/** An empty text stands for a field that nobody set, and JSON text is never empty. */
+/** An empty text means that the field is not set: JSON text is never empty. */
 function rawText(value: unknown): string {
   return value === '' ? '{}' : (value as string);
 }

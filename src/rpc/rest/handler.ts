@@ -12,8 +12,8 @@ import { RestCall, type RestEntry, restEntry } from './rest-call.ts';
 import { RestStreamCall } from './stream.ts';
 
 /**
- * REST: every route of the descriptors, and the envelope for everything else. Routes of services that are not
- * implemented do not exist.
+ * Serves REST: the routes of all endpoints, and the error envelope for everything else. Routes of services that have no
+ * endpoints do not exist.
  */
 export function createRestHandler(parts: HttpHandlerParts): CallHandler {
   const entries = restRoutes().flatMap((route): RestEntry[] => {
@@ -43,7 +43,7 @@ export function createRestHandler(parts: HttpHandlerParts): CallHandler {
     const extra = parts.cors.answer(request.headers.origin);
     const { endpoint } = entry;
     if (endpoint.method.methodKind === 'server_streaming') {
-      // What a stream would say is only known by running it.
+      // The content of a stream is only known by running it, so HEAD gets the headers alone.
       if (verb === 'HEAD') return headOfStream(parts, request, response, entry.template);
       const stream = new RestStreamCall(request, response, parts.clientAddress, entry, params, extra);
       watchHangUp(parts, stream, response);

@@ -3,9 +3,10 @@ import { invalidField } from '../../domain/errors.ts';
 import { noRestForm } from '../endpoints/rest-field.ts';
 
 /**
- * Reads query parameters into fields, by the fields' local names. Parameters that are no field are ignored
- * (decisions.md, section 1); values are read strictly, and a parameter given twice is `invalid_argument`.
- * @param query raw, without its question mark, as HTML forms encode it (`+` is a space).
+ * Reads query parameters into fields, by the fields' local names. Unknown parameters are ignored. Values are read
+ * strictly, and a parameter that is given twice is `invalid_argument`.
+ *
+ * `query` is raw, without its question mark, encoded like HTML forms (`+` is a space).
  */
 export function readQuery(fields: ReadonlyMap<string, DescField>, query: string): Record<string, unknown> {
   const init: Record<string, unknown> = {};
@@ -24,7 +25,7 @@ export function readQuery(fields: ReadonlyMap<string, DescField>, query: string)
   return init;
 }
 
-/** null where the percent-encoding is broken. */
+/** Returns null if the percent-encoding is broken. */
 function decodePart(text: string): string | null {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

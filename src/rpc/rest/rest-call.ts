@@ -24,7 +24,7 @@ import { answerWriter } from './encode.ts';
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*(?:charset=("?)utf-8\1\s*)?)*$/i;
 
-/** A route with what was made for it once. */
+/** A route with its endpoint and its compiled answer writer. Made once. */
 export interface RestEntry {
   readonly httpMethod: RestRoute['httpMethod'];
   readonly template: string;
@@ -37,7 +37,7 @@ export function restEntry(route: RestRoute, endpoint: Endpoint): RestEntry {
   return { httpMethod: route.httpMethod, template: route.template, route, endpoint, write: answerWriter(route) };
 }
 
-/** A REST call. */
+/** One REST call. */
 export class RestCall extends HttpCall implements UnaryCall {
   readonly transport = 'rest';
   readonly timeoutMs = Number.POSITIVE_INFINITY;
@@ -45,7 +45,7 @@ export class RestCall extends HttpCall implements UnaryCall {
   protected readonly extraHeaders: readonly string[];
   readonly #params: Readonly<Record<string, string>>;
   #body: Buffer | null = null;
-  /** Of a body that the route does not take. */
+  /** SHA-256, in hex, of a body that the route does not take. */
   #droppedHash: string | null = null;
   #answer: string | null = null;
 
@@ -136,7 +136,7 @@ export class RestCall extends HttpCall implements UnaryCall {
   encode(answer: object): void {
     this.#answer = this.entry.write(answer);
     const bytes = this.#answer?.length ?? 0;
-    // What was written is answered whatever it takes: a refusal would say that nothing was.
+    // A call that changes state is answered whatever the answer's size: a refusal would say that nothing was written.
     const mayRefuse = bytes > limits.smallAnswerMaxBytes && !this.entry.endpoint.changesState;
     if (mayRefuse && !this.response.tryHoldAnswer(bytes)) throw outOfMemoryBudget();
   }
@@ -158,7 +158,7 @@ export class RestCall extends HttpCall implements UnaryCall {
     }
   }
 
-  /** If-None-Match by the weak comparison (RFC 9110, section 13.1.2). */
+  /** Whether If-None-Match names the ETag, by the weak comparison (RFC 9110, section 13.1.2). */
   #isKnown(etag: string): boolean {
     const known = this.header('if-none-match');
     if (known === undefined || this.entry.httpMethod !== 'GET') return false;

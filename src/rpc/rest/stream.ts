@@ -9,8 +9,8 @@ const EVENTS = 'text/event-stream; charset=utf-8';
 
 /**
  * A REST call whose answer is a stream of lines: plain text, or server-sent events (WHATWG HTML, section 9.2) for a
- * caller that would rather have `text/event-stream` (RFC 9110, section 12.5.1). An error before the first line is
- * answered like any other; later ones are a last line.
+ * caller that prefers `text/event-stream` (RFC 9110, section 12.5.1). An error before the first line is answered like
+ * any other error. A later error is sent as the last line.
  */
 export class RestStreamCall extends RestCall implements StreamCall {
   #started = false;
@@ -42,7 +42,7 @@ export class RestStreamCall extends RestCall implements StreamCall {
     const headers = this.headers(call);
     const type = new Negotiator(this.request).mediaType([PLAIN, EVENTS]) ?? PLAIN;
     this.#isEvents = type === EVENTS;
-    // Proxies that gather answers would hold the lines back.
+    // Proxies that buffer answers would hold the lines back.
     headers.push('content-type', type, 'cache-control', 'no-store', 'x-accel-buffering', 'no');
     this.response.writeHead(200, headers);
   }
