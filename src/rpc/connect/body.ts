@@ -7,14 +7,14 @@ import { tooLarge } from '../http/body.ts';
 /** How Connect and gRPC-Web put a message into an HTTP body. */
 export interface ConnectFormat {
   readonly json: boolean;
-  /** The body is frames: flags, length, message. */
+  /** Whether the body is frames: flags, length, message. */
   readonly framed: boolean;
-  /** Name of the header that says how the message is compressed. */
+  /** The name of the header that names the message's compression. */
   readonly encodingHeader: string;
   readonly timeout: TimeoutHeader;
 }
 
-/** Where a protocol has the time that a caller will wait, and its form there. */
+/** The header in which a protocol sends the caller's timeout, and its form. */
 export interface TimeoutHeader {
   readonly header: string;
   readonly form: RegExp;
@@ -45,7 +45,7 @@ const formats: readonly [RegExp, ConnectFormat][] = [
   [/^application\/grpc-web\+json$/i, { ...grpcWeb, json: true }],
 ];
 
-/** The format of a media type; null for one of neither protocol. */
+/** Returns the format of a media type; null if it belongs to neither protocol. */
 export function connectFormat(contentType: string | undefined): ConnectFormat | null {
   return formats.find(([pattern]) => pattern.test(contentType ?? ''))?.[1] ?? null;
 }
@@ -58,7 +58,10 @@ const unzip: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength:
   br: promisify(brotliDecompress),
 };
 
-/** The one message of a body, unpacked: at most requestBodyMaxBytes, whatever it was before. */
+/**
+ * Returns the single message of a body, decompressed. The message may have at most requestBodyMaxBytes after
+ * decompression. Throws `payload_too_large`, `unsupported_media_type` or `invalid_argument`.
+ */
 export async function unpackMessage(
   format: ConnectFormat,
   encoding: string | undefined,

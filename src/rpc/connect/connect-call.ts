@@ -24,8 +24,9 @@ import { type ConnectFormat, unpackMessage } from './body.ts';
 import { readProtobufJson } from './json.ts';
 
 /**
- * A Connect or gRPC-Web call, unary or streaming answers. It reads its own body, so that the steps keep their order and
- * JSON is checked on the raw bytes; connect-es frames the answers and words the errors.
+ * One Connect or gRPC-Web call with a single request; its answer is one message or a stream. It reads its body itself,
+ * so that the credential is checked before the body and JSON is checked on the raw bytes. connect-es frames the answers
+ * and encodes the errors.
  */
 export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
   readonly transport = 'connect';
@@ -50,11 +51,11 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     this.#format = format;
     this.#context = context;
     this.timeoutMs = context.timeoutMs() ?? Number.POSITIVE_INFINITY;
-    // connect-es pulls no more then, and does not say so to whoever waits for it to take an answer.
+    // connect-es then takes no more answers, but does not tell a sender that waits for it.
     response.once('close', () => this.#answers.stop());
   }
 
-  /** The answers, as they come. */
+  /** The answers as they are sent. */
   get answers(): AsyncIterable<object> {
     return this.#answers;
   }
@@ -68,7 +69,8 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
   }
 
   /**
-   * The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received.
+   * The caller never sent a REST request, so the signature covers what it did send: POST, the method's path, the
+   * message as received.
    */
   signedRequest(): Omit<EntityRequest, 'timestamp'> {
     return { method: 'POST', path: this.#endpoint.rpcPath, bodyHash: sha256Hex(this.#message) };
@@ -97,7 +99,10 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     return equivalentOf(this.#endpoint, message);
   }
 
-  /** Refuses a large answer of a read where the answers of the node hold too much. connect-es makes its bytes later. */
+  /**
+   * Throws `overloaded` for a large answer of a read if the node's answers hold too much. connect-es encodes the answer
+   * later.
+   */
   encode(answer: object): void {
     if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
     const { output } = this.#endpoint.method;
@@ -125,7 +130,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     for (const [name, value] of call.headers) metadata.set(name, value);
     const { message, info } = rpcError(error, call.requestId);
     const detail = { desc: ErrorInfoSchema, value: info };
-    // The numbers of Connect's codes are those of gRPC.
+    // Connect's codes have the same numbers as gRPC's.
     const code: Code = statusOf(error.code).grpc;
     this.#answers.end(new ConnectError(message, code, metadata, [detail]));
   }
@@ -139,7 +144,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
   }
 }
 
-/** Hands answers from the pipeline, which pushes, to connect-es, which pulls: one at a time. */
+/** Hands answers from the pipeline, which pushes, to connect-es, which pulls, one at a time. */
 class AnswerQueue implements AsyncIterable<object> {
   readonly #waiting: object[] = [];
   #wake: (() => void) | null = null;
@@ -148,7 +153,7 @@ class AnswerQueue implements AsyncIterable<object> {
   #isStopped = false;
   #error: Error | null = null;
 
-  /** A promise until the answer was taken, or nobody takes any more. */
+  /** Resolves once the answer was taken, or no more answers are taken. */
   push(answer: object): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     this.#waiting.push(answer);
@@ -158,7 +163,7 @@ class AnswerQueue implements AsyncIterable<object> {
     });
   }
 
-  /** Nobody takes answers any more. */
+  /** Called when no more answers are taken. */
   stop(): void {
     this.#isStopped = true;
     this.#taken?.();
@@ -188,7 +193,7 @@ class AnswerQueue implements AsyncIterable<object> {
         }
       }
     } finally {
-      // The caller reads no more: whoever waits for it goes on, and finds the call aborted.
+      // The caller has stopped reading. A sender that waits goes on and finds the call aborted.
       this.#taken?.();
     }
   }

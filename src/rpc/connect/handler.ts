@@ -20,7 +20,7 @@ import { answerOptions, refuseMethod, refuseRequest } from '../http/unrouted-req
 import { type ConnectFormat, connectFormat } from './body.ts';
 import { ConnectCall } from './connect-call.ts';
 
-/** The request behind a call of connect-es. */
+/** The HTTP request behind a call of connect-es. */
 interface NodeRequest {
   readonly request: IncomingMessage;
   readonly response: HttpResponse;
@@ -29,12 +29,12 @@ interface NodeRequest {
 const nodeRequest = createContextKey<NodeRequest | null>(null);
 
 /**
- * Connect and gRPC-Web over HTTP/1.1, by connect-es, for the methods that do not stream both ways. Each is registered
- * once, and its implementation is the pipeline.
+ * Serves Connect and gRPC-Web over HTTP/1.1 with connect-es, for all methods but bidirectional streams. Each method is
+ * registered once, and its implementation is the pipeline.
  *
- * connect-es is handed an empty message in place of the body: it would read and parse the body before a handler could
- * look at the caller's credential, and its JSON reader lets duplicate keys pass. ConnectExchange reads the body when
- * its turn comes.
+ * connect-es gets an empty message in place of the body, for two reasons: it would read and parse the body before a
+ * handler could check the caller's credential, and its JSON reader accepts duplicate keys. ConnectCall reads the body
+ * later.
  */
 export function createConnectHandler(parts: HttpHandlerParts): CallHandler {
   const router = createConnectRouter({
@@ -72,7 +72,10 @@ export function createConnectHandler(parts: HttpHandlerParts): CallHandler {
   };
 }
 
-/** The library would refuse these in words of its own, without code and request id (decisions.md, section 2). */
+/**
+ * Checks the timeout header here, because connect-es would refuse it with its own message, without code and request id.
+ * Returns null if the header is absent or valid.
+ */
 function checkTimeout({ timeout }: ConnectFormat, request: IncomingMessage): LedgerError | null {
   const given = request.headers[timeout.header.toLowerCase()];
   if (given === undefined || (typeof given === 'string' && timeout.form.test(given))) return null;
@@ -109,7 +112,7 @@ async function run(
   }
 }
 
-/** What belongs to the body that connect-es does not get to see. */
+/** Headers of the body, which connect-es does not get. */
 const bodyHeaders = new Set([
   'content-length',
   'content-encoding',

@@ -11,9 +11,8 @@ import { type JsonNode, toValue } from '../../domain/json.ts';
 import { unknownField } from '../call/json-fields.ts';
 
 /**
- * A message in the JSON form of protobuf, in which names may be written as in the descriptors or in camel case. Strict
- * like REST: unknown fields and values of another kind are `invalid_argument` with the field in `details`
- * (decisions.md, section 3).
+ * Reads a message from the JSON form of protobuf. Field names may be written as in the descriptors or in camel case.
+ * Strict like REST: unknown fields and values of a wrong type are `invalid_argument` with the field in `details`.
  */
 export function readProtobufJson(desc: DescMessage, node: JsonNode): Message {
   try {
@@ -24,8 +23,8 @@ export function readProtobufJson(desc: DescMessage, node: JsonNode): Message {
 }
 
 /**
- * The library tells which field it was in its message alone, so it is looked for: the one that cannot be read by
- * itself.
+ * Finds the field that cannot be read by itself. The library names the field only in the text of its error. Returns
+ * null if each field can be read by itself.
  */
 function faultOf(desc: DescMessage, node: JsonNode): LedgerError | null {
   if (node.kind !== 'object') return invalidField('body', 'a JSON object');
