@@ -8,7 +8,10 @@ import { statusOf } from '../call/status.ts';
 import type { Transport } from '../call/transport.ts';
 import { isProven, isUnread, recordsOf } from './call-accesses.ts';
 
-/** What is noted of every answer: its metrics, its line in the log, its access record. */
+/**
+ * Records every answer: its metrics, its log line, its access records. A returned promise resolves when the access
+ * history has room again.
+ */
 export interface AnswerLog {
   succeeded(call: RunningCall, exchange: IncomingCall): Promise<void> | undefined;
   failed(call: RunningCall, exchange: IncomingCall, error: LedgerError): Promise<void> | undefined;
@@ -18,22 +21,22 @@ export interface AnswerLog {
   unrouted(request: UnroutedRequest): void;
 }
 
-/** What is noted of a request that is no call of a method. */
+/** A request that calls no method. */
 export interface UnroutedRequest {
-  /** `page`: documentation and the like; `http`: whatever else is for no transport of the API. */
+  /** `page` is the documentation and other pages. `http` is anything else that belongs to no transport of the API. */
   readonly transport: Transport | 'page' | 'http';
-  /** Of HTTP; '' where the request cannot be read. */
+  /** The HTTP method; '' if the request cannot be read. */
   readonly verb: string;
-  /** One of those that there are, or `none`: never what the caller sent. */
+  /** An existing route, or `none`. Never text from the caller. */
   readonly route: string;
-  /** Of HTTP. */
+  /** The HTTP status. */
   readonly status: number;
-  /** null: no error. */
+  /** null if there is no error. */
   readonly code: ErrorCode | null;
   readonly requestId: string;
-  /** 0 for what is refused in the turn in which it came. */
+  /** 0 for a request that is refused as soon as it arrives. */
   readonly ms: number;
-  /** Why the service failed. */
+  /** The cause of an error of the service. */
   readonly cause?: unknown;
 }
 
@@ -70,7 +73,10 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
     else log.info(line, 'call');
   };
 
-  /** `error`: null on success. An answer given in place of a handler that was too slow is the one that counts. */
+  /**
+   * Puts the access records of a call into the history. `error` is null on success. If a slow handler was answered for,
+   * that answer is recorded and the handler's own answer is not.
+   */
   const keep = (call: RunningCall, exchange: IncomingCall, status: number, error: LedgerError | null) => {
     const { caller } = call;
     const { history } = parts;
@@ -78,7 +84,7 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
     if (error !== null && !isProven(call, caller, status)) return undefined;
     const outcome = { status, isRefused: error !== null, at: parts.now() };
     if (error !== null && isUnread(call)) {
-      // What can be read of the request is read when the answer is on its way.
+      // The request is read once the answer is on its way.
       return history(
         Promise.resolve().then(() => {
           call.request = exchange.readable();
@@ -89,7 +95,7 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
     const records = recordsOf(call, caller, exchange, outcome);
     if (records instanceof Promise) return history(records);
     let waits: Promise<void> | undefined;
-    // The history is one queue: room for the last record is room for those before it.
+    // The history is one queue, so room for the last record means room for all of them.
     for (const record of records) waits = history(record);
     return waits;
   };

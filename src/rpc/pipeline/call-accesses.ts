@@ -4,24 +4,24 @@ import type { Caller } from '../../service/call.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 
-/** A master or organization under no ledger. */
+/** For a master or an organization that belongs to no ledger. */
 const noLedger = [null] as const;
 
 /**
- * Whether it was the caller who was refused. An identity header says who is meant: of an entity that must sign, a call
- * that was refused before its signature was verified, or for its signature, may come from anybody, and leaves nothing
- * in the entity's history.
+ * Whether a refusal certainly concerns the caller that the call names. An identity header is only a claim. If an entity
+ * must sign, a call that was refused before its signature was verified, or because of its signature, may come from
+ * anybody. It leaves nothing in the entity's history.
  */
 export function isProven(call: RunningCall, caller: Caller, status: number): boolean {
   return !caller.mustSign || (call.isVerified && status !== 401);
 }
 
-/** Whether a refused call may name something by a request that nobody has read. */
+/** Whether a refused call may name a ledger in a request that was not read yet. */
 export function isUnread({ request, endpoint }: RunningCall): boolean {
   return request === null && (endpoint.names !== null || endpoint.ledgerField !== null);
 }
 
-/** How a call ended, and when: milliseconds since 1970. */
+/** How a call ended. `at` is Unix time, ms. */
 export interface Outcome {
   readonly status: number;
   readonly isRefused: boolean;
@@ -29,7 +29,8 @@ export interface Outcome {
 }
 
 /**
- * The records of a call, one for each ledger that it names; a promise where one is still looked up, behind the answer.
+ * Returns the records of a call, one for each ledger that it names. Returns a promise if a ledger must be looked up;
+ * the answer does not wait for it.
  */
 export function recordsOf(
   call: RunningCall,
@@ -58,14 +59,14 @@ export function recordsOf(
     }));
   };
   if (naming === undefined) return made();
-  // Requests are large, and many may wait for a store that is slow. A handler that was answered for may still be at its
-  // own.
+  // The request is released, because requests are large and many records may wait for a slow store. The parsed fields
+  // are kept if the call was answered: its handler may still run and use them.
   call.request = null;
   if (!call.answered) call.parsed = null;
   return naming.then(made);
 }
 
-/** Notes which ledgers a call names by its request. */
+/** Adds the ledgers that the request names to the call. Returns a promise if one must be looked up. */
 function nameLedgers(call: RunningCall, isRefused: boolean): Promise<void> | undefined {
   const { endpoint, request } = call;
   if (request === null) return undefined;

@@ -7,16 +7,16 @@ import type { WalkCost } from '../../service/walk.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { createRateLimiter, type RateLimited, type RateLimiter } from './rate-limit.ts';
 
-/** The three limits of decisions.md, section 2. */
+/** The three rate limits: anonymous creations, appends, and all other calls. */
 export interface CallRates {
   /**
-   * Takes the call from its caller's bucket, or throws `rate_limited` and sets the headers that say when to come again.
-   * Refused calls are recorded in their caller's access history at the rate that is allowed for calls: a flood of them
-   * must not fill the store.
+   * Takes one call from the caller's bucket. If the bucket is empty, throws `rate_limited` and sets the headers that
+   * say when to retry. Refused calls go into the caller's access history at no more than the rate for calls, so that a
+   * flood of them cannot fill the store.
    */
   admit(call: RunningCall, address: () => string, nowMs: number): void;
   /**
-   * Takes what a read has cost beyond one call; the bucket may go below zero, and the next calls wait until it is
+   * Charges what a read has cost beyond one call. The bucket may go below zero; the next calls are refused until it is
    * filled again.
    */
   charge(call: RunningCall, address: () => string, cost: WalkCost, nowMs: number): void;
@@ -32,7 +32,7 @@ export function createCallRates(sizes: CallRateSizes): CallRates {
   const limiter = (name: string, size: BucketSize): RateLimiter =>
     createRateLimiter({ name, ...size }, limits.rateLimitKeysMax);
   const creates = limiter('create', sizes.create);
-  /** One bucket for what is let in, and one for what is recorded of the rest. */
+  /** Two buckets: one for admitted calls, one for records of refused calls. */
   const pair = (name: string, size: BucketSize) => ({ admitted: limiter(name, size), recorded: limiter(name, size) });
   const [appends, calls] = [pair('append', sizes.append), pair('call', sizes.call)];
   return {
@@ -57,24 +57,30 @@ export function createCallRates(sizes: CallRateSizes): CallRates {
   };
 }
 
-/** Bare identity headers prove nothing, so the address keeps others from using up the entity's rate. */
+/**
+ * The bucket of a caller. Identity headers alone prove nothing, so the key includes the address: other callers cannot
+ * use up the entity's rate.
+ */
 function bucketOf(caller: Caller, address: () => string): string {
   return caller.apiKeyId ?? `${caller.actorId} ${addressKey(address())}`;
 }
 
-/** Whom a long read counts for: an actor whatever keys it has, an address where nobody has proved who calls. */
+/**
+ * The key that a long read counts for: the actor, whatever API key it uses; actor and address if only headers name the
+ * actor; the address if there is no caller.
+ */
 export function walkerOf(caller: Caller | null, address: string): string {
   if (caller === null) return addressKey(address);
   return caller.apiKeyId === null ? `${caller.actorId} ${addressKey(address)}` : caller.actorId;
 }
 
-/** The calls that a read counts as, beyond the one that it is. */
+/** The calls that a read counts as, beyond the call itself. */
 export function callsOf({ examined, chars, verified }: WalkCost): number {
   const { readEventsPerCall, readSignaturesPerCall, readCharsPerCall } = limits;
   return Math.floor(examined / readEventsPerCall + verified / readSignaturesPerCall + chars / readCharsPerCall);
 }
 
-/** An IPv6 caller commands a whole /64, so that counts as one address. */
+/** A rate limit key for an address. An IPv6 caller usually has a whole /64, so a /64 counts as one address. */
 export function addressKey(address: string): string {
   const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
   if (!isIPv6(plain)) return plain;

@@ -5,21 +5,25 @@ import type { BidiCall, IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 
 /**
- * The calls that run. One look over all of them, every few milliseconds, ends the signals of those past their deadline;
- * a timer a call would cost more than most of the pipeline. A handler that does not answer then either is answered for:
- * its caller hears that the outcome is unknown, or, where nothing could be written, that the service is unavailable.
+ * The calls that run. One sweep over all of them, every few milliseconds, ends the signals of calls past their
+ * deadline; one timer per call would cost more than most of the pipeline. If a handler does not answer in the grace
+ * period after that either, the register answers in its place: `outcome_unknown`, or `unavailable` if the call cannot
+ * have written anything.
  */
 export interface CallRegister {
   add(call: RunningCall, exchange: IncomingCall): void;
   remove(exchange: IncomingCall): void;
   readonly size: number;
-  /** Resolves when no call runs any more; false if some still do after `timeoutMs`. */
+  /** Resolves with true when no call runs any more, or with false if some still run after `timeoutMs`. */
   drained(timeoutMs: number): Promise<boolean>;
-  /** The caller of an exchange has gone: ends its call's signal. */
+  /** Ends the signal of a call whose caller has gone. */
   hangUp(exchange: IncomingCall): void;
-  /** Takes no more requests from streams; each ends with this error once what was taken is answered. */
+  /**
+   * Takes no more requests from all streams. Each stream ends with this error once the requests that were taken are
+   * answered.
+   */
   endStreams(error: LedgerError): void;
-  /** The same of one stream. */
+  /** The same for one stream. */
   endStream(exchange: BidiCall, error: LedgerError): void;
   [Symbol.dispose](): void;
 }
@@ -56,7 +60,7 @@ export function createCallRegister(
     remove(exchange) {
       const { call } = exchange;
       if (call === null) return;
-      // A connection remembers its exchanges longer than they run.
+      // A connection keeps its call objects longer than the calls run.
       exchange.call = null;
       exchanges.remove(call.slot);
       if (exchanges.size === 0) for (const wake of waiting) wake();
@@ -75,7 +79,7 @@ export function createCallRegister(
       });
     },
     hangUp(exchange) {
-      // grpc-js and node:http report the end of answered calls likewise.
+      // grpc-js and node:http report the end of answered calls in the same way.
       if (exchange.call?.answered === false) exchange.call.abort('caller gone');
     },
     endStreams(error) {

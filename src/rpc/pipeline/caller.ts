@@ -5,16 +5,18 @@ import { Auth, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import type { Caller, CallSignature } from '../../service/call.ts';
 import type { Credentials, KeyOwner } from '../../service/credentials/credentials.ts';
 
-/** Reads a request header; one sent several times comes joined by `, `. */
+/** Reads a request header. Several headers of one name are joined by `, `. */
 export type HeaderReader = { header(name: string): string | undefined };
 
 const actorTypes: ReadonlySet<string> = new Set<ActorType>(['human', 'service', 'external', 'device']);
 const BEARER = /^bearer +([^\s,]+)$/i;
 
 /**
- * Who is calling (decisions.md, section 4). null where the method asks for no credential. A Bearer key wins over
- * identity headers; one that is there but bad is refused, never passed over for them. Headers sent twice are refused.
- * At once where the credentials answer at once.
+ * Finds the caller. Returns null if the method needs no credential. Returns no promise if the credentials are known at
+ * once.
+ *
+ * A Bearer key wins over identity headers. A malformed or unknown key is refused even if there are identity headers.
+ * Headers that are sent twice are refused.
  */
 export function identify(
   credentials: Credentials,
@@ -77,7 +79,7 @@ function noCredential(rule: MethodRule): LedgerError {
   return new LedgerError('unauthenticated', `This call needs an API key in the Authorization header${entity}.`);
 }
 
-/** The signing headers as sent, or null where neither was. One sent twice is `invalid_signature`. */
+/** Returns the signing headers as sent; null if neither was sent. Throws `invalid_signature` if one was sent twice. */
 export function signatureOf(request: HeaderReader): CallSignature | null {
   const signature = request.header('x-actor-sig') ?? null;
   const keyId = request.header('x-signing-key-id') ?? null;

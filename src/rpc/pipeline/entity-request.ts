@@ -11,9 +11,11 @@ import { putPrerequisite } from './prerequisite-record.ts';
 const KIND = 'entity_request';
 
 /**
- * Checks that an entity signed this very request (decisions.md, section 4: ENTITY_REQUEST). It must where it has, or
- * ever had, a key, and in production mode; a signature that is sent without need is checked as well. Answers what was
- * signed, or null where nothing was. Throws `signature_required` or `invalid_signature`, and what the key check throws.
+ * Checks that an entity signed this request (ENTITY_REQUEST, see docs/api.md). A signature is required in production
+ * mode, and if the entity has or ever had a key. A signature that is not required is checked too.
+ *
+ * Returns what was signed; null if nothing was. Throws `signature_required` or `invalid_signature`, and the errors of
+ * the key check.
  */
 export async function checkEntityRequest(
   credentials: Credentials,
@@ -48,8 +50,9 @@ export async function checkEntityRequest(
 }
 
 /**
- * Uses a signed request up: the same one changes state once, on whatever node. `claimId` is the idempotency claim that
- * the call belongs to, if any: a retry under that claim passes, since the claim sees to it that nothing is done twice.
+ * Marks a signed request as used, so that it changes state once, on all nodes together. `claimId` is the idempotency
+ * claim of the call; null if there is none. A retry under the same claim passes, because the claim already prevents a
+ * second execution. Throws `invalid_signature` if the request was used before.
  */
 export async function useEntityRequest(
   records: RecordStore,
@@ -65,8 +68,8 @@ export async function useEntityRequest(
     replaces: 'absent',
     value: JSON.stringify({ claim: claimId }),
     lookups: [],
-    // Once its timestamp is too old the signature is refused for that alone; twice the skew covers a timestamp ahead of
-    // time.
+    // A signature with an old timestamp is refused anyway. The timestamp may be one skew in the future, so twice the
+    // skew would do; the third is a margin.
     expiresAt: nowMs + 3 * limits.entityRequestSkewMs,
   });
   if (put.ok) return;

@@ -5,9 +5,9 @@ import type { Decoded, IncomingCall } from '../call/incoming-call.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 
 /**
- * What a call with an idempotency key asks for, as one hash: REST method, path with query, and what the body says,
- * whichever transport it came through. The body counts by its message (fields of JSON text are canonical by then), so
- * that white space, the order of members and the wire format make no difference.
+ * A hash of what a call with an idempotency key asks for: REST method, path with query, and body. It is the same for
+ * all transports. The body counts as its message, in which fields of JSON text are canonical, so white space, the order
+ * of members and the wire format make no difference.
  */
 export function fingerprintOf(endpoint: Endpoint, decoded: Decoded, exchange: IncomingCall): string {
   if (isAppendEvent(decoded)) {

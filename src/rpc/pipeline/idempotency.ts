@@ -17,30 +17,32 @@ import { statusOf } from '../call/status.ts';
 import { putPrerequisite } from './prerequisite-record.ts';
 
 /**
- * Calls that are no appends, done once for each key (decisions.md, section 1; architecture.md, 'Calls that are no
- * appends'). A claim record is put before the call runs. It holds a seed, from which every run of the call takes the
- * same ids, secrets and time, so that running it again after a crash comes to the same result; so a claim may be taken
- * over whenever its deadline has passed, and at once where its run ended in an error. Where the first run was refused
- * (4xx), nothing was made and the claim is forgotten. Seed and answer may give secrets away, so both are sealed.
+ * Idempotency of calls that are not appends. A claim record is stored before the call runs. It holds a seed, from which
+ * every run of the call takes the same ids, secrets and time, so a run that is repeated after a crash comes to the same
+ * result.
+ *
+ * A claim may therefore be taken over once its deadline has passed, and at once if its run ended in an error. If the
+ * first run was refused (4xx), nothing was made and the claim is deleted. Seed and answer may contain secrets, so both
+ * are stored encrypted.
  */
 
 const KIND = 'idempotency';
 
-/** The claim record's value. */
+/** The value of the claim record. */
 interface Claim {
   readonly fingerprint: string;
-  /** `free`: its run ended in an error, and the next call with the key runs it again. */
+  /** `free`: the run ended in an error, and the next call with the key runs it again. */
   readonly state: 'running' | 'free' | 'done';
-  /** When the first run began, and when the claim is forgotten: milliseconds since 1970. */
+  /** When the first run began and when the claim expires; Unix time, ms. */
   readonly time: number;
   readonly expires: number;
-  /** When a run may be taken for lost. */
+  /** From when on a run counts as lost. */
   readonly deadline: number;
-  /** The seed; of a claim that is done, the answer message. */
+  /** Encrypted: the seed, or the answer message once the claim is done. */
   readonly sealed: string;
   /**
-   * Of a claim that is done: the ledgers that its run opened, which the request does not name. A replay stands under
-   * them too.
+   * For a claim that is done: the ledgers that the call named, also those that its run opened and the request does not
+   * name. The access history needs them for a replay.
    */
   readonly ledgers?: readonly string[];
 }
@@ -49,20 +51,20 @@ export interface IdempotencyParts {
   readonly records: RecordStore;
   readonly secrets: SecretBox;
   readonly random: Random;
-  /** Milliseconds since 1970. */
+  /** Unix time, ms. */
   now(): number;
 }
 
 interface Held {
   readonly claim: Claim;
   readonly version: string;
-  /** No run came before this one. */
+  /** Whether no run came before this one. */
   readonly first: boolean;
 }
 
 /**
- * Runs a call under its claim, or answers what it answered before (then `call.replayed`). `id` and `fingerprint`:
- * service/writing/command-mark.ts. Throws `idempotency_key_reused` and `idempotency_in_progress`, and whatever `run`
+ * Runs a call under its claim, or returns the earlier answer (and sets `call.replayed`). `id` is the id of the command
+ * key, `fingerprint` that of the call. Throws `idempotency_key_reused`, `idempotency_in_progress`, and whatever `run`
  * throws.
  */
 export async function runOnce(
@@ -87,7 +89,7 @@ export async function runOnce(
   try {
     answer = asMessage(output, await run());
   } catch (error) {
-    // The first run of a claim that was refused has made nothing: the key is free again, for whatever call.
+    // If the first run is refused, nothing was made. The key is free again, for any call.
     if (taken.first && isRefusal(error)) await release(parts, id, taken);
     else await settle(parts, id, taken, { ...taken.claim, state: 'free', deadline: 0 });
     throw error;
@@ -99,7 +101,7 @@ export async function runOnce(
   return answer;
 }
 
-/** Lost races for the claim before the caller is told that another call with its key is running. */
+/** How many lost races for the claim it takes to answer that another call with the key is running. */
 const RACES_MAX = 5;
 
 async function takeClaim(parts: IdempotencyParts, call: RunningCall, id: string, fingerprint: string): Promise<Held> {
@@ -142,8 +144,8 @@ function deadlineOf(call: RunningCall): number {
 }
 
 /**
- * Notes how the run ended. A claim that somebody took over is theirs to settle; one that cannot be written now is found
- * running until its deadline and then run again, to the same result.
+ * Stores how the run ended. If another call took the claim over, that call settles it and nothing changes here. If the
+ * store fails, the claim stays `running` until its deadline; then the call runs again, with the same result.
  */
 async function settle(parts: IdempotencyParts, id: string, held: Held, claim: Claim): Promise<void> {
   try {
@@ -153,7 +155,7 @@ async function settle(parts: IdempotencyParts, id: string, held: Held, claim: Cl
   }
 }
 
-/** Forgets a claim. One that cannot be removed now stays as if its run had been lost. */
+/** Deletes a claim. If that fails, the claim stays as if its run were lost. */
 async function release(parts: IdempotencyParts, id: string, held: Held): Promise<void> {
   try {
     await parts.records.remove(KIND, id, held.version);

@@ -20,34 +20,34 @@ import { fingerprintOf } from './fingerprint.ts';
 import { runOnce } from './idempotency.ts';
 import { watchCredential } from './stream-credential.ts';
 
-/** What the pipeline is wired to. */
+/** What the pipeline uses. */
 export interface PipelineParts {
   readonly credentials: Credentials;
   readonly records: RecordStore;
   readonly secrets: SecretBox;
   readonly rates: CallRates;
-  /** What the long reads of a node share. */
+  /** What the walks of a node share. */
   readonly walks: WalkParts;
   readonly answers: AnswerLog;
   readonly random: Random;
-  /** Milliseconds since 1970. */
+  /** Unix time, ms. */
   now(): number;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   monotonicMs(): number;
-  /** Whether this node's clock may decide and date. Absent: it always may. */
+  /** Whether this node's clock is right, so that it may check and date calls. If absent, it always is. */
   readonly isClockRight?: () => boolean;
 }
 
 /**
- * The same steps for every call, whichever transport it came through (decisions.md, section 2): request id, credential,
- * rate limit, the transport's own reading (media type, size, JSON, fields), idempotency, the handler, the answer or its
- * error, log and metrics. These never reject: whatever goes wrong is the call's answer.
+ * The steps of every call, the same for all transports: request id, credential, rate limit, decoding by the transport
+ * (media type, size, JSON, fields), idempotency, handler, answer or error, log and metrics. The methods never reject:
+ * every error becomes the call's answer.
  */
 export interface Pipeline {
   unary(endpoint: Endpoint, exchange: UnaryCall): Promise<void>;
   serverStream(endpoint: Endpoint, exchange: StreamCall): Promise<void>;
   bidi(endpoint: Endpoint, exchange: BidiCall): Promise<void>;
-  /** The call that an exchange runs as, for transports whose caller hangs up. */
+  /** The calls that run. */
   readonly running: CallRegister;
 }
 
@@ -58,7 +58,7 @@ export function createPipeline(given: PipelineParts): Pipeline {
     now: given.now,
     monotonicMs: given.monotonicMs,
   };
-  /** An answer in place of a handler that is still at it. */
+  /** Answers in place of a handler that still runs. */
   const answerFor = (call: RunningCall, exchange: IncomingCall, error: LedgerError): void => {
     exchange.fail(call, error);
     void parts.answers.failed(call, exchange, error);
@@ -169,7 +169,10 @@ export function createPipeline(given: PipelineParts): Pipeline {
   };
 }
 
-/** Credential, rate limit and, where it is the credential, the signature over the whole request, which is answered. */
+/**
+ * Checks the credential and the rate limit, and receives the request. If an entity's signature over the whole request
+ * is part of its credential, checks it too and returns what was signed.
+ */
 async function admit(parts: PipelineParts, call: RunningCall, exchange: IncomingCall): Promise<EntityRequest | null> {
   const { rule } = call.endpoint;
   const identified = identify(parts.credentials, rule, exchange);
@@ -194,8 +197,9 @@ async function admit(parts: PipelineParts, call: RunningCall, exchange: Incoming
 }
 
 /**
- * While this node's clock is off it checks and dates nothing: credentials, grants, ends of keys and signed requests all
- * rest on the time. Commands to ledgers go on, to the node that runs the ledger. Throws `unavailable`.
+ * While this node's clock is wrong, it checks and dates nothing: credentials, grants, expiry of keys and signed
+ * requests all depend on the time. Commands to ledgers are accepted and go to the node that runs the ledger. Throws
+ * `unavailable`.
  */
 function refuseByWrongClock({ isClockRight }: PipelineParts, { caller, endpoint }: RunningCall): void {
   if (isClockRight?.() !== false) return;
@@ -209,7 +213,7 @@ function refuseByWrongClock({ isClockRight }: PipelineParts, { caller, endpoint 
   );
 }
 
-/** Reads the request, and notes what the handler and the answer's record may ask for. */
+/** Decodes the request and keeps it for the handler and the access records. */
 function take(call: RunningCall, exchange: IncomingCall): Decoded {
   const decoded = exchange.decode();
   call.parsed = decoded.json;
@@ -218,8 +222,8 @@ function take(call: RunningCall, exchange: IncomingCall): Decoded {
 }
 
 /**
- * A call that changes state and must not do so twice: by its idempotency key, or because its signature counts once.
- * Throws `invalid_argument`; rejects with every other error.
+ * Runs a call that must change state only once: because it has an idempotency key, or because its signature counts
+ * once. Throws `invalid_argument`; rejects with all other errors.
  */
 function runOnceOnly(
   parts: PipelineParts,
@@ -261,7 +265,7 @@ async function finish(parts: PipelineParts, call: RunningCall, exchange: StreamC
   exchange.end(call);
 }
 
-/** What leaves: a LedgerError as it is, anything else as `internal`, with the cause for the log alone. */
+/** Returns a LedgerError as it is, and anything else as `internal` with its cause, which only the log shows. */
 function outward(thrown: unknown): LedgerError {
   if (thrown instanceof LedgerError) return thrown;
   return new LedgerError(

@@ -2,8 +2,8 @@ import { LedgerError } from '../../domain/errors.ts';
 import type { PutResult, RecordStore, RecordWrite } from '../../store/record-store.ts';
 
 /**
- * Puts a record without which a call is not carried out. Where nobody can say whether it stands, of the call itself
- * nothing was done: `unavailable`.
+ * Stores a record that must exist before a call runs. Throws `unavailable` if the outcome of the write is unknown: the
+ * call itself has not run yet.
  */
 export async function putPrerequisite(records: RecordStore, write: RecordWrite): Promise<PutResult> {
   try {

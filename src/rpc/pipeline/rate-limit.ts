@@ -1,15 +1,18 @@
 /**
- * Token buckets by key. A bucket holds `burst` tokens and gets `perSecond` new ones; a call takes one. The buckets of
- * the keys not seen for longest are forgotten first, so that memory is bounded whatever callers there are.
+ * Token buckets by key. A bucket holds at most `burst` tokens and gets `perSecond` new ones. A call takes one token. If
+ * there are too many buckets, the least recently used ones are forgotten, so memory is bounded.
  */
 export interface RateLimiter {
-  /** Takes one token of the key's bucket; `nowMs` is any clock that does not go back. null: taken. */
+  /**
+   * Takes one token from the key's bucket. `nowMs` is the time of any clock that does not go back. Returns null if a
+   * token was taken.
+   */
   take(key: string, nowMs: number): RateLimited | null;
-  /** Takes tokens for what is done already: the bucket may hold less than none afterwards. */
+  /** Takes tokens for work that is done already. The bucket may go below zero. */
   charge(key: string, tokens: number, nowMs: number): void;
 }
 
-/** What a caller hears who has no token left. */
+/** What a caller is told if the bucket is empty. */
 export interface RateLimited {
   /** Whole seconds until the next token, at least 1. */
   readonly retryAfterS: number;
@@ -20,9 +23,9 @@ export interface RateLimited {
 }
 
 export interface RateLimit {
-  /** Shown to callers as the policy's name. */
+  /** The policy's name, which callers see. */
   readonly name: string;
-  /** 0 switches the limit off. */
+  /** 0 turns the limit off. */
   readonly perSecond: number;
   readonly burst: number;
 }
@@ -34,14 +37,14 @@ interface Bucket {
 
 const unlimited: RateLimiter = { take: () => null, charge: () => {} };
 
-/** A limiter of its own buckets. `keysMax` bounds how many are kept. */
+/** Makes a limiter with its own buckets, at most `keysMax` of them. */
 export function createRateLimiter(limit: RateLimit, keysMax: number): RateLimiter {
   if (limit.perSecond === 0) return unlimited;
   const { name, perSecond, burst } = limit;
   const buckets = new Map<string, Bucket>();
   const rateLimitPolicy = `"${name}";q=${burst};w=${Math.max(1, Math.ceil(burst / perSecond))}`;
 
-  /** The key's bucket as it is now. */
+  /** Returns the key's bucket, refilled up to `nowMs`. */
   const filled = (key: string, nowMs: number): Bucket => {
     let bucket = buckets.get(key);
     if (bucket === undefined) {
@@ -51,7 +54,7 @@ export function createRateLimiter(limit: RateLimit, keysMax: number): RateLimite
       const elapsedMs = Math.max(0, nowMs - bucket.filledMs);
       bucket.tokens = Math.min(burst, bucket.tokens + (elapsedMs * perSecond) / 1000);
       bucket.filledMs = nowMs;
-      // Put behind all others: the order of the map is the order of last use.
+      // Moved to the end: the map is ordered by last use.
       buckets.delete(key);
     }
     buckets.set(key, bucket);

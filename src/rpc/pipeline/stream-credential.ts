@@ -5,16 +5,17 @@ import type { BidiCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { identify } from './caller.ts';
 
-/** A stream's credential under watch. */
+/** A running check of a stream's credential. */
 export interface CredentialWatch {
   stop(): void;
 }
 
 /**
- * Checks a stream's credential again and again. When it is no longer good, no more requests are taken; the outcomes of
- * those that were taken still go out, then the stream ends with the error. Where they do not within
- * `streamLastOutcomesMs`, it ends with `outcome_unknown`, by `answerFor`: a refusal would say that none of them was
- * written. The next stream gets the refusal.
+ * Checks a stream's credential at intervals. Once it is no longer valid, no more requests are taken, the outcomes of
+ * the requests that were taken are still sent, and then the stream ends with the error.
+ *
+ * If they do not arrive within `streamLastOutcomesMs`, the stream ends with `outcome_unknown`, by `answerFor`: a
+ * refusal would say that none of them was written. The caller's next stream gets the refusal.
  */
 export function watchCredential(
   credentials: Credentials,
@@ -30,7 +31,7 @@ export function watchCredential(
     try {
       await identify(credentials, call.endpoint.rule, exchange);
     } catch (thrown) {
-      // A store that cannot be asked is no reason to end the stream: its appends will fail by themselves.
+      // If the store does not answer, the stream goes on: its appends would fail by themselves.
       if (!(thrown instanceof LedgerError) || thrown.code === 'unavailable') return;
       call.ending = thrown;
       exchange.requests.stop();
