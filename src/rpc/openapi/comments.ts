@@ -5,7 +5,10 @@ import { type DescriptorProto, type FileDescriptorProto, FileDescriptorSetSchema
 /** Comments of the descriptors, by full name: `svc.v1.Event`, `svc.v1.Event.seq`, `svc.v1.LedgerService.GetLedger`. */
 export type Comments = ReadonlyMap<string, string>;
 
-/** Generated code keeps no comments where a program could read them, so `prepare` writes the descriptors once more. */
+/**
+ * The descriptors with their comments. Generated code has no comments that a program could read, so `prepare` writes
+ * the descriptors again.
+ */
 const imageUrl = new URL('../../gen/api.binpb', import.meta.url);
 
 // Field numbers of google.protobuf.FileDescriptorProto, DescriptorProto and ServiceDescriptorProto.
@@ -59,7 +62,9 @@ function addMessage(
   });
 }
 
-/** Comments are wrapped for editors; readers of the documentation wrap for themselves. */
+/**
+ * Joins the lines of a paragraph: comments are wrapped for editors, and readers of the documentation wrap themselves.
+ */
 function oneParagraph(comment: string): string {
   return comment
     .split('\n')

@@ -9,10 +9,7 @@ export interface DocsAsset {
   readonly body: Buffer;
 }
 
-/**
- * What the page may do: load scripts, styles and data from its own host, and nothing from anywhere else. Swagger UI
- * draws its icons as data URLs.
- */
+/** The page may load scripts, styles and data from its own host only. Swagger UI draws its icons as data URLs. */
 export const docsContentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -34,7 +31,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** validatorUrl null: Swagger UI would else send the document's address to a validator on the internet. */
+/** With validatorUrl null, Swagger UI does not send the document's address to a validator on the internet. */
 const START = `SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
@@ -52,7 +49,7 @@ const made: ReadonlyMap<string, DocsAsset> = new Map([
   ['/docs/start.js', { contentType: 'text/javascript; charset=utf-8', body: sharedBytes(Buffer.from(START)) }],
 ]);
 
-/** The files of swagger-ui-dist that the page needs; nothing else of the package is served. */
+/** The files of swagger-ui-dist that the page needs. Nothing else of the package is served. */
 const packaged: ReadonlyMap<string, string> = new Map([
   ['/docs/swagger-ui.css', 'text/css; charset=utf-8'],
   ['/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
@@ -62,8 +59,8 @@ const packaged: ReadonlyMap<string, string> = new Map([
 const read = new Map<string, DocsAsset>();
 
 /**
- * The file under a path of the documentation page (`/docs` and below), or null. Files are read once, when first asked
- * for.
+ * Returns the file under a path of the documentation page (`/docs` and below), or null if there is none. A file is
+ * read once, on its first request.
  */
 export function docsAsset(path: string): DocsAsset | null {
   const trimmed = path === '/docs/' ? '/docs' : path;
@@ -77,7 +74,7 @@ export function docsAsset(path: string): DocsAsset | null {
   return asset;
 }
 
-/** Paths of all files of the page. */
+/** Returns the paths of all files of the page. */
 export function docsPaths(): readonly string[] {
   return [...made.keys(), ...packaged.keys()];
 }

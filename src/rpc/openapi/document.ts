@@ -17,8 +17,8 @@ ids lower-case UUIDs. The same methods are served over gRPC and Connect from the
 let document: JsonObject | undefined;
 
 /**
- * The OpenAPI 3.1 document of the REST transport, from the descriptors and their comments; made once, at the first
- * call.
+ * Returns the OpenAPI 3.1 document of the REST transport, made from the descriptors and their comments. Made once, on
+ * the first call.
  */
 export function openApiDocument(): JsonObject {
   document ??= makeDocument({ comments: readComments(), schemas: new Map([['Error', errorSchema]]) });
@@ -27,7 +27,7 @@ export function openApiDocument(): JsonObject {
 
 let bytes: Buffer | undefined;
 
-/** The document as JSON, made when it is first asked for and shared by all answers. */
+/** Returns the document as JSON. Made on first use and shared by all answers. */
 export function openApiBytes(): Buffer {
   bytes ??= sharedBytes(Buffer.from(JSON.stringify(openApiDocument())));
   return bytes;
@@ -63,7 +63,7 @@ function makePaths(book: SchemaBook): JsonObject {
   return paths;
 }
 
-/** What receivers get (spec: Webhook delivery). */
+/** The requests that webhook receivers get. */
 function makeWebhooks(book: SchemaBook): JsonObject {
   return {
     event: {

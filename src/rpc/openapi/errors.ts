@@ -5,7 +5,7 @@ import { statusOf } from '../call/status.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import type { JsonObject } from './format.ts';
 
-/** What each code means to a caller (decisions.md, section 2). */
+/** What each code means to a caller. */
 const meanings: { readonly [code in ErrorCode]: string } = {
   invalid_json: 'the body is not JSON',
   invalid_argument: 'a field or parameter is missing, unknown or not what it must be; `details` names it',
@@ -46,14 +46,14 @@ const meanings: { readonly [code in ErrorCode]: string } = {
   internal: 'a fault of the service',
 };
 
-/** The HTTP statuses of errors that a route may answer, in order. */
+/** Returns the HTTP statuses of the errors of a route, in order. */
 export function errorStatuses(route: RestRoute): readonly number[] {
   const { method, rule, httpMethod } = route;
   const needsCredential = rule.auth !== Auth.NONE;
   const writes = httpMethod === 'POST' || httpMethod === 'PATCH';
   const statuses = new Set([429, 500, 503]);
   if (method.input.fields.length > 0) statuses.add(400).add(404);
-  // Where no body is asked for, one with fields is refused.
+  // A write whose request has no fields still refuses a body that has some.
   if (writes) statuses.add(400);
   if (needsCredential) statuses.add(401).add(403).add(404);
   if (writes || rule.writesLedger) statuses.add(409).add(504);
@@ -63,7 +63,7 @@ export function errorStatuses(route: RestRoute): readonly number[] {
   return [...statuses].sort();
 }
 
-/** `components.responses`: one answer for each status of errors. */
+/** Returns `components.responses`: one answer for each status of errors. */
 export function errorResponses(): JsonObject {
   const statuses = [...new Set(errorCodes.map((code) => statusOf(code).http))].sort();
   return Object.fromEntries(statuses.map((status) => [`Error${status}`, errorResponse(status)]));
@@ -109,7 +109,7 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The one envelope of all errors. */
+/** The envelope of all errors. */
 export const errorSchema: JsonObject = {
   type: 'object',
   description: 'The envelope of every error.',

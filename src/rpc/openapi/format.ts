@@ -5,17 +5,14 @@ import { jsonRule } from '../endpoints/rest-field.ts';
 /** A JSON Schema or an object of OpenAPI, as plain JSON. */
 export type JsonObject = { [key: string]: unknown };
 
-/** What kind of text a field holds. */
+/** The kind of text in a field. */
 export type TextFormat = 'uuid' | 'date-time' | 'email' | 'uri' | 'hex' | 'base64' | 'kid' | 'actor-uri' | 'text';
 
 const KID_NAMES = new Set(['kid', 'signing_key_id', 'authority_key_id']);
 const BASE64_NAMES = new Set(['public_key', 'actor_sig', 'authority_sig']);
 const ACTOR_URI_NAMES = new Set(['svc_id', 'svc_uri', 'supplier_svc_id', 'buyer_svc_id']);
 
-/**
- * The kind of text of a field: as its json rule says, else by its name, which the spec gives a meaning (spec:
- * Resources).
- */
+/** Returns the kind of text of a field: from its json rule if it has one, otherwise from its name. */
 export function textFormat(field: DescField): TextFormat {
   const named = jsonRule(field).format;
   if (named !== '') return named as TextFormat;
@@ -29,7 +26,7 @@ export function textFormat(field: DescField): TextFormat {
   return 'text';
 }
 
-/** What JSON Schema says of a kind of text. */
+/** Returns the JSON Schema of a kind of text. */
 export function formatSchema(format: TextFormat): JsonObject {
   switch (format) {
     case 'uuid':
@@ -49,11 +46,11 @@ export function formatSchema(format: TextFormat): JsonObject {
   }
 }
 
-/** RFC 8032, section 7.1, test 1: what a public key and a signature look like. */
+/** A public key and a signature of the right form: RFC 8032, section 7.1, test 1. */
 const EXAMPLE_PUBLIC_KEY = '11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=';
 const EXAMPLE_SIGNATURE = '5VZDAMNgrHKQhuLMgG6CioSHfx645dl02HPgZSJJAVVfuIIVkKM7rMYeOXAc+bRr0lv18FlbviRlUUFDjnoQCw==';
 
-/** An example of a field's value as JSON; the same one each time. */
+/** Returns an example of a field's value as JSON. It is the same one each time. */
 export function exampleOf(field: DescField, scalar: ScalarType): unknown {
   const { example, values, raw } = jsonRule(field);
   if (scalar === ScalarType.STRING && !raw && example !== 'null') return example || values[0] || exampleText(field);
@@ -86,7 +83,7 @@ function exampleText(field: DescField): string {
   }
 }
 
-/** A UUIDv7 that is told from others by the name of its field. */
+/** Returns a UUIDv7 that is different for each field name. */
 function exampleUuid(name: string): string {
   const hex = createHash('sha256').update(name).digest('hex');
   return `01997f3e-5a10-7${hex.slice(0, 3)}-9${hex.slice(3, 6)}-${hex.slice(6, 18)}`;

@@ -8,7 +8,7 @@ import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import type { JsonObject } from './format.ts';
 
-/** `components.securitySchemes` (spec: Authentication). */
+/** `components.securitySchemes`. */
 export const securitySchemes: JsonObject = {
   ApiKey: {
     type: 'http',
@@ -30,7 +30,10 @@ export const securitySchemes: JsonObject = {
   },
 };
 
-/** Which credentials a route takes, as OpenAPI says it: alternatives, each of schemes that go together. */
+/**
+ * Returns the credentials of a route as OpenAPI states them: a list of alternatives, each with the schemes that go
+ * together.
+ */
 export function securityOf(route: RestRoute): JsonObject[] {
   const entity = { EntityActorId: [], EntityActorType: [] };
   switch (route.rule.auth) {
@@ -83,14 +86,17 @@ function header(name: string, description: string, schema: JsonObject): JsonObje
   return { name, in: 'header', required: false, description, schema: { type: 'string', ...schema } };
 }
 
-/** What these write is the service's own event, whose `actor_type` is `service` whoever asked. */
+/**
+ * Methods that write only events of the service itself. Their `actor_type` is always `service`, so X-Actor-Type is
+ * not listed.
+ */
 const sealedAlone: ReadonlySet<DescMethod> = new Set([
   LedgerService.method.closeLedger,
   EngagementService.method.closeEngagement,
   EntityService.method.closeRootLedger,
 ]);
 
-/** References to the request headers that a route reads. */
+/** Returns references to the request headers that a route reads. */
 export function headersOf(route: RestRoute): JsonObject[] {
   const { rule, method, httpMethod } = route;
   const entityToo = rule.auth === Auth.BEARER_OR_ENTITY || rule.auth === Auth.ENTITY;
@@ -116,7 +122,7 @@ export const answerHeaders: JsonObject = {
   'Cache-Control': { description: 'How long the document may be kept.', schema: { type: 'string' } },
 };
 
-/** References to the headers of a route's answer. */
+/** Returns references to the headers of a route's answer. */
 export function answerHeadersOf(route: RestRoute): JsonObject {
   const names = ['X-Request-Id'];
   if (route.rule.auth !== Auth.NONE && (route.httpMethod === 'POST' || route.httpMethod === 'PATCH')) {

@@ -15,7 +15,7 @@ import {
   scalarSchema,
 } from './schema.ts';
 
-/** The operation of a route; what it refers to is added to the book. */
+/** Returns the operation of a route. Adds the schemas that it refers to to the book. */
 export function operation(book: SchemaBook, route: RestRoute): JsonObject {
   const { method } = route;
   const description = commentOf(book, `${method.parent.typeName}.${method.name}`);
@@ -57,14 +57,14 @@ function pathAndQuery(book: SchemaBook, route: RestRoute): JsonObject[] {
       required,
       description: commentOf(book, `${field.parent.typeName}.${field.name}`),
       schema: pathSchema(field.name, inPath, scalarSchema(field, field.scalar)),
-      // The page of documentation fills examples in, and nobody wants every filter filled in.
+      // The documentation page fills in examples. Optional filters should stay empty there.
       ...(required ? { example: fieldExample(field) } : {}),
     });
   }
   return parameters;
 }
 
-/** In a path, these two take more than the format of their name. */
+/** In a path, `svc_uri` and `kid` take more than the format of their name. */
 function pathSchema(name: string, inPath: boolean, schema: JsonObject): JsonObject {
   return inPath && (name === 'svc_uri' || name === 'kid') ? { type: 'string' } : schema;
 }

@@ -3,7 +3,7 @@ import { isOptional, jsonRule, noRestForm } from '../endpoints/rest-field.ts';
 import type { Comments } from './comments.ts';
 import { exampleOf, formatSchema, type JsonObject, textFormat } from './format.ts';
 
-/** Where a value stands decides what absent looks like: left out or null in requests, null in answers. */
+/** The side decides how an absent value looks: left out or null in requests, null in answers. */
 export type Side = 'request' | 'answer';
 
 /** Collects the schemas that the document refers to, each once. */
@@ -12,7 +12,7 @@ export interface SchemaBook {
   readonly schemas: Map<string, JsonObject>;
 }
 
-/** A reference to the schema of a message, which is added to the book with all that it refers to. */
+/** Returns a reference to the schema of a message. Adds that schema, and all that it refers to, to the book. */
 export function messageRef(
   book: SchemaBook,
   desc: DescMessage,
@@ -34,7 +34,7 @@ function objectSchema(book: SchemaBook, desc: DescMessage, fields: readonly Desc
     description: commentOf(book, desc.typeName),
     properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(book, field, side)])),
     ...(required.length > 0 ? { required } : {}),
-    // Answers may gain fields within a version; a misspelt field of a request is refused.
+    // Answers may gain fields within a version. A misspelt field of a request is refused.
     ...(side === 'request' ? { additionalProperties: false } : {}),
   };
 }
@@ -44,7 +44,7 @@ function isRequired(field: DescField, side: Side): boolean {
   return side === 'request' ? rule.required : !rule.omitAbsent;
 }
 
-/** The schema of a field with its description. */
+/** Returns the schema of a field with its description. */
 export function fieldSchema(book: SchemaBook, field: DescField, side: Side): JsonObject {
   const description = commentOf(book, `${field.parent.typeName}.${field.name}`);
   switch (field.fieldKind) {
@@ -65,7 +65,7 @@ function itemSchema(book: SchemaBook, field: DescField & { fieldKind: 'list' }, 
   throw noRestForm(field);
 }
 
-/** A scalar as a parameter or inside a list, where it is never null. */
+/** Returns the schema of a scalar as a parameter or inside a list, where it is never null. */
 export function scalarSchema(field: DescField, scalar: ScalarType): JsonObject {
   const { raw, values, min, max, pattern } = jsonRule(field);
   switch (scalar) {
@@ -105,13 +105,13 @@ function nullable(field: DescField, side: Side, schema: JsonObject): JsonObject 
   };
 }
 
-/** An example of a message as JSON. Optional fields of a request are in it too. */
+/** Returns an example of a message as JSON. It has the optional fields of a request too. */
 export function messageExample(desc: DescMessage, without: readonly string[] = []): JsonObject {
   const fields = desc.fields.filter((field) => !without.includes(field.name));
   return Object.fromEntries(fields.map((field) => [field.name, fieldExample(field)]));
 }
 
-/** An example of a field's value as JSON. */
+/** Returns an example of a field's value as JSON. */
 export function fieldExample(field: DescField): unknown {
   switch (field.fieldKind) {
     case 'scalar':
@@ -128,7 +128,7 @@ export function fieldExample(field: DescField): unknown {
   }
 }
 
-/** The comment of a descriptor; throws where there is none, since it is the documentation of the API. */
+/** Returns the comment of a descriptor. Throws if there is none, because comments are the documentation of the API. */
 export function commentOf(book: SchemaBook, name: string): string {
   const comment = book.comments.get(name);
   if (comment === undefined) throw new Error(`${name} has no comment`);
