@@ -1,10 +1,10 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 
 /**
- * The wire form of answers (protobuf encoding), for messages and their plain form alike. Writers are compiled once a
- * message type, measure first and then write into one buffer: an answer of an append takes a fraction of what the
- * general `toBinary` takes, and nothing is made in between. Fields are written in the order of their numbers, as
- * `toBinary` does.
+ * Encodes an answer in the protobuf wire format. Takes messages and plain initializers. Writers are compiled once per
+ * message type. They measure first and then write into one buffer, with no intermediate objects, so an answer to an
+ * append takes a fraction of the time of the general `toBinary`. Like `toBinary`, they write fields in the order of
+ * their numbers.
  */
 export function encodeAnswer(desc: DescMessage, answer: object): Buffer {
   const writer = writerOf(desc);
@@ -26,7 +26,7 @@ interface Out {
   next: number;
 }
 
-/** Writes values of one kind, without their tag. Measuring notes every length that writing needs again. */
+/** Writes values of one kind, without their tag. `measure` stores every length that `write` needs again. */
 interface Writer<T> {
   measure(value: T, lengths: number[]): number;
   write(value: T, out: Out): void;
@@ -61,7 +61,7 @@ function fieldWriter(field: DescField): Writer<Values> {
   const { writer, wireType } = valueWriter(field);
   const tag = tagOf(field, wireType);
   const { localName } = field;
-  // proto3 leaves out what is at its default, unless presence is tracked (optional, messages, oneofs).
+  // proto3 leaves out default values, unless presence is tracked (optional, messages, oneofs).
   const isAbsent = (value: unknown): boolean =>
     value === undefined ||
     (!field.proto.proto3Optional && field.fieldKind === 'scalar' && field.oneof === undefined && isDefault(value));
@@ -147,7 +147,7 @@ const text: Writer<string> = {
   write(value, out) {
     const length = out.lengths[out.next++] ?? 0;
     writeVarint(length, out);
-    // As many bytes as characters: ASCII, which is written faster.
+    // As many bytes as characters means ASCII, which latin1 writes faster.
     out.at += out.bytes.write(value, out.at, length, length === value.length ? 'latin1' : 'utf8');
   },
 };
@@ -159,11 +159,11 @@ const bool: Writer<boolean> = {
   },
 };
 
-/** int32 and int64: negative ones take ten bytes. */
+/** int32 and int64. A negative number takes ten bytes. */
 const integer: Writer<number | bigint> = {
   measure(value) {
     if (value < 0) return 10;
-    // Only whole bytes of 7 bits count, so what is left of a large number is exact.
+    // Only whole groups of 7 bits count, so dropping the lower 49 bits of a large number is exact.
     return value <= Number.MAX_SAFE_INTEGER
       ? varintLength(Number(value))
       : 7 + varintLength(Number(BigInt(value) >> 49n));

@@ -9,48 +9,51 @@ import { RequestGate } from './request-gate.ts';
 import type { GrpcMethod } from './thread-messages.ts';
 import { unpack } from './unpacking.ts';
 
-/** What a stream is made over. */
+/** What a CallStream uses. */
 export interface CallStreamParts {
   readonly connections: Connections;
-  /** Asks the main thread whether the caller of an unfinished request is let in. */
+  /** Asks the main thread whether it admits the caller of an unfinished request. */
   admit(stream: CallStream): void;
-  /** The stream has closed. */
+  /** Called once the stream has closed. */
   closed(stream: CallStream): void;
 }
 
 /**
- * One HTTP/2 stream of a call: what the node holds of its request and of its answers, and since when. grpc-js keeps a
- * message until it has ended, and an answer until it was taken, without any bound over all calls of a connection.
+ * One HTTP/2 stream of a call: what the node holds for its request and its answers, and since when. It is needed
+ * because grpc-js keeps a message until it has ended and an answer until it is taken, without a bound over all calls of
+ * a connection.
  */
 export class CallStream {
   readonly stream: ServerHttp2Stream;
   readonly connection: Connection;
-  /** null: a method that the thread serves itself, or none. */
+  /** null for a method that the worker serves itself, and for an unknown method. */
   readonly method: GrpcMethod | null;
   #gate: RequestGate | null = null;
-  /** As they came; once the call's handler has begun, the request id alone, if one was sent. */
+  /**
+   * The headers as received. Once the call's handler has begun, only the request id, if one was sent; null otherwise.
+   */
   headers: IncomingHttpHeaders | null;
-  /** That of grpc-js; there is none for what is no gRPC. */
+  /** The call of grpc-js. It stays null if the request is not gRPC. */
   call: ServerInterceptingCallInterface | null = null;
-  /** Where the sweep has it. */
+  /** Its index in the slab that the sweep runs over. */
   slot = -1;
-  /** What the main thread answers; null before it was told of the call. */
+  /** The call as the main thread answers it; null until the main thread knows the call. */
   own: ThreadCall | null = null;
   readonly #encoding: string;
   readonly #parts: CallStreamParts;
   readonly #framing = new MessageFraming();
-  /** As they came. */
+  /** Size of the headers as received. */
   readonly #headerBytes: number;
-  /** Of the request, beside what the call takes by itself. */
+  /** Bytes held for the request, without the fixed bytes of the call. */
   #requestBytes = 0;
   #unfinishedBytes = 0;
-  /** False: there are too many calls. */
+  /** False if there are too many calls. */
   readonly #hasRoom: boolean;
   #pausedBytes = 0;
   #answerBytes = 0;
-  /** When the request, or the message of a stream, began. */
+  /** When the request, or the current message of a stream, began (monotonic, ms). */
   #beganMs: number;
-  /** When an answer was last taken, or given while none waited. */
+  /** When an answer was last taken, or sent while none waited (monotonic, ms). */
   #takenMs = 0;
   #answeredMs = 0;
   #isReceived = false;
@@ -67,7 +70,7 @@ export class CallStream {
     this.headers = headers;
     this.method = method;
     this.#beganMs = parts.connections.nowMs;
-    // A stream that is there has a session until it closes.
+    // A stream that has not closed has a session.
     this.connection = parts.connections.of(stream.session as NonNullable<typeof stream.session>);
     this.#headerBytes = headerBytesOf(headers);
     this.#hasRoom = parts.connections.request(this.connection, this.#callBytes);
@@ -75,12 +78,12 @@ export class CallStream {
     this.#encoding = encoding === undefined || encoding === 'identity' ? 'identity' : String(encoding);
     stream[callStreamKey] = this;
     stream.on('close', onClose);
-    // grpc-js answers it with 415, and reads none of it.
+    // grpc-js answers it with 415 and does not read it.
     if (!isGrpc(headers)) this.answered();
     if (method === null) parts.connections.addStandard(this);
   }
 
-  /** What the call takes by itself, with its headers. */
+  /** Fixed bytes of the call, with its headers. */
   get #callBytes(): number {
     return limits.grpcCallBytes + Math.max(0, this.#headerBytes - limits.grpcCallHeaderBytes);
   }
@@ -89,7 +92,7 @@ export class CallStream {
     this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 
-  /** Whether nothing is to be done for it any more: it was refused or answered, or its caller has gone. */
+  /** Whether nothing is left to do for it: it was refused or answered, or its caller has gone. */
   get isOver(): boolean {
     return this.#isRefused || this.#isAnswered || this.#isClosed;
   }
@@ -103,13 +106,13 @@ export class CallStream {
     return this.method !== null && this.method.kind !== 'bidi_streaming';
   }
 
-  /** Of a method whose requests come one by one. */
+  /** The read gate of a method with a stream of requests. */
   get gate(): RequestGate {
     this.#gate ??= new RequestGate();
     return this.#gate;
   }
 
-  /** Bytes of the request came, which grpc-js is about to take. */
+  /** Counts bytes of the request before grpc-js gets them. */
   arrived(chunk: Buffer): void {
     if (this.isOver) return;
     const framing = this.#framing;
@@ -127,7 +130,7 @@ export class CallStream {
     else if (this.#requestBytes > limits.grpcUnadmittedBytes) this.#askOnce();
   }
 
-  /** The time of each message of a stream counts by itself; that of a single request from its headers. */
+  /** Each message of a stream has its own time limit. That of a single request counts from its headers. */
   #beganStreamMessage(): void {
     if (!this.#hasOneRequest) this.#beganMs = this.#parts.connections.nowMs;
   }
@@ -137,22 +140,25 @@ export class CallStream {
     return this.#parts.connections.request(this.connection, bytes);
   }
 
-  /** What has begun and not ended, of a single request until it was handed on. */
+  /** Sets the bytes that have begun and not ended. A single request counts until it is handed on. */
   #unfinished(bytes: number): void {
     this.connection.unfinishedBytes += bytes - this.#unfinishedBytes;
     this.#unfinishedBytes = bytes;
   }
 
-  /** grpc-js has made a call of it. */
+  /** Called when grpc-js has made a call of the stream. */
   begin(call: ServerInterceptingCallInterface): void {
     this.call = call;
     if (!this.#hasRoom) this.#refuseForRoom();
-    // Streams of health and reflection are few, and answered before a refusal would be.
+    // Streams of health and reflection are few, and are answered before a refusal could be.
     else if (this.method !== null && this.#headerBytes > limits.headersMaxBytes)
       this.refuse(status.RESOURCE_EXHAUSTED, 'invalid_argument', headersTooLarge);
   }
 
-  /** Whether its connection holds too much, for which it is refused then. `hasRoom`: so does not the whole port. */
+  /**
+   * Refuses the call if its connection holds too much, or if the port does (`hasRoom` is false). Returns whether the
+   * call is refused.
+   */
   #isBeyond(hasRoom: boolean): boolean {
     const { connections } = this.#parts;
     const { connectionRequestBytes } = connections.bounds;
@@ -163,13 +169,13 @@ export class CallStream {
     return this.#isRefused;
   }
 
-  /** The port is full, and its connection holds more than its part. */
+  /** The port is full, and the connection holds more than its part. */
   #refuseForRoom(): void {
     this.#parts.connections.refused(this.connection);
     this.refuse(status.UNAVAILABLE, 'overloaded', tooManyCalls, budgetBound);
   }
 
-  /** Unpacks a compressed message, of a single request only when its caller was let in. Throws UnpackError. */
+  /** Decompresses a message. A single request is decompressed only once its caller is admitted. Throws UnpackError. */
   async unpack(packed: Buffer, encoding: string): Promise<Buffer> {
     if (this.#hasOneRequest && !this.#isAdmitted) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -194,15 +200,15 @@ export class CallStream {
     this.#parts.admit(this);
   }
 
-  /** The caller of a single request was let in: its message is read to its end. */
+  /** The caller of a single request is admitted: its message is read to the end. */
   admitted(): void {
     this.#isAdmitted = true;
     this.#admitted?.();
   }
 
   /**
-   * The main thread was told of the call. Texts of headers lie outside of the heap: kept, they cost most of a full
-   * collection.
+   * The main thread knows the call from now on. The headers are dropped: their strings lie outside of the heap, and
+   * keeping them costs most of a full collection.
    */
   begun(own: ThreadCall): void {
     this.own = own;
@@ -210,20 +216,20 @@ export class CallStream {
     this.headers = requestId === undefined ? null : { [requestIdHeader]: requestId };
   }
 
-  /** A single request is there, and is held by its handler from here on. */
+  /** A single request is complete. From here on its handler holds it. */
   received(): void {
     this.#isReceived = true;
     this.#request(-this.#requestBytes);
     this.#unfinished(0);
   }
 
-  /** A message of a stream was handed on, or dropped. */
+  /** A message of a stream was handed on or dropped. */
   handedOn(messageBytes: number): void {
     const held = Math.min(messageBytes + frameHeadBytes + limits.grpcMessageBytes, this.#requestBytes);
     this.#request(-held);
   }
 
-  /** Answers the call with an error. What comes of its request meanwhile is not read. */
+  /** Answers the call with an error. The rest of its request is not read. */
   refuse(code: number, reason: ErrorCode, details: string, bound = ''): void {
     if (this.isOver || this.call === null) return;
     this.refused();
@@ -231,19 +237,22 @@ export class CallStream {
     this.call.sendStatus(refusal);
   }
 
-  /** It is being answered with an error: what comes of its request is not read. */
+  /** The call is being answered with an error. The rest of its request is not read. */
   refused(): void {
     this.#isRefused = true;
     this.stream.pause();
   }
 
-  /** An answer is about to be sent; false: the connection has left too many untaken, and this one was dealt with. */
+  /**
+   * Counts an answer before it is sent. Returns false if the connection has left too many answers untaken. Then the
+   * answer must not be sent: the call was refused or the connection ended.
+   */
   answers(bytes: number): boolean {
     const { connections } = this.#parts;
     const { bounds } = connections;
     if (this.connection.answerBytes + bytes > bounds.connectionAnswerBytes && this.connection.answerBytes > 0) {
       connections.refused(this.connection);
-      // What was done must not be told as a refusal; and of a stream, answers were sent before.
+      // A call that has changed state must not be reported as refused, and a stream has sent answers before.
       if (this.method?.kind === 'unary' && this.method.changesState) this.connection.end();
       else if (this.method !== null && this.method.kind !== 'unary') this.connection.end();
       else this.refuse(status.UNAVAILABLE, 'overloaded', answersBeyond(bounds.connectionAnswerBytes), answerBound);
@@ -254,7 +263,7 @@ export class CallStream {
     return true;
   }
 
-  /** So much of the answers was taken by HTTP/2. */
+  /** HTTP/2 has taken `bytes` of the answers. */
   taken(bytes: number): void {
     if (this.#isClosed) return;
     this.#takenMs = this.#parts.connections.nowMs;
@@ -270,19 +279,19 @@ export class CallStream {
     );
   }
 
-  /** Whether the whole request is there, or was refused before. */
+  /** Whether the whole request has arrived, or was refused before. */
   get isReceived(): boolean {
     return this.#isReceived;
   }
 
-  /** The status is on its way. */
+  /** The status is being sent. */
   answered(): void {
     if (this.#isAnswered) return;
     this.#isAnswered = true;
     this.#answeredMs = this.#parts.connections.nowMs;
   }
 
-  /** Ends what has taken too long. */
+  /** Ends the call or its connection if something has taken too long. Called by the sweep. */
   look(nowMs: number): void {
     this.#lookAtPaused();
     if (this.#answerBytes > 0 && nowMs - this.#takenMs > limits.grpcAnswerTimeoutMs) this.connection.end();
@@ -291,8 +300,9 @@ export class CallStream {
   }
 
   /**
-   * Its trailers must be taken, and its request must end. A status without an answer before it is finished for Node
-   * before anything of it was sent, and a reset waits for the socket too: what is still open then is not taken.
+   * The client must take the trailers and end its request. For Node, a status without an answer before it is finished
+   * before any byte of it was sent, and a reset waits for the socket too. So a stream that is still open after the
+   * timeout was not taken by the client.
    */
   #lookAtAnswered(nowMs: number): void {
     const ms = nowMs - this.#answeredMs;
@@ -302,7 +312,7 @@ export class CallStream {
 
   #lookAtRequest(nowMs: number): void {
     const hasBegun = this.#hasOneRequest || this.#framing.unfinishedBytes > 0;
-    // A message that the node does not read on is not its caller's fault.
+    // It is not the caller's fault if the node does not read a message on.
     if (!hasBegun || (this.stream.isPaused() && !this.#hasOneRequest)) this.#beganMs = nowMs;
     const ageMs = nowMs - this.#beganMs;
     if (ageMs > limits.grpcMessageTimeoutMs) this.refuse(status.UNAVAILABLE, 'unavailable', messageTooLate);
@@ -316,7 +326,7 @@ export class CallStream {
     this.#pausedBytes = bytes;
   }
 
-  /** The stream has closed. */
+  /** Releases everything that is counted for the stream. Called once it has closed. */
   closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -330,21 +340,21 @@ export class CallStream {
   }
 }
 
-/** A key that streams are asked for their CallStream by. */
+/** The property of a stream that holds its CallStream. */
 export const callStreamKey = Symbol('call stream');
 export type WatchedStream = ServerHttp2Stream & { [callStreamKey]?: CallStream };
 
-/** One for all streams: a function for each is memory for each. */
+/** One function for all streams: one for each stream would cost memory for each. */
 function onClose(this: WatchedStream): void {
   this[callStreamKey]?.closed();
 }
 
-/** Whether grpc-js makes a call of what has these headers. */
+/** Whether grpc-js makes a call of a request with these headers. */
 export function isGrpc(headers: IncomingHttpHeaders): boolean {
   return headers['content-type']?.startsWith('application/grpc') === true;
 }
 
-/** Of each header 32 bytes more than its texts have, as HTTP/2 counts them (RFC 9113, section 6.5.2). */
+/** The size of headers as HTTP/2 counts it: 32 bytes per header beyond its name and value (RFC 9113, section 6.5.2). */
 function headerBytesOf(headers: IncomingHttpHeaders): number {
   let bytes = 0;
   for (const name in headers) {
@@ -354,13 +364,13 @@ function headerBytesOf(headers: IncomingHttpHeaders): number {
   return bytes;
 }
 
-/** A status of which the code of the service is known. */
+/** A status that carries the error code of the service. */
 export type RefusedStatusObject = Parameters<ServerInterceptingCallInterface['sendStatus']>[0] & Refusal;
 
-/** Why a call is refused, in words of the service. */
+/** Why a call is refused, in terms of the service. */
 export interface Refusal {
   readonly reason: ErrorCode;
-  /** The setting that the bound comes from; '' where it is none. */
+  /** The setting that sets the bound; '' if there is none. */
   readonly bound: string;
 }
 
@@ -368,7 +378,7 @@ const budgetBound = 'MEMORY_BUDGET_MIB';
 const requestBound = 'GRPC_CONNECTION_REQUEST_MIB';
 const answerBound = 'GRPC_CONNECTION_ANSWER_MIB';
 
-/** Sentences of refusals. */
+/** Messages of refusals. */
 const tooManyCalls =
   'Calls of this connection hold more than its part of what the node has for gRPC; nothing was written: retry in a moment.';
 const headersTooLarge = `A call may have headers of ${limits.headersMaxBytes} bytes together.`;

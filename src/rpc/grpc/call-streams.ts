@@ -15,28 +15,29 @@ import type { GrpcMethod } from './thread-messages.ts';
 
 export interface CallStreamsParts {
   readonly connections: Connections;
-  /** By path: the methods that the main thread serves. */
+  /** The methods that the main thread serves, by path. */
   readonly methods: ReadonlyMap<string, GrpcMethod>;
-  /** Paths of those that the thread serves itself. */
+  /** Whether the worker serves the path itself. */
   isStandard(path: string): boolean;
-  /** Where calls for no method are led, since grpc-js makes no call of them. */
+  /** The path that unknown methods are redirected to, because grpc-js makes no call for them. */
   readonly unknownPath: string;
   /**
-   * Called for what is not gRPC by its media type, which grpc-js answers with a bare 415, as the protocol has it.
-   * `path`: null for no method.
+   * Called for a request whose media type is not gRPC. grpc-js answers it with a bare 415, as the protocol requires.
+   * `path` is null for an unknown method.
    */
   onOtherMedia(path: string | null, requestId: string): void;
-  /** Asks the main thread whether the caller of an unfinished request is let in. */
+  /** Asks the main thread whether it admits the caller of an unfinished request. */
   admit(stream: CallStream): void;
   closed(stream: CallStream): void;
 }
 
 /**
- * Node's own channel. It tells of a stream before its server does, with the headers object that the server is given.
+ * A diagnostics channel of Node. It publishes a stream before the server's handler gets it, with the same headers
+ * object.
  */
 const streamCreated = 'http2.server.stream.created';
 
-/** Keeps a CallStream for each HTTP/2 stream of this thread, and sweeps over all of them. Once a thread. */
+/** Keeps a CallStream for each HTTP/2 stream of this thread, and sweeps over all of them. Call it once per thread. */
 export function watchCallStreams(parts: CallStreamsParts): void {
   const streams = new Slab<CallStream>();
   const { connections, methods, unknownPath } = parts;
@@ -69,7 +70,8 @@ export function watchCallStreams(parts: CallStreamsParts): void {
 }
 
 /**
- * grpc-js takes texts that only contain a timeout, and counts milliseconds with 32 bits: long timeouts would be past.
+ * Returns a grpc-timeout that grpc-js handles correctly. grpc-js accepts any text that contains a timeout, and counts
+ * milliseconds with 32 bits, so that long timeouts would be in the past.
  */
 export function readableTimeout(timeout: string): string {
   const found = /^(\d{1,8})([HMSmun])$/.exec(timeout);
@@ -82,21 +84,27 @@ export function readableTimeout(timeout: string): string {
 const linked = Symbol('call stream of a call');
 type Linked = { [linked]?: CallStream };
 
-/** The call object of a handler and that of interceptors have only the metrics recorder in common. */
+/**
+ * Returns the CallStream of a call. The metrics recorder is the only object that a handler's call and an interceptor's
+ * call share, so the link is stored there.
+ */
 export function callStreamOf(call: Pick<ServerInterceptingCallInterface, 'getMetricsRecorder'>): CallStream {
   const found = (call.getMetricsRecorder() as Linked)[linked];
   if (found === undefined) throw new Error('a call of grpc-js without a stream');
   return found;
 }
 
-/** What grpc-js 1.14 declares private. */
+/** Members that grpc-js 1.14 declares private. */
 interface BaseCall {
   readonly stream: WatchedStream;
   handleDataFrame(chunk: Buffer): void;
   decompressMessage(message: Buffer, encoding: string): Buffer | Promise<Buffer>;
 }
 
-/** Counts what calls hold, and lets them read and unpack as CallStream says. Comes first, next to the call itself. */
+/**
+ * Counts what calls hold, and lets CallStream control reading and decompression. It must be the first interceptor, next
+ * to the call itself.
+ */
 export const countingInterceptor: ServerInterceptor = ({ requestStream }, call) => {
   const base = call as unknown as BaseCall;
   const own = base.stream[callStreamKey];
@@ -118,11 +126,11 @@ export const countingInterceptor: ServerInterceptor = ({ requestStream }, call) 
   }
   countStatus(call, own);
   countMessages(call, own);
-  // Nothing else of it is changed, so it can stand for itself: a wrapper would cost something for each message.
+  // Only these members change, so the call itself is returned: a wrapper would cost something for each message.
   return call as ServerInterceptingCall;
 };
 
-/** Comes last: what is refused here goes through all others. */
+/** Must be the last interceptor, so that its refusals pass through all others. */
 export const beginningInterceptor: ServerInterceptor = (_, call) => {
   callStreamOf(call).begin(call);
   return call as ServerInterceptingCall;
@@ -134,12 +142,12 @@ function countStatus(call: ServerInterceptingCallInterface, own: CallStream): vo
     const isTrailersOnly = !own.stream.headersSent;
     own.answered();
     sendStatus.call(call, status);
-    // The rest of the request is of no use, and grpc-js keeps what came of it until the stream closes.
+    // The rest of the request is of no use, and grpc-js would keep what arrived of it until the stream closes.
     if (isTrailersOnly && !own.isReceived) own.stream.close();
   };
 }
 
-/** Of messages that are no bytes yet: those of health. */
+/** The size that counts for messages that are not encoded yet: those of health. */
 const smallMessageBytes = 64;
 
 function countMessages(call: ServerInterceptingCallInterface, own: CallStream): void {
@@ -160,7 +168,7 @@ function countMessages(call: ServerInterceptingCallInterface, own: CallStream): 
   };
 }
 
-/** grpc-js writes a message at once, and Node says nothing of it until all was taken. */
+/** Writes a message in pieces. grpc-js would write it at once, and Node reports nothing until all of it is taken. */
 function writeInPieces(own: CallStream, message: Uint8Array, done: () => void): void {
   const { stream } = own;
   const framed = Buffer.allocUnsafeSlow(message.length + frameHeadBytes);

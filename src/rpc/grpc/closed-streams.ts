@@ -2,13 +2,13 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Http2Stream } from 'node:http2';
 
 /**
- * An HTTP/2 stream that has ended lives on until the next full collection, since V8 takes its native half for alive in
- * all smaller ones. By its listeners it would keep the whole call: request, answer, and what was made between them. So
- * they are taken off once it is closed and whoever listens has heard of it. Measured on appends by gRPC: half of what
- * outlived its call.
+ * Removes the listeners of closed HTTP/2 streams. An ended stream lives on until the next full collection, because V8
+ * treats its native half as alive in all smaller ones. Its listeners would keep the whole call: request, answer, and
+ * all objects made between them. So they are removed once the stream is closed and all of them were called. Measured on
+ * appends over gRPC: this was half of the memory that outlived its call.
  */
 export function releaseClosedStreams(): void {
-  // Node's own channel. Once a process, however many listeners it opens.
+  // A diagnostics channel of Node. Subscribed once per process, however many listeners it opens.
   unsubscribe(streamClosed, onStreamClosed);
   subscribe(streamClosed, onStreamClosed);
 }
@@ -21,7 +21,7 @@ function onStreamClosed(message: unknown): void {
 }
 
 function release(stream: Http2Stream): void {
-  // An error that comes even later must not be one that nobody listens to.
+  // A late error without a listener would end the process.
   if (stream.closed && stream.destroyed) stream.removeAllListeners().on('error', ignore);
 }
 

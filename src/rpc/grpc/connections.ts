@@ -5,29 +5,32 @@ import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 
 /** What one connection of the gRPC port may hold, in bytes. */
 export interface GrpcBounds {
-  /** Of requests that have begun and not ended. */
+  /** Bytes of requests that have begun and not ended. */
   readonly connectionRequestBytes: number;
-  /** Of answers that its client has not taken. */
+  /** Bytes of answers that the client has not taken. */
   readonly connectionAnswerBytes: number;
 }
 
-/** Of the node's budget, what calls with their unfinished requests may hold together, and what untaken answers may. */
+/**
+ * The share of the node's budget that calls with their unfinished requests may hold together, and that untaken answers
+ * may hold together.
+ */
 const share = 1 / 4;
 
 /** One HTTP/2 connection, and what the node holds for it. */
 export class Connection {
   readonly session: Http2Session;
   readonly slot: number;
-  /** Of calls and their unfinished requests. */
+  /** Bytes of calls and their unfinished requests. */
   requestBytes = 0;
-  /** Of requests that have begun and not ended. */
+  /** Bytes of requests that have begun and not ended. */
   unfinishedBytes = 0;
-  /** Of requests that wait unread in Node's buffers while their streams are paused. Looked up at each sweep. */
+  /** Bytes of requests that wait in Node's buffers while their streams are paused. Updated at each sweep. */
   pausedBytes = 0;
   answerBytes = 0;
-  /** How many of its calls were refused because it held too much. */
+  /** How many of its calls were refused because it held too much. Halved every second. */
   refusals = 0;
-  /** Of health and reflection, from the oldest on. */
+  /** Streams of health and reflection, oldest first. */
   readonly standard = new Set<StandardStream>();
 
   constructor(session: Http2Session, connections: Slab<Connection>) {
@@ -35,7 +38,7 @@ export class Connection {
     this.slot = connections.add(this);
   }
 
-  /** Ends it and all its calls at once. */
+  /** Ends the connection and all its calls at once. */
   end(): void {
     if (this.session.destroyed) return;
     this.session.destroy(new Error('the connection holds too much'), constants.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -45,22 +48,22 @@ export class Connection {
 /** A stream of health or reflection. */
 export interface StandardStream {
   readonly connection: Connection;
-  /** Ends it at once. */
+  /** Ends the stream at once. */
   displace(): void;
 }
 
 const noHolders: Holders = { atMs: Number.NaN, largest: null, holding: 0 };
 
-/** A key that sessions are asked for their connection by. */
+/** The property of a session that holds its Connection. */
 const connectionOf = Symbol('connection');
 
 /**
- * The connections of the gRPC port and what they hold together. Bounds are checked with each byte. The node's budget is
- * told the sums at each sweep: counters that all threads share cost more than most calls hold.
+ * The connections of the gRPC port, and what they hold together. Bounds are checked with each byte. The node's budget
+ * gets the sums only at each sweep, because its counters are shared by all threads and expensive to update.
  */
 export class Connections {
   readonly bounds: GrpcBounds;
-  /** Of the last sweep, monotonic. */
+  /** The time of the last sweep (monotonic, ms). */
   nowMs: number;
   readonly #all = new Slab<Connection>();
   readonly #memory: MemoryBudget;
@@ -68,7 +71,7 @@ export class Connections {
   readonly #heldBytes = { request: 0, answer: 0, stream: 0 };
   readonly #toldBytes = { request: 0, answer: 0, stream: 0 };
   #pausedBytes = 0;
-  /** From the oldest on. */
+  /** Oldest first. */
   readonly #standard = new Set<StandardStream>();
   #forgotMs: number;
   readonly #found: Record<HeldKind, Holders> = { requestBytes: noHolders, answerBytes: noHolders };
@@ -93,8 +96,8 @@ export class Connections {
   }
 
   /**
-   * Counts bytes of requests; negative ones are held no more. False: all connections together hold too much, and this
-   * one more than its part of it, so that its call is to be refused.
+   * Adds `bytes` to what requests hold; a negative number is released. Returns false if all connections together hold
+   * too much and this one holds more than its part: its call must be refused.
    */
   request(connection: Connection, bytes: number): boolean {
     connection.requestBytes += bytes;
@@ -106,7 +109,7 @@ export class Connections {
     return true;
   }
 
-  /** Counts what waits in buffers of Node's. */
+  /** Adds `bytes` to what waits in Node's buffers. */
   paused(connection: Connection, bytes: number): void {
     connection.pausedBytes += bytes;
     this.#pausedBytes += bytes;
@@ -114,7 +117,7 @@ export class Connections {
       this.#holders('requestBytes').largest?.end();
   }
 
-  /** Counts bytes of answers. Too many together end the connection that has left most of them. */
+  /** Adds `bytes` to what answers hold. If all hold too much together, the connection that holds most is ended. */
   answer(connection: Connection, kind: 'answer' | 'stream', bytes: number): void {
     connection.answerBytes += bytes;
     this.#heldBytes[kind] += bytes;
@@ -123,8 +126,8 @@ export class Connections {
   }
 
   /**
-   * Streams that need no credential must not take the places of others: where there are too many, of the connection or
-   * of the port, the oldest one ends.
+   * Streams that need no credential must not use up the places of other calls. If there are too many, on the connection
+   * or on the port, the oldest one ends.
    */
   addStandard(stream: StandardStream): void {
     const { standard } = stream.connection;
@@ -147,13 +150,15 @@ export class Connections {
     this.#standard.delete(stream);
   }
 
-  /** Notes that a call was refused because its connection holds too much; one that goes on like that is ended. */
+  /**
+   * Counts a call that was refused because its connection holds too much. A connection with too many refusals is ended.
+   */
   refused(connection: Connection): void {
     connection.refusals += 1;
     if (connection.refusals > limits.grpcRefusalsMax) connection.end();
   }
 
-  /** Tells the node's budget what is held now. */
+  /** Updates the node's budget with what is held now. */
   tell(): void {
     if (this.nowMs - this.#forgotMs >= 1_000) {
       this.#forgotMs = this.nowMs;
@@ -173,9 +178,9 @@ export class Connections {
   }
 
   /**
-   * The connection that holds most, so that those who hold little need not be refused, and how many hold anything.
-   * Looked up once a sweep, and again when that connection holds nothing any more: it is asked for with each byte that
-   * comes.
+   * Returns the connection that holds most and how many hold anything. The largest one is ended so that connections
+   * that hold little need not be refused. The result is cached until the next sweep, or until that connection holds
+   * nothing: it is needed with each byte that arrives.
    */
   #holders(kind: HeldKind): Holders {
     const found = this.#found[kind];
@@ -194,7 +199,7 @@ export class Connections {
 type HeldKind = 'requestBytes' | 'answerBytes';
 
 interface Holders {
-  /** The sweep. */
+  /** The time of the sweep. */
   readonly atMs: number;
   readonly largest: Connection | null;
   readonly holding: number;

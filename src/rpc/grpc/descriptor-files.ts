@@ -3,8 +3,8 @@ import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 
 /**
- * The very descriptors that endpoints are made of, with all that they import, each serialized and behind
- * those that it imports: what gRPC reflection tells.
+ * Returns the descriptors of all endpoints and everything that they import, serialized, each after the files that it
+ * imports. gRPC reflection serves them.
  */
 export function descriptorFiles(endpoints: Iterable<Endpoint>): Uint8Array[] {
   const files = new Map<string, DescFile>();

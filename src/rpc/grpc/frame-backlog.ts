@@ -1,6 +1,7 @@
 /**
- * How much the thread has posted that the main thread has not handled. Both share it. A client that opens calls and
- * resets them holds nothing, so no other bound stops it from posting faster than the main thread handles.
+ * How much the worker has posted that the main thread has not handled. Both threads share it. It is needed because a
+ * client that opens calls and resets them holds nothing, so no other bound stops the worker from posting faster than
+ * the main thread handles.
  */
 export class FrameBacklog {
   readonly #kib: Int32Array<SharedArrayBuffer>;
@@ -14,8 +15,8 @@ export class FrameBacklog {
   }
 
   /**
-   * Called by the thread. Adds a message, and blocks while more than `maxKib` are not handled, for `maxMs` at most.
-   * Clients wait meanwhile: nobody reads their sockets. Returns how long it has blocked, in ms.
+   * Called by the worker. Adds a message, and blocks while more than `maxKib` are not handled, for at most `maxMs`. The
+   * sockets are not read meanwhile, so clients wait. Returns how long it has blocked, in ms.
    */
   addAndWait(messageKib: number, maxKib: number, maxMs: number): number {
     let kib = Atomics.add(this.#kib, 0, messageKib) + messageKib;
@@ -30,17 +31,20 @@ export class FrameBacklog {
     return waitedMs;
   }
 
-  /** Called by the main thread, with the same size as the thread has added. */
+  /** Called by the main thread, with the size that the worker added. */
   remove(messageKib: number): void {
     Atomics.sub(this.#kib, 0, messageKib);
     Atomics.notify(this.#kib, 0);
   }
 }
 
-/** What a frame counts beside its bytes: most ask the main thread for work that their size does not tell. */
+/**
+ * What a frame counts beside its bytes. The work that most frames cause on the main thread does not depend on their
+ * size.
+ */
 const frameKib = 4;
 
-/** The size of one message between the threads, as the backlog counts it. */
+/** The size of a message between the threads, as the backlog counts it. */
 export function backlogKib(frames: number, bytes: number): number {
   return frames * frameKib + Math.ceil(bytes / 1024);
 }

@@ -1,74 +1,81 @@
 /**
- * How the thread that speaks gRPC (thread.ts) and the main thread talk: what one has to tell in a turn of its event
- * loop goes over in one piece of memory, frames one behind the other. A frame is a kind, a call's number and fields as
- * each kind has them.
+ * The protocol between the worker (thread.ts) and the main thread. All that a thread sends in one turn of its event
+ * loop goes over in one buffer, frame after frame. A frame is a kind, a call's number, and the fields of its kind.
  */
 
-/** What the thread tells of calls. */
+/** What the worker reports about calls. */
 export const workerEvent = {
   /**
-   * method u32, deadline f64 (milliseconds since 1970), head (the caller's address, names and values of headers),
-   * request bytes.
+   * method u32, deadline f64 (Unix time, ms), head (the caller's address, names and values of headers), request bytes.
    */
   begun: 1,
-  /** bytes: one more request of a stream, or the one of a call that was arriving. */
+  /** bytes: the next request of a stream, or the single request of a call that was arriving. */
   request: 2,
   /** No more requests come. */
   requestsEnd: 3,
-  /** The caller has gone, or its connection has. */
+  /** The caller has gone, or its connection has closed. */
   gone: 4,
-  /** bytes u32: so much of a stream's answers was taken by HTTP/2. */
+  /** bytes u32: how many more bytes of a stream's answers HTTP/2 has taken. */
   sent: 5,
   /**
-   * status u8 (of gRPC), ms f64, head (route, code, message, request id or '', bound or ''): a call that grpc-js
-   * refused before the service had it. Gets a `fail`, after which its number is free.
+   * status u8 (of gRPC), ms f64, head (route, code, message, request id or '', bound or ''): grpc-js refused a call
+   * before the service had it. The main thread answers with `fail`, after which the number is free.
    */
   refused: 6,
   /**
-   * status u8 (of gRPC), head (code, message, bound or ''): the request of a call that is arriving, or those of a
-   * stream, can be read no further.
+   * status u8 (of gRPC), head (code, message, bound or ''): the request of a call that is arriving, or the requests of
+   * a stream, cannot be read on.
    */
   cut: 7,
   /**
-   * ms f64, head (route, code or '', request id or ''): a call that was answered without the service. Its number means
-   * nothing.
+   * ms f64, head (route, code or '', request id or ''): a call was answered without the service. The number has no
+   * meaning.
    */
   noted: 8,
   /**
-   * As `begun`, but without the bytes: a call whose one request has not come to its end. A `request` follows with its
-   * bytes, or a `cut`, or a `gone`.
+   * Like `begun`, but without the bytes: the single request of the call has not ended. It is followed by `request` with
+   * the bytes, by `cut`, or by `gone`.
    */
   arriving: 9,
 } as const;
 
-/** What the thread is told to do. Each call gets one `answer`, `end` or `fail`, after which its number is free. */
+/**
+ * What the main thread tells the worker to do. Each call gets one `answer`, `end` or `fail`, after which its number is
+ * free.
+ */
 export const workerCommand = {
   /** head (names and values of headers), bytes: the answer of a unary call. */
   answer: 1,
   /** status u8, head, message (UTF-8), details bytes (google.rpc.Status). */
   fail: 2,
-  /** head: of a stream of answers, before the first. */
+  /** head: sent before the first answer of a stream. */
   headers: 3,
   /** bytes: one answer of a stream. */
   send: 4,
   end: 5,
-  /** count u32, bytes u32: so many more requests may be handed over, now that so many bytes of them were taken. */
+  /**
+   * count u32, bytes u32: the worker may hand over `count` more requests; the handler has taken `bytes` of earlier
+   * ones.
+   */
   grant: 6,
-  /** Requests from now on are dropped. */
+  /** Drop all requests from now on. */
   drop: 7,
-  /** The caller of a call that is arriving was let in. */
+  /** The caller of a call that is arriving is admitted. */
   admitted: 8,
 } as const;
 
 const startBytes = 4 * 1024;
-/** What is made ready for the next turn at most. */
+/** The largest buffer that is allocated in advance for the next turn. */
 const readyMaxBytes = 64 * 1024;
-/** A turn that has more to tell posts it in parts, so that the other thread can do something else between them. */
+/** A turn with more frames posts them in several messages, so that the other thread can do other work between them. */
 const messageMaxFrames = 100;
-/** A part that has reached so many bytes takes no further frame. */
+/** A message of this size takes no further frame. */
 const messageFullBytes = 256 * 1024;
 
-/** Frames that wait to go over. Those of one turn of the event loop go together, behind what else the turn does. */
+/**
+ * Collects frames for the other thread. The frames of one turn of the event loop are posted together, after the turn's
+ * other work.
+ */
 export class FrameWriter {
   readonly #post: (frames: Uint8Array<ArrayBuffer>, count: number) => void;
   readonly #afterTurn: () => void;
@@ -77,8 +84,8 @@ export class FrameWriter {
   #count = 0;
 
   /**
-   * `post` takes the memory over; `count`: how many frames there are in it. `afterTurn` is called behind what a turn of
-   * the event loop has posted.
+   * `post` takes over the buffer; `count` is the number of frames in it. `afterTurn` is called after the frames of a
+   * turn were posted.
    */
   constructor(post: (frames: Uint8Array<ArrayBuffer>, count: number) => void, afterTurn: () => void = () => {}) {
     this.#post = post;
@@ -119,7 +126,7 @@ export class FrameWriter {
     return this;
   }
 
-  /** Texts of bytes, as headers are (latin1). */
+  /** Writes texts of single-byte characters (latin1), such as headers. */
   head(texts: readonly string[]): this {
     this.u32(texts.length);
     for (const text of texts) {
@@ -137,7 +144,7 @@ export class FrameWriter {
   flush(): void {
     if (this.#at === 0) return;
     const frames = this.#bytes.subarray(0, this.#at);
-    // A busy turn is followed by one like it.
+    // A busy turn is usually followed by another one of its size.
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(startBytes, Math.min(this.#at + (this.#at >> 2), readyMaxBytes)));
     const count = this.#count;
     this.#at = 0;
@@ -154,8 +161,8 @@ export class FrameWriter {
 }
 
 /**
- * Reads frames in the order in which they were written. Bytes that it hands out are a view, which keeps all frames of
- * the turn: copy what stays.
+ * Reads frames in the order in which they were written. Returned bytes are a view that keeps the whole buffer alive:
+ * copy what you keep.
  */
 export class FrameReader {
   readonly #bytes: Buffer;
@@ -211,9 +218,9 @@ export class FrameReader {
 
 /** A call of grpc-js that the main thread answers. */
 export interface ThreadCall {
-  /** Does what a frame says; true: that was the last. */
+  /** Carries out a frame. Returns true if it was the call's last frame. */
   handle(kind: number, frame: FrameReader): boolean;
 }
 
-/** The header that is looked for where grpc-js refuses a call, which may be one that has begun. */
+/** The worker keeps this header of a call, because grpc-js may refuse the call after it has begun. */
 export const requestIdHeader = 'x-request-id';

@@ -1,15 +1,15 @@
 /** Flag byte and length (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
 export const frameHeadBytes = 5;
 
-/** Follows the framing of a request's bytes: where messages begin and end. It keeps none of the bytes. */
+/** Finds where messages begin and end in a request's bytes. It keeps none of the bytes. */
 export class MessageFraming {
-  /** Messages that have ended. */
+  /** How many messages have ended. */
   messages = 0;
-  /** Bytes of the message that has begun, its head included; 0 between two messages. */
+  /** Bytes of the unfinished message, its head included; 0 between two messages. */
   unfinishedBytes = 0;
-  /** A message had a flag byte other than 0 and 1. */
+  /** Whether a message had a flag byte other than 0 and 1. */
   hasUnknownFlag = false;
-  /** A message said that it is compressed. */
+  /** Whether a message was flagged as compressed. */
   hasCompressed = false;
   #headLeft = frameHeadBytes;
   #bodyLeft = 0;

@@ -24,9 +24,7 @@ export interface GrpcCallParts {
   now(): number;
 }
 
-/**
- * What gRPC calls of all kinds have in common. Messages are bytes here: they are read when the pipeline asks for them.
- */
+/** What all kinds of gRPC calls have in common. Requests are bytes until the pipeline decodes them. */
 abstract class GrpcCall implements IncomingCall {
   readonly transport = 'grpc';
   readonly query = '';
@@ -34,12 +32,12 @@ abstract class GrpcCall implements IncomingCall {
   protected readonly endpoint: Endpoint;
   protected readonly grpc: WorkerCall;
   protected readonly parts: GrpcCallParts;
-  /** Of its request, in the node's budget. */
+  /** Bytes of the request that are counted in the node's budget. */
   #heldBytes = 0;
   #isReleased = false;
-  /** Of one who waits for the rest of the request. */
+  /** Settles when the rest of the request has arrived or will not arrive; null if the pipeline does not wait for it. */
   #arrival: PromiseWithResolvers<void> | null = null;
-  /** Why the rest of the request does not come. */
+  /** Why the rest of the request does not arrive. */
   #cut: LedgerError | null = null;
   #cutStatus: number | null = null;
 
@@ -49,14 +47,14 @@ abstract class GrpcCall implements IncomingCall {
     this.parts = parts;
   }
 
-  /** The caller has gone. */
+  /** Called when the caller has gone. */
   abstract gone(): void;
 
   header(name: string): string | undefined {
     return this.grpc.header(name);
   }
 
-  /** Two come as one from HTTP/2 already, joined. */
+  /** HTTP/2 joins two headers of one name, so a key that was sent twice cannot be detected here. */
   idempotencyKey(): string | undefined {
     return this.header('idempotency-key');
   }
@@ -89,30 +87,32 @@ abstract class GrpcCall implements IncomingCall {
     this.#hold();
   }
 
-  /** The rest of the request has come. */
+  /** The rest of the request has arrived. */
   arrived(request: Buffer): void {
     this.grpc.arrived(request);
     this.#arrival?.resolve();
   }
 
-  /** The rest of the request does not come. `status`: that of gRPC, where it is not the one of the error's code. */
+  /**
+   * The rest of the request will not arrive. `status` is the gRPC status if it differs from that of the error's code.
+   */
   cut(error: LedgerError, status: number | null = null): void {
     this.#cut = error;
     this.#cutStatus = status;
     this.#arrival?.reject(error);
   }
 
-  /** Throws `payload_too_large` and `overloaded`. */
+  /** Counts the request. Throws `payload_too_large` or `overloaded`. */
   #hold(): void {
     const { length } = this.grpc.request;
     if (length > limits.requestBodyMaxBytes) throw tooLarge();
-    // A call may have been answered for while its caller was still looked up.
+    // The register may have answered for the call while its caller was still being looked up.
     if (this.#isReleased) return;
     this.parts.memory.hold('request', length);
     this.#heldBytes = length;
   }
 
-  /** The call was answered: its request is held no more. */
+  /** Stops counting the request, because the call was answered. */
   release(): void {
     this.parts.memory.release('request', this.#heldBytes);
     this.#heldBytes = 0;
@@ -120,7 +120,8 @@ abstract class GrpcCall implements IncomingCall {
   }
 
   /**
-   * The REST request was never sent, so what is signed is what was: POST, the method's path, the message as received.
+   * The caller never sent a REST request, so the signature covers what it did send: POST, the method's path, the
+   * message as received.
    */
   signedRequest(): Omit<EntityRequest, 'timestamp'> {
     return { method: 'POST', path: this.endpoint.rpcPath, bodyHash: sha256Hex(this.grpc.request) };
@@ -138,7 +139,7 @@ abstract class GrpcCall implements IncomingCall {
     return equivalentOf(this.endpoint, message);
   }
 
-  /** With ErrorInfo in the trailers. */
+  /** Sends ErrorInfo in the trailers. */
   fail(call: RunningCall, error: LedgerError): void {
     const status = (error === this.#cut ? this.#cutStatus : null) ?? statusOf(error.code).grpc;
     const { message, bytes } = statusDetails(error, call.requestId, status);
@@ -152,7 +153,7 @@ abstract class GrpcCall implements IncomingCall {
     return head;
   }
 
-  /** Of every answer, errors too. */
+  /** Headers of every answer, errors too. */
   #head(call: RunningCall): string[] {
     const head = ['x-request-id', call.requestId];
     for (const [name, value] of call.headers) head.push(name, value);
@@ -173,11 +174,11 @@ export class GrpcUnaryCall extends GrpcCall implements UnaryCall {
   gone(): void {}
 }
 
-/** A stream of answers to one request. */
+/** A call with one request and a stream of answers. */
 export class GrpcStreamCall extends GrpcCall implements StreamCall {
   #started = false;
   #isGone = false;
-  /** Of answers that HTTP/2 has not taken yet. */
+  /** Bytes of answers that HTTP/2 has not taken yet. */
   #unsentBytes = 0;
   #wake: (() => void) | null = null;
 
@@ -193,7 +194,7 @@ export class GrpcStreamCall extends GrpcCall implements StreamCall {
     });
   }
 
-  /** So much was taken. */
+  /** HTTP/2 has taken `bytes` of the answers. */
   sent(bytes: number): void {
     this.#unsentBytes -= bytes;
     if (this.#unsentBytes < limits.streamSendAheadBytes) this.#goOn();
@@ -226,7 +227,7 @@ export class GrpcStreamCall extends GrpcCall implements StreamCall {
   }
 }
 
-/** A stream both ways. */
+/** A call that streams both ways. */
 export class GrpcBidiCall extends GrpcStreamCall implements BidiCall {
   readonly requests: RequestQueue;
 

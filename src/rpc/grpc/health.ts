@@ -9,9 +9,9 @@ type WatchCall = Pick<
 };
 
 /**
- * `grpc.health.v1` for the server as a whole (the empty name) and for each of its services. Watches are served here:
- * the library keeps the name of whatever is watched, also of a service that is not there, and writes to callers that
- * take nothing.
+ * Serves `grpc.health.v1` for the whole server (the empty name) and for each of its services. Watch is implemented
+ * here, because the library's Watch keeps every name that is watched, even of unknown services, and writes to callers
+ * that take nothing.
  */
 export class Health {
   readonly #names: ReadonlySet<string>;
@@ -51,7 +51,7 @@ export class Health {
   }
 }
 
-/** One caller of Watch. Of states that it did not take in time it gets the last. */
+/** One caller of Watch. If it did not take several states in time, it gets only the last of them. */
 class HealthWatch {
   readonly #call: WatchCall;
   #isSending = false;

@@ -28,22 +28,22 @@ export interface GrpcListenerParts extends RefusedCallParts {
 
 /** The gRPC port: every method of the API, reflection, and grpc.health.v1. */
 export interface GrpcListener extends Listener {
-  /** What grpc.health.v1 says, for the whole server and each service. */
+  /** Sets what grpc.health.v1 answers, for the whole server and each service. */
   setServing(serving: boolean): void;
 }
 
 const script = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url);
 
 /**
- * Two spaces of 16 MiB for new objects, and half as much again for large ones. A busy thread fills one in 200 ms, and
- * most calls are over by then; what outlives two collections is kept until one of the whole heap, and with 8 MiB there
- * was one each second (docs/performance.md).
+ * Young generation of the worker: two semi-spaces of 16 MiB, and half as much again for large objects. A busy worker
+ * fills one space in 200 ms, and most calls are over by then. Objects that outlive two collections are kept until a
+ * collection of the whole heap; with spaces of 8 MiB there was one each second (docs/performance.md).
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 48 };
 
 /**
- * Opens it; port 0 takes any free one. A thread of its own listens and speaks HTTP/2 (thread.ts), which is as much work
- * as all that the main thread does for a call.
+ * Opens the gRPC port; port 0 takes any free one. A worker (thread.ts) listens and speaks HTTP/2, because that is as
+ * much work as everything that the main thread does for a call.
  */
 export async function openGrpcListener(parts: GrpcListenerParts, host: string, port: number): Promise<GrpcListener> {
   const endpoints = [...parts.endpoints.values()];
@@ -65,19 +65,19 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
 }
 
 /**
- * The thread as the main thread sees it, with the calls that it told of and that are not answered. Should it fail, the
- * process does, as for any fault that nobody awaits.
+ * The worker as the main thread sees it, with the calls that are not answered yet. If the worker fails, the error is
+ * thrown and ends the process, like any uncaught error.
  */
 class Thread {
   readonly #worker: Worker;
   readonly #parts: GrpcListenerParts;
-  /** By the thread's numbers of methods. */
+  /** By the worker's method numbers. */
   readonly #endpoints: readonly Endpoint[];
   readonly #outbox: FrameWriter;
   readonly #backlog: FrameBacklog;
-  /** Posted by the thread and not handled yet, from the oldest on. */
+  /** Frames that the worker posted and that are not handled yet, oldest first. */
   #arrivals: FrameReader[] = [];
-  /** By their numbers, which the thread gives again once a call has ended. */
+  /** By call number. The worker reuses a number once its call has ended. */
   readonly #exchanges: (GrpcUnaryCall | GrpcStreamCall | undefined)[] = [];
   readonly #listening = Promise.withResolvers<{ readonly host: string; readonly port: number }>();
   readonly #closed = Promise.withResolvers<void>();
@@ -117,7 +117,7 @@ class Thread {
   async close(graceMs: number): Promise<void> {
     this.order({ order: 'close', graceMs });
     await this.#closed.promise;
-    // Frames that were posted before `closed` are handled first.
+    // Frames that the worker posted before `closed` are handled first.
     while (this.#arrivals.length > 0) await immediate();
     for (const exchange of this.#exchanges) if (exchange !== undefined) this.#gone(exchange);
     await this.#terminate();
@@ -140,7 +140,10 @@ class Thread {
     }
   }
 
-  /** Node hands over many messages in one turn of the event loop. Other work is done between two immediates. */
+  /**
+   * Node delivers many messages in one turn of the event loop. They are handled in slices with setImmediate, so that
+   * other work is done in between.
+   */
   #arrived(frames: FrameReader): void {
     if (this.#arrivals.push(frames) === 1) setImmediate(this.#handleArrivals);
   }
@@ -205,7 +208,7 @@ class Thread {
     this.#exchanges[number] = undefined;
   };
 
-  /** `exchange` is undefined where the call has been answered meanwhile. */
+  /** `exchange` is undefined if the call was answered meanwhile. */
   #goOn(exchange: GrpcUnaryCall | GrpcStreamCall | undefined, kind: number, frames: FrameReader): void {
     switch (kind) {
       case workerEvent.request: {

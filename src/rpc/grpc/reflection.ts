@@ -20,8 +20,9 @@ import { callStreamOf } from './call-streams.ts';
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>;
 
 /**
- * gRPC server reflection (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md). `files`: serialized
- * FileDescriptorProto, each behind those that it imports. A file is answered with all that it imports.
+ * gRPC server reflection (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md). `files` are serialized
+ * FileDescriptorProto messages, each after the files that it imports. The answer for a file contains the file and
+ * everything that it imports.
  */
 export class Reflection {
   readonly #services: readonly string[];
@@ -97,7 +98,7 @@ function errorOf(errorCode: number, errorMessage: string): Answer {
   return { case: 'errorResponse', value: { errorCode, errorMessage } };
 }
 
-/** Names of types and services, and of what is in them. */
+/** Returns the full names of types, services and their members. */
 function* symbolsOf(file: DescFile): Iterable<string> {
   for (const service of file.services) {
     yield service.typeName;
@@ -129,7 +130,7 @@ function asIs(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** Reads the next request of a stream when the answer to the last one was taken. */
+/** Reads the next request of a stream once the answer to the last one was taken. */
 function answerOneByOne(call: BytesCall, answer: (request: ServerReflectionRequest) => Uint8Array): void {
   const stream = callStreamOf(call);
   call.on('data', (bytes: Buffer) => {

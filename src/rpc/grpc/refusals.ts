@@ -9,21 +9,21 @@ import type { ErrorCode } from '../../domain/errors.ts';
 import type { RefusedStatusObject } from './call-stream.ts';
 
 /**
- * What grpc-js refuses before a handler has the call, or takes the call away for, so that it gets ErrorInfo and a line
- * in the log as all other answers do. grpc-js has no place for that: it sends such a status by the method `sendStatus`
- * of the call that it hands to interceptors, so this one stands in its way there; and what it does not even make a call
- * of is led elsewhere (call-streams.ts).
+ * Handles calls that grpc-js refuses before a handler has them, or takes away from their handler. They get ErrorInfo
+ * and a log line like all other answers. grpc-js has no hook for that. It sends the status by the method `sendStatus`
+ * of the call that interceptors get, so the interceptor replaces that method. Requests for which grpc-js makes no call
+ * are redirected in call-streams.ts.
  */
 
 export type Status = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 export interface RefusedStatus {
-  /** Of gRPC. */
+  /** The gRPC status. */
   readonly status: number;
   readonly code: ErrorCode;
-  /** '': the service has its own for the code. */
+  /** '' if the service has its own message for the code. */
   readonly message: string;
-  /** The setting that the bound comes from; '' where it is none. */
+  /** The setting that sets the bound; '' if there is none. */
   readonly bound: string;
   /** The path of the method. */
   readonly route: string;
@@ -31,22 +31,24 @@ export interface RefusedStatus {
 }
 
 export interface RefusalParts {
-  /** Sees to it that a call of grpc-js is answered so; `send` sends the status. */
+  /** Has a call of grpc-js answered with an error of the service. `send` sends the final status. */
   refuse(call: ServerInterceptingCallInterface, refused: RefusedStatus, send: (status: Status) => void): void;
   /** Notes a call that was answered without the service. */
   note(call: ServerInterceptingCallInterface, route: string, code: ErrorCode | null, ms: number): void;
 }
 
-/** Methods that grpc-js and its kin serve by themselves: health and reflection. */
+/** Whether grpc-js or one of its packages serves the method: health and reflection. */
 export function isStandard(path: string): boolean {
   return path.startsWith('/grpc.');
 }
 
-/** How grpc-js ends a call whose caller takes no more bytes. Nothing of it is sent, nor is it a fault. */
+/**
+ * The text with which grpc-js ends a call whose caller takes no more bytes. Nothing of it is sent, and it is no fault.
+ */
 const callerGone = 'Internal server error';
 const DETAILS = 'grpc-status-details-bin';
 
-/** Hands to `parts` every status that is not the service's own. */
+/** Passes every status that is not the service's own to `parts`. */
 export function refusalInterceptor(parts: RefusalParts): ServerInterceptor {
   return ({ path }, call) => {
     const startedMs = performance.now();
@@ -63,12 +65,12 @@ export function refusalInterceptor(parts: RefusalParts): ServerInterceptor {
         if (isFirst) parts.note(call, path, isOk ? null : 'outcome_unknown', ms);
         return sendStatus.call(call, status);
       }
-      // Bytes that go on coming are refused again and again.
+      // grpc-js refuses again for each further chunk of bytes. Only the first refusal counts.
       if (!isFirst) return;
       const refused = { status: status.code, ...saidOf(status), route: path, ms };
       parts.refuse(call, refused, (answer) => sendStatus.call(call, answer));
     };
-    // Nothing of it is changed but that, so it can stand for itself: a wrapper would cost something for each message.
+    // Only `sendStatus` changes, so the call itself is returned: a wrapper would cost something for each message.
     return call as ServerInterceptingCall;
   };
 }
@@ -79,7 +81,7 @@ function hasDetails({ metadata }: Status): boolean {
 
 type Said = Pick<RefusedStatus, 'code' | 'message' | 'bound'>;
 
-/** grpc-js has no other word for what was wrong than its sentence, which may repeat what was sent. */
+/** grpc-js reports what was wrong only as a sentence, which may repeat text that the caller sent. */
 const sentences: readonly [RegExp, ErrorCode, string?][] = [
   [/^Received message (larger than|that decompresses to)/, 'payload_too_large', ''],
   [
@@ -107,8 +109,8 @@ function saidOf(status: Status | RefusedStatusObject): Said {
 const shownMaxChars = 256;
 
 /**
- * The headers of a call that no handler has, since no other than this listens to it from here on. undefined where it
- * has ended.
+ * Returns the headers of a call that has no handler: from here on this is its only listener. Returns undefined if the
+ * call has ended.
  */
 export function headersOf(call: ServerInterceptingCallInterface): Metadata | undefined {
   let headers: Metadata | undefined;

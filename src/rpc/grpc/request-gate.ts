@@ -1,39 +1,42 @@
 import { limits } from '../../limits.ts';
 
-/** Lets grpc-js read the next message of a stream only as the ones before it were taken. */
+/**
+ * Lets grpc-js read the next message of a stream only once earlier ones were taken. This is the back-pressure of
+ * request streams.
+ */
 export class RequestGate {
   #startRead: (() => void) | null = null;
   #isWanted = false;
-  /** Messages that may still be read. */
+  /** How many more messages may be read. */
   #messages = 0;
-  /** Of those that were read and not taken. */
+  /** Bytes of messages that were read and not taken. */
   #bytes = 0;
 
-  /** How a read is begun. */
+  /** The function that begins a read. */
   set reader(startRead: () => void) {
     this.#startRead = startRead;
   }
 
-  /** grpc-js wants the next message. */
+  /** Called when grpc-js wants the next message. */
   want(): void {
     this.#isWanted = true;
     this.#go();
   }
 
-  /** So many more may be read, after messages of so many bytes were taken. */
+  /** Allows `messages` more reads. `takenBytes` are the bytes of earlier messages that were taken. */
   allow(messages: number, takenBytes = 0): void {
     this.#messages += messages;
     this.#bytes -= takenBytes;
     this.#go();
   }
 
-  /** Whatever comes may be read: it is dropped. */
+  /** Allows everything to be read, because it is dropped. */
   open(): void {
     this.#bytes = Number.NEGATIVE_INFINITY;
     this.allow(Number.POSITIVE_INFINITY);
   }
 
-  /** A message was read. */
+  /** Counts a message that was read. */
   read(bytes: number): void {
     this.#bytes += bytes;
   }

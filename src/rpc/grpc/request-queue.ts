@@ -2,24 +2,24 @@ import type { Message } from '@bufbuild/protobuf';
 import { limits } from '../../limits.ts';
 import type { MemoryBudget } from '../../runtime/memory-budget.ts';
 
-/** Where the requests of a stream come from. */
+/** The source of a stream's requests. */
 export interface RequestSource {
-  /** So many more may come, now that so many bytes were taken. */
+  /** Allows `count` more requests. `takenBytes` are the bytes of earlier ones that were taken. */
   grant(count: number, takenBytes: number): void;
-  /** None is wanted any more. */
+  /** No more requests are wanted. */
   drop(): void;
 }
 
-/** A request that waits, and the bytes that it came in. */
+/** A request that waits, and the size of its encoded form. */
 interface Read {
   readonly message: Message;
   bytes: number;
 }
 
 /**
- * The requests of a stream, for a handler that takes them one by one. At most streamReadAheadMax of them, or
- * streamReadAheadBytes, are read ahead; then the stream is not read on until the handler has taken half. Only one
- * `next` may wait at a time.
+ * The requests of a stream, for a handler that takes them one by one. At most streamReadAheadMax requests, or
+ * streamReadAheadBytes, are read ahead; then the stream is not read on until the handler has taken half of them. Only
+ * one `next` may wait at a time.
  */
 export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Message> {
   readonly #source: RequestSource;
@@ -27,7 +27,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
   readonly #memory: MemoryBudget;
   #queue: Read[] = [];
   #next = 0;
-  /** Taken by the handler since more were asked for. */
+  /** Requests that the handler has taken since more were asked for. */
   #taken = 0;
   #takenBytes = 0;
   #ended = false;
@@ -41,12 +41,12 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
   }
 
   [Symbol.asyncIterator](): this {
-    // Nothing is read before a handler asks: the credential comes first.
+    // Nothing is read before a handler iterates, because the credential is checked first.
     if (!this.#ended) this.#source.grant(limits.streamReadAheadMax, 0);
     return this;
   }
 
-  /** One has come. */
+  /** Takes a request that has arrived. */
   take(bytes: Buffer): void {
     if (this.#ended) return;
     let message: Message;
@@ -99,7 +99,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     this.#takenBytes = 0;
   }
 
-  /** Throws what went wrong once, then is at its end. */
+  /** Rejects once with the error, if there is one. After that the iterator is at its end. */
   #finish(): Promise<IteratorResult<Message>> {
     const error = this.#error;
     this.#error = null;
@@ -114,7 +114,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     return Promise.resolve({ done: true, value: undefined });
   }
 
-  /** What waits is not counted any more: the call was answered. A handler that is still at it may take it. */
+  /** Stops counting the waiting requests, because the call was answered. A handler that still runs may take them. */
   release(): void {
     for (const read of this.#queue.slice(this.#next)) {
       this.#memory.release('request', read.bytes);
@@ -122,7 +122,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     }
   }
 
-  /** The caller has sent its last. */
+  /** The caller has sent its last request. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -132,7 +132,7 @@ export class RequestQueue implements AsyncIterable<Message>, AsyncIterator<Messa
     this.#finish().then(resolve, reject);
   }
 
-  /** Takes no more requests; those read before are still handed out. What the caller sends from now on is dropped. */
+  /** Takes no more requests. Requests that were read before are still handed out; later ones are dropped. */
   stop(): void {
     if (!this.#ended) this.#source.drop();
     this.end();

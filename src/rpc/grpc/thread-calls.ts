@@ -21,9 +21,9 @@ export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
 
 /**
- * What is told of a call at its beginning: the caller's address, and names and values of its headers. They are the main
- * thread's from then on: grpc-js would keep them until the call ends, each a text outside of the heap that only a full
- * collection frees.
+ * Returns what the main thread gets when a call begins: the caller's address, and names and values of its headers. The
+ * headers are removed from the metadata, because grpc-js would keep them until the call ends, each as a string outside
+ * of the heap that only a full collection frees.
  */
 export function headOf(call: UnaryCall | StreamCall): string[] {
   const head = [call.getPeer()];
@@ -35,7 +35,7 @@ export function headOf(call: UnaryCall | StreamCall): string[] {
   return head;
 }
 
-/** Names that grpc-js keeps for itself. */
+/** Headers that grpc-js does not pass on. */
 const ownHeaders: ReadonlySet<string> = new Set([
   'grpc-timeout',
   'grpc-encoding',
@@ -45,7 +45,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   'content-type',
 ]);
 
-/** The same of a call that has no handler yet. */
+/** The same for a call that has no handler yet. */
 export function headOfStream(peer: string, headers: IncomingHttpHeaders): string[] {
   const head = [peer];
   for (const [name, value] of Object.entries(headers)) {
@@ -55,14 +55,14 @@ export function headOfStream(peer: string, headers: IncomingHttpHeaders): string
   return head;
 }
 
-/** One header; '' where there is none. */
+/** Returns one header; '' if it is absent. */
 export function headerOf(headers: Metadata | undefined, name: string): string {
   const value = headers?.get(name)[0];
   return typeof value === 'string' ? value : '';
 }
 
 export class ThreadUnaryCall implements ThreadCall {
-  /** That the main thread knows it by. */
+  /** The main thread's number of the call. */
   number = 0;
   readonly #call: UnaryCall;
   readonly #callback: sendUnaryData<Buffer>;
@@ -83,7 +83,7 @@ export class ThreadUnaryCall implements ThreadCall {
   }
 }
 
-/** A call that grpc-js refused, whose status the main thread makes. */
+/** A call that grpc-js refused. The main thread makes its status. */
 export class ThreadRefusedCall implements ThreadCall {
   readonly #send: (status: Status) => void;
 
@@ -97,12 +97,12 @@ export class ThreadRefusedCall implements ThreadCall {
   }
 }
 
-/** A call with one request that the main thread was told of before the request has come. */
+/** A call with one request that the main thread knows before the request is complete. */
 export class ThreadArrivingCall implements ThreadCall {
-  /** That the main thread knows it by. */
+  /** The main thread's number of the call. */
   number = 0;
   readonly #stream: CallStream;
-  /** Once the request is there. */
+  /** The call with its handler; null until the request is complete. */
   #own: ThreadCall | null = null;
 
   constructor(stream: CallStream) {
@@ -113,7 +113,7 @@ export class ThreadArrivingCall implements ThreadCall {
     return this.#own === null;
   }
 
-  /** Its handler has begun. */
+  /** The call's handler has begun. */
   begin(own: ThreadCall): void {
     this.#own = own;
   }
@@ -129,17 +129,17 @@ export class ThreadArrivingCall implements ThreadCall {
   }
 }
 
-/** Answers of a stream, and its requests if they come one by one. */
+/** A call with a stream of answers, and with a stream of requests if the method has one. */
 export class ThreadStreamCall implements ThreadCall {
   readonly #stream: StreamCall;
   readonly #outbox: FrameWriter;
   readonly #own: CallStream;
-  /** That the main thread knows it by. */
+  /** The main thread's number of the call. */
   number = 0;
   #isRead = false;
   #requestsEnded = false;
   #isOver = false;
-  /** Of answers that were taken, which the main thread was not told of yet. */
+  /** Bytes of answers that were taken and not reported to the main thread yet. */
   #sentBytes = 0;
 
   constructor(stream: StreamCall, own: CallStream, outbox: FrameWriter) {
@@ -182,7 +182,7 @@ export class ThreadStreamCall implements ThreadCall {
     }
   }
 
-  /** Whether its requests come one by one. */
+  /** Whether the method has a stream of requests. */
   get hasRequests(): boolean {
     return 'read' in this.#stream;
   }
@@ -234,7 +234,7 @@ function metadataOf(frame: FrameReader): Metadata {
   return metadata;
 }
 
-/** The error as grpc-js sends it: status, message, and ErrorInfo in the trailers. */
+/** Returns the error in the form that grpc-js sends: status, message, and ErrorInfo in the trailers. */
 function errorOf(frame: FrameReader) {
   const code = frame.u8();
   const metadata = metadataOf(frame);

@@ -2,17 +2,17 @@ import type { SharedMemoryBudget } from '../../runtime/memory-budget.ts';
 import type { TlsKeys } from '../http/server.ts';
 import type { GrpcBounds } from './connections.ts';
 
-/** What a thread that speaks gRPC is started with. */
+/** The data that the worker is started with. */
 export interface GrpcThreadData {
   readonly host: string;
   readonly port: number;
   readonly tls: TlsKeys | null;
   readonly services: readonly GrpcService[];
-  /** Serialized google.protobuf.FileDescriptorProto of the services and all that they import, for reflection. */
+  /** Serialized google.protobuf.FileDescriptorProto of the services and everything that they import, for reflection. */
   readonly files: readonly Uint8Array[];
   readonly bounds: GrpcBounds;
   readonly memory: SharedMemoryBudget;
-  /** Of a FrameBacklog. */
+  /** The shared memory of a FrameBacklog. */
   readonly backlog: SharedArrayBuffer;
 }
 
@@ -27,17 +27,17 @@ export interface GrpcMethod {
   readonly path: string;
   readonly kind: 'unary' | 'server_streaming' | 'bidi_streaming';
   readonly changesState: boolean;
-  /** What the thread calls it by. */
+  /** The number of the method in frames. */
   readonly number: number;
 }
 
-/** What the thread says beside the frames of calls. */
+/** Messages of the worker beside the frames of calls. */
 export type ThreadNews =
   | { readonly news: 'listening'; readonly host: string; readonly port: number }
   | { readonly news: 'not listening'; readonly message: string; readonly code: string | null }
   | { readonly news: 'closed' };
 
-/** What it is told beside them. */
+/** Messages to the worker beside the frames of calls. */
 export type ThreadOrder =
   | { readonly order: 'say serving'; readonly serving: boolean }
   | { readonly order: 'close'; readonly graceMs: number };

@@ -15,18 +15,18 @@ import {
 } from './thread-calls.ts';
 import type { GrpcMethod } from './thread-messages.ts';
 
-/** Where calls for no method are led: the path of no method, since it has no service. */
+/** The path that unknown methods are redirected to. It has no service part, so no method can have it. */
 const unknownPath = '/unknown';
 
 export interface AnsweringServerParts {
   readonly calls: Slab<ThreadCall>;
   readonly outbox: FrameWriter;
   readonly connections: Connections;
-  /** By path: the methods that the main thread serves. */
+  /** The methods that the main thread serves, by path. */
   readonly methods: ReadonlyMap<string, GrpcMethod>;
 }
 
-/** A server of grpc-js that bounds what calls hold, and answers what is refused like the service does. One a thread. */
+/** A server of grpc-js that bounds what calls hold, and answers refused calls like the service does. One per thread. */
 export class AnsweringServer extends Server {
   readonly #paths = new Set<string>();
 
@@ -89,7 +89,7 @@ function unknownMethod({ calls, outbox }: AnsweringServerParts) {
   };
 }
 
-/** Tells the main thread, which answers with ErrorInfo and logs, of what is refused in this one. */
+/** Reports calls that are refused in the worker to the main thread, which answers them with ErrorInfo and logs them. */
 function refusalsFor({ calls, outbox }: AnsweringServerParts): RefusalParts {
   const sentId = (call: ServerInterceptingCallInterface): string =>
     String(callStreamOf(call).headers?.[requestIdHeader] ?? '');
@@ -102,7 +102,7 @@ function refusalsFor({ calls, outbox }: AnsweringServerParts): RefusalParts {
       // The client has reset the stream, so no status is sent and nothing is logged.
       if (isGone && own === null) return;
       if (own !== null && isReading(own) && calls.get(own.number) === own) {
-        // The main thread has the call: what came before is answered first.
+        // The main thread has the call: requests that arrived before are answered first.
         outbox.frame(workerEvent.cut, own.number).u8(status).head([code, message, bound]);
         return;
       }
@@ -124,7 +124,7 @@ function refusalsFor({ calls, outbox }: AnsweringServerParts): RefusalParts {
   };
 }
 
-/** Whether the main thread waits for more of its requests. */
+/** Whether the main thread waits for more of the call's requests. */
 function isReading(own: ThreadCall): own is ThreadArrivingCall | ThreadStreamCall {
   return own instanceof ThreadArrivingCall ? own.isArriving : own instanceof ThreadStreamCall && own.hasRequests;
 }

@@ -38,16 +38,16 @@ import {
 import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from './thread-messages.ts';
 import { AnsweringServer } from './thread-refusals.ts';
 
-/**
- * What the thread of a gRPC transport runs: HTTP/2, TLS and gRPC. What calls ask for is done by the main thread
- * (transport.ts).
- */
+/** The worker: HTTP/2, TLS and gRPC. The main thread carries out the calls (listener.ts). */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC transport');
 const { host, port, tls, services, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcThreadData;
 
 const backlog = new FrameBacklog(sharedBacklog);
-/** Of one turn of the event loop: the thread also has probes to answer, and keepalives to send. */
+/**
+ * How long the rest of this turn of the event loop may block, ms. Bounded, because the worker must also answer probes
+ * and send keepalives.
+ */
 let mayWaitMs: number = limits.grpcBacklogWaitMs;
 const outbox = new FrameWriter(
   (frames, count) => {
@@ -90,8 +90,8 @@ addReflection(
 releaseClosedStreams();
 collectWhenIdle();
 
-// The sockets are ours, so that their number, their handshakes and stopping are bounded. TLS has ended before grpc-js
-// has them.
+// The worker opens the sockets itself, to bound their number, their handshakes and how long a close takes. TLS is
+// terminated before grpc-js gets a socket.
 const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
 const sockets = new Set<Socket>();
 const net = listenerOf(tls, (socket) => {
@@ -133,7 +133,7 @@ function obey(frames: FrameReader): void {
   }
 }
 
-/** Tells the main thread when the caller of a call has gone. */
+/** Reports to the main thread when the caller of a call has gone. */
 function watch(call: EventEmitter, number: number, own: ThreadCall): void {
   call.on('cancelled', () => {
     if (calls.get(number) === own) outbox.frame(workerEvent.gone, number);
@@ -143,7 +143,8 @@ function watch(call: EventEmitter, number: number, own: ThreadCall): void {
 async function close(graceMs: number): Promise<void> {
   health.setServing(false);
   const closed = new Promise<void>((resolve) => net.close(() => resolve()));
-  // Each connection is told to go away and ends by itself after its last call. grpc-js says too early that all have.
+  // Each connection gets a GOAWAY and ends after its last call. The callback of grpc-js comes too early, so it is not
+  // used.
   server.tryShutdown(() => {});
   const late = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
@@ -160,11 +161,11 @@ function listenerOf(keys: TlsKeys | null, take: (socket: Socket) => void): NetSe
   const { cert, key } = keys;
   const handshakeTimeout = limits.tlsHandshakeTimeoutMs;
   const server = createTlsServer({ cert, key, ALPNProtocols: ['h2'], handshakeTimeout, noDelay: true }, take);
-  // A handshake that failed, or took too long. Node only tells of it.
+  // Node only reports a handshake that failed or took too long. The socket must be closed here.
   return server.on('tlsClientError', (_, socket) => socket.destroy());
 }
 
-/** Messages stay bytes here: they are read by the main thread, after it knows the caller. */
+/** Messages stay bytes here. The main thread decodes them once it knows the caller. */
 function definitionOf({ methods }: GrpcService): ServiceDefinition {
   const asIs = (bytes: Buffer): Buffer => bytes;
   const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
@@ -201,7 +202,10 @@ function handlerOf(
     begin(method, call, nothing, (stream) => new ThreadStreamCall(call, stream, outbox));
 }
 
-/** Tells the main thread of a call, or, where it knows of it already, that its request is there. */
+/**
+ * Reports a new call to the main thread. If the main thread knows the call already, reports that its request is
+ * complete.
+ */
 function begin<T extends ThreadUnaryCall | ThreadStreamCall>(
   method: GrpcMethod,
   call: UnaryCall | StreamCall,

@@ -1,15 +1,15 @@
 import { gunzipSync, inflateSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 
-/** The statuses that grpc-js has for the same; it sends what `unpack` throws. */
+/** The status that grpc-js has for the same failure. It sends what `unpack` throws. */
 export interface UnpackError {
   readonly code: number;
   readonly details: string;
 }
 
 /**
- * Unpacks a compressed message of at most `maxBytes`. Synchronous: many messages that are unpacked at a time would be
- * memory that is not counted yet. Throws UnpackError.
+ * Decompresses a message to at most `maxBytes`. Synchronous, because many messages that are decompressed at the same
+ * time would hold memory that is not counted yet. Throws UnpackError.
  */
 export function unpack(packed: Uint8Array, encoding: string, maxBytes: number): Buffer {
   if (encoding !== 'gzip' && encoding !== 'deflate') {

@@ -2,25 +2,24 @@ import { type FrameReader, type FrameWriter, workerCommand } from './frames.ts';
 
 const nothing = Buffer.alloc(0);
 
-/** A call as the thread of a gRPC transport told of it, and the way to answer it. */
+/** A call that the worker has reported, and the means to answer it. */
 export class WorkerCall {
   /** Milliseconds since 1970; Infinity: the caller did not say. */
   readonly deadline: number;
-  /** Where it comes from, as grpc-js says it: `address:port`. */
   readonly peer: string;
-  /** The one request message; empty where requests come one by one, and before it has come. */
+  /** The single request message. Empty for a stream of requests, and until the request has arrived. */
   request: Buffer = nothing;
-  /** Its request has begun and not ended. */
+  /** Whether the request has begun and not ended. */
   isArriving: boolean;
-  /** Names and values. */
+  /** The caller's address, then names and values. */
   readonly #headers: readonly string[];
   readonly #number: number;
   readonly #outbox: FrameWriter;
   readonly #ended: (number: number) => void;
-  /** Its number may be another call's. */
+  /** Once true, the number may belong to another call. */
   #isOver = false;
 
-  /** `frame` behind the number of the method. `ended` is called with the call's last frame. */
+  /** `frame` is positioned after the method's number. `ended` is called with the call's last frame. */
   constructor(
     number: number,
     isArriving: boolean,
@@ -44,7 +43,7 @@ export class WorkerCall {
     return undefined;
   }
 
-  /** The answer of a unary call. `head`: names and values of headers. */
+  /** Answers a unary call. `head` holds names and values of headers. */
   answer(head: readonly string[], bytes: Uint8Array): void {
     this.#last(workerCommand.answer)?.head(head).bytes(bytes);
   }
@@ -54,7 +53,7 @@ export class WorkerCall {
     this.#last(workerCommand.fail)?.u8(status).head(head).bytes(Buffer.from(message)).bytes(details);
   }
 
-  /** Before the first answer of a stream. */
+  /** Sends the headers before the first answer of a stream. */
   start(head: readonly string[]): void {
     this.#frame(workerCommand.headers)?.head(head);
   }
@@ -67,23 +66,23 @@ export class WorkerCall {
     this.#last(workerCommand.end);
   }
 
-  /** Lets so many more requests come, now that so many bytes of them were taken. */
+  /** Allows `count` more requests. `takenBytes` are the bytes of earlier ones that were taken. */
   grant(count: number, takenBytes: number): void {
     this.#frame(workerCommand.grant)?.u32(count).u32(takenBytes);
   }
 
-  /** The caller is let in: the rest of its request may come. */
+  /** Admits the caller: the rest of its request may come. */
   admit(): void {
     this.#frame(workerCommand.admitted);
   }
 
-  /** The request of a call that was arriving. */
+  /** Takes the request of a call that was arriving. */
   arrived(request: Buffer): void {
     this.request = request;
     this.isArriving = false;
   }
 
-  /** Requests that come from now on are dropped. */
+  /** Drops all requests from now on. */
   drop(): void {
     this.#frame(workerCommand.drop);
   }
