@@ -38,7 +38,7 @@ const connectionsMax = 1_024;
  * Opens the internal port: /metrics (Prometheus), /health/live, /health/ready. It must never be public, and has no TLS
  * on a loopback address.
  *
- * An HTTP/1 connection has one request, and is closed at most 30 s after the request began. Probes and scrapes are
+ * An HTTP/1 connection has one request, and is closed at most 30 s after the request arrived. Probes and scrapes are
  * rare, and a connection that stays open could hold a half-sent request or a half-read answer for ever.
  */
 export async function openInternalListener(

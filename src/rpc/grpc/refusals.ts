@@ -33,7 +33,7 @@ export interface RefusedStatus {
 export interface RefusalParts {
   /** Has a call of grpc-js answered with an error of the service. `send` sends the final status. */
   refuse(call: ServerInterceptingCallInterface, refused: RefusedStatus, send: (status: Status) => void): void;
-  /** Notes a call that was answered without the service. */
+  /** Records a call that was answered without the service. */
   note(call: ServerInterceptingCallInterface, route: string, code: ErrorCode | null, ms: number): void;
 }
 

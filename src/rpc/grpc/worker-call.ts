@@ -4,8 +4,9 @@ const nothing = Buffer.alloc(0);
 
 /** A call that the worker has reported, and the means to answer it. */
 export class WorkerCall {
-  /** Milliseconds since 1970; Infinity: the caller did not say. */
+  /** Unix time, ms; Infinity if the caller set no deadline. */
   readonly deadline: number;
+  /** The address of the caller's connection, as `address:port`. */
   readonly peer: string;
   /** The single request message. Empty for a stream of requests, and until the request has arrived. */
   request: Buffer = nothing;
@@ -16,7 +17,7 @@ export class WorkerCall {
   readonly #number: number;
   readonly #outbox: FrameWriter;
   readonly #ended: (number: number) => void;
-  /** Once true, the number may belong to another call. */
+  /** Whether the last frame was sent. The number may belong to another call then. */
   #isOver = false;
 
   /** `frame` is positioned after the method's number. `ended` is called with the call's last frame. */

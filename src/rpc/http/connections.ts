@@ -181,9 +181,9 @@ export class HttpConnections implements Disposable {
   }
 
   /**
-   * Closes all connections without a reset. Requests that arrive within drainIdleMs are answered with `connection:
-   * close`; running ones get `graceMs`. Then each connection gets its FIN, and what its client still sends is read for
-   * drainLingerMs. With `graceMs` 0 all connections are destroyed at once.
+   * Closes all connections without a reset. For drainIdleMs, requests are still answered, with `connection: close`.
+   * Running requests get at most `graceMs`. Then each idle connection gets its FIN, and what its client still sends is
+   * read for drainLingerMs. With `graceMs` 0 all connections are destroyed at once.
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;

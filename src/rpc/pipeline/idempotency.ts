@@ -36,7 +36,7 @@ interface Claim {
   /** When the first run began and when the claim expires; Unix time, ms. */
   readonly time: number;
   readonly expires: number;
-  /** From when on a run counts as lost. */
+  /** After this time a run counts as lost; Unix time, ms. */
   readonly deadline: number;
   /** Encrypted: the seed, or the answer message once the claim is done. */
   readonly sealed: string;
