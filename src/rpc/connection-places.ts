@@ -15,9 +15,10 @@ interface Place {
 }
 
 /**
- * The connections of a port that must always answer. A new connection always gets a place: if none is left, the oldest
- * connection of the address with the most strangers is closed. A probe sends its request within milliseconds, so the
- * connections that get closed are those that send nothing.
+ * The connections of a port that must always answer. A new connection always gets a place. If its address has too many
+ * strangers, the oldest stranger of that address is closed. If the port has too many, the oldest stranger of the
+ * address with the most is closed. A probe sends its request within milliseconds, so the connections that get closed
+ * are those that send nothing.
  */
 export class ConnectionPlaces {
   readonly #bounds: PlaceBounds;
