@@ -73,9 +73,12 @@ async function endAttack(attack: ChildProcess): Promise<void> {
 }
 
 let [passed, failed] = [0, 0];
-console.log('attack | peak RSS MiB | health max ms | appends p50, p99 ms | failures | RSS afterwards MiB | missed');
+console.log(
+  'attack | peak RSS MiB | health max ms | appends p50, p99 ms | failures | anonymous MiB afterwards | missed',
+);
 await delay(5_000);
-const calm = Math.max(watched.take().rssMib, watched.rssMib());
+watched.take();
+const calm = watched.anonymousMib();
 honest.take();
 for (const [at, name] of names.entries()) {
   const attack = startAttack(name);
@@ -85,7 +88,7 @@ for (const [at, name] of names.entries()) {
   const appends = honest.take();
   const restS = Number(values['rest-s'] ?? (at === names.length - 1 ? 60 : 5));
   await delay(restS * 1_000);
-  const left = watched.rssMib();
+  const left = watched.anonymousMib();
   const missed = [
     watched.hasEnded() ? `the node ended: ${node.said().slice(-2_000)}` : '',
     peaks.rssMib > Number(values['rss-mib']) ? 'memory' : '',

@@ -12,6 +12,8 @@ export interface WatchedNode extends AsyncDisposable {
   /** The most since the last call of this. */
   take(): Peaks;
   rssMib(): number;
+  /** Without the mapped data file, whose pages the system takes back when it needs them. */
+  anonymousMib(): number;
   hasEnded(): boolean;
 }
 
@@ -48,11 +50,13 @@ export async function startWatchedNode(heapMib: number | null): Promise<WatchedN
   void node.ended.then(() => {
     ended = true;
   });
-  const rssMib = (): number => {
+  const mibOf = (field: 'VmRSS' | 'RssAnon'): number => {
     if (ended) return 0;
-    const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${node.child.pid}/status`, 'utf8')) ?? [];
+    const status = readFileSync(`/proc/${node.child.pid}/status`, 'utf8');
+    const [, kib = '0'] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
     return Math.round(Number(kib) / 1_024);
   };
+  const rssMib = (): number => mibOf('VmRSS');
   let peaks = { rssMib: 0, healthMs: 0, healthFailures: 0 };
   const stopping = new AbortController();
   const looking = (async () => {
@@ -75,6 +79,7 @@ export async function startWatchedNode(heapMib: number | null): Promise<WatchedN
   return {
     node,
     rssMib,
+    anonymousMib: () => mibOf('RssAnon'),
     hasEnded: () => ended,
     take() {
       const taken = peaks;
