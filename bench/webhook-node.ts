@@ -29,7 +29,10 @@ const newId = () => uuidV7(Date.now(), randomBytes(10));
 const actorId = newId();
 const pageRecords = 1_000;
 
-/** Webhooks and ledgers over an LMDB store of their own: a node without transports and signatures, so that what webhooks cost weighs most. */
+/**
+ * Webhooks and ledgers over an LMDB store of their own: a node without transports and signatures, so that what webhooks
+ * cost weighs most.
+ */
 export async function openWebhookNode() {
   const dataDir = mkdtempSync(join(tmpdir(), 'bench-webhooks-'));
   const stores = await openLmdb({ dataDir, now: Date.now, onFatal: (error) => console.error(error) });

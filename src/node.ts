@@ -329,7 +329,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     log,
     registry: metrics.registry,
     // One node sweeps for all: the owner of this name's shard.
-    ownsShardOf: () => membership?.ownsShardOf('records that have run out') ?? true,
+    isSweeper: () => membership?.ownsShardOf('records that have run out') ?? true,
   });
   const unwatchClock = watchClock({ clock, machine, log, registry: metrics.registry });
   const accessSweep = setInterval(() => {

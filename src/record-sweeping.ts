@@ -15,7 +15,7 @@ export interface RecordSweepingParts {
   readonly log: Log;
   readonly registry: Registry;
   /** Whether this node does the sweeping. */
-  ownsShardOf(): boolean;
+  isSweeper(): boolean;
 }
 
 /** Removes expired records while there are any. Rests half of the time, for other work. */
@@ -43,7 +43,7 @@ export class RecordSweeping implements AsyncDisposable {
   }
 
   #behindSeconds(): number {
-    return this.#parts.ownsShardOf() ? Math.max(0, this.#parts.clock.now() - this.#doneTo) / 1_000 : 0;
+    return this.#parts.isSweeper() ? Math.max(0, this.#parts.clock.now() - this.#doneTo) / 1_000 : 0;
   }
 
   #after(delayMs: number): () => void {
@@ -53,7 +53,7 @@ export class RecordSweeping implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const restMs = this.#parts.ownsShardOf() ? await this.#sweep() : this.#leave();
+    const restMs = this.#parts.isSweeper() ? await this.#sweep() : this.#leave();
     if (!this.#stopped) this.#cancel = this.#after(restMs);
   }
 

@@ -55,7 +55,7 @@ export interface RebalancingParts {
  */
 export class Rebalancing {
   readonly #parts: RebalancingParts;
-  readonly #namesakes: DuplicateNodeCheck;
+  readonly #duplicates: DuplicateNodeCheck;
   #cancels: (() => void)[] = [];
   #stopped = false;
   #draining = false;
@@ -70,7 +70,7 @@ export class Rebalancing {
   constructor(parts: RebalancingParts) {
     this.#parts = parts;
     const { self, timings, monotonicMs, alarmed } = parts;
-    this.#namesakes = new DuplicateNodeCheck(self, timings.memberTtlMs, monotonicMs, alarmed);
+    this.#duplicates = new DuplicateNodeCheck(self, timings.memberTtlMs, monotonicMs, alarmed);
   }
 
   /**
@@ -85,7 +85,7 @@ export class Rebalancing {
   } {
     return {
       members: this.#members,
-      namesake: this.#namesakes.standing,
+      namesake: this.#duplicates.standing,
       movingAway: [...this.#movingAway],
       lookedAt: this.#lookedAt,
     };
@@ -122,7 +122,7 @@ export class Rebalancing {
   /** Hands over shards that other nodes gave to this one before they read that it is leaving. */
   async #passOn(): Promise<void> {
     const { server, leases, self, shardCount, failed } = this.#parts;
-    if (this.#namesakes.standing !== null) return;
+    if (this.#duplicates.standing !== null) return;
     try {
       const owners = await server.owners(shardCount);
       const kept = [...owners].filter(([, owner]) => owner === self.id).map(([shard]) => shard);
@@ -158,7 +158,7 @@ export class Rebalancing {
     leases.note(owners, shardCount, readAt);
     this.#members = members;
     this.#lookedAt = readAt;
-    const namesake = this.#namesakes.look(members, readAt);
+    const namesake = this.#duplicates.look(members, readAt);
     if (this.#draining) return;
     if (namesake !== null || !this.#parts.isClockRight()) {
       const heirs = namesake === null ? members.filter(({ id }) => id !== self.id) : [];
@@ -234,7 +234,7 @@ export class Rebalancing {
     const { leases, leave, meter, monotonicMs, self, failed, isClockRight } = this.#parts;
     if (this.#movingAway.has(shard)) return;
     const heir: NodeId | null = this.#assignment?.of(shard, null) ?? null;
-    const isGivenUp = this.#draining || this.#namesakes.standing !== null || !isClockRight();
+    const isGivenUp = this.#draining || this.#duplicates.standing !== null || !isClockRight();
     if (heir === self.id || (heir === null && !isGivenUp)) return;
     this.#movingAway.add(shard);
     const began = monotonicMs();

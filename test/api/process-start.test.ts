@@ -5,7 +5,6 @@ import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
-import { refuse } from '../../src/cli/refuse.ts';
 import { readConfig } from '../../src/config.ts';
 import { startEmbedded } from '../../src/embedded.ts';
 import { readTls } from '../../src/listeners.ts';
@@ -13,6 +12,7 @@ import { createLog } from '../../src/log.ts';
 import type { RunningNode } from '../../src/node.ts';
 import { watchHost } from '../support/host-watch.ts';
 import { type ProcessEnvironment, runToEnd, startNodeProcess } from '../support/node-process.ts';
+import { refused } from '../support/refused-start.ts';
 import { temporaryDir } from '../support/running-node.ts';
 
 // Processes start slowly on a busy machine.
@@ -65,13 +65,10 @@ async function refusesHere(env: ProcessEnvironment, ...words: string[]): Promise
     },
     (refusal: unknown) => refusal,
   );
-  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-  const code = refuse(error);
-  const text = stderr.mock.calls.map(([line]) => String(line)).join('');
-  stderr.mockRestore();
+  const { said, code } = refused(error);
   expect(code).toBe(1);
-  expect(text).toMatch(/^ledger-trust: [^\n]+\n$/);
-  for (const word of words) expect(text).toContain(word);
+  expect(said).toMatch(/^ledger-trust: [^\n]+\n$/);
+  for (const word of words) expect(said).toContain(word);
   expect(performance.now() - began).toBeLessThan(8_000);
 }
 

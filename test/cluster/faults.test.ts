@@ -40,7 +40,7 @@ const nightly: readonly Fact[] = [
   ['rolling_restart', 'restarting all nodes in turn fails no call, and no shard is away for 2 s', rollingRestart],
   [
     'redis_stopped',
-    'without Redis whoever is asked claims what a killed node had, and so does that node',
+    'without Redis any node that is asked claims the ledgers of a killed node, and so does that node',
     killWithoutRedis,
   ],
   ['node_paused', 'a node that slept through its leases does no harm when it wakes up', faults.node_paused],

@@ -184,7 +184,7 @@ describe('commands of one lane', () => {
 });
 
 describe('the mailbox is bounded', () => {
-  test('by letters: one too many is overloaded, nothing of it is written, and its lane breaks', async () => {
+  test('by commands: one too many is overloaded, nothing of it is written, and its lane breaks', async () => {
     const { actor, hold, release, log } = await opened();
     hold();
     const first = codeOf(actor.submit(append()));
@@ -214,14 +214,14 @@ describe('the mailbox is bounded', () => {
     expect(box.size).toBe(0);
   });
 
-  test('letters come out in their order, however they are taken', () => {
+  test('commands come out in their order, however they are taken', () => {
     const box = new Mailbox({ commandsMax: 10_000, bytesMax: mailboxBytesMax });
-    const letters = Array.from({ length: 5_000 }, () => new PendingCommand(append(), noAnswer, noAnswer));
-    for (const pending of letters) box.push(pending);
-    expect([...box.waiting()]).toEqual(letters);
+    const commands = Array.from({ length: 5_000 }, () => new PendingCommand(append(), noAnswer, noAnswer));
+    for (const pending of commands) box.push(pending);
+    expect([...box.waiting()]).toEqual(commands);
     const taken = [];
     for (let count = 1; box.size > 0; count++) taken.push(...box.take(count, Number.POSITIVE_INFINITY));
-    expect(taken.every((pending, index) => pending === letters[index])).toBe(true);
+    expect(taken.every((pending, index) => pending === commands[index])).toBe(true);
     expect(taken).toHaveLength(5_000);
     expect(box.take(1, 1)).toEqual([]);
   });

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { CountedTime } from '../../cluster/peers/counted-time.ts';
 
-/** What is counted from 0 to `untilMs`, looked at every 50 ms, while `batches` says how many of this node's have stood and run at a time. */
+/**
+ * What is counted from 0 to `untilMs`, looked at every 50 ms, while `batches` says how many of this node's have stood
+ * and run at a time.
+ */
 function counted(untilMs: number, batches: (now: number) => { stood: number; running: number }): number {
   let now = 0;
   const time = new CountedTime(() => batches(now), now);

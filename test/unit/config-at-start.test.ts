@@ -6,12 +6,12 @@ import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { readClusterConfig } from '../../cluster/config.ts';
 import { checkClusterFiles } from '../../cluster/config-files.ts';
 import { clusterConfigTable } from '../../cluster/config-table.ts';
-import { refuse } from '../../src/cli/refuse.ts';
 import { type Environment, readConfig } from '../../src/config.ts';
 import { configTable } from '../../src/config-table.ts';
 import { startEmbedded } from '../../src/embedded.ts';
 import { readTls } from '../../src/listeners.ts';
 import { createLog } from '../../src/log.ts';
+import { refused } from '../support/refused-start.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lts-config-at-start-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -65,17 +65,6 @@ function outcomeOf(start: () => void): { readonly said: string; readonly code: n
   } catch (error) {
     return refused(error);
   }
-}
-
-function refused(error: unknown): { readonly said: string; readonly code: number } {
-  let said = '';
-  const write = vi.spyOn(process.stderr, 'write').mockImplementation((line) => {
-    said += line;
-    return true;
-  });
-  const code = refuse(error);
-  write.mockRestore();
-  return { said, code };
 }
 
 function expectOneSentence(outcome: ReturnType<typeof outcomeOf>, variable: string): void {

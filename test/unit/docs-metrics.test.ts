@@ -28,7 +28,7 @@ function registryOfAll(): Registry {
   meterAccesses(registry, { held: 0, lost: 0 });
   const records = new MemoryRecordStore();
   const [clock, log] = [new ManualClock(0), createLog('silent')];
-  new RecordSweeping({ records, clock, log, registry, ownsShardOf: () => true });
+  new RecordSweeping({ records, clock, log, registry, isSweeper: () => true });
   watchUnreadable({ log, registry });
   refusedSnapshots({ log, registry });
   watchClock({ clock, machine: clock, log, registry });

@@ -32,9 +32,9 @@ async function store(expiries: readonly number[]) {
   });
   const logged: string[] = [];
   const log = createLog('info', { write: (line) => void logged.push(line) });
-  const node = (ownsShardOf: () => boolean = () => true) => {
+  const node = (isSweeper: () => boolean = () => true) => {
     const registry = new Registry();
-    const sweeping = new RecordSweeping({ records, clock, log, registry, ownsShardOf });
+    const sweeping = new RecordSweeping({ records, clock, log, registry, isSweeper });
     const behind = async () =>
       Number(/^svc_sweep_behind_seconds (\S+)$/m.exec(await registry.metrics())?.[1] ?? Number.NaN);
     return { sweeping, behind };

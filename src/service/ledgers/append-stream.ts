@@ -286,11 +286,11 @@ class AppendStream {
       answer = this.#refusal(lane, promised.clientIndex, error);
     }
     this.#open.settled(isDone ? this.#now() - promised.takenAt : Number.POSITIVE_INFINITY);
-    this.#isReady(promised, answer);
+    this.#addReady(promised, answer);
   }
 
   /** Queues an outcome. Its event's own text is not in memory from here on. */
-  #isReady({ length, bytes }: Promised, answer: Answer): void {
+  #addReady({ length, bytes }: Promised, answer: Answer): void {
     const answerBytes = this.#closed ? 0 : bytesOf(lengthOfAnswer(answer));
     this.#memory.hold(answerBytes - bytes);
     if (this.#closed) return;
