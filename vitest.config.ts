@@ -18,14 +18,14 @@ const waiting = ['test/api/process-start.test.ts', 'test/api/process-stop.test.t
 /** Suites that change or measure what is the whole process's (modules of Node's, its channels, its heap, milliseconds). Each needs a process of its own. */
 const apart = [
   'test/api/webhook-own-address.test.ts',
-  'test/unit/answer-log-accesses.test.ts',
-  'test/unit/append-stream-lanes.test.ts',
-  'test/unit/cluster-peers-unanswered.test.ts',
-  'test/unit/grpc-health.test.ts',
-  'test/unit/host-watch.test.ts',
-  'test/unit/log-lines.test.ts',
-  'test/unit/rpc-rest-encode.test.ts',
-  'test/unit/signature-rules.test.ts',
+  'test/unit/rpc/pipeline/answer-log-accesses.test.ts',
+  'test/unit/service/masters/append-stream-lanes.test.ts',
+  'test/unit/cluster/peers-unanswered.test.ts',
+  'test/unit/rpc/grpc/health.test.ts',
+  'test/unit/test-tools/host-watch.test.ts',
+  'test/unit/runtime/log-lines.test.ts',
+  'test/unit/service/encoding/message-json.test.ts',
+  'test/unit/service/signatures/signature-rules.test.ts',
 ];
 const unit = ['test/unit/**/*.test.ts'];
 const api = ['test/api/**/*.test.ts'];

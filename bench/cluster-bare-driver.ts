@@ -1,5 +1,5 @@
 import cassandra from 'cassandra-driver';
-import type { Row, Statement } from '../src/store/cassandra/session.ts';
+import type { Row, Statement } from '../src/store/cassandra/session/session.ts';
 
 const { localQuorum, localSerial } = cassandra.types.consistencies;
 /** A shared host may stand still for seconds, which says nothing of the loop. */

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { names, type Projection } from '../src/domain/projection.ts';
-import { parseRow } from '../src/domain/row.ts';
-import { projectionsOfBatch } from '../src/store/cassandra/batch-projections.ts';
-import { batchStatements, bucketEvents, claimStatement, rowsOf, scopesOf } from '../src/store/cassandra/bucket.ts';
-import { type KnownLedger, knownAfter, unknownProjections } from '../src/store/cassandra/known-ledgers.ts';
-import { bucketHint, projectionWrites } from '../src/store/cassandra/projecting.ts';
-import { textOf } from '../src/store/cassandra/session.ts';
+import { names, type Projection } from '../src/domain/event/projection.ts';
+import { parseRow } from '../src/domain/event/row.ts';
+import { projectionsOfBatch } from '../src/store/cassandra/log/batch-projections.ts';
+import { batchStatements, bucketEvents, claimStatement, rowsOf, scopesOf } from '../src/store/cassandra/log/bucket.ts';
+import { type KnownLedger, knownAfter, unknownProjections } from '../src/store/cassandra/log/known-ledgers.ts';
+import { bucketHint, projectionWrites } from '../src/store/cassandra/log/projecting.ts';
+import { textOf } from '../src/store/cassandra/session/session.ts';
 import type { Head, LedgerEntry } from '../src/store/ledger-store.ts';
 import type { BareDriver } from './cluster-bare-driver.ts';
 import { benchEventType } from './payload.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient } from '../src/store/cassandra/driver-session.ts';
-import { cassandraSettings } from '../src/store/cassandra/settings.ts';
+import { createClient } from '../src/store/cassandra/session/driver-session.ts';
+import { cassandraSettings } from '../src/store/cassandra/session/settings.ts';
 import { BareDriver } from './cluster-bare-driver.ts';
 import { BareLedger, readSample } from './cluster-bare-ledger.ts';
 import type { BareLoopJob, BareLoopResult } from './cluster-bare-loop.ts';

@@ -5,7 +5,7 @@ import { startLocalCluster } from '../cluster/local/cluster.ts';
 import type { LocalNode } from '../cluster/local/node.ts';
 import { startRedis } from '../cluster/local/redis.ts';
 import { defaultShardCount } from '../src/actors/bounds.ts';
-import { shardOf } from '../src/actors/shard.ts';
+import { shardOf } from '../src/actors/routing/shard.ts';
 
 type Environment = { readonly [name: string]: string | undefined };
 

@@ -4,16 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { defaultShardCount } from '../src/actors/bounds.ts';
-import { Directory } from '../src/actors/directory.ts';
-import { localPlacement } from '../src/actors/local-placement.ts';
-import { noPeers } from '../src/actors/no-peers.ts';
-import type { CommandBase } from '../src/domain/command.ts';
-import { isoTime } from '../src/domain/time.ts';
-import { uuidV7 } from '../src/domain/uuid.ts';
-import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../src/domain/webhook-signature.ts';
-import { createLog } from '../src/log.ts';
-import { createSecretBox } from '../src/service/secret-box.ts';
-import { unboundedWalk } from '../src/service/walk.ts';
+import { Directory } from '../src/actors/routing/directory.ts';
+import { localPlacement } from '../src/actors/routing/local-placement.ts';
+import { noPeers } from '../src/actors/routing/no-peers.ts';
+import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../src/domain/keys/webhook-signature.ts';
+import type { CommandBase } from '../src/domain/ledger/command.ts';
+import { isoTime } from '../src/domain/values/time.ts';
+import { uuidV7 } from '../src/domain/values/uuid.ts';
+import { machineUtilization, systemClock, threadProcessorMs } from '../src/runtime/clock/system-clock.ts';
+import { createLog } from '../src/runtime/telemetry/log.ts';
+import { createSecretBox } from '../src/service/records/secret-box.ts';
+import { unboundedWalk } from '../src/service/walking/walk.ts';
 import { deliveriesIn } from '../src/service/webhooks/deliveries.ts';
 import type { DeliveryRecord } from '../src/service/webhooks/delivery-record.ts';
 import {
@@ -22,8 +23,7 @@ import {
   subscriptionsIn,
 } from '../src/service/webhooks/subscription-record.ts';
 import { openLmdb } from '../src/store/lmdb/open.ts';
-import { machineUtilization, systemClock, threadProcessorMs } from '../src/system.ts';
-import { openWebhooks } from '../src/webhook/open-webhooks.ts';
+import { openWebhooks } from '../src/webhooks/open-webhooks.ts';
 
 const newId = () => uuidV7(Date.now(), randomBytes(10));
 const actorId = newId();

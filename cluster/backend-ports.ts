@@ -1,4 +1,4 @@
-import { portOf } from '../src/store/cassandra/settings.ts';
+import { portOf } from '../src/store/cassandra/session/settings.ts';
 import type { ClusterConfig } from './config.ts';
 
 const redisDefaultPort = 6379;

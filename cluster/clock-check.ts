@@ -1,4 +1,4 @@
-import type { CqlSession } from '../src/store/cassandra/session.ts';
+import type { CqlSession } from '../src/store/cassandra/session/session.ts';
 import type { Member } from './placement/members.ts';
 
 /**

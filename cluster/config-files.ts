@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { ConfigError } from '../src/config.ts';
-import { readTls } from '../src/listeners.ts';
-import { readNodeKeys } from '../src/node-keys.ts';
-import { authorityFault, certificateFault, isIssuedBy, type PemFile } from '../src/runtime/certificates.ts';
+import { ConfigError } from '../src/node/config.ts';
+import { readTls } from '../src/node/listeners.ts';
+import { readNodeKeys } from '../src/node/node-keys.ts';
+import { authorityFault, certificateFault, isIssuedBy, type PemFile } from '../src/runtime/config/certificates.ts';
 import type { ClusterConfig } from './config.ts';
 
 /**

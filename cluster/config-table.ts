@@ -1,4 +1,4 @@
-import type { ConfigVariable } from '../src/config-table.ts';
+import type { ConfigVariable } from '../src/runtime/config/config-table.ts';
 import { defaultPeerBounds } from './peers/peer-stream.ts';
 import { defaultTimings } from './placement/timings.ts';
 

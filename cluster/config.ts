@@ -10,10 +10,10 @@ import {
   mebibyte,
   mebibytesMax,
   readConfig,
-} from '../src/config.ts';
-import { isHost, isHostWithPort } from '../src/runtime/addresses.ts';
-import { openSecretFiles } from '../src/secret-files.ts';
-import { type CassandraSettings, cassandraSettings } from '../src/store/cassandra/settings.ts';
+} from '../src/node/config.ts';
+import { isHost, isHostWithPort } from '../src/runtime/config/addresses.ts';
+import { openSecretFiles } from '../src/runtime/config/secret-files.ts';
+import { type CassandraSettings, cassandraSettings } from '../src/store/cassandra/session/settings.ts';
 import { defaultPlacement } from './config-table.ts';
 import { defaultPeerBounds, type PeerBounds } from './peers/peer-stream.ts';
 import type { PeerSecurity, PeerTls } from './peers/security.ts';

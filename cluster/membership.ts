@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net';
-import { noBatches } from '../src/actors/batch-counts.ts';
-import { type Clock, sleep } from '../src/actors/clock.ts';
-import type { Directory } from '../src/actors/directory.ts';
-import { NotOwner, type Peers } from '../src/actors/peers.ts';
-import type { Placement } from '../src/actors/placement.ts';
-import type { Command } from '../src/domain/command.ts';
-import type { Membership } from '../src/membership.ts';
-import type { MemoryBudget } from '../src/runtime/memory-budget.ts';
+import { noBatches } from '../src/actors/batching/batch-counts.ts';
+import type { Directory } from '../src/actors/routing/directory.ts';
+import { NotOwner, type Peers } from '../src/actors/routing/peers.ts';
+import type { Placement } from '../src/actors/routing/placement.ts';
+import type { Command } from '../src/domain/ledger/command.ts';
+import type { Membership } from '../src/node/membership.ts';
+import { type Clock, sleep } from '../src/runtime/clock/clock.ts';
+import type { MemoryBudget } from '../src/runtime/limits/memory-budget.ts';
 import type { ClockCheck } from './clock-check.ts';
 import { isClockRight } from './clock-check.ts';
 import { ClockWarning } from './clock-warning.ts';
@@ -39,7 +39,7 @@ const leaveMaxMs = 5_000;
 /** After this time a node serves although it could not read the members: the store decides who writes. */
 const firstLookMaxMs = 3_000;
 
-export interface MembershipParts {
+interface MembershipParts {
   readonly self: Pick<Run, 'id' | 'startedAt'>;
   readonly shardCount: number;
   /** Returns the host:port at which other nodes reach this node, given its internal port. */
@@ -68,7 +68,7 @@ export interface MembershipParts {
 }
 
 /** What makes a node part of a cluster, apart from its stores. */
-export interface ClusterMembership extends Membership {
+interface ClusterMembership extends Membership {
   readonly placement: Placement;
   readonly peers: Peers;
   /** Whether the store has answered this node within 10 s. */

@@ -4,7 +4,7 @@ import type { LossCause, PlacementMeter } from './placement/rebalancing.ts';
 import { type RedisValueKind, redisValueKinds } from './redis/bad-values.ts';
 
 /** The metrics of a clustered node, in addition to those of every node (docs/operations.md). */
-export interface ClusterMetrics {
+interface ClusterMetrics {
   readonly placement: PlacementMeter;
   readonly peers: PeerMeter;
   /** This node answered another one that it does not own the shard. */
@@ -30,7 +30,7 @@ const forwardResults: readonly Parameters<PeerMeter['forwarded']>[0][] = [
 const secondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** The state that is read at each scrape of the metrics. */
-export interface ClusterStanding {
+interface ClusterStanding {
   /** The number of shards held by this node, being handed over by it, and elsewhere. */
   shards(): Readonly<Record<'held' | 'leaving' | 'elsewhere', number>>;
   /** The number of events that this node wrote and whose projections it does not know to be written. */

@@ -1,6 +1,6 @@
-import type { Clock } from '../src/actors/clock.ts';
-import { shardOf } from '../src/actors/shard.ts';
-import type { SharedWebhooks } from '../src/membership.ts';
+import { shardOf } from '../src/actors/routing/shard.ts';
+import type { SharedWebhooks } from '../src/node/membership.ts';
+import type { Clock } from '../src/runtime/clock/clock.ts';
 import type { Leases } from './placement/leases.ts';
 
 /** How often a node looks for shards that it gained or lost, and for subscriptions made on other nodes. */
@@ -8,7 +8,7 @@ const lookEveryMs = 1_000;
 /** After this many looks the node also searches for due work that no message told it of. */
 const looksBetweenDue = 15;
 
-export interface WebhookShardsParts {
+interface WebhookShardsParts {
   readonly leases: Leases;
   readonly shardCount: number;
   readonly clock: Clock;

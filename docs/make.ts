@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clusterConfigTable } from '../cluster/config-table.ts';
-import { type ConfigVariable, configTable } from '../src/config-table.ts';
 import { openApiDocument } from '../src/rpc/openapi/document.ts';
+import { type ConfigVariable, configTable } from '../src/runtime/config/config-table.ts';
 import { type ApiDocument, apiPage } from './api-page.ts';
 import { webhookLimitsTable } from './webhook-limits.ts';
 

@@ -1,11 +1,11 @@
-import { deliveryWaitsMs } from '../src/domain/delivery-schedule.ts';
-import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhook/posting/http-post.ts';
-import { answerMaxBytes } from '../src/webhook/posting/outgoing-request.ts';
-import { addressesMax } from '../src/webhook/posting/receiver-connect.ts';
-import { recordedTogetherMax } from '../src/webhook/sending/attempt-recording.ts';
-import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhook/sending/send-window.ts';
-import { givenApart } from '../src/webhook/targets/slots.ts';
-import { quickMs } from '../src/webhook/targets/standings.ts';
+import { deliveryWaitsMs } from '../src/domain/values/delivery-schedule.ts';
+import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhooks/post/http-post.ts';
+import { answerMaxBytes } from '../src/webhooks/post/outgoing-request.ts';
+import { addressesMax } from '../src/webhooks/post/receiver-connect.ts';
+import { recordedTogetherMax } from '../src/webhooks/send/attempt-recording.ts';
+import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhooks/send/send-window.ts';
+import { givenApart } from '../src/webhooks/send/slots.ts';
+import { quickMs } from '../src/webhooks/send/standings.ts';
 import {
   apartAtSlowMs,
   apartAtUntriedMs,
@@ -15,7 +15,7 @@ import {
   attemptsMax,
   attemptsPerTargetMax,
   attemptsPerUntriedMax,
-} from '../src/webhook/targets/targets.ts';
+} from '../src/webhooks/send/targets.ts';
 
 /** The limits of sending webhooks as the code has them: what, how much, and what it means. */
 const rows: readonly (readonly [string, number | string, string])[] = [

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { shardOf } from '../../src/actors/shard.ts';
-import { ConfigError, type Environment } from '../../src/config.ts';
+import { shardOf } from '../../src/actors/routing/shard.ts';
+import { ConfigError, type Environment } from '../../src/node/config.ts';
 import type { LeaseServer } from '../placement/lease-server.ts';
 import { isLeaving, type Member, type MemberBoard, type Order } from '../placement/members.ts';
 
@@ -12,7 +12,7 @@ export interface ClusterView {
   readonly leases: LeaseServer;
 }
 
-export interface ClusterTerminal {
+interface ClusterTerminal {
   readonly env: Environment;
   print(text: string): void;
   /** Connects to the cluster. Each command disposes the view when it ends. */

@@ -1,4 +1,4 @@
-import type { Finding } from '../../src/scrub/finding.ts';
+import type { Finding } from '../../src/maintenance/scrub/finding.ts';
 
 /** Returns the Cassandra table and the key of the row that a finding is about. */
 export function placeIn(finding: Finding): { readonly table: string; readonly key: string } {

@@ -1,4 +1,4 @@
-import { ConfigError, type Environment } from '../../src/config.ts';
+import { ConfigError, type Environment } from '../../src/node/config.ts';
 import { readRedisConfig } from '../config.ts';
 import { connectRedis, createRedis } from '../redis/client.ts';
 import { redisLeases } from '../redis/redis-leases.ts';

@@ -1,8 +1,9 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConfigError, type Environment } from '../../src/config.ts';
-import { isoTime } from '../../src/domain/time.ts';
-import { authorityKey } from '../../src/node-keys.ts';
+import { isoTime } from '../../src/domain/values/time.ts';
+import { ConfigError, type Environment } from '../../src/node/config.ts';
+import { authorityKey } from '../../src/node/node-keys.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import {
   type AuthorityKeyRecord,
   authorityFingerprint,
@@ -10,12 +11,11 @@ import {
   publicKeyOf,
   readAuthorityKeys,
   rotateAuthority,
-} from '../../src/service/signatures/authority.ts';
-import { rotationLeadMs } from '../../src/service/signatures/authority-watch.ts';
+} from '../../src/service/authority/authority.ts';
+import { rotationLeadMs } from '../../src/service/authority/authority-watch.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
-import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
+import { cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
-import { systemClock } from '../../src/system.ts';
 import type { MemberBoard } from '../placement/members.ts';
 
 /**

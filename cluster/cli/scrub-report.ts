@@ -1,6 +1,6 @@
-import { exitCodes } from '../../src/cli/exit-codes.ts';
-import type { Finding } from '../../src/scrub/finding.ts';
-import type { StoreScrub } from '../../src/scrub/scrub-store.ts';
+import { exitCodes } from '../../src/cli/terminal/exit-codes.ts';
+import type { Finding } from '../../src/maintenance/scrub/finding.ts';
+import type { StoreScrub } from '../../src/maintenance/scrub/scrub-store.ts';
 import { placeIn, remedyOf } from './finding-places.ts';
 
 /** Findings in the text report. `--json` prints all that the scrub kept. */

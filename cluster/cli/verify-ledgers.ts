@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { progressBar } from '../../src/cli/progress-bar.ts';
-import { CliError, inputError, type Terminal, usageError } from '../../src/cli/terminal.ts';
-import { readAuthorityDocument } from '../../src/cli/verify-input.ts';
-import { type AuthorityKeys, authorityKeysOf } from '../../src/client/key-source.ts';
-import type { Finding } from '../../src/scrub/finding.ts';
-import { type ScrubParts, scrubLedger } from '../../src/scrub/scrub-ledger.ts';
-import { type StoreScrub, scrubStore } from '../../src/scrub/scrub-store.ts';
-import { storedAuthority, storedKeys } from '../../src/scrub/stored-keys.ts';
+import { progressBar } from '../../src/cli/terminal/progress-bar.ts';
+import { CliError, inputError, type Terminal, usageError } from '../../src/cli/terminal/terminal.ts';
+import { readAuthorityDocument } from '../../src/cli/verify/verify-input.ts';
+import { type AuthorityKeys, authorityKeysOf } from '../../src/client/verify/key-source.ts';
+import type { Finding } from '../../src/maintenance/scrub/finding.ts';
+import { type ScrubParts, scrubLedger } from '../../src/maintenance/scrub/scrub-ledger.ts';
+import { type StoreScrub, scrubStore } from '../../src/maintenance/scrub/scrub-store.ts';
+import { storedAuthority, storedKeys } from '../../src/maintenance/scrub/stored-keys.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { StartError } from '../../src/runtime/start-error.ts';
 import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
+import { projectionWriter } from '../../src/store/cassandra/log/projection-writer.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
-import { projectionWriter } from '../../src/store/cassandra/projection-writer.ts';
-import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/settings.ts';
-import { StartError } from '../../src/store/start-error.ts';
-import { systemClock } from '../../src/system.ts';
+import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 
 /** The command line options of `cluster verify`. */
 export interface VerifyOptions {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { sha256Hex } from '../../src/domain/hash.ts';
+import { sha256Hex } from '../../src/domain/keys/hash.ts';
 import { cassandraCacheDir } from './cassandra-jars.ts';
 
 type Run = (command: string, args: readonly string[]) => Promise<{ readonly stdout: string; readonly stderr: string }>;

@@ -4,7 +4,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { StartError } from '../../src/store/start-error.ts';
+import { StartError } from '../../src/runtime/start-error.ts';
 
 const cassandraVersion = '5.0.9';
 const mavenMaxMs = 300_000;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import cassandra from 'cassandra-driver';
-import { StartError } from '../../src/store/start-error.ts';
+import { StartError } from '../../src/runtime/start-error.ts';
 import { type ClassArchive, classArchive } from './cassandra-archive.ts';
 import { type CassandraNodePlan, evenTokens, writeCassandraFiles } from './cassandra-files.ts';
 import { cassandraClasspath } from './cassandra-jars.ts';
@@ -19,7 +19,7 @@ const pollMs = 100;
  */
 const timerSlackNs = 500_000;
 
-export interface LocalCassandraOptions {
+interface LocalCassandraOptions {
   /** The number of nodes, on 127.0.0.1, 127.0.0.2, … */
   readonly nodes: 1 | 3;
   /** The directory of the nodes' data, logs and configuration. Existing data is used again. */
@@ -40,7 +40,7 @@ export interface LocalCassandraOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface LocalCassandraNode {
+interface LocalCassandraNode {
   readonly address: string;
   readonly process: ServerProcess;
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { StartError } from '../../src/store/start-error.ts';
+import { StartError } from '../../src/runtime/start-error.ts';
 
 /** Time between SIGTERM and SIGKILL. */
 const termGraceDefaultMs = 8_000;
@@ -21,7 +21,7 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-export interface ServerProcessOptions {
+interface ServerProcessOptions {
   /** The environment. Default: the environment of this process. */
   readonly env?: { readonly [name: string]: string | undefined };
   /** Default: 8 s. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { defaultShardCount } from '../../src/actors/bounds.ts';
-import { applySchema } from '../../src/store/cassandra/apply-schema.ts';
-import { cassandraSettings } from '../../src/store/cassandra/settings.ts';
-import { StartError } from '../../src/store/start-error.ts';
+import { StartError } from '../../src/runtime/start-error.ts';
+import { applySchema } from '../../src/store/cassandra/schema/apply-schema.ts';
+import { cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
 import { type LocalCassandra, startCassandra } from './cassandra.ts';
 import { type LocalNode, startLocalNode } from './node.ts';

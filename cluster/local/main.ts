@@ -3,8 +3,8 @@ import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { ConfigError } from '../../src/config.ts';
-import { StartError } from '../../src/store/start-error.ts';
+import { ConfigError } from '../../src/node/config.ts';
+import { StartError } from '../../src/runtime/start-error.ts';
 import type { LocalCluster } from './cluster.ts';
 
 const FAILED = 1;

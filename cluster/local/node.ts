@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { nodeArguments, nodeVariables } from '../../src/node-arguments.ts';
-import { StartError } from '../../src/store/start-error.ts';
+import { nodeArguments, nodeVariables } from '../../src/runtime/limits/node-arguments.ts';
+import { StartError } from '../../src/runtime/start-error.ts';
 import type { BalancedNode } from './balancer.ts';
 import { type ServerProcess, startServerProcess } from './child-process.ts';
 import { afterMs, freePorts } from './ports.ts';
@@ -14,7 +14,7 @@ const pollMs = 50;
 /** Longer than a node takes to stop after SIGTERM. */
 const stopGraceMs = 20_000;
 
-export interface LocalNodeOptions {
+interface LocalNodeOptions {
   readonly id: string;
   /** The directory of the node's log. */
   readonly dir: string;

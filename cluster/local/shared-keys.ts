@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { authorityKeyName, readNodeKeys, secretsKeyName } from '../../src/node-keys.ts';
+import { authorityKeyName, readNodeKeys, secretsKeyName } from '../../src/node/node-keys.ts';
 
 const clusterSecretName = 'cluster.secret';
 const secretBytes = 32;

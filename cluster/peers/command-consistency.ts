@@ -1,3 +1,12 @@
+import {
+  accessSignedForms,
+  grantObject,
+  grantSignedForms,
+  masterCreatedSignedForms,
+  revokeSignedForms,
+} from '../../src/domain/event/service-events.ts';
+import { type JsonObject, memberOf } from '../../src/domain/json/json.ts';
+import { parseKid } from '../../src/domain/keys/signature.ts';
 import type {
   AppendEvent,
   CloseLedger,
@@ -7,18 +16,9 @@ import type {
   GrantAccess,
   OpenLedger,
   RevokeAccess,
-} from '../../src/domain/command.ts';
-import { type JsonObject, memberOf } from '../../src/domain/json.ts';
-import {
-  accessSignedForms,
-  grantObject,
-  grantSignedForms,
-  masterCreatedSignedForms,
-  revokeSignedForms,
-} from '../../src/domain/service-events.ts';
-import { parseKid } from '../../src/domain/signature.ts';
-import { isoTime, parseRfc3339 } from '../../src/domain/time.ts';
-import { isUuid } from '../../src/domain/uuid.ts';
+} from '../../src/domain/ledger/command.ts';
+import { isoTime, parseRfc3339 } from '../../src/domain/values/time.ts';
+import { isUuid } from '../../src/domain/values/uuid.ts';
 import { canonicalObject, UnreadableCommand } from './wire-fields.ts';
 
 /**

@@ -1,8 +1,8 @@
-import type { Command, CommandBase, CommandSignature, Lane, OpenLedger } from '../../src/domain/command.ts';
-import type { CommandKey } from '../../src/domain/event.ts';
-import { checkCallerEventType, checkHash, checkLabel, checkName } from '../../src/domain/fields.ts';
-import { checkSignatureForm, parseKid } from '../../src/domain/signature.ts';
-import { limits } from '../../src/limits.ts';
+import type { CommandKey } from '../../src/domain/event/event.ts';
+import { checkSignatureForm, parseKid } from '../../src/domain/keys/signature.ts';
+import type { Command, CommandBase, CommandSignature, Lane, OpenLedger } from '../../src/domain/ledger/command.ts';
+import { checkCallerEventType, checkHash, checkLabel, checkName } from '../../src/domain/values/fields.ts';
+import { limits } from '../../src/runtime/limits/limits.ts';
 import {
   checked,
   countField,

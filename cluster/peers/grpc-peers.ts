@@ -1,12 +1,12 @@
 import { Client } from '@grpc/grpc-js';
-import type { BatchCounts } from '../../src/actors/batch-counts.ts';
-import { commandTimeoutMs } from '../../src/actors/bounds.ts';
-import type { CommandOutcome } from '../../src/actors/outcome.ts';
-import { outcomeFault } from '../../src/actors/outcome-check.ts';
-import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/peers.ts';
-import type { NodeId } from '../../src/actors/placement.ts';
-import type { Command } from '../../src/domain/command.ts';
-import type { MemoryBudget } from '../../src/runtime/memory-budget.ts';
+import type { BatchCounts } from '../../src/actors/batching/batch-counts.ts';
+import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
+import { outcomeFault } from '../../src/actors/routing/outcome-check.ts';
+import { NotOwner, type Peers, PeerUnreachable } from '../../src/actors/routing/peers.ts';
+import type { NodeId } from '../../src/actors/routing/placement.ts';
+import type { Command } from '../../src/domain/ledger/command.ts';
+import { limits } from '../../src/runtime/limits/limits.ts';
+import type { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { nodeTarget } from '../placement/node-address.ts';
 import { CountedTime } from './counted-time.ts';
 import { answersFrameMaxBytes, commandsFrameMaxBytes, exchangeMethod } from './exchange-method.ts';
@@ -25,7 +25,7 @@ export const budgetMs = 2_500;
  * this node either. This is longer than any caller waits: the ledgers of an overloaded node must not be taken over,
  * which would only add to its load. That node itself refuses commands whose deadline has passed.
  */
-export const patienceMs = commandTimeoutMs + 2_000;
+export const patienceMs = limits.callTimeoutMs + 2_000;
 /**
  * Pause after a failure before a new stream to the node is opened. Until the node has accepted a stream, commands for
  * it are rejected at once.
@@ -45,7 +45,7 @@ export interface PeerMeter {
   forwarded(result: 'answered' | 'not_owner' | 'unreachable' | 'wrong_answer'): void;
 }
 
-export interface GrpcPeersParts {
+interface GrpcPeersParts {
   readonly self: NodeId;
   readonly memory: MemoryBudget;
   readonly bounds?: PeerBounds;

@@ -1,9 +1,10 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
-import type { CommandOutcome } from '../../src/actors/outcome.ts';
-import type { Command } from '../../src/domain/command.ts';
+import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
+import type { Command } from '../../src/domain/ledger/command.ts';
 import { type AnswerSchema, type Ask, ExchangeResponseSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { budgetUnitBytes, type MemoryBudget, outOfMemoryBudget } from '../../src/runtime/memory-budget.ts';
+import { budgetUnitBytes, type MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
+import { outOfMemoryBudget } from '../../src/service/limits/out-of-memory-budget.ts';
 import { errorAnswer, outcomeAnswer } from './answers.ts';
 import { Outgoing } from './outgoing.ts';
 import type { ServerWire } from './wire.ts';
@@ -122,7 +123,7 @@ export class IncomingStream {
   #take({ id, command: text }: Ask): void {
     const bytes = heldBytes(text.length);
     this.#underWay++;
-    if (!this.#parts.memory.tryHold('peer', bytes)) {
+    if (!this.#parts.memory.hold('peer', bytes)) {
       this.#answer(errorAnswer(id, outOfMemoryBudget()));
       return;
     }

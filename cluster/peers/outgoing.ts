@@ -1,7 +1,7 @@
 import { messageBytesMax, messageItemsMax } from './exchange-method.ts';
 
 /** A destination with back-pressure. */
-export interface Sink<T> {
+interface Sink<T> {
   /** Returns false if nothing more may be written until `drained` is called. */
   write(items: T[]): boolean;
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { type handleBidiStreamingCall, Server, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
-import type { NodeId } from '../../src/actors/placement.ts';
+import type { NodeId } from '../../src/actors/routing/placement.ts';
 import { answersFrameMaxBytes, commandsFrameMaxBytes, exchangeMethod } from './exchange-method.ts';
 import { type Connection, type ExchangeCall, type IncomingParts, IncomingStream } from './incoming-stream.ts';
 import { type PeerSecurity, serverCredentials } from './security.ts';
@@ -15,7 +15,7 @@ export interface PeerServiceParts extends IncomingParts {
 }
 
 /** Receives the commands of other nodes. It has no listener of its own: connections are passed to it. */
-export interface PeerServer {
+interface PeerServer {
   /** Serves a connection. `proved` is called once the other side has proved that it is a node of this cluster. */
   takeConnection(socket: Socket, proved: () => void): void;
   close(): void;

@@ -1,10 +1,11 @@
 import { create } from '@bufbuild/protobuf';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
-import type { CommandOutcome } from '../../src/actors/outcome.ts';
-import { PeerUnreachable } from '../../src/actors/peers.ts';
+import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
+import { PeerUnreachable } from '../../src/actors/routing/peers.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { ExchangeRequestSchema, type ExchangeResponse } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { type MemoryBudget, outOfMemoryBudget } from '../../src/runtime/memory-budget.ts';
+import type { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
+import { outOfMemoryBudget } from '../../src/service/limits/out-of-memory-budget.ts';
 import { outcomeIn, showsWork } from './answers.ts';
 import type { CountedTime } from './counted-time.ts';
 import { commandMaxBytes } from './exchange-method.ts';
@@ -40,7 +41,7 @@ interface Waiting {
 
 export type ExchangeCall = ClientDuplexStream<Buffer, Buffer>;
 
-export interface PeerStreamParts {
+interface PeerStreamParts {
   readonly call: ExchangeCall;
   readonly wire: ClientWire;
   readonly memory: MemoryBudget;
@@ -139,7 +140,7 @@ export class PeerStream {
     const { bounds, memory } = this.#parts;
     if (this.#waiting.size >= bounds.commandsMax) return Promise.reject(tooMany('PEER_COMMANDS_MAX'));
     if (this.#unsentBytes + bytes > bounds.unsentBytesMax) return Promise.reject(tooMany('PEER_UNSENT_MIB'));
-    if (!memory.tryHold('peer', bytes)) return Promise.reject(outOfMemoryBudget());
+    if (!memory.hold('peer', bytes)) return Promise.reject(outOfMemoryBudget());
     return new Promise((resolve, reject) => {
       this.#lastId = (this.#lastId % 0xffff_fffe) + 1;
       const now = this.#parts.monotonicMs();

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, timingSafeEqual } from 'node:crypto';
 
 /** What both sides of a stream send in plain text before they prove that they know the secret. */
-export interface Greeting {
+interface Greeting {
   readonly clientId: string;
   readonly serverId: string;
   /** 32 random bytes of each side, so that no two sessions have the same keys. */
@@ -21,7 +21,7 @@ const tagBytes = 16;
 const framesMax = 2 ** 48;
 
 /** A frame whose seal is wrong: the frame was changed on its way or replayed, or a frame before it is missing. */
-export class ForgedFrame extends Error {
+class ForgedFrame extends Error {
   constructor() {
     super('a frame of another node does not have its seal');
     this.name = 'ForgedFrame';

@@ -1,4 +1,4 @@
-import type { Command, CommandBase } from '../../src/domain/command.ts';
+import type { Command, CommandBase } from '../../src/domain/ledger/command.ts';
 import { checkConsistency } from './command-consistency.ts';
 import { commandReaders } from './command-fields.ts';
 import { type FieldReaders, isMembers, type Members, readFields, UnreadableCommand } from './wire-fields.ts';

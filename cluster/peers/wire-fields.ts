@@ -1,8 +1,8 @@
 import { LedgerError } from '../../src/domain/errors.ts';
-import { type JsonObject, parseJson } from '../../src/domain/json.ts';
-import { isoTime, parseRfc3339 } from '../../src/domain/time.ts';
-import { isUuid } from '../../src/domain/uuid.ts';
-import { limits } from '../../src/limits.ts';
+import { type JsonObject, parseJson } from '../../src/domain/json/json.ts';
+import { isoTime, parseRfc3339 } from '../../src/domain/values/time.ts';
+import { isUuid } from '../../src/domain/values/uuid.ts';
+import { limits } from '../../src/runtime/limits/limits.ts';
 
 /** Another node sent something that this node cannot read as a command. It may be a command of another version. */
 export class UnreadableCommand extends TypeError {
@@ -63,7 +63,7 @@ export function listOf<T>(read: FieldReader<T>, itemsMax: number): FieldReader<r
   };
 }
 
-/** Makes a reader from a check that throws LedgerError, such as those of src/domain/fields.ts. */
+/** Makes a reader from a check that throws LedgerError, such as those of src/domain/values/fields.ts. */
 export function checked<T>(check: (field: string, value: unknown) => T): FieldReader<T> {
   return (value, field) => {
     try {

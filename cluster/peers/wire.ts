@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
-import type { NodeId } from '../../src/actors/placement.ts';
+import type { NodeId } from '../../src/actors/routing/placement.ts';
 import {
   type ExchangeRequest,
   ExchangeRequestSchema,

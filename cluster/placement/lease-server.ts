@@ -1,4 +1,4 @@
-import type { Acquired, NodeId } from '../../src/actors/placement.ts';
+import type { Acquired, NodeId } from '../../src/actors/routing/placement.ts';
 
 export interface HeldLease {
   readonly shard: number;

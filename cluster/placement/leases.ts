@@ -1,4 +1,4 @@
-import type { Acquired, NodeId, Placement } from '../../src/actors/placement.ts';
+import type { Acquired, NodeId, Placement } from '../../src/actors/routing/placement.ts';
 import type { HeldLease, LeaseServer } from './lease-server.ts';
 import type { PlacementTimings } from './timings.ts';
 
@@ -6,7 +6,7 @@ const tokenBytes = 16;
 /** How long a known owner of another node's shard is used before it is read again. */
 const knownFreshMs = 2_000;
 
-export interface LeasesParts {
+interface LeasesParts {
   readonly self: NodeId;
   readonly server: LeaseServer;
   readonly timings: PlacementTimings;

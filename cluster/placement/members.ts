@@ -1,4 +1,4 @@
-import type { NodeId } from '../../src/actors/placement.ts';
+import type { NodeId } from '../../src/actors/routing/placement.ts';
 
 /** What a node announces about itself. */
 export interface Announcement {

@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/actors/clock.ts';
-import type { NodeId } from '../../src/actors/placement.ts';
+import type { NodeId } from '../../src/actors/routing/placement.ts';
+import type { Clock } from '../../src/runtime/clock/clock.ts';
 import { DuplicateNodeCheck } from './duplicate-node-check.ts';
 import type { LeaseServer } from './lease-server.ts';
 import type { Leases } from './leases.ts';
@@ -22,7 +22,7 @@ export interface PlacementMeter {
  */
 export type LossCause = 'ran_out' | 'missing';
 
-export interface RebalancingParts {
+interface RebalancingParts {
   readonly self: Run & Pick<Announcement, 'ports'>;
   readonly board: MemberBoard;
   readonly server: LeaseServer;

@@ -1,5 +1,5 @@
-import type { NodeId } from '../../src/actors/placement.ts';
-import { sha256 } from '../../src/domain/hash.ts';
+import type { NodeId } from '../../src/actors/routing/placement.ts';
+import { sha256 } from '../../src/domain/keys/hash.ts';
 import { isLeaving, type Member } from './members.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { NodeId } from '../../src/actors/placement.ts';
+import type { NodeId } from '../../src/actors/routing/placement.ts';
 import type { LeaseServer } from '../placement/lease-server.ts';
 import type { MetBadValue } from './bad-values.ts';
 import { acquireLease, leaseOwners, releaseLease, renewLeases } from './lease-scripts.ts';

@@ -68,9 +68,6 @@ export const keysReadAgeMaxMs = 500;
 /** How often a busy ledger checks for passed deadlines, ms. A refusal may be late by this much. */
 export const deadlineCheckMs = 50;
 
-/** How long a command may take from the arrival of its call, ms, if its caller sets no earlier deadline. */
-export const commandTimeoutMs = 10_000;
-
 /** Nodes that a command is sent to before this node runs it. */
 export const hopsMax = 2;
 

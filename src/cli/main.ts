@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { processTerminal, programVersion } from './process-terminal.ts';
 import { runProgram } from './program.ts';
+import { processTerminal, programVersion } from './terminal/process-terminal.ts';
 
 await runProgram(processTerminal(), process.argv.slice(2), programVersion());

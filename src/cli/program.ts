@@ -1,14 +1,14 @@
 import { Command, CommanderError } from 'commander';
-import { redaction, secretsIn } from '../runtime/redaction.ts';
-import { exitCodes } from './exit-codes.ts';
-import { addExport } from './export-command.ts';
-import { addKeygen } from './keygen-command.ts';
-import { addListen } from './listen.ts';
-import { addServerCommands } from './server-commands.ts';
-import { shownText } from './shown-text.ts';
-import { addSign } from './sign-command.ts';
-import { CliError, type Terminal } from './terminal.ts';
-import { addVerify } from './verify-command.ts';
+import { redaction, secretsIn } from '../runtime/telemetry/redaction.ts';
+import { addExport } from './commands/export-command.ts';
+import { addKeygen } from './commands/keygen-command.ts';
+import { addListen } from './commands/listen.ts';
+import { addServerCommands } from './commands/server-commands.ts';
+import { addSign } from './commands/sign-command.ts';
+import { exitCodes } from './terminal/exit-codes.ts';
+import { shownText } from './terminal/shown-text.ts';
+import { CliError, type Terminal } from './terminal/terminal.ts';
+import { addVerify } from './verify/verify-command.ts';
 
 /** Adds commands to the program. */
 export type AddCommands = (program: Command, terminal: Terminal) => void;

@@ -1,8 +1,8 @@
-import { ConfigError } from '../config.ts';
-import { type Redact, redaction } from '../runtime/redaction.ts';
-import { SecretsKeyMismatch } from '../service/secrets-key-check.ts';
-import { AuthorityMismatch } from '../service/signatures/authority.ts';
-import { StartError } from '../store/start-error.ts';
+import { ConfigError } from '../node/config.ts';
+import { StartError } from '../runtime/start-error.ts';
+import { type Redact, redaction } from '../runtime/telemetry/redaction.ts';
+import { AuthorityMismatch } from '../service/authority/authority.ts';
+import { SecretsKeyMismatch } from '../service/records/secrets-key-check.ts';
 import { UnreadableRecord } from '../store/unreadable-record.ts';
 
 /** No space, quota exceeded, file too large, read-only file system, disk error. */

@@ -1,15 +1,15 @@
-import { type Config, type Environment, readConfig } from '../config.ts';
-import { startEmbedded } from '../embedded.ts';
-import { boundHeapGrowth } from '../heap-growth.ts';
-import { readTls } from '../listeners.ts';
-import { bufferedLines, createLog, type NodeLog } from '../log.ts';
-import type { RunningNode } from '../node.ts';
-import { collectWhenIdle } from '../runtime/idle-collection.ts';
-import { redaction, secretsIn } from '../runtime/redaction.ts';
-import { urlHost } from '../url-host.ts';
-import { exitCodes } from './exit-codes.ts';
+import { type Config, type Environment, readConfig } from '../node/config.ts';
+import { startEmbedded } from '../node/embedded.ts';
+import { readTls } from '../node/listeners.ts';
+import type { RunningNode } from '../node/start-node.ts';
+import { urlHost } from '../runtime/config/url-host.ts';
+import { boundHeapGrowth } from '../runtime/limits/heap-growth.ts';
+import { collectWhenIdle } from '../runtime/limits/idle-collection.ts';
+import { bufferedLines, createLog, type NodeLog } from '../runtime/telemetry/log.ts';
+import { redaction, secretsIn } from '../runtime/telemetry/redaction.ts';
 import { refuse } from './refuse.ts';
-import { hearStopSignals, outliveReaders } from './stop-signals.ts';
+import { exitCodes } from './terminal/exit-codes.ts';
+import { hearStopSignals, outliveReaders } from './terminal/stop-signals.ts';
 
 /** Milliseconds. A stop that takes longer ends the process at once. */
 const stopMaxMs = 18_000;

@@ -13,15 +13,15 @@ import type { MasterService } from '../gen/svc/v1/masters_pb.ts';
 import type { OrganizationService } from '../gen/svc/v1/organizations_pb.ts';
 import type { ResolverService } from '../gen/svc/v1/resolver_pb.ts';
 import type { WebhookService } from '../gen/svc/v1/webhooks_pb.ts';
-import { type AppendStream, type AppendStreamOptions, openAppendStream } from './append-stream.ts';
-import { createCaller } from './call.ts';
-import { type Credential, checkCredential } from './credential.ts';
+import { type AppendStream, type AppendStreamOptions, openAppendStream } from './append/append-stream.ts';
+import { createCaller } from './call/call.ts';
+import { type Credential, checkCredential } from './call/credential.ts';
+import { createGrpcTransport } from './call/grpc-transport.ts';
+import { createRestTransport } from './call/rest-transport.ts';
+import { defaultRetryPolicy, type RetryClock, systemRetryClock } from './call/retry.ts';
 import { endpointNamed, endpoints } from './endpoint.ts';
 import { createEventReading, type EventReading } from './event-reading.ts';
-import { createGrpcTransport } from './grpc-transport.ts';
 import type { CallOptions, UnaryMethods } from './methods.ts';
-import { createRestTransport } from './rest-transport.ts';
-import { defaultRetryPolicy, type RetryClock, systemRetryClock } from './retry.ts';
 
 /** What a client is made with. Without a credential, only methods that need none succeed. */
 export interface ClientOptions extends Credential {

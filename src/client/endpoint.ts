@@ -32,7 +32,7 @@ const services = [
   SandboxService,
 ] as const satisfies readonly DescService[];
 
-export interface RestPlace {
+interface RestPlace {
   readonly httpMethod: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
   /** For example `/v1/ledgers/{ledger_id}/events`. */
   readonly template: string;

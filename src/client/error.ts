@@ -17,7 +17,7 @@ export type ClientErrorCode =
   | 'not_sent';
 
 /** What an error says beside its code and message. */
-export interface ErrorFacts {
+interface ErrorFacts {
   /** Plain JSON that helps to correct the call: the field, the limit, what was expected. */
   readonly details?: { readonly [key: string]: unknown };
   /** X-Request-Id of the answer. null if there was none. */

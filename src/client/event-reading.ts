@@ -2,7 +2,7 @@ import type { GetDelegationProofRequest, GetDelegationProofResponse } from '../g
 import type { Integrity } from '../gen/svc/v1/event_pb.ts';
 import type { ListLedgerEventsRequest, ListLedgerEventsResponse } from '../gen/svc/v1/ledgers_pb.ts';
 import type { ListMasterEventsRequest, ListMasterEventsResponse } from '../gen/svc/v1/masters_pb.ts';
-import type { Caller } from './call.ts';
+import type { Caller } from './call/call.ts';
 import { endpointNamed } from './endpoint.ts';
 import { LedgerTrustError } from './error.ts';
 import type { Event } from './event.ts';

@@ -1,6 +1,6 @@
-import { canonicalJson } from '../domain/canonical.ts';
-import type { ActorType, EventContent, LedgerEvent } from '../domain/event.ts';
-import { sha256Hex } from '../domain/hash.ts';
+import type { ActorType, EventContent, LedgerEvent } from '../domain/event/event.ts';
+import { canonicalJson } from '../domain/json/canonical.ts';
+import { sha256Hex } from '../domain/keys/hash.ts';
 import type { Event as EventMessage } from '../gen/svc/v1/event_pb.ts';
 import type { Answer } from './shapes.ts';
 

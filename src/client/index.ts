@@ -1,10 +1,11 @@
 /** The public API of the client: `ledger-trust/client`. */
 export type { ErrorCode } from '../domain/errors.ts';
-export type { ActorType, LedgerType } from '../domain/event.ts';
-export type { Appended, AppendOutcome, StreamedEvent } from './append-event.ts';
-export type { AppendStream, AppendStreamOptions } from './append-stream.ts';
+export type { ActorType, LedgerType } from '../domain/event/event.ts';
+export type { Appended, AppendOutcome, StreamedEvent } from './append/append-event.ts';
+export type { AppendStream, AppendStreamOptions } from './append/append-stream.ts';
+export type { Credential } from './call/credential.ts';
+export type { RetryClock } from './call/retry.ts';
 export { type ClientOptions, createClient, type LedgerTrustClient } from './client.ts';
-export type { Credential } from './credential.ts';
 export { type ClientErrorCode, LedgerTrustError } from './error.ts';
 export type { Event } from './event.ts';
 export type {
@@ -14,17 +15,7 @@ export type {
   LedgerEventFilter,
   MasterEventFilter,
 } from './event-reading.ts';
-export {
-  type ActorDocument,
-  type AuthorityDocument,
-  type AuthorityKeys,
-  authorityKeysOf,
-  type KeySource,
-  keysFromDocuments,
-  keysFromResolver,
-} from './key-source.ts';
 export type { AnswerFacts, CallOptions, DeliveryChainItem } from './methods.ts';
-export type { RetryClock } from './retry.ts';
 export type { Answer, JsonObject, JsonValue, Request } from './shapes.ts';
 export {
   digestOf,
@@ -33,13 +24,22 @@ export {
   type Signer,
   type SigningInput,
   signerFromPrivateKey,
-} from './signing.ts';
+} from './signing/signing.ts';
+export {
+  type ActorDocument,
+  type AuthorityDocument,
+  type AuthorityKeys,
+  authorityKeysOf,
+  type KeySource,
+  keysFromDocuments,
+  keysFromResolver,
+} from './verify/key-source.ts';
 export type {
   IncompleteReason,
   IncompleteType,
   Verification,
   VerificationIssue,
   VerificationIssueType,
-} from './verification.ts';
-export { type TrustedKeys, type VerifyOptions, verifyEvents } from './verifying.ts';
+} from './verify/verification.ts';
+export { type TrustedKeys, type VerifyOptions, verifyEvents } from './verify/verifying.ts';
 export { type VerifyWebhookOptions, verifyWebhook, type WebhookDelivery, type WebhookHeaders } from './webhook.ts';

@@ -7,9 +7,9 @@ import {
   WEBHOOK_SECRET_BYTES,
   WEBHOOK_SECRET_PREFIX,
   webhookKeys,
-} from '../domain/webhook-signature.ts';
+} from '../domain/keys/webhook-signature.ts';
 import { WebhookBodySchema } from '../gen/svc/v1/webhooks_pb.ts';
-import { answerFromJson } from './answer-decoding.ts';
+import { answerFromJson } from './call/answer-decoding.ts';
 import { invalidAnswer, LedgerTrustError } from './error.ts';
 import type { Answer } from './shapes.ts';
 

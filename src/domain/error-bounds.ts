@@ -1,7 +1,7 @@
 import type { ErrorDetails } from './errors.ts';
 
 /** An error as it is sent to a client. `cut` names what was shortened or left out. */
-export interface BoundedError {
+interface BoundedError {
   readonly message: string;
   readonly details: ErrorDetails;
   readonly cut: readonly string[];
@@ -16,7 +16,7 @@ export function namesOf(cut: readonly string[]): string {
 }
 
 /** Bounds of an error in bytes of UTF-8: its message, and its details as JSON. */
-export interface ErrorBounds {
+interface ErrorBounds {
   readonly messageMaxBytes: number;
   readonly detailsMaxBytes: number;
 }

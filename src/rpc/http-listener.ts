@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { LedgerError } from '../domain/errors.ts';
-import { limits } from '../limits.ts';
-import type { MemoryBudget } from '../runtime/memory-budget.ts';
+import { limits } from '../runtime/limits/limits.ts';
+import type { MemoryBudget } from '../runtime/limits/memory-budget.ts';
 import { requestIdOf } from './call/request-id.ts';
 import { statusOf } from './call/status.ts';
 import { createConnectHandler } from './connect/handler.ts';

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createNetServer, type Socket } from 'node:net';
-import { limits } from '../limits.ts';
-import type { Metrics } from '../metrics.ts';
-import { ConnectionPlaces } from './connection-places.ts';
+import { ConnectionPlaces } from '../runtime/limits/connection-places.ts';
+import { limits } from '../runtime/limits/limits.ts';
+import type { Metrics } from '../runtime/telemetry/metrics.ts';
 import { addressOf, type Listener, listenOn } from './listening.ts';
 
 /** Whether the node may get calls. `reason` says why not, in words for operators. */
@@ -11,7 +11,7 @@ export interface Readiness {
   readonly reason?: string;
 }
 
-export interface InternalListenerParts {
+interface InternalListenerParts {
   readonly metrics: Pick<Metrics, 'registry'>;
   /** Must end by its own deadline. */
   readiness(): Promise<Readiness>;

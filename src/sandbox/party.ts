@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { Dispatcher } from 'undici';
 import { createClient, type LedgerTrustClient } from '../client/client.ts';
-import { publicKeyBase64, type Signer, signerFromPrivateKey } from '../client/signing.ts';
+import { publicKeyBase64, type Signer, signerFromPrivateKey } from '../client/signing/signing.ts';
 
 /** How the run reaches the service: through its public address, as any client does. */
 export interface SandboxTarget {

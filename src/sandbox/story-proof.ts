@@ -1,8 +1,8 @@
 import type { Event } from '../client/event.ts';
-import { authorityKeysOf, keysFromResolver } from '../client/key-source.ts';
-import type { Verification } from '../client/verification.ts';
-import { authorityTypes } from '../client/verify-payload.ts';
-import { verifyEvents } from '../client/verifying.ts';
+import { authorityKeysOf, keysFromResolver } from '../client/verify/key-source.ts';
+import type { Verification } from '../client/verify/verification.ts';
+import { authorityTypes } from '../client/verify/verify-payload.ts';
+import { verifyEvents } from '../client/verify/verifying.ts';
 import { check, refused, type Step } from './steps.ts';
 import type { StoryOrder } from './story-order.ts';
 import { tampered } from './tampering.ts';

@@ -1,4 +1,4 @@
-import { uuidV7Time } from '../domain/uuid.ts';
+import { uuidV7Time } from '../domain/values/uuid.ts';
 import type { AccessEvent } from './access-log.ts';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -1,9 +1,9 @@
-import { sha256HexForm } from '../domain/hash.ts';
+import { sha256HexForm } from '../domain/keys/hash.ts';
 import type { LedgerEntry } from './ledger-store.ts';
 import { checkOrder } from './store-text.ts';
 
 /** The first and last of consecutive entries that were checked. */
-export interface EntryRun {
+interface EntryRun {
   readonly first: LedgerEntry;
   readonly last: LedgerEntry;
 }

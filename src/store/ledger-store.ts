@@ -1,5 +1,5 @@
-import type { CommandKey } from '../domain/event.ts';
-import type { Projection } from '../domain/projection.ts';
+import type { CommandKey } from '../domain/event/event.ts';
+import type { Projection } from '../domain/event/projection.ts';
 
 export type { Projection };
 

@@ -1,4 +1,4 @@
-import type { Projection } from '../domain/projection.ts';
+import type { Projection } from '../domain/event/projection.ts';
 import type { Head } from './ledger-store.ts';
 import type { StoredRecord } from './record-store.ts';
 

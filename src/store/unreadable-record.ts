@@ -3,7 +3,7 @@ import { LedgerError } from '../domain/errors.ts';
 import type { FindPage, FoundRecord, RecordStore } from './record-store.ts';
 
 /** A stored value that cannot be parsed. */
-export interface Unreadable {
+interface Unreadable {
   /** Kind of the record, or another kind of stored value such as `line`, `cell` or `head`. */
   readonly kind: string;
   readonly id: string;
@@ -11,7 +11,7 @@ export interface Unreadable {
 }
 
 /** A stored text with its kind and id. A StoredRecord is a StoredText. */
-export interface StoredText {
+interface StoredText {
   readonly kind: string;
   readonly id: string;
   readonly value: string;

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { LmdbAccessLog } from '../../src/store/lmdb/access-log.ts';
+import { LmdbAccessLog } from '../../src/store/lmdb/access/access-log.ts';
 import { runNode } from '../support/running-node.ts';
 import { minute } from '../support/webhook-order.ts';
 

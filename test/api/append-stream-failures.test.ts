@@ -1,7 +1,7 @@
 import type { Client } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
-import { signerFromPrivateKey } from '../../src/client/signing.ts';
+import { signerFromPrivateKey } from '../../src/client/signing/signing.ts';
 import { grpcClient } from '../support/grpc-client.ts';
 import { onboarding } from '../support/organizations.ts';
 import { append, eventsOf, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';

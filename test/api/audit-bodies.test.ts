@@ -3,7 +3,7 @@ import { create, type DescMethod, type MessageInitShape, toBinary } from '@bufbu
 import { afterAll, describe, expect, test } from 'vitest';
 import { DelegationService } from '../../src/gen/svc/v1/delegation_pb.ts';
 import { MasterService } from '../../src/gen/svc/v1/masters_pb.ts';
-import { limits } from '../../src/limits.ts';
+import { limits } from '../../src/runtime/limits/limits.ts';
 import { historyOf, tracked } from '../support/access-events.ts';
 import { callGrpc, grpcClient } from '../support/grpc-client.ts';
 import { nodeWithMaster } from '../support/node-for-tests.ts';

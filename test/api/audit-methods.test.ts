@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { uuidV5 } from '../../src/domain/uuid.ts';
+import { uuidV5 } from '../../src/domain/values/uuid.ts';
 import { Auth } from '../../src/gen/svc/v1/options_pb.ts';
 import { authenticatedMethods, historyOf, storedHistory, type Tracked, tracked } from '../support/access-events.ts';
 import { nodeWithMaster } from '../support/node-for-tests.ts';

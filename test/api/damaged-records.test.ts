@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiKeyHash } from '../../src/domain/api-key.ts';
+import { apiKeyHash } from '../../src/domain/keys/api-key.ts';
 import { ledgerKey, recordKey } from '../../src/store/lmdb/keys.ts';
 import { openTables, type TextTable } from '../../src/store/lmdb/tables.ts';
 import { newOrder, newParty, type Party } from '../support/parties.ts';

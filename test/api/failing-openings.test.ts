@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
-import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
-import { systemClock } from '../../src/system.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { MemoryLedgerStore } from '../support/memory-store/ledger-store.ts';
 import { newOrganization } from '../support/organizations.ts';
 import { newDevice, newParty } from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest } from '../support/parties-rest.ts';

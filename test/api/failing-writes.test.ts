@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
-import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
-import { systemClock } from '../../src/system.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { MemoryLedgerStore } from '../support/memory-store/ledger-store.ts';
+import { MemoryRecordStore } from '../support/memory-store/record-store.ts';
 import { onboarding } from '../support/organizations.ts';
 import { newOrder, type Order, signedBy } from '../support/parties.ts';
 import { done, type Fields, type RestAnswer, rest } from '../support/parties-rest.ts';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { exitCodes } from '../../src/cli/exit-codes.ts';
+import { exitCodes } from '../../src/cli/terminal/exit-codes.ts';
 import { startNodeProcess } from '../support/node-process.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { RestAnswer } from '../support/parties-rest.ts';

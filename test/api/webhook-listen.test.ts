@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
-import { standardSignature, svcSignature, webhookKeys } from '../../src/domain/webhook-signature.ts';
+import { standardSignature, svcSignature, webhookKeys } from '../../src/domain/keys/webhook-signature.ts';
 import { newParty } from '../support/parties.ts';
 import { done } from '../support/parties-rest.ts';
 import { runNode } from '../support/running-node.ts';

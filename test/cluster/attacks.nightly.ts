@@ -13,7 +13,7 @@ import type { PeerSecurity } from '../../cluster/peers/security.ts';
 import { serverWire } from '../../cluster/peers/wire.ts';
 import { commandText } from '../../cluster/peers/wire-command.ts';
 import { createClient, keysFromResolver, verifyEvents } from '../../src/client/index.ts';
-import type { AppendEvent } from '../../src/domain/command.ts';
+import type { AppendEvent } from '../../src/domain/ledger/command.ts';
 import { type AnswerSchema, ExchangeResponseSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
 import { withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';

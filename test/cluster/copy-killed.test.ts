@@ -8,7 +8,7 @@ import { batchEventsMax } from '../../src/actors/bounds.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import { Commits } from '../../src/store/lmdb/commits.ts';
-import { LmdbLedgerStore } from '../../src/store/lmdb/ledger-store.ts';
+import { LmdbLedgerStore } from '../../src/store/lmdb/log/ledger-store.ts';
 import { openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import { environmentOf, leaveKeyspace, makeKeyspace, newKeyspace, openStores } from '../contract/cassandra-factory.ts';

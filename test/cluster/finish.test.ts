@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import type cassandra from 'cassandra-driver';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { names } from '../../src/domain/projection.ts';
-import type { CassandraSettings } from '../../src/store/cassandra/settings.ts';
+import { names } from '../../src/domain/event/projection.ts';
+import type { CassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import { environmentOf, leaveKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { temporaryDir } from '../support/running-node.ts';

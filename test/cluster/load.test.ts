@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { LedgerTrustError, type StreamedEvent } from '../../src/client/index.ts';
-import type { LedgerEvent } from '../../src/domain/event.ts';
+import type { LedgerEvent } from '../../src/domain/event/event.ts';
 import { SeededRandom } from '../simulation/random.ts';
 import { LoadCalls } from './load/calls.ts';
 import { runLane } from './load/lane.ts';

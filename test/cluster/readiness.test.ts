@@ -60,7 +60,7 @@ await describeOnCassandra('what a balancer is told by one of two nodes', (addres
     await expect.poll(() => readinessOf(node), { timeout: storeLostMaxMs }).toMatchObject({ status: 200 });
   }, 60_000);
 
-  /** Its parts stand in cluster-clock-check and pipeline-wrong-clock; on three nodes in attacks.nightly.ts. */
+  /** Its parts: test/unit/cluster/clock-check.test.ts, test/unit/node/pipeline-wrong-clock.test.ts. Three nodes: attacks.nightly.ts. */
   if (isNightly)
     test('one whose clock is off gives its shards to the other and decides nothing, until its clock is right', async () => {
       const holds = async () => [...(await cluster.owners()).values()].filter((owner) => owner === 'node-2').length;

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CassandraSettings } from '../../src/store/cassandra/settings.ts';
+import type { CassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import { environmentOf, leaveKeyspace, newKeyspace, withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { temporaryDir } from '../support/running-node.ts';

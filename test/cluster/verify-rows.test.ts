@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { canonicalJson } from '../../src/domain/canonical.ts';
-import { injectedFields } from '../../src/domain/service-events.ts';
-import { actorCollection } from '../../src/service/identity/actor-record.ts';
+import { injectedFields } from '../../src/domain/event/service-events.ts';
+import { canonicalJson } from '../../src/domain/json/canonical.ts';
+import { actorCollection } from '../../src/service/actors/actor-record.ts';
 import { readEventPage } from '../../src/service/reading/event-page.ts';
 import { checkEventQuery } from '../../src/service/reading/event-query.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
-import { unboundedWalk } from '../../src/service/walk.ts';
-import { walkedLedgers } from '../../src/service/walked-stores.ts';
+import { unboundedWalk } from '../../src/service/walking/walk.ts';
+import { walkedLedgers } from '../../src/service/walking/walked-stores.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
 import {
   environmentOf,

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { uuidV7 } from '../../src/domain/uuid.ts';
+import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import type { AccessEvent, AccessLog, AccessPage } from '../../src/store/access-log.ts';
 
 /** How the contract gets at one kind of access log. */

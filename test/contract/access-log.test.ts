@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type LmdbStores, openLmdb } from '../../src/store/lmdb/open.ts';
-import { type MemoryAccessData, MemoryAccessLog } from '../../src/store/memory/access-log.ts';
+import { type MemoryAccessData, MemoryAccessLog } from '../support/memory-store/access-log.ts';
 import { type AccessLogFactory, accessLogContract } from './access-log.contract.ts';
 
 function memoryFactory(): AccessLogFactory {

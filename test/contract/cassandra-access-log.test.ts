@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { uuidV7 } from '../../src/domain/uuid.ts';
+import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import type { AccessEvent, AccessLog } from '../../src/store/access-log.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type AccessLogFactory, accessLogContract } from './access-log.contract.ts';

@@ -1,7 +1,7 @@
 import type cassandra from 'cassandra-driver';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
-import type { Statement } from '../../src/store/cassandra/session.ts';
+import type { Statement } from '../../src/store/cassandra/session/session.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { type DeliveryRig, delivered, deliveriesAt, minuteMs } from '../support/webhook-deliveries.ts';
 import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';

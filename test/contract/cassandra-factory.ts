@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import cassandra from 'cassandra-driver';
-import { applySchema } from '../../src/store/cassandra/apply-schema.ts';
 import { keyText } from '../../src/store/cassandra/keys.ts';
 import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
-import type { CqlSession } from '../../src/store/cassandra/session.ts';
-import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/settings.ts';
+import { applySchema } from '../../src/store/cassandra/schema/apply-schema.ts';
+import type { CqlSession } from '../../src/store/cassandra/session/session.ts';
+import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import type { CassandraAddress } from '../support/backends/backend.ts';
 import type { StoreFactory, TestClock } from './stores.ts';
 

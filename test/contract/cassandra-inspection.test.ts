@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
+import { projectionWriter } from '../../src/store/cassandra/log/projection-writer.ts';
 import type { CassandraStores } from '../../src/store/cassandra/open.ts';
-import { projectionWriter } from '../../src/store/cassandra/projection-writer.ts';
-import type { CqlSession } from '../../src/store/cassandra/session.ts';
+import type { CqlSession } from '../../src/store/cassandra/session/session.ts';
 import type { Projection } from '../../src/store/ledger-store.ts';
 import type { StrayBucket } from '../../src/store/store-inspection.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';

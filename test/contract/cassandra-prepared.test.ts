@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import cassandra from 'cassandra-driver';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { uuidV7 } from '../../src/domain/uuid.ts';
+import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import { type CassandraStores, openCassandra } from '../../src/store/cassandra/open.ts';
-import { prepareAtStart, textsPreparedAtStart } from '../../src/store/cassandra/prepared-at-start.ts';
-import type { CqlSession, Statement } from '../../src/store/cassandra/session.ts';
+import { prepareAtStart, textsPreparedAtStart } from '../../src/store/cassandra/session/prepared-at-start.ts';
+import type { CqlSession, Statement } from '../../src/store/cassandra/session/session.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { entriesFor, newLedgerId } from '../support/store-entries.ts';
 import { leaveKeyspace, makeKeyspace, newKeyspace, openStores, withClient } from './cassandra-factory.ts';

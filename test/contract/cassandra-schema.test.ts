@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
-import { applySchema as applyFromCommandLine } from '../../src/cli/schema.ts';
-import { applySchema } from '../../src/store/cassandra/apply-schema.ts';
+import { applySchema as applyFromCommandLine } from '../../src/cli/commands/schema.ts';
+import { StartError } from '../../src/runtime/start-error.ts';
 import { openCassandra } from '../../src/store/cassandra/open.ts';
-import { checkDataCenters } from '../../src/store/cassandra/server-checks.ts';
-import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/settings.ts';
-import { StartError } from '../../src/store/start-error.ts';
+import { applySchema } from '../../src/store/cassandra/schema/apply-schema.ts';
+import { checkDataCenters } from '../../src/store/cassandra/session/server-checks.ts';
+import { type CassandraSettings, cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
 import { environmentOf, leaveKeyspace, makeKeyspace, newKeyspace, withClient } from './cassandra-factory.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { OutcomeUnknown } from '../../src/store/ledger-store.ts';
-import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
-import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import { MemoryLedgerStore } from '../support/memory-store/ledger-store.ts';
+import { MemoryRecordStore } from '../support/memory-store/record-store.ts';
 import { entriesAfter, entriesFor, headOf } from '../support/store-entries.ts';
 import { faultyLedgerStore, faultyRecordStore, type StoreFault, scriptedFaults } from '../support/store-faults.ts';
 

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { StartError } from '../../src/runtime/start-error.ts';
 import { backupLmdb } from '../../src/store/lmdb/backup.ts';
+import { acquireServingLock } from '../../src/store/lmdb/file/serving-lock.ts';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { checkHoldsData, openWholeLmdb } from '../../src/store/lmdb/open-whole.ts';
-import { acquireServingLock } from '../../src/store/lmdb/serving-lock.ts';
-import { StartError } from '../../src/store/start-error.ts';
 import { startChild } from '../support/store-lmdb-process.ts';
 import { newDataDir } from './lmdb-factory.ts';
 

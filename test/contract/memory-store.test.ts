@@ -1,9 +1,9 @@
-import { datedAppends } from '../../src/dated-appends.ts';
-import { sealedSnapshots } from '../../src/service/sealed-snapshots.ts';
+import { datedAppends } from '../../src/node/dated-appends.ts';
+import { sealedSnapshots } from '../../src/service/records/sealed-snapshots.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import { emptyLedgerData, ledgerIn } from '../../src/store/memory/ledger-data.ts';
-import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
-import { emptyRecordData, MemoryRecordStore } from '../../src/store/memory/record-store.ts';
+import { emptyLedgerData, ledgerIn } from '../support/memory-store/ledger-data.ts';
+import { MemoryLedgerStore } from '../support/memory-store/ledger-store.ts';
+import { emptyRecordData, MemoryRecordStore } from '../support/memory-store/record-store.ts';
 import { faultyLedgerStore, scriptedFaults } from '../support/store-faults.ts';
 import { storeContract } from './store.contract.ts';
 import type { StoreFactory, TestClock } from './stores.ts';

@@ -4,10 +4,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readConfig } from '../../src/config.ts';
-import { startEmbedded } from '../../src/embedded.ts';
-import { createLog } from '../../src/log.ts';
-import type { RunningNode } from '../../src/node.ts';
+import { readConfig } from '../../src/node/config.ts';
+import { startEmbedded } from '../../src/node/embedded.ts';
+import type { RunningNode } from '../../src/node/start-node.ts';
+import { createLog } from '../../src/runtime/telemetry/log.ts';
 import { compileCache } from '../support/compile-cache.ts';
 
 /** Runs exactly what the README tells a newcomer to type, and behind it what the page of the API does, against a node of its own. */

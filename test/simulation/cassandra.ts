@@ -1,5 +1,5 @@
 import { LedgerError } from '../../src/domain/errors.ts';
-import { type CqlSession, type Row, type Statement, Undecided } from '../../src/store/cassandra/session.ts';
+import { type CqlSession, type Row, type Statement, Undecided } from '../../src/store/cassandra/session/session.ts';
 import type { PlantedBug } from './bugs.ts';
 import type { HalfDone, SimulatedTables } from './tables.ts';
 import { request, type WireParts } from './wire.ts';

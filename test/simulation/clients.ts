@@ -1,6 +1,6 @@
-import type { CommandOutcome } from '../../src/actors/outcome.ts';
-import type { Lane } from '../../src/domain/command.ts';
-import { names } from '../../src/domain/projection.ts';
+import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
+import { names } from '../../src/domain/event/projection.ts';
+import type { Lane } from '../../src/domain/ledger/command.ts';
 import { supplier } from '../support/commands.ts';
 import { type HistoryBook, type Told, toldOf } from '../support/history/history.ts';
 import { ledgerIds, type Wanted, type Wishes } from './commands.ts';

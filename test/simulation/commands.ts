@@ -1,4 +1,4 @@
-import type { Command, Lane } from '../../src/domain/command.ts';
+import type { Command, Lane } from '../../src/domain/ledger/command.ts';
 import * as make from '../support/commands.ts';
 import type { SeededRandom } from './random.ts';
 

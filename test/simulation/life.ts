@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/actors/clock.ts';
+import type { Clock } from '../../src/runtime/clock/clock.ts';
 import type { SimulatedTime } from './time.ts';
 
 /** One run of a node's process, from its start to its crash. What reaches it while it is paused happens when it wakes; after its end nothing does. */

@@ -1,6 +1,6 @@
-import type { LedgerEvent } from '../../src/domain/event.ts';
-import { parseRow } from '../../src/domain/row.ts';
-import { CassandraLedgerStore } from '../../src/store/cassandra/ledger-store.ts';
+import type { LedgerEvent } from '../../src/domain/event/event.ts';
+import { parseRow } from '../../src/domain/event/row.ts';
+import { CassandraLedgerStore } from '../../src/store/cassandra/log/ledger-store.ts';
 import { append, mark } from '../support/commands.ts';
 import { HistoryBook } from '../support/history/history.ts';
 import { checkHistory, type Violation } from '../support/history/history-check.ts';

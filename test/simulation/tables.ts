@@ -1,5 +1,5 @@
-import { tableStatements } from '../../src/store/cassandra/schema.ts';
-import type { Decision, Row, Statement } from '../../src/store/cassandra/session.ts';
+import { tableStatements } from '../../src/store/cassandra/schema/schema.ts';
+import type { Decision, Row, Statement } from '../../src/store/cassandra/session/session.ts';
 import { bindCql, type Test, type Value } from './cql.ts';
 
 interface Stored {

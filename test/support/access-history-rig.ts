@@ -3,8 +3,8 @@ import { LedgerError } from '../../src/domain/errors.ts';
 import { AccessQueue } from '../../src/service/audit/access-history.ts';
 import type { AccessRecord } from '../../src/service/audit/access-record.ts';
 import type { AccessEvent, AccessLog } from '../../src/store/access-log.ts';
-import { MemoryAccessLog } from '../../src/store/memory/access-log.ts';
 import { ManualClock, settled } from './clock.ts';
+import { MemoryAccessLog } from './memory-store/access-log.ts';
 
 export const actorId = '0199aaaa-0000-7000-8000-000000000001';
 export const startMs = Date.UTC(2026, 10, 21);

@@ -1,4 +1,4 @@
-import type { ActorRecord } from '../../src/service/identity/actor-record.ts';
+import type { ActorRecord } from '../../src/service/actors/actor-record.ts';
 
 /** The record of an actor that has no key yet. */
 export function bareActor(actorId: string): ActorRecord {

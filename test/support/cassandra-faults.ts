@@ -1,5 +1,10 @@
 import { LedgerError } from '../../src/domain/errors.ts';
-import { type CqlSession, type Decision, type Statement, Undecided } from '../../src/store/cassandra/session.ts';
+import {
+  type CqlSession,
+  type Decision,
+  type Statement,
+  Undecided,
+} from '../../src/store/cassandra/session/session.ts';
 
 /**
  * How a conditional write goes wrong between a store and Cassandra. `unsent`: it is refused before it is sent. `lost`: never

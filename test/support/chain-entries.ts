@@ -1,7 +1,7 @@
-import type { LedgerEvent } from '../../src/domain/event.ts';
-import { ledgerFacts } from '../../src/domain/ledger-facts.ts';
-import { projectionsOf } from '../../src/domain/projection.ts';
-import { formatRow } from '../../src/domain/row.ts';
+import type { LedgerEvent } from '../../src/domain/event/event.ts';
+import { ledgerFacts } from '../../src/domain/event/ledger-facts.ts';
+import { projectionsOf } from '../../src/domain/event/projection.ts';
+import { formatRow } from '../../src/domain/event/row.ts';
 import type { LedgerEntry } from '../../src/store/ledger-store.ts';
 
 /** A chain from its beginning, as its writer hands it to the store. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/actors/clock.ts';
-import { MonotonicWallClock } from '../../src/monotonic-wall-clock.ts';
+import type { Clock } from '../../src/runtime/clock/clock.ts';
+import { MonotonicWallClock } from '../../src/runtime/clock/monotonic-wall-clock.ts';
 
 interface Timer {
   readonly at: number;

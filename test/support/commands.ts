@@ -1,4 +1,6 @@
-import { canonicalJson } from '../../src/domain/canonical.ts';
+import type { CommandKey } from '../../src/domain/event/event.ts';
+import { accessSignedForms, grantObject, grantSignedForms } from '../../src/domain/event/service-events.ts';
+import { canonicalJson } from '../../src/domain/json/canonical.ts';
 import type {
   AppendEvent,
   CloseLedger,
@@ -9,9 +11,7 @@ import type {
   GrantAccess,
   OpenLedger,
   RevokeAccess,
-} from '../../src/domain/command.ts';
-import type { CommandKey } from '../../src/domain/event.ts';
-import { accessSignedForms, grantObject, grantSignedForms } from '../../src/domain/service-events.ts';
+} from '../../src/domain/ledger/command.ts';
 
 /** A UUID that is told apart at a glance. */
 export function uuid(number: number): string {

@@ -1,8 +1,8 @@
-import type { LedgerEvent } from '../../src/domain/event.ts';
-import { names } from '../../src/domain/projection.ts';
-import { formatRow } from '../../src/domain/row.ts';
-import { uuidV7 } from '../../src/domain/uuid.ts';
-import { rootLedgerId } from '../../src/service/parties/entities.ts';
+import type { LedgerEvent } from '../../src/domain/event/event.ts';
+import { names } from '../../src/domain/event/projection.ts';
+import { formatRow } from '../../src/domain/event/row.ts';
+import { uuidV7 } from '../../src/domain/values/uuid.ts';
+import { rootLedgerId } from '../../src/service/entities/entities.ts';
 import type { AccessLog } from '../../src/store/access-log.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
 import type { FindPage, RecordStore } from '../../src/store/record-store.ts';

@@ -1,11 +1,11 @@
 import { type EventPage, type EventSource, readEventPage } from '../../src/service/reading/event-page.ts';
 import { checkEventQuery, type EventQueryFields } from '../../src/service/reading/event-query.ts';
-import { unboundedWalk } from '../../src/service/walk.ts';
-import { walkedLedgers } from '../../src/service/walked-stores.ts';
+import { unboundedWalk } from '../../src/service/walking/walk.ts';
+import { walkedLedgers } from '../../src/service/walking/walked-stores.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
 import { chainEntries } from './chain-entries.ts';
 import { ledgerId } from './commands.ts';
+import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
 import { type Chain, startMs } from './world.ts';
 
 /** A store that holds a chain. */

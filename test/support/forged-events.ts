@@ -1,9 +1,9 @@
-import { eventToJson } from '../../src/client/answer-encoding.ts';
+import { eventToJson } from '../../src/client/call/answer-encoding.ts';
 import { eventContent, readEvent } from '../../src/client/event.ts';
-import { digestOf } from '../../src/client/signing.ts';
-import { canonicalJson } from '../../src/domain/canonical.ts';
-import { authorityDigest, contentHash, contentJson, eventHash } from '../../src/domain/content.ts';
-import { signDigest } from '../../src/domain/signature.ts';
+import { digestOf } from '../../src/client/signing/signing.ts';
+import { authorityDigest, contentHash, contentJson, eventHash } from '../../src/domain/event/content.ts';
+import { canonicalJson } from '../../src/domain/json/canonical.ts';
+import { signDigest } from '../../src/domain/keys/signature.ts';
 import { newKeyPair } from './parties.ts';
 import { chain } from './vector-chain.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { pages } from '../../src/pages.ts';
-import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
+import { pages } from '../../src/node/pages.ts';
+import { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { caseOf, randomOf, sendCase } from './fuzz-http1.ts';
 import { startListeningNode } from './listening-node.ts';
 

@@ -1,6 +1,6 @@
 import { type DescField, type DescMethod, ScalarType } from '@bufbuild/protobuf';
-import { isOptional, jsonRule } from '../../src/rpc/endpoints/rest-field.ts';
 import { restRoutes } from '../../src/rpc/endpoints/routes.ts';
+import { isOptional, jsonRule } from '../../src/service/encoding/json-field.ts';
 import { apiMethods, methodNamed } from './access-transports.ts';
 import { type Kind, nobody, pastTime } from './bad-values.ts';
 import { inputTable } from './input-table.ts';

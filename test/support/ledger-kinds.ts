@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import { canonicalJson } from '../../src/domain/canonical.ts';
-import type { LedgerEvent } from '../../src/domain/event.ts';
-import type { LedgerFacts } from '../../src/domain/ledger-facts.ts';
-import { organizationRegisteredPayload } from '../../src/domain/service-events.ts';
+import type { LedgerEvent } from '../../src/domain/event/event.ts';
+import type { LedgerFacts } from '../../src/domain/event/ledger-facts.ts';
+import { organizationRegisteredPayload } from '../../src/domain/event/service-events.ts';
+import { canonicalJson } from '../../src/domain/json/canonical.ts';
 import {
   buyer,
   ledgerId,

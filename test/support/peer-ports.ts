@@ -3,11 +3,11 @@ import { onTestFinished } from 'vitest';
 import { GrpcPeers } from '../../cluster/peers/grpc-peers.ts';
 import { type PeerServiceParts, peerServer } from '../../cluster/peers/peer-service.ts';
 import type { PeerSecurity } from '../../cluster/peers/security.ts';
-import type { CommandOutcome } from '../../src/actors/outcome.ts';
-import type { Command } from '../../src/domain/command.ts';
-import { createMetrics } from '../../src/metrics.ts';
+import type { CommandOutcome } from '../../src/actors/inbox/outcome.ts';
+import type { Command } from '../../src/domain/ledger/command.ts';
 import { openInternalListener } from '../../src/rpc/internal-listener.ts';
-import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
+import { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
+import { createMetrics } from '../../src/runtime/telemetry/metrics.ts';
 import { createMaster, openLedger } from './commands.ts';
 import { rig } from './world.ts';
 

@@ -7,7 +7,7 @@ import { budgetMs, patienceMs } from '../../cluster/peers/grpc-peers.ts';
 import { defaultPeerBounds, type ExchangeCall, type PeerBounds, PeerStream } from '../../cluster/peers/peer-stream.ts';
 import { acceptedKey, clientWire } from '../../cluster/peers/wire.ts';
 import { type Ask, ExchangeRequestSchema, ExchangeResponseSchema } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { MemoryBudget } from '../../src/runtime/memory-budget.ts';
+import { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { type ManualClock, settled } from './clock.ts';
 
 type AnswerInit = NonNullable<MessageInitShape<typeof ExchangeResponseSchema>['answers']>[number];

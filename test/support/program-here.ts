@@ -1,5 +1,5 @@
 import { type AddCommands, runProgram } from '../../src/cli/program.ts';
-import type { Terminal } from '../../src/cli/terminal.ts';
+import type { Terminal } from '../../src/cli/terminal/terminal.ts';
 
 export interface CliEnd {
   readonly code: number;

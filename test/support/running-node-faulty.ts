@@ -1,17 +1,17 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { batchPaces } from '../../src/actors/bounds.ts';
-import { localPlacement } from '../../src/actors/local-placement.ts';
-import { noPeers } from '../../src/actors/no-peers.ts';
-import { readConfig } from '../../src/config.ts';
-import { createLog } from '../../src/log.ts';
-import { startNode } from '../../src/node.ts';
-import { PlausibleClock } from '../../src/plausible-clock.ts';
+import { localPlacement } from '../../src/actors/routing/local-placement.ts';
+import { noPeers } from '../../src/actors/routing/no-peers.ts';
+import { readConfig } from '../../src/node/config.ts';
+import { startNode } from '../../src/node/start-node.ts';
+import { PlausibleClock } from '../../src/runtime/clock/plausible-clock.ts';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import { createLog } from '../../src/runtime/telemetry/log.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import { MemoryAccessLog } from '../../src/store/memory/access-log.ts';
-import { MemoryLedgerStore } from '../../src/store/memory/ledger-store.ts';
-import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
-import { systemClock } from '../../src/system.ts';
+import { MemoryAccessLog } from './memory-store/access-log.ts';
+import { MemoryLedgerStore } from './memory-store/ledger-store.ts';
+import { MemoryRecordStore } from './memory-store/record-store.ts';
 import { type ChooseFault, faultyLedgerStore, faultyRecordStore, scriptedFaults } from './store-faults.ts';
 
 /** A whole node whose stores fail when told to. */

@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Environment, readConfig } from '../../src/config.ts';
-import { startEmbedded } from '../../src/embedded.ts';
-import { createLog } from '../../src/log.ts';
+import { type Environment, readConfig } from '../../src/node/config.ts';
+import { startEmbedded } from '../../src/node/embedded.ts';
+import { createLog } from '../../src/runtime/telemetry/log.ts';
 
 /** A whole node in this process, on free ports and with its data in a temporary directory. */
 export interface RunningTestNode extends AsyncDisposable {

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { Fenced, type LedgerStore, OutcomeUnknown } from '../../src/store/ledger-store.ts';
 import { Commits } from '../../src/store/lmdb/commits.ts';
-import { LmdbLedgerStore } from '../../src/store/lmdb/ledger-store.ts';
+import { LmdbLedgerStore } from '../../src/store/lmdb/log/ledger-store.ts';
 import { openLmdb } from '../../src/store/lmdb/open.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import { headOf } from './store-entries.ts';

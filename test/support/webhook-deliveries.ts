@@ -1,11 +1,11 @@
-import { isoTime } from '../../src/domain/time.ts';
+import { isoTime } from '../../src/domain/values/time.ts';
 import { type Deliveries, deliveriesIn } from '../../src/service/webhooks/deliveries.ts';
 import { blockKind } from '../../src/service/webhooks/delivery-block.ts';
 import { type DeliveryRecord, deliveryIdOf } from '../../src/service/webhooks/delivery-record.ts';
 import type { PendingDelivery } from '../../src/service/webhooks/due-deliveries.ts';
-import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import type { Lookup, RecordStore, RecordWrite } from '../../src/store/record-store.ts';
 import { ManualClock } from './clock.ts';
+import { MemoryRecordStore } from './memory-store/record-store.ts';
 import { recordsWith } from './world.ts';
 
 export const minuteMs = 60_000;

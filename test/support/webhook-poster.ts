@@ -5,11 +5,11 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import type { TargetPolicy } from '../../src/service/webhooks/webhook-target.ts';
-import { systemClock } from '../../src/system.ts';
-import { createPoster, type PostResult } from '../../src/webhook/posting/http-post.ts';
-import { dnsLookup, type NameLookup } from '../../src/webhook/posting/name-lookup.ts';
-import { receiverConnector } from '../../src/webhook/posting/receiver-connect.ts';
+import { createPoster, type PostResult } from '../../src/webhooks/post/http-post.ts';
+import { dnsLookup, type NameLookup } from '../../src/webhooks/post/name-lookup.ts';
+import { receiverConnector } from '../../src/webhooks/post/receiver-connect.ts';
 
 export const production: TargetPolicy = { production: true, ownPorts: () => new Set(), ownAddresses: () => [] };
 export const development: TargetPolicy = { production: false, ownPorts: () => new Set(), ownAddresses: () => [] };

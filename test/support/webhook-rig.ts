@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import type { Directory } from '../../src/actors/directory.ts';
-import type { Command } from '../../src/domain/command.ts';
-import type { LedgerEvent } from '../../src/domain/event.ts';
-import { uuidV7 } from '../../src/domain/uuid.ts';
-import { createLog } from '../../src/log.ts';
-import type { Call } from '../../src/service/call.ts';
+import type { Directory } from '../../src/actors/routing/directory.ts';
+import type { LedgerEvent } from '../../src/domain/event/event.ts';
+import type { Command } from '../../src/domain/ledger/command.ts';
+import { uuidV7 } from '../../src/domain/values/uuid.ts';
+import { createLog } from '../../src/runtime/telemetry/log.ts';
+import type { Call } from '../../src/service/calls/call.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
-import { createSecretBox } from '../../src/service/secret-box.ts';
-import { unboundedWalk } from '../../src/service/walk.ts';
+import { createSecretBox } from '../../src/service/records/secret-box.ts';
+import { unboundedWalk } from '../../src/service/walking/walk.ts';
 import { webhookService } from '../../src/service/webhooks/webhooks.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import { MemoryRecordStore } from '../../src/store/memory/record-store.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
-import type { Post, PostResult } from '../../src/webhook/posting/http-post.ts';
-import type { AttemptOutcome } from '../../src/webhook/sending/attempt.ts';
-import { Webhooks } from '../../src/webhook/webhooks.ts';
+import type { Post, PostResult } from '../../src/webhooks/post/http-post.ts';
+import type { AttemptOutcome } from '../../src/webhooks/send/attempt.ts';
+import { Webhooks } from '../../src/webhooks/webhooks.ts';
 import { settled } from './clock.ts';
+import { MemoryRecordStore } from './memory-store/record-store.ts';
 import { type Rig, rig } from './world.ts';
 
 /** A POST as the receiver would have seen it. */

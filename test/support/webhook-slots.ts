@@ -1,4 +1,4 @@
-import { Targets } from '../../src/webhook/targets/targets.ts';
+import { Targets } from '../../src/webhooks/send/targets.ts';
 import { ManualClock } from './clock.ts';
 
 export interface Lane {

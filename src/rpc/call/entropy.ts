@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/uuid.ts';
+import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
 
 /** Returns `lengthBytes` random bytes. No byte is given out twice. */
 export type Random = (lengthBytes: number) => Buffer;

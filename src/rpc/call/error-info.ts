@@ -10,7 +10,7 @@ import { statusOf } from './status.ts';
  * An error in the form that gRPC, gRPC-Web and Connect send. It is bounded because it has to fit into headers or
  * trailers.
  */
-export interface RpcError {
+interface RpcError {
   readonly message: string;
   /**
    * `reason` is the code and `domain` is `svc`. `metadata` has `request_id` and, if there are details, `details` as

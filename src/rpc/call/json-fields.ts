@@ -1,6 +1,6 @@
 import { type DescField, fromBinary, type Message } from '@bufbuild/protobuf';
 import { invalidField, LedgerError } from '../../domain/errors.ts';
-import { type JsonNode, parseJsonField } from '../../domain/json.ts';
+import { type JsonNode, parseJsonField } from '../../domain/json/json.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { Decoded } from './incoming-call.ts';
 

@@ -1,6 +1,6 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { jsonRule } from '../endpoints/rest-field.ts';
+import { jsonRule } from '../../service/encoding/json-field.ts';
 
 /**
  * What can still be read of a request that was refused as invalid. The access history needs it: the entry of the

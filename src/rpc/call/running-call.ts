@@ -1,15 +1,15 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { LedgerError } from '../../domain/errors.ts';
-import type { CommandKey } from '../../domain/event.ts';
-import type { JsonNode } from '../../domain/json.ts';
-import type { Call, Caller, CallSignature } from '../../service/call.ts';
-import type { Walk } from '../../service/walk.ts';
+import type { CommandKey } from '../../domain/event/event.ts';
+import type { JsonNode } from '../../domain/json/json.ts';
+import type { Call, Caller, CallSignature } from '../../service/calls/call.ts';
+import type { Walk } from '../../service/walking/walk.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { Entropy } from './entropy.ts';
 import type { Transport } from './transport.ts';
 
 /** Makes the walk of a call. */
-export type OpenWalk = (call: RunningCall) => Walk;
+type OpenWalk = (call: RunningCall) => Walk;
 
 /**
  * A call while it runs. Its handler sees it as `Call`. The pipeline notes on it what the answer, the log and the

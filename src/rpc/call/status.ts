@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../domain/errors.ts';
 
 /** The status of an error code in each transport. gRPC and Connect share their numbers. */
-export interface TransportStatus {
+interface TransportStatus {
   readonly http: number;
   /** https://grpc.io/docs/guides/status-codes/ */
   readonly grpc: number;

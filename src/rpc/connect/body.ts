@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
 import { LedgerError } from '../../domain/errors.ts';
-import { limits } from '../../limits.ts';
+import { limits } from '../../runtime/limits/limits.ts';
 import { tooLarge } from '../http/body.ts';
 
 /** How Connect and gRPC-Web put a message into an HTTP body. */
@@ -15,7 +15,7 @@ export interface ConnectFormat {
 }
 
 /** The header in which a protocol sends the caller's timeout, and its form. */
-export interface TimeoutHeader {
+interface TimeoutHeader {
   readonly header: string;
   readonly form: RegExp;
   readonly expected: string;

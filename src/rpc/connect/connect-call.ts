@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import { create, fromJson, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import type { LedgerError } from '../../domain/errors.ts';
-import { sha256Hex } from '../../domain/hash.ts';
-import { parseJsonBytes } from '../../domain/json.ts';
+import { parseJsonBytes } from '../../domain/json/json.ts';
+import { sha256Hex } from '../../domain/keys/hash.ts';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
-import { limits } from '../../limits.ts';
-import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
-import type { EntityRequest } from '../../service/credentials/credentials.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { EntityRequest } from '../../service/developers/credentials.ts';
+import { outOfMemoryBudget } from '../../service/limits/out-of-memory-budget.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import { rpcError } from '../call/error-info.ts';
 import type { Decoded, RestEquivalent, StreamCall, UnaryCall } from '../call/incoming-call.ts';
@@ -64,7 +64,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     const body = await readBody(this.request, this.response, this.call);
     const message = await unpackMessage(this.#format, this.header(this.#format.encodingHeader), body);
     const unpackedBytes = Math.max(0, message.length - body.length);
-    if (!this.response.tryHoldRequest(unpackedBytes, true)) throw outOfMemoryBudget();
+    if (!this.response.holdRequest(unpackedBytes, true)) throw outOfMemoryBudget();
     this.#message = message;
   }
 
@@ -107,7 +107,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
     if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
     const { output } = this.#endpoint.method;
     const { length } = toBinary(output, create(output, answer as MessageInitShape<typeof output>));
-    if (length > limits.smallAnswerMaxBytes && !this.response.tryHoldAnswer(length)) throw outOfMemoryBudget();
+    if (length > limits.smallAnswerMaxBytes && !this.response.holdAnswer(length)) throw outOfMemoryBudget();
   }
 
   succeed(call: RunningCall, answer: object): void {

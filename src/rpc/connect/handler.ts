@@ -11,7 +11,7 @@ import {
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { compressionBrotli, compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import { LedgerError } from '../../domain/errors.ts';
-import { limits } from '../../limits.ts';
+import { limits } from '../../runtime/limits/limits.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { type CallHandler, type HttpHandlerParts, watchHangUp } from '../http/handler-parts.ts';
 import type { HttpResponse } from '../http/response.ts';

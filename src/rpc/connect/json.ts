@@ -7,7 +7,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { invalidField, LedgerError } from '../../domain/errors.ts';
-import { type JsonNode, toValue } from '../../domain/json.ts';
+import { type JsonNode, toValue } from '../../domain/json/json.ts';
 import { unknownField } from '../call/json-fields.ts';
 
 /**

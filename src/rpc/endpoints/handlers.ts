@@ -1,12 +1,12 @@
 import type { DescMethod, DescService, Message, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { Naming } from '../../service/audit/ledger-naming.ts';
-import type { Call } from '../../service/call.ts';
+import type { Call } from '../../service/calls/call.ts';
 
 /**
  * The function that implements one method. Messages are plain objects in the shape of their descriptor. A handler knows
  * nothing of HTTP or gRPC. It throws LedgerError to refuse a call; any other exception is answered with `internal`.
  */
-export type HandlerOf<M extends DescMethod> = M extends { readonly methodKind: 'unary' }
+type HandlerOf<M extends DescMethod> = M extends { readonly methodKind: 'unary' }
   ? (request: MessageShape<M['input']>, call: Call) => Promise<MessageInitShape<M['output']>>
   : M extends { readonly methodKind: 'server_streaming' }
     ? (request: MessageShape<M['input']>, call: Call) => AsyncIterable<MessageInitShape<M['output']>>
@@ -15,7 +15,7 @@ export type HandlerOf<M extends DescMethod> = M extends { readonly methodKind: '
       : never;
 
 /** One handler for each method of a service, by the method's name in camelCase. */
-export type HandlersOf<S extends DescService> = {
+type HandlersOf<S extends DescService> = {
   readonly [name in keyof S['method']]: HandlerOf<S['method'][name]>;
 };
 
@@ -26,7 +26,7 @@ export type BidiStreamHandler = (requests: AsyncIterable<Message>, call: Call) =
 export type AnyHandler = UnaryHandler | ServerStreamHandler | BidiStreamHandler;
 
 /** For methods whose ledger is not in a `ledger_id` of the request: how to find the ledger that a call names. */
-export type NamesOf<S extends DescService> = {
+type NamesOf<S extends DescService> = {
   readonly [name in keyof S['method']]?: Naming<MessageShape<S['method'][name]['input']>>;
 };
 

@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 
 /** One segment of a path template: a literal or a parameter. */
-export type TemplateSegment =
+type TemplateSegment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'param'; readonly name: string };
 
@@ -23,13 +23,13 @@ export function parseTemplate(template: string): readonly TemplateSegment[] {
 }
 
 /** What the router needs of a route. */
-export interface Routed {
+interface Routed {
   readonly httpMethod: string;
   readonly template: string;
 }
 
 /** The result for a method and path. `allow` lists the methods of the path, with HEAD if GET is one of them. */
-export type RouteMatch<R extends Routed> =
+type RouteMatch<R extends Routed> =
   | { readonly kind: 'found'; readonly route: R; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'method_not_allowed'; readonly allow: readonly string[] };

@@ -34,7 +34,7 @@ export const apiServices: readonly DescService[] = Object.freeze([
   WebhookService,
 ]);
 
-export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** One way to call a method over REST. */
 export interface RestRoute {

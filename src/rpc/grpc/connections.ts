@@ -1,7 +1,7 @@
 import { constants, type Http2Session } from 'node:http2';
-import { Slab } from '../../domain/slab.ts';
-import { limits } from '../../limits.ts';
-import type { MemoryBudget } from '../../runtime/memory-budget.ts';
+import { Slab } from '../../runtime/collections/slab.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 
 /** What one connection of the gRPC port may hold, in bytes. */
 export interface GrpcBounds {
@@ -46,7 +46,7 @@ export class Connection {
 }
 
 /** A stream of health or reflection. */
-export interface StandardStream {
+interface StandardStream {
   readonly connection: Connection;
   /** Ends the stream at once. */
   displace(): void;

@@ -1,4 +1,4 @@
-import type { SharedMemoryBudget } from '../../runtime/memory-budget.ts';
+import type { SharedMemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { TlsKeys } from '../http/server.ts';
 import type { GrpcBounds } from './connections.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LedgerError } from '../../domain/errors.ts';
-import { limits } from '../../limits.ts';
-import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import { outOfMemoryBudget } from '../../service/limits/out-of-memory-budget.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import type { HttpResponse } from './response.ts';
 import { continueIfExpected } from './server.ts';
@@ -29,7 +29,7 @@ export function readBody(request: IncomingMessage, response: HttpResponse, call:
   let length = 0;
   return receive(request, response, call, {
     take(chunk, isLast) {
-      if (!response.tryHoldRequest(chunk.length, isLast)) return false;
+      if (!response.holdRequest(chunk.length, isLast)) return false;
       body = appended(body, length, chunk);
       length += chunk.length;
       return true;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { limits } from '../../limits.ts';
-import type { MemoryBudget } from '../../runtime/memory-budget.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { HttpHandler, HttpResponse } from './response.ts';
 
 /** A request that waits until fewer requests of its connection are being served. */
@@ -81,7 +81,7 @@ export class HttpConnection {
 
   #wait(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
     const heldBytes = headBytes(request);
-    if (this.#waiting.length >= limits.httpWaitingMax || !this.#memory.tryHold('request', heldBytes)) {
+    if (this.#waiting.length >= limits.httpWaitingMax || !this.#memory.hold('request', heldBytes)) {
       this.#isEnding = true;
       this.socket.destroy();
       // Otherwise everything from this read would be parsed: up to 1,600 requests, some 20 ms.

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { limits } from '../../limits.ts';
-import type { MemoryBudget } from '../../runtime/memory-budget.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { HttpConnection } from './connection.ts';
 import type { AnswerRules, HttpHandler, HttpResponse } from './response.ts';
 
@@ -41,7 +41,7 @@ export class HttpConnections implements Disposable {
     this.#rules = {
       memory,
       headers,
-      tryHoldUnfinished: (response, bytes) => this.#tryHoldUnfinished(this.#connectionOf(response), bytes),
+      holdUnfinished: (response, bytes) => this.#holdUnfinished(this.#connectionOf(response), bytes),
       releaseUnfinished: (response, bytes) => this.#addUnfinished(this.#connectionOf(response), -bytes),
       makeRoom: (response, bytes) => this.#makeRoom(this.#connectionOf(response), bytes),
       // While draining, the newest answer is the last one. An earlier answer is not: more requests may be behind its
@@ -82,7 +82,7 @@ export class HttpConnections implements Disposable {
    * share of the budget. If the share is full, a connection that holds more than its equal part is refused (returns
    * false). Otherwise the connection that holds most is ended.
    */
-  #tryHoldUnfinished(connection: HttpConnection | null, bytes: number): boolean {
+  #holdUnfinished(connection: HttpConnection | null, bytes: number): boolean {
     if (connection === null) return true;
     this.#addUnfinished(connection, bytes);
     const shareBytes = this.#memory.maxBytes * unfinishedShare;

@@ -1,5 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import type { MemoryBudget, MemoryKind } from '../../runtime/memory-budget.ts';
+import type { MemoryBudget, MemoryKind } from '../../runtime/limits/memory-budget.ts';
 
 /** A multiple of the memory budget's own unit. */
 const countStepBytes = 1_024;
@@ -22,7 +22,7 @@ export interface AnswerRules {
    * Counts bytes of an unfinished body for the answer's connection. Returns false and counts nothing if unfinished
    * bodies hold too much together and this connection holds more than its part.
    */
-  tryHoldUnfinished(response: HttpResponse, bytes: number): boolean;
+  holdUnfinished(response: HttpResponse, bytes: number): boolean;
   releaseUnfinished(response: HttpResponse, bytes: number): void;
   /**
    * Whether there is room for `bytes` more of an answer. If there is none, connections that take no bytes are ended.
@@ -54,16 +54,16 @@ export class HttpResponse extends ServerResponse {
    * Counts bytes of the request's body. Returns false if the budget has no room; the caller must drop the body then.
    * `isLast`: the body ends with these bytes, so a body that arrives at once never counts as unfinished.
    */
-  tryHoldRequest(bytes: number, isLast: boolean): boolean {
+  holdRequest(bytes: number, isLast: boolean): boolean {
     const { rules } = this;
     if (rules === null || bytes === 0 || this.#isReleased) return true;
     const more = inSteps(this.#bodyBytes + bytes) - this.#requestBytes;
     if (isLast) this.requestEnded();
     else if (more > 0) {
-      if (!rules.tryHoldUnfinished(this, more)) return false;
+      if (!rules.holdUnfinished(this, more)) return false;
       this.#unfinishedBytes += more;
     }
-    if (more > 0 && !rules.memory.tryHold('request', more)) return false;
+    if (more > 0 && !rules.memory.hold('request', more)) return false;
     this.#bodyBytes += bytes;
     this.#requestBytes += more;
     return true;
@@ -88,11 +88,11 @@ export class HttpResponse extends ServerResponse {
    * half of the memory budget. The other half stays for requests, so that clients that do not read never keep others
    * from writing.
    */
-  tryHoldAnswer(bytes: number): boolean {
+  holdAnswer(bytes: number): boolean {
     if (this.rules === null || this.writableEnded || this.#isReleased) return true;
     const more = inSteps(bytes) - this.#answerBytes;
     if (more <= 0) return true;
-    if (!this.rules.makeRoom(this, more) || !this.rules.memory.tryHold('answer', more)) return false;
+    if (!this.rules.makeRoom(this, more) || !this.rules.memory.hold('answer', more)) return false;
     this.#answerBytes += more;
     return true;
   }

@@ -3,7 +3,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ErrorCode, LedgerError } from '../../domain/errors.ts';
-import { limits } from '../../limits.ts';
+import { limits } from '../../runtime/limits/limits.ts';
 import { requestIdOf } from '../call/request-id.ts';
 import type { HttpConnections } from './connections.ts';
 import { errorEnvelope } from './error-envelope.ts';

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { sharedBytes } from '../http/response.ts';
 
 /** A file of the documentation page. */
-export interface DocsAsset {
+interface DocsAsset {
   readonly contentType: string;
   readonly body: Buffer;
 }

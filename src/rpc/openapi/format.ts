@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
-import { jsonRule } from '../endpoints/rest-field.ts';
+import { jsonRule } from '../../service/encoding/json-field.ts';
 
 /** A JSON Schema or an object of OpenAPI, as plain JSON. */
 export type JsonObject = { [key: string]: unknown };
 
 /** The kind of text in a field. */
-export type TextFormat = 'uuid' | 'date-time' | 'email' | 'uri' | 'hex' | 'base64' | 'kid' | 'actor-uri' | 'text';
+type TextFormat = 'uuid' | 'date-time' | 'email' | 'uri' | 'hex' | 'base64' | 'kid' | 'actor-uri' | 'text';
 
 const KID_NAMES = new Set(['kid', 'signing_key_id', 'authority_key_id']);
 const BASE64_NAMES = new Set(['public_key', 'actor_sig', 'authority_sig']);

@@ -1,6 +1,6 @@
 import { LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import { ResolverService } from '../../gen/svc/v1/resolver_pb.ts';
-import { jsonRule, noRestForm } from '../endpoints/rest-field.ts';
+import { jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { errorStatuses } from './errors.ts';
 import type { JsonObject } from './format.ts';

@@ -1,10 +1,10 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { isOptional, jsonRule, noRestForm } from '../endpoints/rest-field.ts';
+import { isOptional, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
 import type { Comments } from './comments.ts';
 import { exampleOf, formatSchema, type JsonObject, textFormat } from './format.ts';
 
 /** The side decides how an absent value looks: left out or null in requests, null in answers. */
-export type Side = 'request' | 'answer';
+type Side = 'request' | 'answer';
 
 /** Collects the schemas that the document refers to, each once. */
 export interface SchemaBook {

@@ -1,6 +1,6 @@
 import type { ErrorCode, LedgerError } from '../../domain/errors.ts';
-import type { Log } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
+import type { Log } from '../../runtime/telemetry/log.ts';
+import type { Metrics } from '../../runtime/telemetry/metrics.ts';
 import type { AccessHistory } from '../../service/audit/access-history.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
@@ -22,7 +22,7 @@ export interface AnswerLog {
 }
 
 /** A request that calls no method. */
-export interface UnroutedRequest {
+interface UnroutedRequest {
   /** `page` is the documentation and other pages. `http` is anything else that belongs to no transport of the API. */
   readonly transport: Transport | 'page' | 'http';
   /** The HTTP method; '' if the request cannot be read. */
@@ -40,7 +40,7 @@ export interface UnroutedRequest {
   readonly cause?: unknown;
 }
 
-export interface AnswerLogParts {
+interface AnswerLogParts {
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'requests' | 'requestSeconds'>;
   readonly history: AccessHistory | null;

@@ -1,6 +1,6 @@
-import { isUuid } from '../../domain/uuid.ts';
+import { isUuid } from '../../domain/values/uuid.ts';
 import { type AccessRecord, cutPath, ownText } from '../../service/audit/access-record.ts';
-import type { Caller } from '../../service/call.ts';
+import type { Caller } from '../../service/calls/call.ts';
 import type { IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 
@@ -22,7 +22,7 @@ export function isUnread({ request, endpoint }: RunningCall): boolean {
 }
 
 /** How a call ended. `at` is Unix time, ms. */
-export interface Outcome {
+interface Outcome {
   readonly status: number;
   readonly isRefused: boolean;
   readonly at: number;

@@ -1,10 +1,10 @@
 import { isIPv6 } from 'node:net';
-import type { BucketSize } from '../../config.ts';
 import { LedgerError } from '../../domain/errors.ts';
-import { limits } from '../../limits.ts';
-import type { Caller } from '../../service/call.ts';
-import type { WalkCost } from '../../service/walk.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { Caller } from '../../service/calls/call.ts';
+import type { WalkCost } from '../../service/walking/walk.ts';
 import type { RunningCall } from '../call/running-call.ts';
+import type { BucketSize } from './rate-limit.ts';
 import { createRateLimiter, type RateLimited, type RateLimiter } from './rate-limit.ts';
 
 /** The three rate limits: anonymous creations, appends, and all other calls. */

@@ -1,6 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { Slab } from '../../domain/slab.ts';
-import { limits } from '../../limits.ts';
+import { Slab } from '../../runtime/collections/slab.ts';
+import { limits } from '../../runtime/limits/limits.ts';
 import type { BidiCall, IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 

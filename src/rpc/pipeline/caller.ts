@@ -1,12 +1,12 @@
 import { LedgerError } from '../../domain/errors.ts';
-import type { ActorType } from '../../domain/event.ts';
-import { isUuid } from '../../domain/uuid.ts';
+import type { ActorType } from '../../domain/event/event.ts';
+import { isUuid } from '../../domain/values/uuid.ts';
 import { Auth, type MethodRule } from '../../gen/svc/v1/options_pb.ts';
-import type { Caller, CallSignature } from '../../service/call.ts';
-import type { Credentials, KeyOwner } from '../../service/credentials/credentials.ts';
+import type { Caller, CallSignature } from '../../service/calls/call.ts';
+import type { Credentials, KeyOwner } from '../../service/developers/credentials.ts';
 
 /** Reads a request header. Several headers of one name are joined by `, `. */
-export type HeaderReader = { header(name: string): string | undefined };
+type HeaderReader = { header(name: string): string | undefined };
 
 const actorTypes: ReadonlySet<string> = new Set<ActorType>(['human', 'service', 'external', 'device']);
 const BEARER = /^bearer +([^\s,]+)$/i;

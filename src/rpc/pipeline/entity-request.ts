@@ -1,9 +1,9 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { sha256Hex } from '../../domain/hash.ts';
-import { parseRfc3339 } from '../../domain/time.ts';
-import { limits } from '../../limits.ts';
-import type { Caller, CallSignature } from '../../service/call.ts';
-import type { Credentials, EntityRequest } from '../../service/credentials/credentials.ts';
+import { sha256Hex } from '../../domain/keys/hash.ts';
+import { parseRfc3339 } from '../../domain/values/time.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { Caller, CallSignature } from '../../service/calls/call.ts';
+import type { Credentials, EntityRequest } from '../../service/developers/credentials.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeStored, parseMembers } from '../../store/unreadable-record.ts';
 import { putPrerequisite } from './prerequisite-record.ts';

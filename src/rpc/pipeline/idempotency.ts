@@ -7,9 +7,17 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
-import { limits } from '../../limits.ts';
-import { count, decodeRecord, listOf, oneOf, optional, type RecordForm, text } from '../../service/record-form.ts';
-import type { SecretBox } from '../../service/secret-box.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import {
+  count,
+  decodeRecord,
+  listOf,
+  oneOf,
+  optional,
+  type RecordForm,
+  text,
+} from '../../service/records/record-form.ts';
+import type { SecretBox } from '../../service/records/secret-box.ts';
 import type { RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { type Random, SEED_BYTES, seededEntropy } from '../call/entropy.ts';
 import type { RunningCall } from '../call/running-call.ts';
@@ -47,7 +55,7 @@ interface Claim {
   readonly ledgers?: readonly string[];
 }
 
-export interface IdempotencyParts {
+interface IdempotencyParts {
   readonly records: RecordStore;
   readonly secrets: SecretBox;
   readonly random: Random;
@@ -172,7 +180,7 @@ function record(id: string, claim: Claim, replaces: string) {
   return { kind: KIND, id, replaces, value: JSON.stringify(claim), lookups: [], expiresAt: claim.expires };
 }
 
-export const claimForm: RecordForm<Claim> = {
+const claimForm: RecordForm<Claim> = {
   kind: KIND,
   form: {
     fingerprint: text,

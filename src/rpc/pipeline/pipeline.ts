@@ -1,8 +1,8 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { limits } from '../../limits.ts';
-import type { Credentials, EntityRequest } from '../../service/credentials/credentials.ts';
-import type { SecretBox } from '../../service/secret-box.ts';
-import { Walk, type WalkParts } from '../../service/walk.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { Credentials, EntityRequest } from '../../service/developers/credentials.ts';
+import type { SecretBox } from '../../service/records/secret-box.ts';
+import { Walk, type WalkParts } from '../../service/walking/walk.ts';
 import { checkIdempotencyKey, commandId } from '../../service/writing/command-mark.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { freshEntropy, pooledRandom, type Random } from '../call/entropy.ts';
@@ -21,7 +21,7 @@ import { runOnce } from './idempotency.ts';
 import { watchCredential } from './stream-credential.ts';
 
 /** What the pipeline uses. */
-export interface PipelineParts {
+interface PipelineParts {
   readonly credentials: Credentials;
   readonly records: RecordStore;
   readonly secrets: SecretBox;

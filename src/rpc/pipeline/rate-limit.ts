@@ -22,12 +22,15 @@ export interface RateLimited {
   readonly rateLimitPolicy: string;
 }
 
-export interface RateLimit {
-  /** The policy's name, which callers see. */
-  readonly name: string;
-  /** 0 turns the limit off. */
+/** A token bucket: tokens added a second, and tokens held at most. perSecond 0: no limit. */
+export interface BucketSize {
   readonly perSecond: number;
   readonly burst: number;
+}
+
+interface RateLimit extends BucketSize {
+  /** The policy's name, which callers see. */
+  readonly name: string;
 }
 
 interface Bucket {

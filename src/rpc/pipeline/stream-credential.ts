@@ -1,12 +1,12 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { limits } from '../../limits.ts';
-import type { Credentials } from '../../service/credentials/credentials.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { Credentials } from '../../service/developers/credentials.ts';
 import type { BidiCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { identify } from './caller.ts';
 
 /** A running check of a stream's credential. */
-export interface CredentialWatch {
+interface CredentialWatch {
   stop(): void;
 }
 

@@ -1,13 +1,13 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
 import { invalidField } from '../../domain/errors.ts';
-import type { JsonNode } from '../../domain/json.ts';
+import type { JsonNode } from '../../domain/json/json.ts';
+import { isOptional, jsonRule, noRestForm } from '../../service/encoding/json-field.ts';
 import { unknownField } from '../call/json-fields.ts';
-import { isOptional, jsonRule, noRestForm } from '../endpoints/rest-field.ts';
 import type { RestRoute } from '../endpoints/routes.ts';
 import { readQuery } from './query.ts';
 
 /** The parts of a REST request that its message is made of. */
-export interface RestInput {
+interface RestInput {
   /** Percent-decoded, by field name. */
   readonly pathParams: Readonly<Record<string, string>>;
   /** The raw query without its question mark; '' if there is none. */

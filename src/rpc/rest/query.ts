@@ -1,6 +1,6 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { invalidField } from '../../domain/errors.ts';
-import { noRestForm } from '../endpoints/rest-field.ts';
+import { noRestForm } from '../../service/encoding/json-field.ts';
 
 /**
  * Reads query parameters into fields, by the fields' local names. Unknown parameters are ignored. Values are read

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Message } from '@bufbuild/protobuf';
 import { LedgerError } from '../../domain/errors.ts';
-import { sha256Hex } from '../../domain/hash.ts';
-import { type JsonNode, memberOf, parseJsonBytes } from '../../domain/json.ts';
-import { limits } from '../../limits.ts';
-import { outOfMemoryBudget } from '../../runtime/memory-budget.ts';
-import type { EntityRequest } from '../../service/credentials/credentials.ts';
+import { type JsonNode, memberOf, parseJsonBytes } from '../../domain/json/json.ts';
+import { sha256Hex } from '../../domain/keys/hash.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { EntityRequest } from '../../service/developers/credentials.ts';
+import { outOfMemoryBudget } from '../../service/limits/out-of-memory-budget.ts';
 import type { ClientAddress } from '../call/client-address.ts';
 import type { Decoded, RestEquivalent, UnaryCall } from '../call/incoming-call.ts';
 import { jsonMembers, messageOfTexts } from '../call/readable-request.ts';
@@ -138,7 +138,7 @@ export class RestCall extends HttpCall implements UnaryCall {
     const bytes = this.#answer?.length ?? 0;
     // A call that changes state is answered whatever the answer's size: a refusal would say that nothing was written.
     const mayRefuse = bytes > limits.smallAnswerMaxBytes && !this.entry.endpoint.changesState;
-    if (mayRefuse && !this.response.tryHoldAnswer(bytes)) throw outOfMemoryBudget();
+    if (mayRefuse && !this.response.holdAnswer(bytes)) throw outOfMemoryBudget();
   }
 
   succeed(call: RunningCall): void {

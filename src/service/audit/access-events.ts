@@ -1,4 +1,4 @@
-import { uuidV7 } from '../../domain/uuid.ts';
+import { uuidV7 } from '../../domain/values/uuid.ts';
 import type { AccessEvent } from '../../store/access-log.ts';
 import type { AccessRecord } from './access-record.ts';
 

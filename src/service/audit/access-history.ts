@@ -1,5 +1,5 @@
-import type { Clock } from '../../actors/clock.ts';
 import { LedgerError } from '../../domain/errors.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
 import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
 import { StoreStopped } from '../../store/store-stopped.ts';
 import { AccessEvents } from './access-events.ts';
@@ -57,7 +57,7 @@ export interface HistoryReport {
   lost(records: number, cause: unknown): void;
 }
 
-export interface AccessQueueParts {
+interface AccessQueueParts {
   readonly log: AccessLog;
   readonly clock: Clock;
   readonly random: (lengthBytes: number) => Uint8Array;

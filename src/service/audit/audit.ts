@@ -1,12 +1,12 @@
-import { checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
-import { isoTime } from '../../domain/time.ts';
+import { checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
+import { isoTime } from '../../domain/values/time.ts';
 import type { ListAccessEventsRequest } from '../../gen/svc/v1/audit_pb.ts';
 import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
 import { accessTime } from '../../store/access-order.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import { checkOrder } from '../list-page.ts';
-import { walkedAccesses } from '../walked-stores.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { checkOrder } from '../calls/list-page.ts';
+import { walkedAccesses } from '../walking/walked-stores.ts';
 import { accessKeptMs } from './access-history.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { isUuid } from '../../domain/uuid.ts';
+import { isUuid } from '../../domain/values/uuid.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import { rootLedgerId } from '../parties/entities.ts';
-import { firstOrganizationOf, organizationCollection } from '../parties/organization-record.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { rootLedgerId } from '../entities/entities.ts';
+import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { subscriptionsIn } from '../webhooks/subscription-record.ts';
 

@@ -1,5 +1,5 @@
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
 import { type LedgerNaming, nameRootLedger } from './ledger-naming.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { LedgerError, notFound } from '../../domain/errors.ts';
-import type { GrantScope } from '../../domain/grant.ts';
+import type { GrantScope } from '../../domain/event/grant.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { organizationCollection } from '../parties/organization-record.ts';
+import { organizationCollection } from '../organizations/organization-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import type { Walk } from '../walk.ts';
+import type { Walk } from '../walking/walk.ts';
 
 /** The object of a delegation (an organization, a ledger or a master), and the ledger that has the events about it. */
 export interface DelegationObject {

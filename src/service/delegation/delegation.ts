@@ -1,9 +1,9 @@
-import type { CommandOutcome } from '../../actors/outcome.ts';
+import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { invalidField } from '../../domain/errors.ts';
-import { checkLimit, checkOffset, checkTime, checkUuid } from '../../domain/fields.ts';
-import { delegatesMax, type GrantScope } from '../../domain/grant.ts';
-import { names } from '../../domain/projection.ts';
-import { isoTime } from '../../domain/time.ts';
+import { delegatesMax, type GrantScope } from '../../domain/event/grant.ts';
+import { names } from '../../domain/event/projection.ts';
+import { checkLimit, checkOffset, checkTime, checkUuid } from '../../domain/values/fields.ts';
+import { isoTime } from '../../domain/values/time.ts';
 import type {
   GetDelegationProofRequest,
   GetDelegationSnapshotRequest,
@@ -18,15 +18,15 @@ import type {
   RevokeOrganizationDelegationRequest,
 } from '../../gen/svc/v1/delegation_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import type { Call } from '../call.ts';
-import { checkOrder } from '../list-page.ts';
-import { namedIn } from '../named-field.ts';
+import type { Call } from '../calls/call.ts';
+import { checkOrder } from '../calls/list-page.ts';
+import { namedIn } from '../calls/named-field.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
 import { integrityMessage } from '../reading/integrity-message.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
-import { walkedLedgers } from '../walked-stores.ts';
+import { walkedLedgers } from '../walking/walked-stores.ts';
 import { type Delegations, endedLink, type GrantFields, madeGrant } from './delegations.ts';
 import { everyLink, heldAt, heldLinks, type Link } from './links.ts';
 

@@ -1,11 +1,8 @@
-import type { Directory } from '../../actors/directory.ts';
-import type { CommandOutcome } from '../../actors/outcome.ts';
-import type { GrantAccess, RevokeAccess } from '../../domain/command.ts';
+import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
+import type { Directory } from '../../actors/routing/directory.ts';
 import { invalidField, notFound } from '../../domain/errors.ts';
-import { checkLabel, checkTime, checkUuid } from '../../domain/fields.ts';
-import { type Grant, type GrantScope, grantOf } from '../../domain/grant.ts';
-import { type JsonNode, memberOf, parseJsonField, toValue } from '../../domain/json.ts';
-import { parties } from '../../domain/ledger-facts.ts';
+import { type Grant, type GrantScope, grantOf } from '../../domain/event/grant.ts';
+import { parties } from '../../domain/event/ledger-facts.ts';
 import {
   accessSignedForms,
   grantedType,
@@ -13,15 +10,18 @@ import {
   grantSignedForms,
   revokedType,
   revokeSignedForms,
-} from '../../domain/service-events.ts';
-import { isoTime } from '../../domain/time.ts';
+} from '../../domain/event/service-events.ts';
+import { type JsonNode, memberOf, parseJsonField, toValue } from '../../domain/json/json.ts';
+import type { GrantAccess, RevokeAccess } from '../../domain/ledger/command.ts';
+import { checkLabel, checkTime, checkUuid } from '../../domain/values/fields.ts';
+import { isoTime } from '../../domain/values/time.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import type { Identities } from '../identity/identities.ts';
-import { checkCallSignature } from '../identity/signing.ts';
+import type { Identities } from '../actors/identities.ts';
+import { checkCallSignature } from '../actors/signing.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { refuseOtherWorld } from '../calls/worlds.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { refuseOtherWorld } from '../worlds.ts';
 import { commandMarks } from '../writing/command-marks.ts';
 import type { Replays } from '../writing/replays.ts';
 import { type DelegationObject, type DelegationObjects, delegationObjects } from './delegation-object.ts';

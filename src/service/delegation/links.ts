@@ -1,13 +1,13 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { delegatesMax, type Grant, holdsAt } from '../../domain/grant.ts';
-import { names } from '../../domain/projection.ts';
+import { delegatesMax, type Grant, holdsAt } from '../../domain/event/grant.ts';
+import { names } from '../../domain/event/projection.ts';
+import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { Line } from '../../store/ledger-store.ts';
 import { linePages, linesOf } from '../../store/line-pages.ts';
 import { charsOf } from '../../store/page-size.ts';
 import { decodeOrPassOver, storedCell, storedLine } from '../../store/unreadable-record.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
 import { parseGrant, parseTime } from '../reading/stored-lines.ts';
-import type { WalkedLedgers } from '../walked-stores.ts';
+import type { WalkedLedgers } from '../walking/walked-stores.ts';
 import type { DelegationObject } from './delegation-object.ts';
 
 /** A delegation link in its state now, or at an earlier time. */
@@ -25,7 +25,7 @@ const looksAtOnceMax = 16;
 export const linksMax = 101_000;
 
 /** The part of a list of links to return. */
-export interface LinkPage {
+interface LinkPage {
   readonly limit: number;
   readonly offset: number;
   readonly descending: boolean;

@@ -1,18 +1,18 @@
-import type { CommandOutcome } from '../../actors/outcome.ts';
-import { checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
-import type { Grant } from '../../domain/grant.ts';
-import { isoTime } from '../../domain/time.ts';
+import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
+import type { Grant } from '../../domain/event/grant.ts';
+import { checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
+import { isoTime } from '../../domain/values/time.ts';
 import type {
   GrantMasterAccessRequest,
   ListMasterAccessRequest,
   RevokeMasterAccessRequest,
 } from '../../gen/svc/v1/masters_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import { checkOrder } from '../list-page.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { checkOrder } from '../calls/list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { walkedLedgers } from '../walked-stores.ts';
+import { walkedLedgers } from '../walking/walked-stores.ts';
 import { type Delegations, madeGrant } from './delegations.ts';
 import { heldLinks } from './links.ts';
 

@@ -1,20 +1,20 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
-import { checkLabel, checkUuid } from '../../domain/fields.ts';
-import type { LedgerFacts } from '../../domain/ledger-facts.ts';
+import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import { checkLabel, checkUuid } from '../../domain/values/fields.ts';
 import type {
   CloseEngagementRequest,
   CreateEngagementRequest,
   GetEngagementRequest,
 } from '../../gen/svc/v1/engagements_pb.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import type { Identities } from '../identity/identities.ts';
-import { afterPartialWrite } from '../partial-failure.ts';
-import { rootLedgerId } from '../parties/entities.ts';
-import { entityCollection } from '../parties/entity-record.ts';
+import type { Identities } from '../actors/identities.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { refuseOtherWorld } from '../calls/worlds.ts';
+import { rootLedgerId } from '../entities/entities.ts';
+import { entityCollection } from '../entities/entity-record.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { refuseOtherWorld } from '../worlds.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 

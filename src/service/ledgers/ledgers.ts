@@ -1,6 +1,6 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
-import { checkActorUri, checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
-import { names } from '../../domain/projection.ts';
+import { names } from '../../domain/event/projection.ts';
+import { checkActorUri, checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
 import type {
   CloseLedgerRequest,
   CreateLedgerRequest,
@@ -12,11 +12,12 @@ import type { LedgerStore } from '../../store/ledger-store.ts';
 import { linePages } from '../../store/line-pages.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver, passOverDamaged, storedLine } from '../../store/unreadable-record.ts';
-import type { Call, Caller } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import type { Identities } from '../identity/identities.ts';
-import { checkOrder, tooFarInto } from '../list-page.ts';
-import { firstOrganizationOf, organizationCollection } from '../parties/organization-record.ts';
+import type { Identities } from '../actors/identities.ts';
+import type { Call, Caller } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { checkOrder, tooFarInto } from '../calls/list-page.ts';
+import { refuseOtherWorld } from '../calls/worlds.ts';
+import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';
 import { eventMessage } from '../reading/event-message.ts';
 import { type EventSource, readEventPage } from '../reading/event-page.ts';
 import { checkEventQuery } from '../reading/event-query.ts';
@@ -24,8 +25,7 @@ import { integrityMessage } from '../reading/integrity-message.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { parseLedgerLine } from '../reading/stored-lines.ts';
-import { walkedLedgers } from '../walked-stores.ts';
-import { refuseOtherWorld } from '../worlds.ts';
+import { walkedLedgers } from '../walking/walked-stores.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 

@@ -1,9 +1,9 @@
-import { CorruptRow, parseRow } from '../../domain/row.ts';
-import { isoTime, isWritable } from '../../domain/time.ts';
-import { uuidV7Time } from '../../domain/uuid.ts';
+import { CorruptRow, parseRow } from '../../domain/event/row.ts';
+import { isoTime, isWritable } from '../../domain/values/time.ts';
+import { uuidV7Time } from '../../domain/values/uuid.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
 import { pageCharsMax } from '../../store/page-size.ts';
-import type { WalkedLedgers } from '../walked-stores.ts';
+import type { WalkedLedgers } from '../walking/walked-stores.ts';
 import type { EventQuery } from './event-query.ts';
 
 /** A range of a ledger's seqs, both ends inclusive. Empty if `low` is greater than `high`. */

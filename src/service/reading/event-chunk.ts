@@ -1,13 +1,13 @@
+import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
 import { charsOf, pageCharsMax } from '../../store/page-size.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
-import type { WalkedLedgers } from '../walked-stores.ts';
+import type { WalkedLedgers } from '../walking/walked-stores.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import { type ScopeSeq, ScopeSeqs } from './scope-seqs.ts';
 import type { EventPlace } from './stored-event.ts';
 
 /** Entries of one read, in the direction of reading. */
-export interface EventChunk {
+interface EventChunk {
   readonly entries: readonly StoredEntry[];
   /** Seqs that the scope's index lists and the log lacks. */
   readonly missing: readonly number[];

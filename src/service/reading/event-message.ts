@@ -1,5 +1,5 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { LedgerEvent } from '../../domain/event.ts';
+import type { LedgerEvent } from '../../domain/event/event.ts';
 import { EventSchema } from '../../gen/svc/v1/event_pb.ts';
 
 /**

@@ -1,7 +1,7 @@
-import type { LedgerEvent } from '../../domain/event.ts';
-import { chainCheck, type IntegrityIssue, type Range } from '../../domain/integrity.ts';
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import { chainCheck, type IntegrityIssue, type Range } from '../../domain/event/integrity.ts';
 import { pageCharsMax } from '../../store/page-size.ts';
-import type { WalkedLedgers } from '../walked-stores.ts';
+import type { WalkedLedgers } from '../walking/walked-stores.ts';
 import { type SeqBounds, seqBounds } from './event-bounds.ts';
 import { type EventQuery, type EventStart, isFiltered, makeCursor } from './event-query.ts';
 import { boundsAfter } from './event-skip.ts';

@@ -1,7 +1,7 @@
 import { invalidField } from '../../domain/errors.ts';
-import { checkEventType, checkOffset, checkTime, checkUuid, listOffsetMax } from '../../domain/fields.ts';
-import { isoTime } from '../../domain/time.ts';
-import { checkOrder } from '../list-page.ts';
+import { checkEventType, checkOffset, checkTime, checkUuid, listOffsetMax } from '../../domain/values/fields.ts';
+import { isoTime } from '../../domain/values/time.ts';
+import { checkOrder } from '../calls/list-page.ts';
 
 /** Events of a page: the default and the maximum. */
 const eventsPageMax = 1_000;

@@ -1,4 +1,4 @@
-import type { WalkedLedgers } from '../walked-stores.ts';
+import type { WalkedLedgers } from '../walking/walked-stores.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import { ScopeSeqs } from './scope-seqs.ts';
 import type { EventPlace } from './stored-event.ts';

@@ -1,6 +1,6 @@
-import type { LedgerEvent } from '../../domain/event.ts';
-import type { IntegrityIssue } from '../../domain/integrity.ts';
-import type { WalkedLedgers } from '../walked-stores.ts';
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import type { IntegrityIssue } from '../../domain/event/integrity.ts';
+import type { WalkedLedgers } from '../walking/walked-stores.ts';
 import type { SeqBounds } from './event-bounds.ts';
 import { entriesWithin } from './event-chunk.ts';
 import { eventJsonBytes } from './event-message.ts';
@@ -19,7 +19,7 @@ const examinedMax = 10_000;
  */
 const examinedCharsMax = 64 * 1024 * 1024;
 
-export interface EventWalk {
+interface EventWalk {
   readonly events: LedgerEvent[];
   readonly unreadable: IntegrityIssue[];
   /** Where the next page begins, in the direction of reading. null at the end. */

@@ -1,4 +1,4 @@
-import type { IntegrityIssue } from '../../domain/integrity.ts';
+import type { IntegrityIssue } from '../../domain/event/integrity.ts';
 
 /** The integrity block of an answer. */
 export function integrityMessage(issues: readonly IntegrityIssue[]) {

@@ -1,17 +1,17 @@
 import { LedgerError, notFound } from '../../domain/errors.ts';
-import type { LedgerType } from '../../domain/event.ts';
-import type { GrantScope } from '../../domain/grant.ts';
-import { wrongHash } from '../../domain/integrity.ts';
-import { isParty, type LedgerFacts, ledgerFacts } from '../../domain/ledger-facts.ts';
-import type { MasterFacts } from '../../domain/master-facts.ts';
-import { demand, grantStanding, type Standing, strongerStanding } from '../../domain/permission.ts';
-import { type LedgerLine, names } from '../../domain/projection.ts';
-import { isoTime } from '../../domain/time.ts';
+import type { LedgerType } from '../../domain/event/event.ts';
+import type { GrantScope } from '../../domain/event/grant.ts';
+import { wrongHash } from '../../domain/event/integrity.ts';
+import { isParty, type LedgerFacts, ledgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { MasterFacts } from '../../domain/event/master-facts.ts';
+import { type LedgerLine, names } from '../../domain/event/projection.ts';
+import { demand, grantStanding, type Standing, strongerStanding } from '../../domain/ledger/permission.ts';
+import { isoTime } from '../../domain/values/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { type LinesOfLists, linePages } from '../../store/line-pages.ts';
 import { decodeOrPassOver, decodeStored, storedCell, storedLine } from '../../store/unreadable-record.ts';
-import type { Walk } from '../walk.ts';
-import { walkedLedgers } from '../walked-stores.ts';
+import type { Walk } from '../walking/walk.ts';
+import { walkedLedgers } from '../walking/walked-stores.ts';
 import { readEvent } from './stored-event.ts';
 import { parseGrantCell, parseLedgerFacts, parseMasterFacts, parseMasterLine } from './stored-lines.ts';
 
@@ -26,14 +26,14 @@ const masterLinksMax = 10_000;
 const masterLinksChunk = 100;
 
 /** A ledger as one caller may see it. */
-export interface SeenLedger {
+interface SeenLedger {
   readonly facts: LedgerFacts;
   readonly standing: Standing;
   /** The masters that the caller may read, besides the ledger's own events. null if the caller may read everything. */
   readonly masters: readonly string[] | null;
 }
 
-export interface SeenMaster {
+interface SeenMaster {
   readonly facts: MasterFacts;
   readonly ledger: LedgerFacts;
   readonly standing: Standing;

@@ -1,5 +1,5 @@
-import { mapConcurrently } from '../map-concurrently.ts';
-import type { WalkedLedgers } from '../walked-stores.ts';
+import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
+import type { WalkedLedgers } from '../walking/walked-stores.ts';
 
 /** The seq of an event, and the scope that lists it. */
 export interface ScopeSeq {

@@ -1,12 +1,12 @@
-import { sigDigest } from '../../domain/digest.ts';
-import type { LedgerEvent } from '../../domain/event.ts';
-import type { IntegrityIssue } from '../../domain/integrity.ts';
-import { checkSignatureForm, parseKid } from '../../domain/signature.ts';
-import type { Identities } from '../identity/identities.ts';
-import { mapConcurrently } from '../map-concurrently.ts';
-import type { Authority } from '../signatures/authority.ts';
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import type { IntegrityIssue } from '../../domain/event/integrity.ts';
+import { sigDigest } from '../../domain/keys/digest.ts';
+import { checkSignatureForm, parseKid } from '../../domain/keys/signature.ts';
+import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
+import type { Identities } from '../actors/identities.ts';
+import type { Authority } from '../authority/authority.ts';
 import type { VerifySignature } from '../signatures/signature-verifier.ts';
-import type { Walk } from '../walk.ts';
+import type { Walk } from '../walking/walk.ts';
 
 /** Signatures of one walk that are verified at once: enough to keep the verifying threads busy. */
 const checksAtOnceMax = 64;

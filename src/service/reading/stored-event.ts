@@ -1,8 +1,8 @@
 import { LedgerError } from '../../domain/errors.ts';
-import type { LedgerEvent } from '../../domain/event.ts';
-import type { IntegrityIssue } from '../../domain/integrity.ts';
-import { scopesOf } from '../../domain/projection.ts';
-import { parseRow } from '../../domain/row.ts';
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import type { IntegrityIssue } from '../../domain/event/integrity.ts';
+import { scopesOf } from '../../domain/event/projection.ts';
+import { parseRow } from '../../domain/event/row.ts';
 import type { StoredEntry } from '../../store/ledger-store.ts';
 
 /** Where events are read from: a whole ledger, or some of its scopes. */

@@ -1,7 +1,7 @@
-import type { Grant } from '../../domain/grant.ts';
-import type { LedgerFacts } from '../../domain/ledger-facts.ts';
-import type { MasterFacts } from '../../domain/master-facts.ts';
-import type { GrantCell, LedgerLine, MasterLine } from '../../domain/projection.ts';
+import type { Grant } from '../../domain/event/grant.ts';
+import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { MasterFacts } from '../../domain/event/master-facts.ts';
+import type { GrantCell, LedgerLine, MasterLine } from '../../domain/event/projection.ts';
 import { checkMembers, parseMembers } from '../../store/unreadable-record.ts';
 
 /** Parsers of the stored projections. Each throws if the text does not have its form. */

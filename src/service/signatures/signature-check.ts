@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { hasIdentityR, verifyDigest } from '../../domain/signature.ts';
+import { hasIdentityR, verifyDigest } from '../../domain/keys/signature.ts';
 
 /** Whether `signature` is valid for `digest` under `key`, the 32 bytes of an Ed25519 public key. */
 type QuickCheck = (signature: Buffer, digest: Buffer, key: Buffer) => boolean;
@@ -19,7 +19,7 @@ export function checkingKey(x: string): CheckingKey {
 }
 
 /** Whether a signature of a 32-byte digest is valid under a key. */
-export type SignatureCheck = (digest: Uint8Array, signature: Uint8Array, key: CheckingKey) => boolean;
+type SignatureCheck = (digest: Uint8Array, signature: Uint8Array, key: CheckingKey) => boolean;
 
 /**
  * Verifies with libsodium if its binary runs on this platform, else with OpenSSL; libsodium takes half the time. Only

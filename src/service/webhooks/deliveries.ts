@@ -1,7 +1,7 @@
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
-import type { Walk } from '../walk.ts';
-import { walkedRecords } from '../walked-stores.ts';
+import type { Walk } from '../walking/walk.ts';
+import { walkedRecords } from '../walking/walked-stores.ts';
 import { DeliveryBlocks, type DeliveryRange } from './delivery-blocks.ts';
 import { blockDelivery, listDeliveries } from './delivery-listing.ts';
 import type { DeliveryRecord } from './delivery-record.ts';

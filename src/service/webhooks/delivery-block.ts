@@ -1,4 +1,4 @@
-import { seqOrder } from '../../domain/projection.ts';
+import { seqOrder } from '../../domain/event/projection.ts';
 import type { RecordWrite, StoredRecord } from '../../store/record-store.ts';
 import { parseMembers } from '../../store/unreadable-record.ts';
 import {

@@ -1,9 +1,9 @@
-import { isoTime, isWritable } from '../../domain/time.ts';
-import { uuidV7Time } from '../../domain/uuid.ts';
+import { isoTime, isWritable } from '../../domain/values/time.ts';
+import { uuidV7Time } from '../../domain/values/uuid.ts';
 import { charsOf, pageCharsMax } from '../../store/page-size.ts';
 import type { FindPage, FoundRecord } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
-import type { WalkedRecords } from '../walked-stores.ts';
+import type { WalkedRecords } from '../walking/walked-stores.ts';
 import { blockKind, blockLengthOf, blockSpanMs, parseBlock } from './delivery-block.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { ownKind, parseOwn } from './own-deliveries.ts';

@@ -1,6 +1,6 @@
-import { sha256 } from '../../domain/hash.ts';
-import { seqOrder } from '../../domain/projection.ts';
-import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/uuid.ts';
+import { seqOrder } from '../../domain/event/projection.ts';
+import { sha256 } from '../../domain/keys/hash.ts';
+import { UUID_V7_RANDOM_BYTES, uuidV7 } from '../../domain/values/uuid.ts';
 
 /** The delivery of one event to one receiver, as stored. Times are ISO. */
 export interface DeliveryRecord {

@@ -1,10 +1,10 @@
-import { names } from '../../domain/projection.ts';
+import { names } from '../../domain/event/projection.ts';
 import { linesOf } from '../../store/line-pages.ts';
 import { pageCharsMax } from '../../store/page-size.ts';
 import { decodeOrPassOver, storedLine } from '../../store/unreadable-record.ts';
 import { firstSeqAt, timeOf } from '../reading/event-bounds.ts';
 import { parseLedgerLine } from '../reading/stored-lines.ts';
-import type { WalkedLedgers } from '../walked-stores.ts';
+import type { WalkedLedgers } from '../walking/walked-stores.ts';
 import type { SeqsByLedger } from './answered-seqs.ts';
 import type { WebhookWork } from './webhook-work.ts';
 

@@ -1,6 +1,6 @@
 import type { FindPage, RecordStore, StoredRecord } from '../../store/record-store.ts';
 import { type Decoded, findReadable } from '../../store/unreadable-record.ts';
-import { afterPartialWrite } from '../partial-failure.ts';
+import { afterPartialWrite } from '../calls/partial-failure.ts';
 import {
   decodeForm,
   decodeRecord,
@@ -12,9 +12,9 @@ import {
   textOrNull,
   time,
   webAddress,
-} from '../record-form.ts';
-import type { Walk } from '../walk.ts';
-import { walkRecords } from '../walk-records.ts';
+} from '../records/record-form.ts';
+import type { Walk } from '../walking/walk.ts';
+import { walkRecords } from '../walking/walk-records.ts';
 
 /** A webhook subscription as stored. Times are ISO. */
 export interface SubscriptionRecord {

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { invalidField } from '../../domain/errors.ts';
-import { checkUrl } from '../../domain/fields.ts';
+import { checkUrl } from '../../domain/values/fields.ts';
 
 /** Which addresses webhooks may be sent to (docs/security.md, Where webhooks go). */
 export interface TargetPolicy {
@@ -27,7 +27,7 @@ const backendPorts: ReadonlySet<number> = new Set([6379, 6380, 16379, 26379, 700
  */
 const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 
-export type AddressKind = 'public' | 'loopback' | 'forbidden';
+type AddressKind = 'public' | 'loopback' | 'forbidden';
 
 /**
  * The kind of a literal address. Forbidden: private, link-local, unique local, CGNAT, multicast, reserved, and every

@@ -1,7 +1,7 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
-import { checkEventType, checkLimit, checkOffset, checkUuid } from '../../domain/fields.ts';
-import { isoTime } from '../../domain/time.ts';
-import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../../domain/webhook-signature.ts';
+import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../../domain/keys/webhook-signature.ts';
+import { checkEventType, checkLimit, checkOffset, checkUuid } from '../../domain/values/fields.ts';
+import { isoTime } from '../../domain/values/time.ts';
 import type {
   CreateWebhookRequest,
   DeleteWebhookRequest,
@@ -12,14 +12,14 @@ import type {
 } from '../../gen/svc/v1/webhooks_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import { checkOrder } from '../list-page.ts';
-import { namedIn } from '../named-field.ts';
-import { afterPartialWrite } from '../partial-failure.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { checkOrder } from '../calls/list-page.ts';
+import { namedIn } from '../calls/named-field.ts';
+import { afterPartialWrite } from '../calls/partial-failure.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import type { SecretBox } from '../secret-box.ts';
-import { walkedLedgers } from '../walked-stores.ts';
+import type { SecretBox } from '../records/secret-box.ts';
+import { walkedLedgers } from '../walking/walked-stores.ts';
 import { answeredSeqsIn } from './answered-seqs.ts';
 import { deliveriesIn } from './deliveries.ts';
 import { type DeliveryRecord, dueAtOnce } from './delivery-record.ts';

@@ -1,17 +1,17 @@
-import type { Directory } from '../../actors/directory.ts';
-import type { CommandOutcome } from '../../actors/outcome.ts';
-import type { AppendEvent, Lane } from '../../domain/command.ts';
-import { sigDigest } from '../../domain/digest.ts';
-import { checkCallerEventType, checkUuid } from '../../domain/fields.ts';
-import { type JsonNode, memberOf, parseJson, withMembers } from '../../domain/json.ts';
-import type { LedgerFacts } from '../../domain/ledger-facts.ts';
-import type { MasterFacts } from '../../domain/master-facts.ts';
-import { injectedFields } from '../../domain/service-events.ts';
-import { isUuid } from '../../domain/uuid.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import type { Identities } from '../identity/identities.ts';
-import { checkCallSignature, demandEntitySignature, type SigningInput } from '../identity/signing.ts';
+import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
+import type { Directory } from '../../actors/routing/directory.ts';
+import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { MasterFacts } from '../../domain/event/master-facts.ts';
+import { injectedFields } from '../../domain/event/service-events.ts';
+import { type JsonNode, memberOf, parseJson, withMembers } from '../../domain/json/json.ts';
+import { sigDigest } from '../../domain/keys/digest.ts';
+import type { AppendEvent, Lane } from '../../domain/ledger/command.ts';
+import { checkCallerEventType, checkUuid } from '../../domain/values/fields.ts';
+import { isUuid } from '../../domain/values/uuid.ts';
+import type { Identities } from '../actors/identities.ts';
+import { checkCallSignature, demandEntitySignature, type SigningInput } from '../actors/signing.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { appendFingerprint, checkIdempotencyKey, commandMark } from './command-mark.ts';
 import { commandMarks } from './command-marks.ts';
@@ -25,7 +25,7 @@ import {
 } from './payload.ts';
 import type { Replays } from './replays.ts';
 
-export interface AppendFields {
+interface AppendFields {
   readonly uuid: string;
   readonly eventType: string;
   /** JSON text. */

@@ -1,6 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
-import type { CommandKey } from '../../domain/event.ts';
-import { sha256Hex } from '../../domain/hash.ts';
+import type { CommandKey } from '../../domain/event/event.ts';
+import { sha256Hex } from '../../domain/keys/hash.ts';
 
 /**
  * How a retry of a call with an Idempotency-Key is recognized: the id is made of the caller and the key, the

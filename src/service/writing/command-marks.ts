@@ -1,7 +1,7 @@
-import type { CommandKey } from '../../domain/event.ts';
-import { sha256Hex } from '../../domain/hash.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
+import type { CommandKey } from '../../domain/event/event.ts';
+import { sha256Hex } from '../../domain/keys/hash.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
 
 /**
  * The command keys by which a resubmitted command is recognized: its idempotency key and, for a signed event under

@@ -1,10 +1,10 @@
-import type { Directory } from '../../actors/directory.ts';
-import type { LedgerFacts } from '../../domain/ledger-facts.ts';
-import { ledgerClosedSignedForms } from '../../domain/service-events.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import type { Identities } from '../identity/identities.ts';
-import { checkCallSignature } from '../identity/signing.ts';
+import type { Directory } from '../../actors/routing/directory.ts';
+import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import { ledgerClosedSignedForms } from '../../domain/event/service-events.ts';
+import type { Identities } from '../actors/identities.ts';
+import { checkCallSignature } from '../actors/signing.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
 import { commandMarks } from './command-marks.ts';
 import type { Replays } from './replays.ts';
 

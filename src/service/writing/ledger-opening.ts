@@ -1,13 +1,13 @@
-import type { Directory } from '../../actors/directory.ts';
-import type { OpenLedger } from '../../domain/command.ts';
+import type { Directory } from '../../actors/routing/directory.ts';
 import { LedgerError } from '../../domain/errors.ts';
-import type { LedgerFacts } from '../../domain/ledger-facts.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import { afterPartialWrite } from '../partial-failure.ts';
+import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { OpenLedger } from '../../domain/ledger/command.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { afterPartialWrite } from '../calls/partial-failure.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 
-export type OpeningFacts = OpenLedger['facts'];
+type OpeningFacts = OpenLedger['facts'];
 
 /** The facts of a new ledger of this type. Facts that are not given are null. */
 export function facts(type: OpeningFacts['type'], present: Partial<OpeningFacts>): OpeningFacts {

@@ -1,6 +1,5 @@
-import { byCodeUnits, canonicalString } from '../../domain/canonical.ts';
 import { invalidField, LedgerError } from '../../domain/errors.ts';
-import { checkHash, checkLabel, checkUuid } from '../../domain/fields.ts';
+import { byCodeUnits, canonicalString } from '../../domain/json/canonical.ts';
 import {
   type AddedMember,
   type JsonNode,
@@ -9,7 +8,8 @@ import {
   parseJson,
   parseJsonField,
   withMembers,
-} from '../../domain/json.ts';
+} from '../../domain/json/json.ts';
+import { checkHash, checkLabel, checkUuid } from '../../domain/values/fields.ts';
 
 /** Bytes of a payload in canonical form. */
 const payloadBytesMax = 256 * 1024;
@@ -17,7 +17,7 @@ const deliveryChainItemsMax = 16;
 const actorTypes = new Set(['human', 'service', 'external', 'device']);
 
 /** A caller's payload, validated. */
-export interface SubmittedPayload {
+interface SubmittedPayload {
   readonly object: JsonObject;
   readonly causedByHash: string | null;
 }

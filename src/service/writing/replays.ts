@@ -1,14 +1,14 @@
-import type { Directory } from '../../actors/directory.ts';
-import type { CommandOutcome } from '../../actors/outcome.ts';
-import { damagedReplay } from '../../actors/refusals.ts';
-import type { Command } from '../../domain/command.ts';
+import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
+import { damagedReplay } from '../../actors/inbox/refusals.ts';
+import type { Directory } from '../../actors/routing/directory.ts';
 import { LedgerError } from '../../domain/errors.ts';
-import type { CommandKey } from '../../domain/event.ts';
-import { parseRow } from '../../domain/row.ts';
+import type { CommandKey } from '../../domain/event/event.ts';
+import { parseRow } from '../../domain/event/row.ts';
+import type { Command } from '../../domain/ledger/command.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import type { Call } from '../call.ts';
-import { callerOf } from '../call-caller.ts';
-import { demandEntitySignature } from '../identity/signing.ts';
+import { demandEntitySignature } from '../actors/signing.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
 
 /** Errors after which the call may have been written. */
 const mayBeWritten: ReadonlySet<string> = new Set(['outcome_unknown', 'idempotency_in_progress', 'internal']);

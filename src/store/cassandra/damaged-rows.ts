@@ -1,12 +1,12 @@
 import type { DamagedRow } from '../store-inspection.ts';
-import { parseAccessEvents } from './access-block.ts';
+import { parseAccessEvents } from './access/access-block.ts';
 import { keyText } from './keys.ts';
-import { parsePlaces } from './record-places.ts';
-import { seqsIn } from './scopes.ts';
-import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
+import { seqsIn } from './log/scopes.ts';
+import { parsePlaces } from './records/record-places.ts';
+import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
 
 /** How to walk through a table and check its rows. */
-export interface TableCheck {
+interface TableCheck {
   readonly table: string;
   readonly partition: readonly string[];
   /** Clustering columns, each with a value that sorts before all of its values. */

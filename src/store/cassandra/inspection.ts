@@ -11,14 +11,14 @@ import type {
   StrayBucket,
   Walked,
 } from '../store-inspection.ts';
-import { parsePending, pendingProjections } from './batch-projections.ts';
-import { bucketState, readBucketState } from './bucket.ts';
-import { damagedLogRows } from './damaged-log-rows.ts';
 import { damagedRow, partitionsCql, rowsOfPartition, tableChecks } from './damaged-rows.ts';
 import { commandWindows, keyText, permanentSlots } from './keys.ts';
-import { findLogEnd } from './log-end.ts';
-import { seqsIn } from './scopes.ts';
-import { type CqlSession, numberOf, type Row, textOf } from './session.ts';
+import { parsePending, pendingProjections } from './log/batch-projections.ts';
+import { bucketState, readBucketState } from './log/bucket.ts';
+import { damagedLogRows } from './log/damaged-log-rows.ts';
+import { findLogEnd } from './log/log-end.ts';
+import { seqsIn } from './log/scopes.ts';
+import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
 
 const PARTITIONS =
   'SELECT DISTINCT ledger_id, bucket, token(ledger_id, bucket) AS place FROM ledger_event WHERE token(ledger_id, bucket) > ? LIMIT ?';
@@ -46,7 +46,7 @@ const lowestToken = -(2n ** 63n);
 const tokens = 2 ** 64;
 const ESCAPE = '\0';
 
-export interface InspectionParts {
+interface InspectionParts {
   readonly session: CqlSession;
   /** Events in a bucket, as stored in the keyspace. */
   readonly bucketEvents: number;

@@ -1,5 +1,5 @@
-import { commandKeyLifeMs } from '../../domain/event.ts';
-import { sha256Hex } from '../../domain/hash.ts';
+import { commandKeyLifeMs } from '../../domain/event/event.ts';
+import { sha256Hex } from '../../domain/keys/hash.ts';
 import { orderMaxBytes, recordIdMaxBytes } from '../store-text.ts';
 
 /** Most bytes of a text in a partition key. Cassandra's limit is 64 KiB for all columns of the key together. */

@@ -1,21 +1,21 @@
+import { StartError } from '../../runtime/start-error.ts';
 import type { AccessLog } from '../access-log.ts';
 import type { LedgerStore } from '../ledger-store.ts';
 import type { RecordStore } from '../record-store.ts';
-import { StartError } from '../start-error.ts';
-import { CassandraAccessLog } from './access-log.ts';
-import { connect } from './connect.ts';
-import { driverSession } from './driver-session.ts';
-import { ClusterFacts } from './facts.ts';
-import { CassandraLedgerStore } from './ledger-store.ts';
-import { prepareAtStart } from './prepared-at-start.ts';
-import { CassandraRecordStore } from './record-store.ts';
-import { schemaFact, schemaVersion } from './schema.ts';
-import { newerSchema, storedVersion } from './schema-version.ts';
-import { checkDataCenters, checkServers, replicasOf } from './server-checks.ts';
-import type { CqlSession } from './session.ts';
-import type { CassandraSettings } from './settings.ts';
+import { CassandraAccessLog } from './access/access-log.ts';
+import { CassandraLedgerStore } from './log/ledger-store.ts';
+import { CassandraRecordStore } from './records/record-store.ts';
+import { schemaFact, schemaVersion } from './schema/schema.ts';
+import { newerSchema, storedVersion } from './schema/schema-version.ts';
+import { connect } from './session/connect.ts';
+import { driverSession } from './session/driver-session.ts';
+import { ClusterFacts } from './session/facts.ts';
+import { prepareAtStart } from './session/prepared-at-start.ts';
+import { checkDataCenters, checkServers, replicasOf } from './session/server-checks.ts';
+import type { CqlSession } from './session/session.ts';
+import type { CassandraSettings } from './session/settings.ts';
 
-export interface CassandraOptions {
+interface CassandraOptions {
   readonly settings: CassandraSettings;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -1,10 +1,10 @@
 import { chmodSync, copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { open } from 'lmdb';
-import { StartError } from '../start-error.ts';
-import { checkDataFile, dataFile } from './data-file.ts';
-import { checkFormat, flush, writeFormat } from './format.ts';
-import { makeDirectory } from './make-directory.ts';
+import { StartError } from '../../runtime/start-error.ts';
+import { checkDataFile, dataFile } from './file/data-file.ts';
+import { checkFormat, flush, writeFormat } from './file/format.ts';
+import { makeDirectory } from './file/make-directory.ts';
 import { readersMax } from './tables.ts';
 
 /** Size of the blocks in which `stat` counts, bytes. */

@@ -1,5 +1,5 @@
 import { LedgerError } from '../../domain/errors.ts';
-import { Slab } from '../../domain/slab.ts';
+import { Slab } from '../../runtime/collections/slab.ts';
 import { OutcomeUnknown } from '../ledger-store.ts';
 import { StoreStopped } from '../store-stopped.ts';
 

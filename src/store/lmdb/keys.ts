@@ -1,5 +1,5 @@
-import { sha256, sha256Hex, sha256HexForm } from '../../domain/hash.ts';
-import { isUuid, uuidBytes } from '../../domain/uuid.ts';
+import { sha256, sha256Hex, sha256HexForm } from '../../domain/keys/hash.ts';
+import { isUuid, uuidBytes } from '../../domain/values/uuid.ts';
 import { orderMaxBytes, recordIdMaxBytes } from '../store-text.ts';
 
 /**

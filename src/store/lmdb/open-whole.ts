@@ -1,26 +1,26 @@
 import type { Database } from 'lmdb';
-import { uuidFromBytes } from '../../domain/uuid.ts';
+import { uuidFromBytes } from '../../domain/values/uuid.ts';
 import type { AccessLog } from '../access-log.ts';
 import type { Head, LedgerStore } from '../ledger-store.ts';
 import type { RecordStore } from '../record-store.ts';
 import { UnreadableRecord } from '../unreadable-record.ts';
 import type { WholeRecord, WholeStore } from '../whole-store.ts';
-import { LmdbAccessLog } from './access-log.ts';
+import { LmdbAccessLog } from './access/access-log.ts';
 import { Commits } from './commits.ts';
-import { checkDataFile } from './data-file.ts';
-import { parseHead } from './fence.ts';
-import { checkFormat } from './format.ts';
+import { checkDataFile } from './file/data-file.ts';
+import { checkFormat } from './file/format.ts';
+import { acquireServingLock } from './file/serving-lock.ts';
 import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
-import { LmdbLedgerStore } from './ledger-store.ts';
-import { idOf, parseRecord } from './record-form.ts';
-import { LmdbRecordStore, lookupKeys } from './record-store.ts';
-import { acquireServingLock } from './serving-lock.ts';
+import { parseHead } from './log/fence.ts';
+import { LmdbLedgerStore } from './log/ledger-store.ts';
+import { idOf, parseRecord } from './records/record-form.ts';
+import { LmdbRecordStore, lookupKeys } from './records/record-store.ts';
 import { openTables, type Tables } from './tables.ts';
 
 const pageEntries = 500;
 
 /** A data directory, opened for reading. */
-export interface WholeLmdb extends AsyncDisposable {
+interface WholeLmdb extends AsyncDisposable {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
   readonly access: AccessLog;

@@ -1,16 +1,16 @@
 import { accessSync, constants } from 'node:fs';
+import { StartError } from '../../runtime/start-error.ts';
 import type { AccessLog } from '../access-log.ts';
 import type { LedgerStore } from '../ledger-store.ts';
 import type { RecordStore } from '../record-store.ts';
-import { StartError } from '../start-error.ts';
-import { LmdbAccessLog } from './access-log.ts';
+import { LmdbAccessLog } from './access/access-log.ts';
 import { Commits } from './commits.ts';
-import { checkDataFile, clearUnmadeData } from './data-file.ts';
-import { claimFormat, finishFormat } from './format.ts';
-import { LmdbLedgerStore } from './ledger-store.ts';
-import { makeDirectory } from './make-directory.ts';
-import { LmdbRecordStore } from './record-store.ts';
-import { acquireServingLock } from './serving-lock.ts';
+import { checkDataFile, clearUnmadeData } from './file/data-file.ts';
+import { claimFormat, finishFormat } from './file/format.ts';
+import { makeDirectory } from './file/make-directory.ts';
+import { acquireServingLock } from './file/serving-lock.ts';
+import { LmdbLedgerStore } from './log/ledger-store.ts';
+import { LmdbRecordStore } from './records/record-store.ts';
 import { openTables, type Tables } from './tables.ts';
 
 /**
@@ -19,7 +19,7 @@ import { openTables, type Tables } from './tables.ts';
  */
 const CLOSE_BROKEN_MS = 1_000;
 
-export interface LmdbOptions {
+interface LmdbOptions {
   readonly dataDir: string;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -2,7 +2,7 @@ import { afterPrefix } from './keys.ts';
 import type { BytesTable, TextTable } from './tables.ts';
 
 /** Which of the keys that start with a prefix to read. Every key is longer than its prefix. */
-export interface KeyRange {
+interface KeyRange {
   readonly prefix: Buffer;
   /**
    * A whole key to start at, in the direction of reading. By default reading starts at the first key in that direction.

@@ -1,19 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { canonicalJson } from '../../../src/domain/canonical.ts';
-import type { Grant } from '../../../src/domain/grant.ts';
-import { applyToLedger, emptyLedger, ledgerFoldVersion, ledgerStateJson } from '../../../src/domain/ledger-state.ts';
-import { names } from '../../../src/domain/projection.ts';
-import { parseRow } from '../../../src/domain/row.ts';
-import { injectedFields } from '../../../src/domain/service-events.ts';
-import { isoTime } from '../../../src/domain/time.ts';
-import { uuidV7 } from '../../../src/domain/uuid.ts';
-import { sealedSnapshots } from '../../../src/service/sealed-snapshots.ts';
+import type { Grant } from '../../../src/domain/event/grant.ts';
+import { names } from '../../../src/domain/event/projection.ts';
+import { parseRow } from '../../../src/domain/event/row.ts';
+import { injectedFields } from '../../../src/domain/event/service-events.ts';
+import { canonicalJson } from '../../../src/domain/json/canonical.ts';
+import {
+  applyToLedger,
+  emptyLedger,
+  ledgerFoldVersion,
+  ledgerStateJson,
+} from '../../../src/domain/ledger/ledger-state.ts';
+import { isoTime } from '../../../src/domain/values/time.ts';
+import { uuidV7 } from '../../../src/domain/values/uuid.ts';
+import { sealedSnapshots } from '../../../src/service/records/sealed-snapshots.ts';
 import type { Snapshot } from '../../../src/store/ledger-store.ts';
-import { MemoryLedgerStore } from '../../../src/store/memory/ledger-store.ts';
 import { openStores, withClient } from '../../contract/cassandra-factory.ts';
 import { chainEntries } from '../../support/chain-entries.ts';
 import { append, closeLedger, createMaster, openingFacts, openLedger } from '../../support/commands.ts';
+import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
 import { newMaster, newOrder, newParty, type Party } from '../../support/parties.ts';
 import { done } from '../../support/parties-rest.ts';
 import { Chain } from '../../support/world.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { names } from '../../../src/domain/projection.ts';
+import { names } from '../../../src/domain/event/projection.ts';
 import type { Stand } from './scene.ts';
 
 /** A change behind the service's back, and what verifying finds of it. */

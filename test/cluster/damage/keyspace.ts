@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { CassandraSettings } from '../../../src/store/cassandra/settings.ts';
+import type { CassandraSettings } from '../../../src/store/cassandra/session/settings.ts';
 import { environmentOf, makeKeyspace } from '../../contract/cassandra-factory.ts';
 import { newParty } from '../../support/parties.ts';
 import { runNode } from '../../support/running-node.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CallOptions, LedgerTrustClient, StreamedEvent } from '../../../src/client/index.ts';
-import { canonicalJson } from '../../../src/domain/canonical.ts';
-import type { Command, Lane } from '../../../src/domain/command.ts';
+import { canonicalJson } from '../../../src/domain/json/canonical.ts';
+import type { Command, Lane } from '../../../src/domain/ledger/command.ts';
 import { commandId } from '../../../src/service/writing/command-mark.ts';
 import * as make from '../../support/commands.ts';
 import { appendedType } from '../../support/history/history-check.ts';

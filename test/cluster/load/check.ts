@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { LedgerEvent } from '../../../src/domain/event.ts';
-import { parseRow } from '../../../src/domain/row.ts';
+import type { LedgerEvent } from '../../../src/domain/event/event.ts';
+import { parseRow } from '../../../src/domain/event/row.ts';
 import { openCassandra } from '../../../src/store/cassandra/open.ts';
-import type { CassandraSettings } from '../../../src/store/cassandra/settings.ts';
+import type { CassandraSettings } from '../../../src/store/cassandra/session/settings.ts';
 import type { LedgerStore } from '../../../src/store/ledger-store.ts';
 import { checkHistory, type Violation } from '../../support/history/history-check.ts';
 import { checkProjected } from '../../support/history/projection-check.ts';

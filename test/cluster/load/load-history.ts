@@ -1,6 +1,6 @@
 import { LedgerTrustError } from '../../../src/client/index.ts';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
-import type { LedgerEvent } from '../../../src/domain/event.ts';
+import type { LedgerEvent } from '../../../src/domain/event/event.ts';
 import { type Attempt, HistoryBook, type Told, type ToldEvent } from '../../support/history/history.ts';
 
 /** What an answer was: of an append all of the event is told; of other calls only that they were done, and perhaps to what. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Command } from '../../../src/domain/command.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
-import type { LedgerEvent } from '../../../src/domain/event.ts';
-import { names } from '../../../src/domain/projection.ts';
+import type { LedgerEvent } from '../../../src/domain/event/event.ts';
+import { names } from '../../../src/domain/event/projection.ts';
+import type { Command } from '../../../src/domain/ledger/command.ts';
 import {
   append,
   createMaster,

@@ -1,10 +1,10 @@
-import type { Command } from '../../../src/domain/command.ts';
-import { commandMaster } from '../../../src/domain/command.ts';
-import { decide } from '../../../src/domain/decide.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
-import type { LedgerEvent } from '../../../src/domain/event.ts';
-import { checkChain } from '../../../src/domain/integrity.ts';
-import { names } from '../../../src/domain/projection.ts';
+import type { LedgerEvent } from '../../../src/domain/event/event.ts';
+import { checkChain } from '../../../src/domain/event/integrity.ts';
+import { names } from '../../../src/domain/event/projection.ts';
+import type { Command } from '../../../src/domain/ledger/command.ts';
+import { commandMaster } from '../../../src/domain/ledger/command.ts';
+import { decide } from '../../../src/domain/ledger/decide.ts';
 import type { Attempt, History, Look } from './history.ts';
 import { Replay } from './replay.ts';
 

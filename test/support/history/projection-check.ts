@@ -1,6 +1,6 @@
-import type { LedgerEvent } from '../../../src/domain/event.ts';
-import { type LedgerFacts, ledgerFacts } from '../../../src/domain/ledger-facts.ts';
-import { projectionsOf } from '../../../src/domain/projection.ts';
+import type { LedgerEvent } from '../../../src/domain/event/event.ts';
+import { type LedgerFacts, ledgerFacts } from '../../../src/domain/event/ledger-facts.ts';
+import { projectionsOf } from '../../../src/domain/event/projection.ts';
 import type { LedgerStore, MarkName } from '../../../src/store/ledger-store.ts';
 import type { Violation } from './history-check.ts';
 

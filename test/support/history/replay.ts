@@ -1,7 +1,7 @@
-import type { LedgerEvent } from '../../../src/domain/event.ts';
-import { applyToLedger, emptyLedger, type LedgerState } from '../../../src/domain/ledger-state.ts';
-import { applyToMaster, type MasterState } from '../../../src/domain/master-state.ts';
-import { isoTime } from '../../../src/domain/time.ts';
+import type { LedgerEvent } from '../../../src/domain/event/event.ts';
+import { applyToLedger, emptyLedger, type LedgerState } from '../../../src/domain/ledger/ledger-state.ts';
+import { applyToMaster, type MasterState } from '../../../src/domain/ledger/master-state.ts';
+import { isoTime } from '../../../src/domain/values/time.ts';
 
 /** A ledger's states at each of its events. */
 export class Replay {

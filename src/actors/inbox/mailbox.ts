@@ -1,0 +1,80 @@
+import { LedgerError } from '../../domain/errors.ts';
+import type { PendingCommand } from './pending-command.ts';
+
+export interface MailboxLimits {
+  readonly commandsMax: number;
+  readonly bytesMax: number;
+}
+
+function ledgerIsFull(bound: string): LedgerError {
+  return new LedgerError(
+    'overloaded',
+    'This ledger has more waiting calls than it can hold; nothing was written, retry in a moment.',
+    { bound },
+  );
+}
+
+/** Commands in the order of their arrival. A full mailbox refuses (`overloaded`) instead of growing. */
+export class Mailbox {
+  readonly #limits: MailboxLimits;
+  /** Commands before `#first` are taken. The array is cut only now and then, so that taking is cheap. */
+  #waiting: (PendingCommand | undefined)[] = [];
+  #first = 0;
+  #bytes = 0;
+
+  constructor(limits: MailboxLimits) {
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#waiting.length - this.#first;
+  }
+
+  /** Throws `overloaded` if the mailbox is full. An empty mailbox takes a command of any size. */
+  push(pending: PendingCommand): void {
+    if (this.size > 0) {
+      if (this.size >= this.#limits.commandsMax) throw ledgerIsFull('LEDGER_QUEUE_MAX');
+      if (this.#bytes + pending.bytes > this.#limits.bytesMax) throw ledgerIsFull('LEDGER_QUEUE_MIB');
+    }
+    this.#waiting.push(pending);
+    this.#bytes += pending.bytes;
+  }
+
+  /** Whether at least `count` commands or `bytes` bytes wait. */
+  holds(count: number, bytes: number): boolean {
+    return this.size >= count || this.#bytes >= bytes;
+  }
+
+  /** Takes the next commands: at most `count` and `bytes`, but at least one if one waits. */
+  take(count: number, bytes: number): PendingCommand[] {
+    const taken: PendingCommand[] = [];
+    let sum = 0;
+    while (taken.length < count) {
+      const pending = this.#waiting[this.#first];
+      if (pending === undefined || (taken.length > 0 && sum + pending.bytes > bytes)) break;
+      taken.push(pending);
+      sum += pending.bytes;
+      this.#waiting[this.#first] = undefined;
+      this.#first += 1;
+    }
+    this.#bytes -= sum;
+    if (this.#first > 1_024 || this.#first === this.#waiting.length) {
+      this.#waiting = this.#waiting.slice(this.#first);
+      this.#first = 0;
+    }
+    return taken;
+  }
+
+  /** The waiting commands, in their order. They stay. */
+  *waiting(): Iterable<PendingCommand> {
+    for (let at = this.#first; at < this.#waiting.length; at++) {
+      const pending = this.#waiting[at];
+      if (pending !== undefined) yield pending;
+    }
+  }
+
+  /** Takes all waiting commands. */
+  drain(): PendingCommand[] {
+    return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
+  }
+}

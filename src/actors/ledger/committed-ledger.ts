@@ -1,0 +1,211 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { parseRow } from '../../domain/event/row.ts';
+import { emptyLedger, type LedgerState, ledgerFoldVersion, ledgerStateJson } from '../../domain/ledger/ledger-state.ts';
+import { type Clock, sleep } from '../../runtime/clock/clock.ts';
+import {
+  type Claim,
+  Fenced,
+  type LedgerEntry,
+  type LedgerStore,
+  type MarkName,
+  OutcomeUnknown,
+  type Snapshot,
+} from '../../store/ledger-store.ts';
+import { StoreStopped } from '../../store/store-stopped.ts';
+import { settleRestMaxMs } from '../bounds.ts';
+import { outcomeUnknown } from '../inbox/refusals.ts';
+import type { ActorMeter, ClaimReason } from '../meter.ts';
+import { BrokenChain } from './broken-chain.ts';
+import type { DecidedBatch } from './decide-batch.ts';
+import { loadLedger } from './ledger-loading.ts';
+import { LoadedMasters } from './loaded-masters.ts';
+import type { RecentKeys } from './recent-keys.ts';
+import type { RecentKeysMemory } from './recent-keys-memory.ts';
+import { checkRows } from './row-check.ts';
+import { SnapshotSaving } from './snapshot-saving.ts';
+
+/**
+ * What became of a batch: it stands; another node has claimed the ledger, or nothing was written, and nothing of the
+ * batch is or will be in the log; or that could not be found out.
+ */
+export type WriteResult = 'stands' | 'fenced' | 'not_written' | 'unsettled';
+
+interface CommittedLedgerParts {
+  readonly store: LedgerStore;
+  readonly clock: Clock;
+  readonly monotonicMs: () => number;
+  readonly meter: ActorMeter;
+  readonly recentKeys: RecentKeysMemory;
+  readonly checksRows?: boolean;
+}
+
+/**
+ * A ledger and its masters as the store holds them, under a claim of this node.
+ *
+ * Invariant: while there is a claim, `state` and `masters` are the folds of what the store held when the claim was made
+ * and acknowledged since. They are forgotten with the claim. The recent keys are kept: they hold while the ledger's end
+ * is the same.
+ */
+export class CommittedLedger {
+  readonly #ledgerId: string;
+  readonly #store: LedgerStore;
+  readonly #clock: Clock;
+  readonly #meter: ActorMeter;
+  #claim: Claim | null = null;
+  #state: LedgerState = emptyLedger;
+  #masters: LoadedMasters;
+  #saving: SnapshotSaving;
+  readonly #monotonicMs: () => number;
+  readonly #recentKeysMemory: RecentKeysMemory;
+  #recentKeys: RecentKeys;
+
+  readonly #checksRows: boolean;
+
+  constructor(
+    ledgerId: string,
+    { store, clock, monotonicMs, meter, recentKeys, checksRows = false }: CommittedLedgerParts,
+  ) {
+    this.#checksRows = checksRows;
+    this.#ledgerId = ledgerId;
+    this.#store = store;
+    this.#clock = clock;
+    this.#meter = meter;
+    this.#monotonicMs = monotonicMs;
+    this.#recentKeysMemory = recentKeys;
+    this.#recentKeys = recentKeys.of(ledgerId);
+    this.#masters = new LoadedMasters(store, ledgerId);
+    this.#saving = new SnapshotSaving(store, ledgerId, -1);
+  }
+
+  get claim(): Claim | null {
+    return this.#claim;
+  }
+
+  get state(): LedgerState {
+    return this.#state;
+  }
+
+  get masters(): LoadedMasters {
+    return this.#masters;
+  }
+
+  /** Claims the ledger and loads its state. Throws LedgerError `unavailable`, also as BrokenChain. */
+  async activate(reason: ClaimReason): Promise<Claim> {
+    const started = this.#clock.now();
+    this.forget();
+    const claim = await this.#store.claim(this.#ledgerId);
+    this.#meter.claimed(reason);
+    const { state, snapshotSeq } = await loadLedger(this.#store, this.#ledgerId, claim.head);
+    this.#saving = new SnapshotSaving(this.#store, this.#ledgerId, snapshotSeq);
+    this.#claim = claim;
+    this.#state = state;
+    this.#recentKeys = this.#recentKeysMemory.of(this.#ledgerId);
+    this.#recentKeys.claimed(claim.head, this.#monotonicMs());
+    this.#meter.activated((this.#clock.now() - started) / 1_000);
+    return claim;
+  }
+
+  /** Whether `state` has no event with this key, or none within the key's life. false if that is not known. */
+  isNew(key: MarkName): boolean {
+    return this.#recentKeys.isNew(key, this.#state.hash, this.#monotonicMs());
+  }
+
+  /** Forgets the claim and all states. They are read again before the next decision. */
+  forget(): void {
+    this.#claim = null;
+    this.#state = emptyLedger;
+    this.#masters = new LoadedMasters(this.#store, this.#ledgerId);
+  }
+
+  /** Has the store confirm by a new read that claim and state still stand. Refusals rest on it. */
+  async confirm(claim: Claim): Promise<WriteResult> {
+    const { seq, hash } = this.#state;
+    return (await this.#store.stands(claim, seq < 0 ? null : { seq, hash })) ? 'stands' : 'fenced';
+  }
+
+  /** See LedgerActor. A claim that it makes loads no state. */
+  async readBarrier(): Promise<number> {
+    if (this.#claim !== null && (await this.confirm(this.#claim)) === 'stands') return this.#state.seq;
+    this.forget();
+    const { head } = await this.#store.claim(this.#ledgerId);
+    this.#meter.claimed('certainty');
+    return head?.seq ?? -1;
+  }
+
+  /**
+   * Writes a batch, and takes over its state. After `not_written` there is a new claim, with its state. Throws
+   * LedgerError: nothing was written, or `outcome_unknown`.
+   */
+  async write(claim: Claim, batch: DecidedBatch): Promise<WriteResult> {
+    if (this.#checksRows) checkRows(this.#ledgerId, batch.entries);
+    const started = this.#clock.now();
+    this.#recentKeys = this.#recentKeysMemory.of(this.#ledgerId);
+    this.#recentKeys.sent(batch.entries, this.#monotonicMs());
+    try {
+      await this.#store.append(claim, batch.entries);
+    } catch (error) {
+      if (error instanceof Fenced) return 'fenced';
+      if (error instanceof OutcomeUnknown) return await this.#settle(batch);
+      if (error instanceof LedgerError) throw error;
+      // A store must not throw anything else, so whether it wrote is unknown.
+      throw outcomeUnknown(error);
+    }
+    this.#meter.committed(batch.entries.length, charactersOf(batch.entries), (this.#clock.now() - started) / 1_000);
+    this.#state = batch.state;
+    this.#recentKeys.stood();
+    for (const master of batch.masters.values()) master.commit();
+    return 'stands';
+  }
+
+  /**
+   * Finds out whether a write landed, by a new claim: it shuts the write out or finds it done. Tries again until the
+   * last deadline of the batch, or until the store has stopped. The ledger accepts no other write meanwhile.
+   */
+  async #settle(batch: DecidedBatch): Promise<WriteResult> {
+    const [first] = batch.entries;
+    if (first === undefined) throw new Error('a batch without entries was written');
+    const lastDeadline = Math.max(...batch.results.map(({ pending }) => pending.command.deadline));
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await this.activate('unknown_outcome');
+        const [entry] = await this.#store.read(this.#ledgerId, first.seq, 1);
+        const isWritten = entry?.seq === first.seq && parseRow(entry.row).hash === first.hash;
+        this.#meter.unknownOutcome(isWritten ? 'written' : 'not_written');
+        return isWritten ? 'stands' : 'not_written';
+      } catch (error) {
+        this.forget();
+        const isInVain =
+          !(error instanceof LedgerError) || error instanceof StoreStopped || error instanceof BrokenChain;
+        if (isInVain || this.#clock.now() >= lastDeadline) {
+          this.#meter.unknownOutcome('unsettled');
+          return 'unsettled';
+        }
+        await sleep(this.#clock, Math.min(settleRestMaxMs, 10 * 2 ** attempt));
+      }
+    }
+  }
+
+  /** Saves snapshots that are due after a batch, and removes masters from memory if there are too many. */
+  tidy(batch: DecidedBatch): void {
+    const state = this.#state;
+    void this.#saving.saveWhenDue(state.seq, () => snapshotOf(state));
+    for (const master of batch.masters.values()) void master.saveWhenDue();
+    this.#masters.trim();
+  }
+
+  async saveWhenLeaving(): Promise<void> {
+    const state = this.#state;
+    await Promise.all([
+      this.#saving.saveWhenLeaving(state.seq, () => snapshotOf(state)),
+      this.#masters.saveWhenLeaving(),
+    ]);
+  }
+}
+
+function snapshotOf(state: LedgerState): Snapshot {
+  return { foldVersion: ledgerFoldVersion, seq: state.seq, hash: state.hash, state: ledgerStateJson(state) };
+}
+
+function charactersOf(entries: readonly LedgerEntry[]): number {
+  return entries.reduce((sum, entry) => sum + entry.row.length, 0);
+}

@@ -1,0 +1,337 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { parseRow } from '../../domain/event/row.ts';
+import type { Command } from '../../domain/ledger/command.ts';
+import type { AuthoritySigner } from '../../domain/ledger/seal.ts';
+import { type Clock, sleep } from '../../runtime/clock/clock.ts';
+import type { Claim, LedgerStore } from '../../store/ledger-store.ts';
+import { type BatchNeed, unpaced } from '../batching/batch-pacing.ts';
+import { FenceBackoff } from '../batching/fence-backoff.ts';
+import { GroupGrowth } from '../batching/group-growth.ts';
+import { batchBytesMax, batchEventsMax, mailboxLimits } from '../bounds.ts';
+import { CommandQueue } from '../inbox/command-queue.ts';
+import type { MailboxLimits } from '../inbox/mailbox.ts';
+import type { CommandOutcome } from '../inbox/outcome.ts';
+import type { PendingCommand } from '../inbox/pending-command.ts';
+import { clockIsOff, damagedReplay, outcomeUnknown, reloading, somethingWrong, timeIsUp } from '../inbox/refusals.ts';
+import type { ActorMeter, ClaimReason } from '../meter.ts';
+import { readForBatch } from './batch-reads.ts';
+import { BrokenChain } from './broken-chain.ts';
+import type { CommitListener } from './commit-listener.ts';
+import { CommittedLedger, type WriteResult } from './committed-ledger.ts';
+import { BatchFailed, type CommandResult, type DecidedBatch, decideBatch } from './decide-batch.ts';
+import { type SharedActorState, sharedActorState } from './shared-actor-state.ts';
+import type { SigningKeys } from './signing-keys.ts';
+
+export type { ActorMeter } from '../meter.ts';
+
+/** What all ledger actors of a node are made from. */
+export interface LedgerActorParts {
+  readonly store: LedgerStore;
+  readonly keys: SigningKeys;
+  readonly authority: () => AuthoritySigner;
+  readonly clock: Clock;
+  /** Milliseconds since some point in the past; never goes back. */
+  readonly monotonicMs: () => number;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly meter: ActorMeter;
+  readonly outbox?: CommitListener;
+  /** How many commands may wait for one ledger. The default if left out. */
+  readonly queueLimits?: MailboxLimits;
+  /** Whether this node's clock is right, so that it may decide and date events. true if left out. */
+  readonly isClockRight?: () => boolean;
+  /**
+   * Whether rows are parsed again before they are written, as on nodes that run commands of other nodes. false if left
+   * out.
+   */
+  readonly checksRows?: boolean;
+}
+
+/**
+ * One ledger in memory. It owns the ledger's queue, assigns seq, created_at and hash, and writes in batches: the
+ * commands that arrive during a write are the next batch.
+ *
+ * Invariants:
+ * - One write is in flight.
+ * - A command is answered as written only after the store has acknowledged it, and refused because of the ledger's
+ *   state only after the store has confirmed that claim and head still stand.
+ * - An unexpected error stops the actor for good. The next command builds a new one from the log.
+ */
+export class LedgerActor {
+  readonly ledgerId: string;
+  readonly #parts: LedgerActorParts;
+  readonly #sharedState: SharedActorState;
+  readonly #queue: CommandQueue;
+  readonly #growth: GroupGrowth;
+  readonly #backoff = new FenceBackoff();
+  readonly #ledger: CommittedLedger;
+  /** The commands being worked on, and the decided batch that was sent to the store. */
+  #batch: PendingCommand[] = [];
+  #sent: DecidedBatch | null = null;
+  /** Callers of readBarrier() that wait for the running batch. */
+  readonly #barriers: PromiseWithResolvers<number>[] = [];
+  /** null while the actor is idle. */
+  #work: Promise<void> | null = null;
+  #stopped = false;
+  /** Set by close(). New commands for the shard wait until it has ended. */
+  #isClosing = false;
+  #lastUsed: number;
+
+  constructor(ledgerId: string, parts: LedgerActorParts, node = sharedActorState(parts.clock, unpaced)) {
+    this.ledgerId = ledgerId;
+    this.#parts = parts;
+    this.#sharedState = node;
+    this.#queue = new CommandQueue(parts.clock, parts.queueLimits ?? mailboxLimits);
+    this.#growth = new GroupGrowth(parts.clock, node.pace.quietMs);
+    this.#ledger = new CommittedLedger(ledgerId, { ...parts, recentKeys: node.recentKeys });
+    this.#lastUsed = parts.clock.now();
+  }
+
+  /** Whether the actor accepts no more commands, so that a new one has to be made. */
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  /** When the last command ended, milliseconds since 1970. null while the actor is busy. */
+  get idleSince(): number | null {
+    return this.#work === null ? this.#lastUsed : null;
+  }
+
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  /** Runs a command. Rejects with the LedgerError that it is refused with. */
+  submit(command: Command): Promise<CommandOutcome> {
+    if (this.#stopped) return Promise.reject(reloading());
+    return this.#queue.submit(command, this.#wake);
+  }
+
+  /**
+   * Resolves with the seq of the ledger's newest event (-1 if it has none) once that is certain: every event up to it
+   * has its projections, and no write that any node began before can still land. Costs a read if this node wrote last,
+   * else a claim. Rejects with what the store throws, or `unavailable`.
+   */
+  readBarrier(): Promise<number> {
+    if (this.#stopped) return Promise.reject(reloading());
+    const barrier = Promise.withResolvers<number>();
+    this.#barriers.push(barrier);
+    this.#wake();
+    return barrier.promise;
+  }
+
+  readonly #wake = (): void => {
+    this.#work ??= this.#run();
+  };
+
+  /** Removes the actor from memory if it is idle, and saves snapshots. Returns whether it did. */
+  passivate(): boolean {
+    if (this.#work !== null) return false;
+    void this.#leave();
+    return true;
+  }
+
+  /** Removes the actor from memory once every submitted command is answered. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    while (this.#work !== null) await this.#work;
+    await this.#leave();
+  }
+
+  async #leave(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    await this.#ledger.saveWhenLeaving();
+  }
+
+  async #run(): Promise<void> {
+    // Commands that arrive in the same turn of the event loop join the first batch.
+    await Promise.resolve();
+    const { watch, pacing, pace, batches } = this.#sharedState;
+    const stopWatching = watch.begin(() => this.#lookAtDeadlines());
+    while ((this.#queue.size > 0 || this.#barriers.length > 0) && !this.#stopped) {
+      this.#growth.start();
+      const paced = pacing.begin(() => this.#batchNeed());
+      if (paced !== undefined) await paced;
+      const half = Math.floor(this.#queue.size / 2);
+      const eventsMax = Math.max(batchEventsMax, Math.min(half, pace.crowdedMax));
+      this.#batch = this.#queue.take(eventsMax, batchBytesMax);
+      batches.running += 1;
+      try {
+        await this.#settle();
+      } catch (error) {
+        this.#stop(error);
+      } finally {
+        this.#batch = [];
+        batches.running -= 1;
+        pacing.end();
+      }
+      if (this.#barriers.length > 0) await this.#answerBarriers();
+    }
+    stopWatching();
+    this.#lastUsed = this.#parts.clock.now();
+    this.#work = null;
+  }
+
+  /** A caller of close() or readBarrier() waits for the batch to end. */
+  #batchNeed(): BatchNeed {
+    if (this.#isClosing || this.#barriers.length > 0) return 'haste';
+    const isWhole = this.#queue.holds(batchEventsMax, batchBytesMax) || this.#growth.isWhole(this.#queue.size);
+    return isWhole ? 'nothing' : 'more';
+  }
+
+  /** A barrier that fails does not fail the commands: they find out by their own claim. */
+  async #answerBarriers(): Promise<void> {
+    const barriers = this.#barriers.splice(0);
+    try {
+      if (this.#stopped) throw reloading();
+      const seq = await this.#ledger.readBarrier();
+      for (const { resolve } of barriers) resolve(seq);
+    } catch (error) {
+      for (const { reject } of barriers) reject(error);
+    }
+  }
+
+  /** Works on the batch until each of its commands is answered. */
+  async #settle(): Promise<void> {
+    const { store, keys, clock, authority, random, meter } = this.#parts;
+    const replays: Promise<void>[] = [];
+    let reason: ClaimReason = 'activation';
+    while (this.#dropLate()) {
+      this.#checkClock();
+      const began = clock.now();
+      const held = this.#ledger.claim;
+      const claim = held ?? (await this.#activate(reason));
+      const reads = await readForBatch(this.ledgerId, this.#batch, {
+        store,
+        keys,
+        clock,
+        masters: this.#ledger.masters,
+        isNew: (key) => this.#ledger.isNew(key),
+      });
+      // There is no await between this check and the write: a command whose deadline has passed is certain not to be
+      // written.
+      if (!this.#dropLate()) break;
+      this.#checkClock();
+      const context = { reads, authority: authority(), random };
+      const decided = decideBatch(this.#ledger.state, this.#batch, context);
+      for (const result of decided.results) if (result.kind === 'replayed') replays.push(this.#replay(result));
+      const toAnswer = decided.results.filter(({ kind }) => kind !== 'replayed').map(({ pending }) => pending);
+      this.#batch = [...toAnswer, ...decided.deferred];
+      const written = await this.#write(claim, decided);
+      if (held === null) this.#backoff.batchTook(clock.now() - began);
+      if (written === 'stands') {
+        this.#backoff.stood();
+        if (this.#batch.length > 0) this.#sharedState.batches.stood += 1;
+        if (decided.entries.length > 0) this.#parts.outbox?.committed(this.ledgerId, decided.entries);
+        this.#answer(decided);
+        this.#batch = [...decided.deferred];
+        continue;
+      }
+      if (written === 'unsettled') throw outcomeUnknown();
+      if (written === 'fenced') {
+        meter.fenced();
+        const [byte = 0] = random(1);
+        const waitMs = this.#backoff.fenced(this.#ledger.state.seq, byte / 256);
+        this.#ledger.forget();
+        reason = 'fenced';
+        if (waitMs > 0) await this.#rest(waitMs);
+      }
+    }
+    await Promise.all(replays);
+  }
+
+  /** Throws `unavailable`, which stops the actor, if this node's clock is off. Nothing of the batch is written then. */
+  #checkClock(): void {
+    if (this.#parts.isClockRight?.() === false) throw clockIsOff();
+  }
+
+  async #activate(reason: ClaimReason): Promise<Claim> {
+    const claim = await this.#ledger.activate(reason);
+    this.#backoff.claimed(this.#ledger.state.seq);
+    this.#parts.outbox?.claimed(this.ledgerId);
+    return claim;
+  }
+
+  /** Refuses commands whose deadline has passed. Returns whether any of the batch is left. */
+  #dropLate(): boolean {
+    this.#batch = this.#queue.inTime(this.#batch);
+    return this.#batch.length > 0;
+  }
+
+  /** Writes a batch. If it has refusals alone, has the store confirm the state that they rest on. */
+  async #write(claim: Claim, decided: DecidedBatch): Promise<WriteResult> {
+    if (this.#batch.length === 0) return 'stands';
+    if (decided.entries.length === 0) return this.#ledger.confirm(claim);
+    const { outbox } = this.#parts;
+    this.#sent = decided;
+    outbox?.writing(this.ledgerId, decided.entries[0]?.seq ?? 0);
+    let written: WriteResult = 'unsettled';
+    try {
+      written = await this.#ledger.write(claim, decided);
+      return written;
+    } finally {
+      this.#sent = null;
+      outbox?.settled(this.ledgerId);
+      if (written === 'unsettled') outbox?.unsettled(this.ledgerId, decided.entries);
+    }
+  }
+
+  /** Answers a batch that stands, before anything else may fail. */
+  #answer(decided: DecidedBatch): void {
+    for (const result of decided.results) {
+      if (result.kind === 'replayed') continue;
+      this.#parts.meter.verdict(result.kind);
+      if (result.kind === 'written') result.pending.resolve({ event: result.event, replayed: false });
+      else this.#queue.refuse(result.pending, result.error);
+    }
+    this.#ledger.tidy(decided);
+  }
+
+  /**
+   * Answers with the event that the same command wrote before. It is in the log for good: nothing has to be confirmed.
+   */
+  async #replay(result: Extract<CommandResult, { kind: 'replayed' }>): Promise<void> {
+    const { store, meter } = this.#parts;
+    meter.verdict('replayed');
+    try {
+      const [entry] = await store.read(this.ledgerId, result.seq, 1);
+      if (entry?.seq !== result.seq) throw new Error(`ledger ${this.ledgerId}: seq ${result.seq} is missing`);
+      result.pending.resolve({ event: parseRow(entry.row), replayed: true });
+    } catch (error) {
+      const refusal = error instanceof LedgerError ? error : damagedReplay(this.ledgerId, result.seq, error);
+      this.#queue.refuse(result.pending, refusal);
+    }
+  }
+
+  /** Refuses commands whose deadline has passed while the actor is busy, whatever the store is doing. */
+  #lookAtDeadlines(): void {
+    this.#queue.refuseDue(this.#batch, (pending) => (this.#isInFlight(pending) ? outcomeUnknown() : timeIsUp()));
+  }
+
+  #isInFlight(pending: PendingCommand): boolean {
+    return this.#sent?.results.some((result) => result.pending === pending && result.kind === 'written') === true;
+  }
+
+  /**
+   * Rests in the middle of a batch, which does not count as running meanwhile. The batch is closed, so it resumes at
+   * once.
+   */
+  async #rest(waitMs: number): Promise<void> {
+    const { pacing } = this.#sharedState;
+    pacing.end();
+    await sleep(this.#parts.clock, waitMs);
+    void pacing.begin(() => 'haste');
+  }
+
+  /** Refuses all commands, each with what is certain of it. The actor is not used again. */
+  #stop(cause: unknown): void {
+    this.#stopped = true;
+    if (cause instanceof BrokenChain) this.#parts.meter.damaged();
+    for (const pending of this.#batch) {
+      if (cause instanceof LedgerError) this.#queue.refuse(pending, cause);
+      else if (cause instanceof BatchFailed && cause.pending !== pending) this.#queue.refuse(pending, reloading(cause));
+      else this.#queue.refuse(pending, somethingWrong(cause));
+    }
+    this.#queue.refuseAll(() => reloading(cause));
+  }
+}

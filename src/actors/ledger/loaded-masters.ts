@@ -1,0 +1,38 @@
+import type { LedgerStore } from '../../store/ledger-store.ts';
+import { mastersInMemoryMax } from '../bounds.ts';
+import { MasterActor } from './master-actor.ts';
+
+/** The masters of one ledger that are in memory. The least recently used one leaves first. */
+export class LoadedMasters {
+  readonly #store: LedgerStore;
+  readonly #ledgerId: string;
+  readonly #masters = new Map<string, MasterActor>();
+
+  constructor(store: LedgerStore, ledgerId: string) {
+    this.#store = store;
+    this.#ledgerId = ledgerId;
+  }
+
+  /** From memory, else from the store. */
+  async get(masterId: string): Promise<MasterActor> {
+    const held = this.#masters.get(masterId);
+    const loaded = held ?? (await MasterActor.load(this.#store, this.#ledgerId, masterId));
+    // Moves it to the end of the order in which masters leave.
+    this.#masters.delete(masterId);
+    this.#masters.set(masterId, loaded);
+    return loaded;
+  }
+
+  /** Removes masters from memory if there are too many. Not during a batch. */
+  trim(): void {
+    for (const [masterId, master] of this.#masters) {
+      if (this.#masters.size <= mastersInMemoryMax) return;
+      void master.saveWhenLeaving();
+      this.#masters.delete(masterId);
+    }
+  }
+
+  async saveWhenLeaving(): Promise<void> {
+    await Promise.all(Array.from(this.#masters.values(), (master) => master.saveWhenLeaving()));
+  }
+}

@@ -1,0 +1,102 @@
+import type { LedgerEvent, MasterLink } from '../../domain/event/event.ts';
+import { names } from '../../domain/event/projection.ts';
+import {
+  applyToMaster,
+  type MasterState,
+  masterFoldVersion,
+  masterStateFrom,
+  masterStateJson,
+  nextMasterLink,
+} from '../../domain/ledger/master-state.ts';
+import type { LedgerStore, Snapshot } from '../../store/ledger-store.ts';
+import { replayPageEvents } from '../bounds.ts';
+import { BrokenChain, checkStored, readStored } from './broken-chain.ts';
+import { isOfLog, readSnapshot } from './ledger-loading.ts';
+import { SnapshotSaving } from './snapshot-saving.ts';
+
+/**
+ * One master. Its ledger's actor uses it while it decides a batch.
+ *
+ * Invariants: `#state` is what the store holds. `#working` runs ahead of it only during a batch; at the batch's end it
+ * becomes the state (`commit`), or is forgotten with this object.
+ */
+export class MasterActor {
+  readonly masterId: string;
+  readonly #saving: SnapshotSaving;
+  #state: MasterState | null;
+  #working: MasterState | null;
+
+  private constructor(masterId: string, state: MasterState | null, saving: SnapshotSaving) {
+    this.masterId = masterId;
+    this.#saving = saving;
+    this.#state = state;
+    this.#working = state;
+  }
+
+  /**
+   * Loads the newest state from its snapshot, if that is of this fold and of this log, and the events after it. If the
+   * ledger's claim was lost, the state may be ahead of the ledger's: a batch decided with it does not stand. Throws
+   * BrokenChain.
+   */
+  static async load(store: LedgerStore, ledgerId: string, masterId: string): Promise<MasterActor> {
+    let state = await fromSnapshot(store, ledgerId, masterId);
+    const saving = new SnapshotSaving(store, masterId, state?.masterSeq ?? -1);
+    for (;;) {
+      const from: number = state === null ? 0 : state.seq + 1;
+      const page = await store.readScope(ledgerId, names.masterEvents(masterId), { from, limit: replayPageEvents });
+      const [missing] = page.missing;
+      if (missing !== undefined)
+        throw new BrokenChain(ledgerId, missing, `master ${masterId} lists it, and the log lacks it`);
+      for (const entry of page.entries) {
+        const event = readStored(entry, ledgerId);
+        const expected = nextMasterLink(state, masterId);
+        const link = event.master;
+        if (link?.id !== masterId || link.seq !== expected.seq || link.prevHash !== expected.prevHash) {
+          throw new BrokenChain(ledgerId, entry.seq, `it does not follow the event before it in master ${masterId}`);
+        }
+        checkStored(event, ledgerId);
+        state = applyToMaster(state, event);
+      }
+      if (page.entries.length < replayPageEvents) return new MasterActor(masterId, state, saving);
+    }
+  }
+
+  /** The state after the events that this batch has decided so far. */
+  get working(): MasterState | null {
+    return this.#working;
+  }
+
+  get nextLink(): MasterLink {
+    return nextMasterLink(this.#working, this.masterId);
+  }
+
+  apply(event: LedgerEvent): void {
+    this.#working = applyToMaster(this.#working, event);
+  }
+
+  commit(): void {
+    this.#state = this.#working;
+  }
+
+  async saveWhenDue(): Promise<void> {
+    const state = this.#state;
+    if (state !== null) await this.#saving.saveWhenDue(state.masterSeq, () => snapshotOf(state));
+  }
+
+  async saveWhenLeaving(): Promise<void> {
+    const state = this.#state;
+    if (state !== null) await this.#saving.saveWhenLeaving(state.masterSeq, () => snapshotOf(state));
+  }
+}
+
+function snapshotOf(state: MasterState): Snapshot {
+  return { foldVersion: masterFoldVersion, seq: state.seq, hash: state.hash, state: masterStateJson(state) };
+}
+
+async function fromSnapshot(store: LedgerStore, ledgerId: string, masterId: string): Promise<MasterState | null> {
+  const snapshot = await store.snapshot(masterId);
+  if (snapshot === null || snapshot.foldVersion !== masterFoldVersion) return null;
+  const state = readSnapshot(snapshot, masterStateFrom);
+  if (state?.facts.masterId !== masterId || state.facts.ledgerId !== ledgerId) return null;
+  return (await isOfLog(store, ledgerId, snapshot)) ? state : null;
+}

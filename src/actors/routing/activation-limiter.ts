@@ -1,0 +1,46 @@
+import { LedgerError } from '../../domain/errors.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+
+/** After a quiet time, so many milliseconds of loads may come at once. */
+const burstMs = 250;
+
+/**
+ * Limits how many ledgers are loaded in a second, so that those of a lost node do not all load at once. The commands of
+ * one ledger wait together, and keep their order.
+ */
+export class ActivationLimiter {
+  readonly #clock: Clock;
+  readonly #everyMs: number;
+  #lastAt = Number.NEGATIVE_INFINITY;
+  readonly #waiting = new Map<string, Promise<void>>();
+
+  constructor(clock: Clock, perSecond: number) {
+    this.#clock = clock;
+    this.#everyMs = 1_000 / perSecond;
+  }
+
+  /**
+   * Returns null if the ledger may load at once. Throws `unavailable` if it may only load after `deadline` (ms since
+   * 1970).
+   */
+  take(ledgerId: string, deadline: number): Promise<void> | null {
+    const together = this.#waiting.get(ledgerId);
+    if (together !== undefined) return together;
+    const now = this.#clock.now();
+    // A clock that was set back must not push the next load far ahead.
+    const last = Math.min(this.#lastAt, now + this.#everyMs * 10_000);
+    const at = Math.max(last + this.#everyMs, now - burstMs);
+    if (at > now && at >= deadline) throw tooMany();
+    this.#lastAt = at;
+    if (at <= now) return null;
+    const admitted = new Promise<void>((resolve) => void this.#clock.after(at - now, resolve)).finally(() =>
+      this.#waiting.delete(ledgerId),
+    );
+    this.#waiting.set(ledgerId, admitted);
+    return admitted;
+  }
+}
+
+function tooMany(): LedgerError {
+  return new LedgerError('unavailable', 'This node has many ledgers to load first; nothing was written, retry.');
+}

@@ -1,0 +1,248 @@
+import { LedgerError } from '../../domain/errors.ts';
+import type { Command } from '../../domain/ledger/command.ts';
+import type { BatchCounts } from '../batching/batch-counts.ts';
+import { type BatchPace, unpaced } from '../batching/batch-pacing.ts';
+import {
+  hopsMax,
+  ledgersInMemoryMax,
+  ledgersLoadedBetweenLooks,
+  passivateAfterMs,
+  passivateWhenCrowdedAfterMs,
+} from '../bounds.ts';
+import type { CommandOutcome } from '../inbox/outcome.ts';
+import { clockIsOff, notRunHere, refusedAgain, stopping } from '../inbox/refusals.ts';
+import type { LedgerActorParts } from '../ledger/ledger-actor.ts';
+import { type SharedActorState, sharedActorState } from '../ledger/shared-actor-state.ts';
+import { ActivationLimiter } from './activation-limiter.ts';
+import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
+import type { NodeId, Placement } from './placement.ts';
+import { Shard, shardOf } from './shard.ts';
+
+export interface DirectoryParts extends LedgerActorParts {
+  readonly self: NodeId;
+  readonly shardCount: number;
+  readonly placement: Placement;
+  readonly peers: Peers;
+  /** Ledgers that may be loaded in a second. No limit if left out. */
+  readonly activationsPerSecond?: number;
+  /** When batches begin. At once if left out. */
+  readonly batchPace?: BatchPace;
+}
+
+/**
+ * Finds the actor of a ledger, on this node or another one, and has it run commands.
+ *
+ * If no other node can be reached, this node runs the command: a claim in the store decides who writes, not placement.
+ * A node whose clock is off runs nothing: it sends commands of other nodes back, and refuses the rest.
+ */
+export class Directory {
+  readonly #parts: DirectoryParts;
+  readonly #pace: ActivationLimiter | null;
+  readonly #sharedState: SharedActorState;
+  readonly #shards = new Map<number, Shard>();
+  /** Shards of recent ledgers, since each costs a hash to compute. */
+  readonly #shardNumbers = new Map<string, number>();
+  /** The node that last ran a command of the shard. It is asked first, until it refuses or cannot be reached. */
+  readonly #owners = new Map<number, NodeId>();
+  /** Shards that are being handed over. New commands for them wait until that has ended. */
+  readonly #leaving = new Map<number, Promise<void>>();
+  #closing = false;
+  #loaded = 0;
+  #cancelLook = () => {};
+
+  constructor(parts: DirectoryParts) {
+    this.#parts = parts;
+    this.#sharedState = sharedActorState(parts.clock, parts.batchPace ?? unpaced);
+    this.#pace =
+      parts.activationsPerSecond === undefined ? null : new ActivationLimiter(parts.clock, parts.activationsPerSecond);
+    this.#armLook();
+  }
+
+  /** Runs a command on its owner. Rejects with the LedgerError that it is refused with. */
+  async submit(command: Command): Promise<CommandOutcome> {
+    if (this.#closing) throw stopping();
+    const shard = this.#shardOf(command.ledgerId);
+    const owner = this.#owners.get(shard) ?? (await this.#locate(shard));
+    if (owner === null || owner === this.#parts.self) return this.#runHere(shard, command);
+    return this.#forward(owner, shard, this.#keyed(command));
+  }
+
+  /**
+   * Runs a command that another node sent to this one as the owner of its shard. Rejects with the LedgerError that it
+   * is refused with, or with NotOwner if another node is known to run the shard: then nothing was done.
+   */
+  async carryOut(command: Command): Promise<CommandOutcome> {
+    const shard = this.#shardOf(command.ledgerId);
+    for (;;) {
+      const owner = await this.#locate(shard);
+      if (owner !== null && owner !== this.#parts.self) throw new NotOwner(owner);
+      if (this.#closing) throw new NotOwner(null);
+      const left = this.#leaving.get(shard);
+      if (left === undefined) {
+        if (this.#isClockOff()) throw new NotOwner(null);
+        return this.#admit(shard, command);
+      }
+      await left;
+    }
+  }
+
+  /**
+   * See LedgerActor. Rejects with `unavailable`, and claims nothing, if this node does not run the ledger or is about
+   * to leave it.
+   */
+  async readBarrier(ledgerId: string): Promise<number> {
+    const shard = this.#shardOf(ledgerId);
+    const owner = await this.#locate(shard);
+    if (this.#closing || owner !== this.#parts.self || this.#leaving.has(shard)) throw notRunHere();
+    return this.#shard(shard).readBarrier(ledgerId);
+  }
+
+  /**
+   * Hands a shard over: accepts no command for it, waits for the running ones, removes its ledgers from memory and
+   * calls `release`. Commands that came meanwhile go to the owner that placement names then. Rejects as `release` does.
+   */
+  async leave(shard: number, release: () => Promise<void>): Promise<void> {
+    await this.#leaving.get(shard);
+    const done = Promise.withResolvers<void>();
+    this.#leaving.set(shard, done.promise);
+    try {
+      await this.#shards.get(shard)?.close();
+      this.#shards.delete(shard);
+      await release();
+    } finally {
+      this.#leaving.delete(shard);
+      done.resolve();
+    }
+  }
+
+  #shardOf(ledgerId: string): number {
+    let shard = this.#shardNumbers.get(ledgerId);
+    if (shard === undefined) {
+      shard = shardOf(ledgerId, this.#parts.shardCount);
+      if (this.#shardNumbers.size >= ledgersInMemoryMax) this.#shardNumbers.clear();
+      this.#shardNumbers.set(ledgerId, shard);
+    }
+    return shard;
+  }
+
+  #locate(shard: number): Promise<NodeId | null> {
+    return this.#parts.placement.locate(shard).catch(() => null);
+  }
+
+  /** Gives a command a key if it has none, so that it is written once even if the other node's answer is lost. */
+  #keyed(command: Command): Command {
+    if (command.marks.length > 0) return command;
+    const id = Buffer.from(this.#parts.random(16)).toString('hex');
+    return { ...command, marks: [{ id, fingerprint: id, permanent: false }] };
+  }
+
+  async #forward(owner: NodeId, shard: number, command: Command): Promise<CommandOutcome> {
+    let asked = owner;
+    for (let hop = 1; ; hop++) {
+      try {
+        const outcome = await this.#parts.peers.ask(asked, shard, command);
+        this.#owners.set(shard, asked);
+        return outcome;
+      } catch (error) {
+        if (error instanceof NotOwner || error instanceof PeerUnreachable) this.#owners.delete(shard);
+        if (error instanceof PeerUnreachable && error.mayHaveArrived) return this.#runAgain(shard, command);
+        if (error instanceof PeerUnreachable) return this.#runHere(shard, command);
+        if (!(error instanceof NotOwner)) throw error;
+        const next = error.owner;
+        if (next === null || next === asked || next === this.#parts.self || hop >= hopsMax)
+          return this.#runHere(shard, command);
+        asked = next;
+      }
+    }
+  }
+
+  /** Runs a command that another node may have run, or may be running. */
+  async #runAgain(shard: number, command: Command): Promise<CommandOutcome> {
+    try {
+      return await this.#runHere(shard, { ...command, resubmitted: true });
+    } catch (error) {
+      throw error instanceof LedgerError ? refusedAgain(error) : error;
+    }
+  }
+
+  /** Synchronous unless the shard is being handed over. Throws `unavailable`. */
+  #runHere(shard: number, command: Command): Promise<CommandOutcome> {
+    // Checked again after every wait: nothing is loaded after closing.
+    if (this.#closing) throw stopping();
+    const left = this.#leaving.get(shard);
+    if (left !== undefined) return left.then(() => this.submit(command));
+    if (this.#isClockOff()) throw clockIsOff();
+    return this.#admit(shard, command);
+  }
+
+  #isClockOff(): boolean {
+    return this.#parts.isClockRight?.() === false;
+  }
+
+  /** Synchronous unless a new ledger has to wait to be loaded, so that commands keep their order. */
+  #admit(number: number, command: Command): Promise<CommandOutcome> {
+    const shard = this.#shard(number);
+    const isLoaded = this.#pace === null || shard.has(command.ledgerId);
+    const admitted = isLoaded ? null : this.#pace.take(command.ledgerId, command.deadline);
+    return admitted === null ? shard.submit(command) : this.#admitAfter(admitted, number, command);
+  }
+
+  async #admitAfter(admitted: Promise<void>, number: number, command: Command): Promise<CommandOutcome> {
+    await admitted;
+    if (this.#closing) throw stopping();
+    const left = this.#leaving.get(number);
+    if (left === undefined) return this.#shard(number).submit(command);
+    await left;
+    return this.submit(command);
+  }
+
+  /** The number of ledgers in memory, and of commands that wait for them. */
+  load(): { readonly ledgers: number; readonly waiting: number } {
+    let ledgers = 0;
+    let waiting = 0;
+    for (const shard of this.#shards.values()) {
+      ledgers += shard.size;
+      waiting += shard.waiting;
+    }
+    return { ledgers, waiting };
+  }
+
+  get batches(): BatchCounts {
+    return this.#sharedState.batches;
+  }
+
+  #shard(number: number): Shard {
+    let shard = this.#shards.get(number);
+    if (shard === undefined) {
+      shard = new Shard(this.#parts, this.#sharedState, () => this.#noteLoad());
+      this.#shards.set(number, shard);
+    }
+    return shard;
+  }
+
+  #noteLoad(): void {
+    this.#loaded += 1;
+    if (this.#loaded >= ledgersLoadedBetweenLooks) this.#lookForIdle();
+  }
+
+  #lookForIdle(): void {
+    this.#loaded = 0;
+    const crowded = this.load().ledgers > ledgersInMemoryMax;
+    const before = this.#parts.clock.now() - (crowded ? passivateWhenCrowdedAfterMs : passivateAfterMs);
+    for (const shard of this.#shards.values()) shard.passivate(before);
+  }
+
+  #armLook(): void {
+    this.#cancelLook = this.#parts.clock.after(passivateAfterMs / 6, () => {
+      this.#lookForIdle();
+      this.#armLook();
+    });
+  }
+
+  /** Accepts no more commands, waits for the running ones, and saves snapshots. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing = true;
+    this.#cancelLook();
+    await Promise.all(Array.from(this.#shards.values(), (shard) => shard.close()));
+  }
+}

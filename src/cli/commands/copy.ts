@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import { LedgerError } from '../../domain/errors.ts';
+import { copyStore, type StoreCopy } from '../../maintenance/copy/copy-store.ts';
+import { CopyRefused } from '../../maintenance/copy/refusal.ts';
+import { readConfig } from '../../node/config.ts';
+import { systemClock } from '../../runtime/clock/system-clock.ts';
+import { openCassandra } from '../../store/cassandra/open.ts';
+import { cassandraSettings } from '../../store/cassandra/session/settings.ts';
+import { openWholeLmdb } from '../../store/lmdb/open-whole.ts';
+import { UnreadableRecord } from '../../store/unreadable-record.ts';
+import { progressBar } from '../terminal/progress-bar.ts';
+import { CliError, type Terminal } from '../terminal/terminal.ts';
+
+/** Options of the command, as the user typed them. */
+export interface CopyCommandOptions {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * `ledger-trust copy --from lmdb --to cassandra`: copies the data of DATA_DIR, which no node may serve meanwhile, into
+ * the keyspace that the CASSANDRA_ variables name. Run again after an interruption, it resumes. Returns the exit code:
+ * 0, or 1 if something was not copied. Throws CliError or StartError with one sentence if the copy cannot be made or
+ * completed.
+ */
+export async function copy(terminal: Terminal, options: CopyCommandOptions): Promise<number> {
+  if (options.from !== 'lmdb' || options.to !== 'cassandra')
+    throw new CliError('Data can be copied `--from lmdb --to cassandra`, and no other way.');
+  const settings = cassandraSettings(terminal.env);
+  const { dataDir } = readConfig({ ...terminal.env, SVC_MODE: 'development' });
+  const now = () => systemClock.now();
+  await using source = await openWholeLmdb(dataDir, now);
+  await using target = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
+  const size = source.whole.size();
+  const bar = await progressBar(terminal, '{bar} {value} of {total} events and records', size.events + size.records);
+  let copied: StoreCopy;
+  try {
+    copied = await copyStore({ source, target, now, progress: ({ count }) => bar.add(count) });
+  } catch (error) {
+    throw asSentence(error);
+  } finally {
+    bar.stop();
+  }
+  for (const sentence of copied.refusals) terminal.tell(`${sentence}\n`);
+  const { ledgers, events, records, histories, refusalCount } = copied;
+  const told = `${events} events in ${ledgers} ledgers, ${records} records and the access histories of ${histories} actors`;
+  if (refusalCount > 0) {
+    await terminal.print(
+      `Copied ${told} from ${dataDir} to keyspace ${settings.keyspace}; ${refusalCount} things were not copied.\n`,
+    );
+    return 1;
+  }
+  await terminal.print(
+    `Copied ${told} from ${dataDir} to keyspace ${settings.keyspace}. Give its nodes the keys of ${dataDir} (AUTHORITY_KEY_FILE, SECRETS_KEY_FILE), and check by \`ledger-trust cluster verify --all\`.\n`,
+  );
+  return 0;
+}
+
+function asSentence(error: unknown): unknown {
+  if (error instanceof CopyRefused) return new CliError(error.message);
+  if (error instanceof UnreadableRecord)
+    return new CliError(
+      'A record of DATA_DIR is damaged: `ledger-trust scrub` names it; restore a backup, and copy that.',
+    );
+  if (!(error instanceof LedgerError)) return error;
+  return new CliError('Cassandra does not answer: what was copied is kept; run the same again when it does.');
+}

@@ -1,0 +1,140 @@
+import type { Command } from 'commander';
+import { actorDocumentToJson, authorityDocumentToJson, eventToJson } from '../../client/call/answer-encoding.ts';
+import type { LedgerTrustClient } from '../../client/client.ts';
+import type { Event } from '../../client/event.ts';
+import type { EventReadingOptions } from '../../client/event-reading.ts';
+import { actorUri } from '../../domain/values/svc-uri.ts';
+import { isUuid } from '../../domain/values/uuid.ts';
+import { progressBar } from '../terminal/progress-bar.ts';
+import { fileSink, stdoutSink, type Write } from '../terminal/sink.ts';
+import { CliError, inputError, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
+import { type ExportEnd, type ExportKind, exportFormat } from './export-file.ts';
+import { nameOf } from './file-content.ts';
+import { baseUrlOf, openService } from './service.ts';
+
+interface ExportOptions {
+  readonly url: string;
+  readonly master?: string;
+  readonly apiKeyFile?: string;
+  readonly out?: string;
+  readonly ca?: string;
+}
+
+/** `ledger-trust export`: writes a ledger or one master, with everything that is needed to verify it offline. */
+export function addExport(program: Command, terminal: Terminal): void {
+  program
+    .command('export')
+    .description(
+      'Write all events of a ledger that you may read, or of a master, the resolver documents of their authors and the trust anchor to one file.',
+    )
+    .argument('[ledger]', 'ledger id')
+    .requiredOption('--url <url>', 'base URL of the service')
+    .option('--master <uuid>', 'the events of this master, in place of a ledger')
+    .option('--api-key-file <file>', 'file that holds the API key; else the environment variable LEDGER_TRUST_API_KEY')
+    .option('--out <file>', 'file to write; stdout if left out')
+    .option('--ca <file>', 'certificates to trust, PEM')
+    .action(async (ledgerId: string | undefined, options: ExportOptions) => {
+      const subject = subjectOf(ledgerId, options.master);
+      const baseUrl = baseUrlOf('--url', options.url);
+      const apiKey = await readApiKey(terminal, options.apiKeyFile);
+      await using client = await openService(terminal, { baseUrl, apiKey, ca: options.ca });
+      const sink = options.out === undefined ? stdoutSink(terminal) : await fileSink(options.out);
+      try {
+        const { count, kind, issues } = await writeExport(terminal, client, subject, sink.write);
+        await sink.keep();
+        if (options.out !== undefined) {
+          const segment = kind === 'segment' ? ', a segment,' : '';
+          terminal.tell(`Exported ${count} events of ${subject.type} ${subject.id}${segment} to ${options.out}.\n`);
+        }
+        if (issues > 0) {
+          throw new CliError(
+            `The service itself reports ${issues} failures of integrity in this ${subject.type}: the export holds what it showed.`,
+          );
+        }
+      } finally {
+        await sink.drop();
+      }
+    });
+}
+
+/** The ledger or master that is exported. */
+interface Subject {
+  readonly type: 'ledger' | 'master';
+  readonly id: string;
+}
+
+function subjectOf(ledgerId: string | undefined, masterId: string | undefined): Subject {
+  if ((ledgerId === undefined) === (masterId === undefined))
+    throw usageError('Give the id of a ledger, or --master and that of a master.');
+  const type = masterId === undefined ? 'ledger' : 'master';
+  const id = masterId ?? ledgerId ?? '';
+  if (!isUuid(id)) throw usageError(`The id of a ${type} must be a UUID in lower case: ${JSON.stringify(id)} is none.`);
+  return { type, id };
+}
+
+async function readApiKey(terminal: Terminal, file: string | undefined): Promise<string> {
+  const key =
+    file === undefined ? terminal.env.LEDGER_TRUST_API_KEY : (await readInput(terminal, file)).toString('utf8');
+  if (file !== undefined && key?.trim() === '') throw inputError(`${nameOf(file)} holds no API key.`);
+  if (key === undefined || key.trim() === '') {
+    throw new CliError('An API key is needed: give --api-key-file, or set LEDGER_TRUST_API_KEY.');
+  }
+  return key.trim();
+}
+
+async function writeExport(terminal: Terminal, client: LedgerTrustClient, subject: Subject, write: Write) {
+  const { ledgerId, total, events } = await openList(client, subject);
+  const bar = await progressBar(terminal, '{bar} {value} of {total} events', total);
+  const authors = new Set<string>();
+  let count = 0;
+  let hasGaps = false;
+  const issues: string[] = [];
+  try {
+    await write(
+      JSON.stringify({
+        format: exportFormat,
+        ledger_id: ledgerId,
+        ...(subject.type === 'master' ? { master_id: subject.id } : {}),
+        exported_at: new Date(terminal.now()).toISOString(),
+      }),
+    );
+    for await (const event of events({ onIssues: (found) => issues.push(...found.map(({ type }) => type)) })) {
+      if (event.actorId !== null) authors.add(event.actorId);
+      if (event.seq !== count) hasGaps = true;
+      await write(`{"event":${eventToJson(event)}}`);
+      count += 1;
+      bar.add(1);
+    }
+  } finally {
+    bar.stop();
+  }
+  for (const actorId of authors) {
+    await write(`{"actor":${actorDocumentToJson(await client.resolveActor({ svcUri: actorUri(actorId) }))}}`);
+  }
+  await write(`{"authority":${authorityDocumentToJson(await client.getAuthority())}}`);
+  // The service never reports `missing_event` for a segment. If it does, the caller reads the whole ledger.
+  const isSegment = subject.type === 'ledger' && hasGaps && !issues.includes('missing_event');
+  const kind: ExportKind = isSegment ? 'segment' : subject.type;
+  const end: ExportEnd = { count, kind };
+  await write(JSON.stringify({ end }));
+  return { count, kind, issues: issues.length };
+}
+
+interface EventList {
+  readonly ledgerId: string;
+  /** The number of events, by the newest event. */
+  readonly total: number;
+  events(options: EventReadingOptions): AsyncIterable<Event>;
+}
+
+async function openList(client: LedgerTrustClient, { type, id }: Subject): Promise<EventList> {
+  const newest = { limit: 1, order: 'desc' };
+  if (type === 'ledger') {
+    const { events } = await client.listLedgerEvents({ ...newest, ledgerId: id });
+    const total = (events[0]?.seq ?? -1) + 1;
+    return { ledgerId: id, total, events: (options) => client.ledgerEvents(id, {}, options) };
+  }
+  const { ledgerId, events } = await client.listMasterEvents({ ...newest, uuid: id });
+  const total = (events[0]?.masterSeq ?? -1) + 1;
+  return { ledgerId, total, events: (options) => client.masterEvents(id, {}, options) };
+}

@@ -1,0 +1,45 @@
+import { stat } from 'node:fs/promises';
+import { LedgerTrustError } from '../../client/error.ts';
+import { LedgerError } from '../../domain/errors.ts';
+import { type JsonLimits, type JsonNode, parseJsonBytes } from '../../domain/json/json.ts';
+import { inputError, readInput, type Terminal } from '../terminal/terminal.ts';
+
+/** The name of a file in errors. */
+export function nameOf(path: string): string {
+  return path === '-' ? 'stdin' : path;
+}
+
+/** Whether two paths name the same file, also through links. `-` is stdin. */
+export async function isSameFile(one: string, other: string): Promise<boolean> {
+  if (one === other) return true;
+  if (one === '-' || other === '-') return false;
+  const [a, b] = await Promise.all([one, other].map((path) => stat(path).catch(() => null)));
+  return a != null && b != null && a.dev === b.dev && a.ino === b.ino;
+}
+
+/**
+ * Runs `read`, which parses the content of a file as `what`. Its LedgerError or LedgerTrustError becomes a CliError
+ * that names the file (exit code 66).
+ */
+export function contentOf<T>(path: string, what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof LedgerError || error instanceof LedgerTrustError)) throw error;
+    throw inputError(`${nameOf(path)} holds no ${what}: ${error.message}`);
+  }
+}
+
+/**
+ * The JSON of a file, or of stdin for `-`, that should hold `what`. Parses strictly (RFC 7493). Throws CliError (exit
+ * code 66).
+ */
+export async function readJson(
+  terminal: Terminal,
+  path: string,
+  what: string,
+  limits: JsonLimits = {},
+): Promise<JsonNode> {
+  const bytes = await readInput(terminal, path);
+  return contentOf(path, what, () => parseJsonBytes(bytes, limits));
+}

@@ -1,0 +1,48 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { publicKeyBase64 } from '../../client/signing/signing.ts';
+import { CliError, reasonOf, type Terminal, usageError } from '../terminal/terminal.ts';
+import { readPrivateKey } from './private-key.ts';
+
+interface KeygenOptions {
+  readonly out?: string;
+  readonly from?: string;
+}
+
+/** `ledger-trust keygen`: makes a signing key for an actor or for the authority. */
+export function addKeygen(program: Command, terminal: Terminal): void {
+  program
+    .command('keygen')
+    .description('Make an Ed25519 private key (PKCS#8 PEM) and show its public key, which is what you enrol.')
+    .option('--out <file>', 'write the private key there, readable by you alone; without it, to stdout')
+    .option('--from <file>', 'make no key: show the public key of the one in this file')
+    .action(async (options: KeygenOptions) => {
+      if (options.from !== undefined) {
+        if (options.out !== undefined) throw usageError('Give either --from or --out.');
+        return terminal.print(`${publicKeyBase64(await readPrivateKey(terminal, options.from))}\n`);
+      }
+      const { privateKey } = generateKeyPairSync('ed25519');
+      await keep(terminal, privateKey, options.out);
+    });
+}
+
+/**
+ * Writes the private key. If it goes to stdout, the public key goes to stderr, so that `keygen > key.pem` keeps the
+ * private key and nothing else.
+ */
+async function keep(terminal: Terminal, privateKey: KeyObject, out: string | undefined): Promise<void> {
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
+  const publicKey = publicKeyBase64(privateKey);
+  if (out === undefined) {
+    await terminal.print(pem.toString());
+    return terminal.tell(`public key: ${publicKey}\n`);
+  }
+  try {
+    // An existing file is never replaced: it may be the only copy of a key.
+    await writeFile(out, pem, { mode: 0o600, flag: 'wx', flush: true });
+  } catch (error) {
+    throw new CliError(`${out} cannot be written: ${reasonOf(error)}.`);
+  }
+  await terminal.print(`${publicKey}\n`);
+}

@@ -1,0 +1,72 @@
+import type { Command } from 'commander';
+import type { Terminal } from '../terminal/terminal.ts';
+
+/** The commands that run on a node's machine. Only they import the server, so that the other commands start at once. */
+export function addServerCommands(program: Command, terminal: Terminal): void {
+  program
+    .command('serve')
+    .description('Run a node with everything in DATA_DIR, until SIGTERM. Settings come from the environment.')
+    .action(async () => {
+      const { serve } = await import('../serve.ts');
+      // Anything left open, for example output that nobody reads, must not hold the process.
+      process.exit(await serve(terminal.env));
+    });
+
+  program
+    .command('backup')
+    .description('Copy the data of DATA_DIR, of a node that may be running, into a new data directory.')
+    .argument('<dir>', 'directory to make')
+    .action(async (dir: string) => {
+      const { backup } = await import('./backup.ts');
+      await terminal.print(`${await backup(terminal, dir)}\n`);
+    });
+
+  program
+    .command('scrub')
+    .description(
+      'Look at every record in DATA_DIR, of a stopped node, and name those that are damaged. Exit code 1: there are some.',
+    )
+    .action(async () => {
+      const { scrub } = await import('./scrub.ts');
+      terminal.exitWith(await scrub(terminal));
+    });
+
+  program
+    .command('authority')
+    .description('The key that seals the events of a node.')
+    .command('rotate')
+    .description(
+      'Make the private key in FILE the authority of the stopped node; its start is signed by the key in use.',
+    )
+    .argument('<file>', 'Ed25519 private key, PEM (ledger-trust keygen)')
+    .action(async (file: string) => {
+      const { rotate } = await import('./authority.ts');
+      await terminal.print(`${await rotate(terminal.env, file)}\n`);
+    });
+
+  program
+    .command('schema')
+    .description('The tables of a Cassandra keyspace, for a cluster of nodes.')
+    .command('apply')
+    .description(
+      'Make the keyspace and its tables, or find them as they should be. Run it from one place, with every node of Cassandra up.',
+    )
+    .option('--replication <list>', 'copies by data centre, for example datacenter1:3')
+    .option('--shards <n>', 'number of shards of a new store')
+    .action(async (options: { replication?: string; shards?: string }) => {
+      const { applySchema } = await import('./schema.ts');
+      await terminal.print(`${await applySchema(terminal.env, options)}\n`);
+    });
+
+  program
+    .command('copy')
+    .description(
+      'Take the data of DATA_DIR, which no node serves meanwhile, into the keyspace of a cluster. Broken off, it goes on when it is run again.',
+    )
+    .requiredOption('--from <store>', 'lmdb: the data of DATA_DIR')
+    .requiredOption('--to <store>', 'cassandra: the keyspace that the CASSANDRA_ variables name')
+    .action(async (options: { from: string; to: string }) => {
+      const { copy } = await import('./copy.ts');
+      terminal.exitWith(await copy(terminal, options));
+    });
+}

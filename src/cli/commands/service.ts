@@ -1,0 +1,23 @@
+import type { LedgerTrustClient } from '../../client/client.ts';
+import { readInput, type Terminal, usageError } from '../terminal/terminal.ts';
+
+/** The base URL that is the value of `option`. Throws CliError (exit code 64) if it is none. */
+export function baseUrlOf(option: string, value: string): string {
+  const url = URL.parse(value);
+  const isBase = /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.search === '' && url.hash === '';
+  if (!isBase) throw usageError(`Option ${option} must be a base URL such as https://ledger.example.`);
+  return value;
+}
+
+/**
+ * A client of the service. Throws CliError if the file of certificates cannot be read. The client is imported here,
+ * because commands that work offline need not wait for it.
+ */
+export async function openService(
+  terminal: Terminal,
+  { ca, ...options }: { readonly baseUrl: string; readonly apiKey?: string; readonly ca: string | undefined },
+): Promise<LedgerTrustClient> {
+  const trusted = ca === undefined ? {} : { ca: (await readInput(terminal, ca)).toString() };
+  const { createClient } = await import('../../client/client.ts');
+  return createClient({ ...options, ...trusted });
+}

@@ -1,0 +1,135 @@
+import type { IncompleteReason, IncompleteType, Verification } from '../../client/verify/verification.ts';
+import { shownJson, shownText } from '../terminal/shown-text.ts';
+
+/** How many issues the text shows. `--json` shows all. */
+const ISSUES_SHOWN_MAX = 20;
+
+/** What each reason leaves open. The text follows "not verified:" in the first line. */
+const notVerified: { readonly [type in IncompleteType]: string } = {
+  actor_keys_untrusted: 'whose keys these are (give --resolver URL)',
+  authority_keys_untrusted: 'whose keys these are (give --resolver URL)',
+  actor_keys_unknown: 'signatures, for lack of their keys',
+  authority_keys_unknown: 'seals, for lack of the keys of the authority',
+  start_unknown: 'what stands before the first event',
+  middle_unknown: 'what is missing in between',
+  end_unknown: 'what follows',
+  content_unchecked: 'the content of some events',
+  hash_unchecked: 'the tie of some events to the ledger',
+};
+
+/** Where the keys came from. */
+export interface KeyOrigin {
+  /** The origin in words. */
+  readonly text: string;
+  readonly isResolver: boolean;
+}
+
+/** The result as text, for people. */
+export function reportText(result: Verification, origin: KeyOrigin): string {
+  const { checked, head } = result;
+  const lines = [
+    `${result.verdict.toUpperCase()}  ${headline(result)}`,
+    `  events      ${checked.events}${subject(result)}`,
+    `  hashes      ${checked.contentHashes} contents and ${checked.chainHashes} chain hashes of ${checked.events} events recomputed`,
+    `  signatures  ${checked.actorSignatures} of actors and ${checked.authoritySeals} seals of the authority verified`,
+    `  keys        ${origin.text}`,
+  ];
+  if (head !== null) lines.push(`  head        seq ${head.seq}, hash ${head.hash}`);
+  for (const issue of result.issues.slice(0, ISSUES_SHOWN_MAX)) {
+    lines.push(`  ✗ ${issue.type}  event ${issue.eventId}: ${issue.detail}`);
+  }
+  const more = result.issues.length - ISSUES_SHOWN_MAX;
+  if (more > 0) lines.push(`  ✗ and ${more} more: see --json`);
+  for (const reason of result.incomplete) {
+    lines.push(`  ? ${reason.type}  ${places(reason)}${reason.detail}`);
+  }
+  if (result.verdict === 'incomplete') lines.push(...adviceOnKeys(result, origin));
+  return `${lines.map(shownText).join('\n')}\n`;
+}
+
+/** What to do about keys that are missing or untrusted. */
+function adviceOnKeys({ incomplete }: Verification, { isResolver }: KeyOrigin): string[] {
+  const has = (...types: IncompleteType[]) => incomplete.some(({ type }) => types.includes(type));
+  if (has('actor_keys_untrusted', 'authority_keys_untrusted'))
+    return [
+      '  ! The keys come from the file itself: who makes up a file can make up its keys. To know whose they are, verify',
+      '    with --resolver URL (the service), or with --keys FILE and --authority FILE that you got on another way.',
+      '    If you made the file yourself, add --trust-file-keys.',
+    ];
+  if (isResolver && has('authority_keys_unknown'))
+    return [
+      '  ! This service publishes no key of its authority, as in development mode: its seals cannot be verified.',
+    ];
+  if (has('actor_keys_unknown', 'authority_keys_unknown'))
+    return ['  ! Keys are missing: give --resolver URL (the service), or --keys FILE and --authority FILE.'];
+  return [];
+}
+
+/** The ledger and master of the events, if they are known. */
+function subject({ ledgerId, masterId }: Verification): string {
+  const master = masterId === null ? '' : ` of master ${masterId}`;
+  return ledgerId === null ? master : `${master} of ledger ${ledgerId}`;
+}
+
+/** How many events a reason concerns, as the beginning of a line. Empty if that is obvious. */
+function places({ type, count }: IncompleteReason): string {
+  if (type === 'middle_unknown') return count === 1 ? '' : `${count} gaps, the first: `;
+  return count === 0 ? '' : `${count} of the events: `;
+}
+
+/** The first line: what was verified, then what was not. */
+function headline(result: Verification): string {
+  if (result.verdict === 'invalid') {
+    const { length } = result.issues;
+    return length === 1 ? '1 thing is wrong' : `${length} things are wrong`;
+  }
+  const verified = verifiedParts(result).join(', ');
+  if (result.verdict === 'valid') return `everything was recomputed and verified: ${verified}`;
+  const isOpen = new Set(result.incomplete.map(({ type }) => notVerified[type]));
+  const open = Object.values(notVerified).filter((what) => isOpen.delete(what));
+  return `${verified}; not verified: ${open.join('; ')}`;
+}
+
+function verifiedParts({ checked, incomplete }: Verification): string[] {
+  const { events, actorSignatures, authoritySeals, contentHashes, chainHashes } = checked;
+  const isOfKeys = ({ type }: IncompleteReason) => type.includes('_keys_');
+  const isWhole = events > 0 && contentHashes === events && chainHashes === events && incomplete.every(isOfKeys);
+  return [
+    counted(events, 'event'),
+    counted(actorSignatures, 'signature'),
+    ...(authoritySeals > 0 ? [counted(authoritySeals, 'seal')] : []),
+    ...(isWhole ? ['chain whole'] : []),
+  ];
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+/** The result as JSON with field names in the style of the API. */
+export function reportJson(result: Verification, origin: KeyOrigin): string {
+  const { checked } = result;
+  const shown = {
+    verdict: result.verdict,
+    verified: result.verified,
+    ledger_id: result.ledgerId,
+    master_id: result.masterId,
+    checked: {
+      events: checked.events,
+      content_hashes: checked.contentHashes,
+      chain_hashes: checked.chainHashes,
+      actor_signatures: checked.actorSignatures,
+      authority_seals: checked.authoritySeals,
+    },
+    issues: result.issues.map(({ eventId, type, detail }) => ({ event_id: eventId, type, detail })),
+    incomplete: result.incomplete.map(({ type, detail, eventId, count }) => ({
+      type,
+      detail,
+      event_id: eventId,
+      count,
+    })),
+    head: result.head,
+    keys_from: origin.text,
+  };
+  return `${shownJson(JSON.stringify(shown, null, 2))}\n`;
+}

@@ -1,0 +1,164 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import {
+  type AppendError,
+  AppendEventResponseSchema,
+  AppendEventsResponseSchema,
+} from '../../gen/svc/v1/masters_pb.ts';
+import { answerFromMessage } from '../call/answer-decoding.ts';
+import { detailsOf, grpcStreamError } from '../call/grpc-error.ts';
+import { isServiceError } from '../call/grpc-transport.ts';
+import { isUncertain, toldOf } from '../call/retry.ts';
+import { answeredError, invalidAnswer, LedgerTrustError } from '../error.ts';
+import type { Appended, OpenEvent } from './append-event.ts';
+
+/**
+ * Milliseconds. The service answers every event within 10 s, so a connection that brings no outcome for longer than
+ * this is dead.
+ */
+const STALL_MS = 20_000;
+
+interface AppendConnectionParts {
+  readonly stream: ClientDuplexStream<Buffer, Buffer>;
+  /** The events without an outcome, in ascending order of their index. */
+  readonly open: ReadonlyMap<number, OpenEvent>;
+  readonly maxInFlight: number;
+  /** The index that the next event will get. */
+  nextIndex(): number;
+  /** Whether no more events will come. */
+  ended(): boolean;
+  readonly signal: AbortSignal | undefined;
+  /** Resolves at the next change: an event was accepted or got its outcome, or the stream was closed or aborted. */
+  change(): Promise<void>;
+  wake(): void;
+}
+
+/**
+ * Runs one stream until it ends. Sends the open events from the lowest index on, and settles each event when its
+ * outcome arrives. After the first error that allows a retry it sends no more events, and waits for the outcomes of
+ * those that were sent. The caller then resumes from the lowest open index on a new stream.
+ *
+ * Each event that stays open and may have been written has the error that left this unknown in `uncertain`. Never
+ * rejects: `error` is null after an orderly end, and `settled` is the number of events that got an outcome.
+ */
+export async function runAppendConnection(
+  parts: AppendConnectionParts,
+): Promise<{ readonly error: unknown; readonly settled: number }> {
+  const { stream, open } = parts;
+  const inFlight = new Set<number>();
+  let settled = 0;
+  let resumable: LedgerTrustError | null = null;
+  let failure: unknown = null;
+  let over = false;
+
+  const stall = (): void => {
+    failure ??= new LedgerTrustError('connection_lost', 'The append stream brought no outcome for too long.');
+    stream.cancel();
+  };
+  let watch: NodeJS.Timeout | undefined;
+  const rearm = (): void => {
+    clearTimeout(watch);
+    watch = inFlight.size === 0 ? undefined : setTimeout(stall, STALL_MS);
+  };
+
+  const take = (bytes: Buffer): void => {
+    const { clientIndex, outcome } = fromBinary(AppendEventsResponseSchema, bytes);
+    const index = Number(clientIndex);
+    const event = open.get(index);
+    if (!inFlight.delete(index) || event === undefined)
+      throw invalidAnswer(`Outcome ${index}`, 'that of an event that was sent');
+    rearm();
+    if (outcome.case === 'error' && outcome.value.resumeFrom !== undefined) {
+      const error = eventError(outcome.value);
+      if (isUncertain(error)) event.uncertain = error;
+      if (resumable === null || (isUncertain(error) && !isUncertain(resumable))) resumable = error;
+    } else {
+      settled += 1;
+      if (outcome.case === 'appended' && outcome.value.event !== undefined) {
+        const answer = answerFromMessage(AppendEventResponseSchema, outcome.value.event);
+        event.resolve({ ...answer, replayed: outcome.value.replayed } as unknown as Appended);
+      } else {
+        const error =
+          outcome.case === 'error' ? eventError(outcome.value) : invalidAnswer(`Outcome ${index}`, 'an outcome');
+        event.reject(toldOf(error, event.uncertain));
+      }
+    }
+    parts.wake();
+  };
+
+  const finished = new Promise<void>((resolve) => {
+    const end = (): void => {
+      over = true;
+      parts.wake();
+      resolve();
+    };
+    stream.on('data', (bytes: Buffer) => {
+      try {
+        take(bytes);
+      } catch (error) {
+        failure ??= error;
+        stream.cancel();
+      }
+    });
+    stream.on('error', (error) => {
+      failure ??= isServiceError(error) ? grpcStreamError(error) : error;
+      end();
+    });
+    stream.on('end', end);
+  });
+
+  const cancel = (): void => stream.cancel();
+  parts.signal?.addEventListener('abort', cancel, { once: true });
+  const stopped = (): boolean => over || resumable !== null || parts.signal?.aborted === true;
+  // Events are inserted in ascending order of their index and never inserted again, so the first one is the lowest.
+  let next = open.keys().next().value ?? parts.nextIndex();
+  while (!stopped()) {
+    if (next >= parts.nextIndex()) {
+      if (parts.ended()) break;
+      await parts.change();
+      continue;
+    }
+    const event = open.get(next);
+    const request = await event?.request.catch(() => null);
+    if (request === undefined || request === null || !open.has(next)) {
+      next += 1;
+      continue;
+    }
+    while (inFlight.size >= parts.maxInFlight && !stopped()) await parts.change();
+    if (stopped()) break;
+    inFlight.add(next);
+    next += 1;
+    if (inFlight.size === 1) rearm();
+    if (!stream.write(request)) await drained(stream, finished);
+  }
+  if (parts.signal?.aborted) stream.cancel();
+  else if (!over) stream.end();
+  clearTimeout(watch);
+  watch = setTimeout(stall, STALL_MS);
+  await finished;
+  clearTimeout(watch);
+  parts.signal?.removeEventListener('abort', cancel);
+  const lost = new LedgerTrustError('connection_lost', 'The append stream ended before all outcomes were there.');
+  const ended = failure ?? lost;
+  // If the service itself ended the stream, it has answered every event that it accepted, so the open ones were not
+  // written. Only after an uncertain error may they have been written.
+  if (isUncertain(ended)) {
+    for (const index of inFlight) {
+      const event = open.get(index);
+      if (event !== undefined) event.uncertain = ended;
+    }
+  }
+  // Of several errors, one that leaves open whether an event was written comes first: a refusal will occur again on the
+  // next connection.
+  for (const error of [failure, resumable]) if (isUncertain(error)) return { error, settled };
+  const known = failure ?? (inFlight.size > 0 ? null : resumable);
+  return { error: known ?? (open.size > 0 ? lost : null), settled };
+}
+
+function eventError(error: AppendError): LedgerTrustError {
+  return answeredError(error.code, error.message, { details: detailsOf(error.details) });
+}
+
+function drained(stream: ClientDuplexStream<Buffer, Buffer>, finished: Promise<void>): Promise<void> {
+  return Promise.race([new Promise<void>((resolve) => stream.once('drain', () => resolve())), finished]);
+}

@@ -1,0 +1,286 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { canonicalJson } from '../../domain/json/canonical.ts';
+import { AppendEventRequestSchema, AppendEventsRequestSchema } from '../../gen/svc/v1/masters_pb.ts';
+import { deliveryChainJson } from '../call/call.ts';
+import { type Credential, identityHeaders } from '../call/credential.ts';
+import type { GrpcTransport } from '../call/grpc-transport.ts';
+import { givenFields } from '../call/request-encoding.ts';
+import { backoffMs, isNotSent, mayRetry, type RetryClock } from '../call/retry.ts';
+import { endpointNamed } from '../endpoint.ts';
+import { asClientError, LedgerTrustError } from '../error.ts';
+import type { Facts } from '../signing/facts.ts';
+import { appendEventInput } from '../signing/signed-calls.ts';
+import { digestOf } from '../signing/signing.ts';
+import { runAppendConnection } from './append-connection.ts';
+import type { Appended, AppendOutcome, OpenEvent, StreamedEvent } from './append-event.ts';
+
+export interface AppendStreamOptions {
+  /** How many events may be sent without having their outcome; 256 if left out. The service accepts up to 512. */
+  readonly maxInFlight?: number;
+  /**
+   * How many accepted events may be without an outcome, sent or not; 10,000 if left out. Beyond it `append` rejects
+   * with `not_sent`.
+   */
+  readonly maxQueued?: number;
+  /** How many connections in a row may bring no outcome before the open events are rejected; 8 if left out. */
+  readonly attemptsMax?: number;
+  /** Ends the stream at once. Open events reject with the signal's reason, and may still be recorded. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Appends events in order over one gRPC stream (AppendEvents). Events of one ledger are decided in the order of the
+ * `append` calls. After an error that allows a retry, the stream opens a new connection and resumes from the first
+ * event without an outcome, with the same idempotency keys: no event is lost, duplicated or reordered.
+ */
+export interface AppendStream extends AsyncDisposable {
+  /**
+   * Accepts an event and resolves with the service's answer. Rejects with LedgerTrustError if the event is refused; the
+   * stream goes on. If the error allows a retry, all later events are rejected with it, so that the order holds: append
+   * all of them again. Code `not_sent`: the stream is closed or full.
+   *
+   * An event that was sent and may have been written rejects with an error that says so (`connection_lost`,
+   * `outcome_unknown`), even if a later attempt failed for a reason that says nothing of the first one.
+   */
+  append(event: StreamedEvent): Promise<Appended>;
+  /**
+   * Resolves when the next event would be sent without waiting. Await it before each `append` for back-pressure.
+   * Rejects with the signal's reason after an abort.
+   */
+  ready(): Promise<void>;
+  /**
+   * Appends all events and yields their outcomes in the same order. Reads at most `maxInFlight` events ahead. A refused
+   * event is an outcome with an `error`. Throws what `events` throws, and the signal's reason after an abort.
+   */
+  appendAll(events: Iterable<StreamedEvent> | AsyncIterable<StreamedEvent>): AsyncIterable<AppendOutcome>;
+  /** Accepts no more events, and resolves when every event has its outcome. */
+  close(): Promise<void>;
+}
+
+interface AppendStreamParts {
+  readonly transport: GrpcTransport;
+  readonly credential: Credential;
+  readonly facts: Facts;
+  readonly clock: RetryClock;
+  newId(): string;
+}
+
+const endpoint = endpointNamed('appendEvents');
+
+/** The largest request that the service accepts, bytes. A larger one would end the stream for all events in flight. */
+export const requestMaxBytes = 1024 * 1024;
+
+export function openAppendStream(parts: AppendStreamParts, options: AppendStreamOptions): AppendStream {
+  return new StreamOfAppends(parts, options);
+}
+
+/**
+ * Invariant: `#open` holds every event without an outcome by its client index. Indices ascend, and an event keeps its
+ * index.
+ */
+class StreamOfAppends implements AppendStream {
+  readonly #parts: AppendStreamParts;
+  readonly #maxInFlight: number;
+  readonly #maxQueued: number;
+  readonly #attemptsMax: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #open = new Map<number, OpenEvent>();
+  #nextIndex = 0;
+  #closed = false;
+  #running: Promise<void> | null = null;
+  #wakers: (() => void)[] = [];
+
+  constructor(parts: AppendStreamParts, options: AppendStreamOptions) {
+    this.#parts = parts;
+    this.#maxInFlight = options.maxInFlight ?? 256;
+    this.#maxQueued = options.maxQueued ?? 10_000;
+    this.#attemptsMax = options.attemptsMax ?? 8;
+    this.#signal = options.signal;
+    if (!(this.#maxInFlight >= 1 && this.#maxQueued >= this.#maxInFlight)) {
+      throw new TypeError('maxInFlight must be at least 1, and maxQueued at least maxInFlight');
+    }
+    options.signal?.addEventListener('abort', () => this.#wake(), { once: true });
+  }
+
+  append(event: StreamedEvent): Promise<Appended> {
+    if (this.#signal?.aborted) return Promise.reject(this.#signal.reason);
+    if (this.#closed) return Promise.reject(new LedgerTrustError('not_sent', 'The append stream is closed.'));
+    if (this.#open.size >= this.#maxQueued) {
+      const message = `${this.#maxQueued} events are waiting already: await ready() before append().`;
+      return Promise.reject(new LedgerTrustError('not_sent', message));
+    }
+    const index = this.#nextIndex++;
+    return new Promise((resolve, reject) => {
+      const settled = (): void => {
+        this.#open.delete(index);
+        this.#wake();
+      };
+      const open: OpenEvent = {
+        request: this.#request(index, event).catch((error) => Promise.reject(asClientError(error))),
+        uncertain: null,
+        resolve: (appended) => {
+          settled();
+          resolve(appended);
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
+      };
+      // A retry may still write this event, and no later event may be written before it. So the later events fail too.
+      open.request.catch((error) => (mayYetSucceed(error) ? this.#rejectFrom(index, error) : open.reject(error)));
+      this.#open.set(index, open);
+      this.#wake();
+      this.#running ??= this.#run();
+    });
+  }
+
+  async ready(): Promise<void> {
+    while (this.#open.size >= this.#maxInFlight && !this.#signal?.aborted) await this.#change();
+    this.#signal?.throwIfAborted();
+  }
+
+  async *appendAll(events: Iterable<StreamedEvent> | AsyncIterable<StreamedEvent>): AsyncIterable<AppendOutcome> {
+    const source = Symbol.asyncIterator in events ? events[Symbol.asyncIterator]() : events[Symbol.iterator]();
+    const outcomes: Promise<AppendOutcome>[] = [];
+    let pull: Promise<{ readonly pulled: IteratorResult<StreamedEvent> }> | null = null;
+    let ended = false;
+    const next = async () => ({ pulled: await source.next() });
+    try {
+      while (!ended || outcomes.length > 0) {
+        if (!ended && outcomes.length < this.#maxInFlight) pull ??= next();
+        const [head] = outcomes;
+        const first = await Promise.race([...(pull === null ? [] : [pull]), ...(head === undefined ? [] : [head])]);
+        if ('pulled' in first) {
+          pull = null;
+          if (first.pulled.done) ended = true;
+          else {
+            await this.ready();
+            outcomes.push(this.#outcome(first.pulled.value));
+          }
+        } else {
+          outcomes.shift();
+          yield first;
+        }
+      }
+    } finally {
+      if (!ended) await source.return?.();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#wake();
+    await this.#running;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #outcome(event: StreamedEvent): Promise<AppendOutcome> {
+    try {
+      return { event, appended: await this.append(event), error: null };
+    } catch (error) {
+      return { event, appended: null, error };
+    }
+  }
+
+  /** Validates, signs and serializes an event. Events are prepared concurrently and sent in order. */
+  async #request(index: number, event: StreamedEvent): Promise<Buffer> {
+    const { idempotencyKey, deliveryChain, ...request } = event;
+    givenFields(AppendEventRequestSchema, request);
+    const { signer } = this.#parts.credential;
+    const input = signer === undefined ? null : await appendEventInput(request, this.#parts.facts);
+    const message = create(AppendEventsRequestSchema, {
+      clientIndex: BigInt(index),
+      uuid: request.uuid,
+      eventType: request.eventType,
+      payload: canonicalJson(request.payload),
+      idempotencyKey: idempotencyKey ?? this.#parts.newId(),
+      ...(signer === undefined || input === null ? {} : { actorSig: await signer.sign(digestOf(input)) }),
+      ...(signer?.keyId === undefined ? {} : { signingKeyId: signer.keyId }),
+      ...(deliveryChain === undefined ? {} : { deliveryChain: deliveryChainJson(deliveryChain) }),
+    });
+    const bytes = toBinary(AppendEventsRequestSchema, message);
+    if (bytes.length > requestMaxBytes) {
+      const text = `An event's request may have ${requestMaxBytes} bytes; this one has ${bytes.length}. It was not sent.`;
+      throw new LedgerTrustError('payload_too_large', text, { details: { limit_bytes: requestMaxBytes } });
+    }
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** Opens one connection after the other while there is something to send. Never rejects. */
+  async #run(): Promise<void> {
+    let fruitless = 0;
+    while (!(this.#closed && this.#open.size === 0)) {
+      if (this.#signal?.aborted) {
+        this.#rejectFrom(0, this.#signal.reason);
+        break;
+      }
+      if (this.#open.size === 0) {
+        await this.#change();
+        continue;
+      }
+      const { error, settled } = await this.#connect();
+      if (error === null || this.#open.size === 0) continue;
+      fruitless = settled > 0 ? 0 : fruitless + 1;
+      if (!mayRetry(error, true) || fruitless >= this.#attemptsMax) this.#giveUp(error);
+      else await this.#pause(fruitless + 1, error);
+    }
+    this.#running = null;
+  }
+
+  async #connect(): Promise<{ readonly error: unknown; readonly settled: number }> {
+    const { transport, credential } = this.#parts;
+    const headers = identityHeaders(credential, endpoint);
+    let stream: ClientDuplexStream<Buffer, Buffer>;
+    try {
+      stream = transport.duplex(endpoint.rpcPath, headers);
+    } catch (error) {
+      return { error, settled: 0 };
+    }
+    return runAppendConnection({
+      stream,
+      open: this.#open,
+      maxInFlight: this.#maxInFlight,
+      nextIndex: () => this.#nextIndex,
+      ended: () => this.#closed,
+      signal: this.#signal,
+      change: () => this.#change(),
+      wake: () => this.#wake(),
+    });
+  }
+
+  async #pause(attempt: number, error: unknown): Promise<void> {
+    const known = error instanceof LedgerTrustError ? error : null;
+    // An abort ends the wait early. The caller's loop handles it.
+    await this.#parts.clock.sleep(backoffMs(attempt, known, this.#parts.clock.random), this.#signal).catch(() => {});
+  }
+
+  #rejectFrom(first: number, error: unknown): void {
+    for (const [index, event] of [...this.#open]) if (index >= first) event.reject(error);
+  }
+
+  /** An event that was in flight when a connection was lost may be written, whatever the last error says. */
+  #giveUp(error: unknown): void {
+    for (const event of [...this.#open.values()]) event.reject(event.uncertain ?? error);
+  }
+
+  /** Resolves at the next change that a caller may wait for. */
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#wakers.push(resolve));
+  }
+
+  #wake(): void {
+    const wakers = this.#wakers;
+    this.#wakers = [];
+    for (const wake of wakers) wake();
+  }
+}
+
+/** Whether the same event may succeed if it is appended again, to another client if this one is closed. */
+function mayYetSucceed(error: unknown): boolean {
+  return mayRetry(error, true) || isNotSent(error);
+}

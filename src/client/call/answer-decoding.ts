@@ -1,0 +1,128 @@
+import { type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
+import { invalidAnswer } from '../error.ts';
+import { absentMessageNames } from '../shapes.ts';
+import { isJsonText } from './json-text.ts';
+
+/**
+ * Turns the JSON of REST and the messages of gRPC into the same plain objects (Answer<M>). The server is not trusted to
+ * send the right types: anything else is an `invalid_answer` error.
+ */
+
+const mayBeAbsent: ReadonlySet<string> = new Set(absentMessageNames);
+
+/**
+ * Decodes parsed JSON with the API's field names. Ignores fields that this version does not know. `place` names the
+ * value in errors. Throws LedgerTrustError `invalid_answer` if a value is missing or has another type.
+ */
+export function answerFromJson(desc: DescMessage, value: unknown, place: string = desc.name): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidAnswer(place, 'a JSON object');
+  const answer: Record<string, unknown> = {};
+  for (const field of desc.fields) {
+    const member = Object.hasOwn(value, field.name) ? (value as Record<string, unknown>)[field.name] : undefined;
+    answer[field.localName] = fromJson(field, member, `${place}.${field.name}`);
+  }
+  return answer;
+}
+
+function fromJson(field: DescField, value: unknown, place: string): unknown {
+  switch (field.fieldKind) {
+    case 'list': {
+      if (!Array.isArray(value)) throw invalidAnswer(place, 'a list');
+      if (isJsonText(field)) return value;
+      return value.map((item, at) =>
+        field.listKind === 'message'
+          ? answerFromJson(field.message, item, `${place}[${at}]`)
+          : fromScalar(field, field.listKind === 'scalar' ? field.scalar : ScalarType.STRING, item, `${place}[${at}]`),
+      );
+    }
+    case 'message':
+      if (value === undefined || value === null) return absentMessage(field, place);
+      return answerFromJson(field.message, value, place);
+    case 'scalar':
+      if (value === undefined || value === null) {
+        if (field.proto.proto3Optional) return null;
+        throw invalidAnswer(place, 'given');
+      }
+      return fromScalar(field, field.scalar, value, place);
+    default:
+      throw invalidAnswer(place, 'of a kind that this client knows');
+  }
+}
+
+function fromScalar(field: DescField, scalar: ScalarType, value: unknown, place: string): unknown {
+  if (isJsonText(field)) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw invalidAnswer(place, 'a JSON object');
+    return value;
+  }
+  switch (scalar) {
+    case ScalarType.STRING:
+      if (typeof value !== 'string') throw invalidAnswer(place, 'a string');
+      return value;
+    case ScalarType.BOOL:
+      if (typeof value !== 'boolean') throw invalidAnswer(place, 'true or false');
+      return value;
+    default:
+      if (!Number.isSafeInteger(value)) throw invalidAnswer(place, 'a whole number');
+      return value;
+  }
+}
+
+/** Decodes a generated message. `place` and errors are those of answerFromJson. */
+export function answerFromMessage(
+  desc: DescMessage,
+  message: Message,
+  place: string = desc.name,
+): Record<string, unknown> {
+  const values = message as unknown as Readonly<Record<string, unknown>>;
+  const answer: Record<string, unknown> = {};
+  for (const field of desc.fields) {
+    answer[field.localName] = fromMessage(field, values[field.localName], `${place}.${field.localName}`);
+  }
+  return answer;
+}
+
+function fromMessage(field: DescField, value: unknown, place: string): unknown {
+  switch (field.fieldKind) {
+    case 'list': {
+      const items = value as readonly unknown[];
+      if (isJsonText(field)) return items.map((item) => parsed(item as string, place));
+      if (field.listKind !== 'message') return items;
+      return items.map((item, at) => answerFromMessage(field.message, item as Message, `${place}[${at}]`));
+    }
+    case 'message':
+      if (value === undefined) return absentMessage(field, place);
+      return answerFromMessage(field.message, value as Message, place);
+    case 'scalar':
+      if (value === undefined) return null;
+      if (isJsonText(field)) return value === '' ? {} : jsonObject(value as string, place);
+      return typeof value === 'bigint' ? safeNumber(value, place) : value;
+    default:
+      throw invalidAnswer(place, 'of a kind that this client knows');
+  }
+}
+
+function absentMessage(field: DescField, place: string): null {
+  if (mayBeAbsent.has(field.localName)) return null;
+  throw invalidAnswer(place, 'given');
+}
+
+function safeNumber(value: bigint, place: string): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number)) throw invalidAnswer(place, 'a safe whole number');
+  return number;
+}
+
+function jsonObject(text: string, place: string): unknown {
+  const value = parsed(text, place);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidAnswer(place, 'a JSON object');
+  return value;
+}
+
+function parsed(text: string, place: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw invalidAnswer(place, 'JSON', { cause });
+  }
+}

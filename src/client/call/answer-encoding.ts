@@ -1,0 +1,67 @@
+import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { canonicalJson } from '../../domain/json/canonical.ts';
+import { EventSchema } from '../../gen/svc/v1/event_pb.ts';
+import { GetAuthorityResponseSchema, ResolveActorResponseSchema } from '../../gen/svc/v1/resolver_pb.ts';
+import { invalidAnswer } from '../error.ts';
+import type { Event } from '../event.ts';
+import type { ActorDocument, AuthorityDocument } from '../verify/key-source.ts';
+import { answerFromJson } from './answer-decoding.ts';
+
+/**
+ * Writes events and documents as JSON with the API's field names, as REST sends them, and reads them back. For files
+ * that others verify. Reading checks the types and throws LedgerTrustError `invalid_answer` if one is wrong.
+ */
+
+const eventFields: ReadonlySet<string> = new Set(EventSchema.fields.map(({ name }) => name));
+
+export function eventToJson(event: Event): string {
+  return jsonOf(EventSchema, event);
+}
+
+/**
+ * Reads an event. Refuses fields that events do not have: no hash covers them, and a reader of the file would take them
+ * for verified.
+ */
+export function eventFromJson(value: unknown): Event {
+  const event = answerFromJson(EventSchema, value, 'event');
+  const strange = Object.keys(value as object).find((name) => !eventFields.has(name));
+  if (strange !== undefined) throw invalidAnswer(`event.${strange}`, 'a field of an event, and no hash covers it');
+  return event as unknown as Event;
+}
+
+export function actorDocumentToJson(document: ActorDocument): string {
+  return jsonOf(ResolveActorResponseSchema, document);
+}
+
+export function actorDocumentFromJson(value: unknown): ActorDocument {
+  return answerFromJson(ResolveActorResponseSchema, value, 'resolver document') as unknown as ActorDocument;
+}
+
+export function authorityDocumentToJson(document: AuthorityDocument): string {
+  return jsonOf(GetAuthorityResponseSchema, document);
+}
+
+export function authorityDocumentFromJson(value: unknown): AuthorityDocument {
+  return answerFromJson(GetAuthorityResponseSchema, value, 'trust anchor') as unknown as AuthorityDocument;
+}
+
+function jsonOf(desc: DescMessage, answer: object): string {
+  return canonicalJson(namedByApi(desc, answer));
+}
+
+function namedByApi(desc: DescMessage, answer: object): Record<string, unknown> {
+  const values = answer as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    desc.fields
+      .filter((field) => values[field.localName] !== undefined)
+      .map((field) => [field.name, jsonValueOf(field, values[field.localName])]),
+  );
+}
+
+function jsonValueOf(field: DescField, value: unknown): unknown {
+  const { message } = field;
+  if (message === undefined || value === null) return value;
+  return Array.isArray(value)
+    ? value.map((item: object) => namedByApi(message, item))
+    : namedByApi(message, value as object);
+}

@@ -1,0 +1,129 @@
+import { parseKid } from '../../domain/keys/signature.ts';
+import type { GetDeveloperResponse } from '../../gen/svc/v1/developer_pb.ts';
+import type { GetRootLedgerResponse } from '../../gen/svc/v1/entities_pb.ts';
+import type { ListLedgerEventsResponse } from '../../gen/svc/v1/ledgers_pb.ts';
+import type { CreateMasterResponse, GetMasterResponse } from '../../gen/svc/v1/masters_pb.ts';
+import type { GetOrganizationResponse } from '../../gen/svc/v1/organizations_pb.ts';
+import { type Endpoint, endpointNamed } from '../endpoint.ts';
+import { asClientError } from '../error.ts';
+import type { CallOptions } from '../methods.ts';
+import type { Answer } from '../shapes.ts';
+import { createFacts, type Facts } from '../signing/facts.ts';
+import { eventSigningInput } from '../signing/signed-calls.ts';
+import { signatureHeaders } from '../signing/signing.ts';
+import type { Headers, Received, Transport } from '../transport.ts';
+import { type Credential, identityHeaders, requestSignature, signsRequest } from './credential.ts';
+import { givenFields, type RequestFields } from './request-encoding.ts';
+import { type RetryClock, type RetryPolicy, withRetries } from './retry.ts';
+
+interface CallerParts {
+  readonly transport: Transport;
+  readonly credential: Credential;
+  readonly policy: RetryPolicy;
+  readonly clock: RetryClock;
+  /** Milliseconds since 1970. */
+  now(): number;
+  newId(): string;
+}
+
+/** Makes calls by endpoint: signs them, gives them idempotency keys and retries them. */
+export interface Caller {
+  call(endpoint: Endpoint, request: RequestFields, options: CallOptions): Promise<Readonly<Record<string, unknown>>>;
+  stream(endpoint: Endpoint, signal: AbortSignal | undefined): AsyncIterable<Readonly<Record<string, unknown>>>;
+  readonly facts: Facts;
+}
+
+export function createCaller(parts: CallerParts): Caller {
+  const { transport, credential } = parts;
+
+  const ask = async <M>(name: string, request: RequestFields): Promise<Answer<M>> =>
+    // The answer was decoded with the descriptor of the same method.
+    (await call(endpointNamed(name), request, {})) as unknown as Answer<M>;
+
+  const facts = createFacts({
+    genesis: async (ledgerId) =>
+      (await ask<ListLedgerEventsResponse>('listLedgerEvents', { ledgerId, limit: 1 })).events[0],
+    master: async (uuid) => masterNames(await ask<GetMasterResponse>('getMaster', { uuid })),
+    organizationLedger: async (id) => (await ask<GetOrganizationResponse>('getOrganization', { id })).frlLedgerId,
+    caller: async () => {
+      const kid = credential.signer?.keyId === undefined ? null : parseKid(credential.signer.keyId);
+      return (
+        credential.entity?.actorId ?? kid?.actorId ?? (await ask<GetDeveloperResponse>('getDeveloper', {})).actorId
+      );
+    },
+  });
+  const lookups = {
+    rootLedgerId: async (actorId: string) => (await ask<GetRootLedgerResponse>('getRootLedger', { actorId })).ledgerId,
+  };
+
+  /** The headers that are the same for all attempts. */
+  const headersOf = async (endpoint: Endpoint, request: RequestFields, options: CallOptions): Promise<Headers> => {
+    const headers: Record<string, string> = { ...identityHeaders(credential, endpoint) };
+    if (options.requestId !== undefined) headers['x-request-id'] = options.requestId;
+    if (options.deliveryChain !== undefined) {
+      if (endpoint.name !== 'appendEvent') throw new TypeError('A delivery chain goes with appendEvent alone');
+      headers['x-delivery-chain'] = deliveryChainJson(options.deliveryChain);
+    }
+    const hasCredential = credential.apiKey !== undefined || credential.entity !== undefined;
+    if (endpoint.hasCaller && endpoint.changesState && hasCredential) {
+      headers['idempotency-key'] = options.idempotencyKey ?? parts.newId();
+    }
+    if (credential.signer !== undefined && endpoint.hasCaller && !signsRequest(credential, endpoint)) {
+      const input = await eventSigningInput(endpoint.name, request, facts, lookups);
+      if (input !== null) Object.assign(headers, await signatureHeaders(credential.signer, input));
+    }
+    return headers;
+  };
+
+  const made = async (endpoint: Endpoint, request: RequestFields, options: CallOptions) => {
+    try {
+      const wire = transport.encode(endpoint, givenFields(endpoint.method.input, request));
+      return { wire, headers: await headersOf(endpoint, request, options) };
+    } catch (error) {
+      throw asClientError(error);
+    }
+  };
+
+  const call: Caller['call'] = async (endpoint, request, options) => {
+    const { wire, headers } = await made(endpoint, request, options);
+    const kind = !endpoint.changesState ? 'read' : 'idempotency-key' in headers ? 'keyed' : 'unkeyed';
+    const policy: RetryPolicy = {
+      ...parts.policy,
+      ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+      ...(options.attemptsMax === undefined ? {} : { attemptsMax: options.attemptsMax }),
+    };
+    let attempts = 0;
+    const received = await withRetries(policy, parts.clock, kind, options.signal, async (signal): Promise<Received> => {
+      attempts += 1;
+      const signed = signsRequest(credential, endpoint) ? await requestSignature(credential, wire, parts.now()) : {};
+      return transport.send(wire, { ...headers, ...signed }, signal);
+    });
+    if (endpoint.name === 'createMaster') {
+      facts.noteMaster(masterNames(received.answer as unknown as Answer<CreateMasterResponse>));
+    }
+    options.onAnswer?.({ requestId: received.requestId, replayed: received.replayed, attempts });
+    return received.answer;
+  };
+
+  return {
+    call,
+    stream(endpoint, signal) {
+      const wire = transport.encode(endpoint, new Map());
+      return transport.stream(wire, identityHeaders(credential, endpoint), signal ?? new AbortController().signal);
+    },
+    facts,
+  };
+}
+
+function masterNames(master: Pick<Answer<GetMasterResponse>, 'uuid' | 'ledgerId' | 'businessRef' | 'scope'>) {
+  return { masterId: master.uuid, ledgerId: master.ledgerId, businessRef: master.businessRef, scope: master.scope };
+}
+
+/** The JSON of X-Delivery-Chain. Escaped to ASCII, because HTTP headers carry only ASCII reliably. */
+export function deliveryChainJson(chain: NonNullable<CallOptions['deliveryChain']>): string {
+  const items = chain.map((item) => ({ actor_id: item.actorId, actor_type: item.actorType, role: item.role }));
+  return JSON.stringify(items).replace(
+    /[\u0080-\uffff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,153 @@
+import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { type Dispatcher, Pool } from 'undici';
+import type { Endpoint } from '../endpoint.ts';
+import { clientClosed, invalidAnswer, LedgerTrustError } from '../error.ts';
+import type { Headers, Received, Transport, Wire } from '../transport.ts';
+import { answerFromJson } from './answer-decoding.ts';
+import { jsonBody, pathAndQuery } from './request-encoding.ts';
+import { connectionError, restError } from './rest-error.ts';
+
+/** A page of events is 2 MiB, or one event of some 600 KiB. An answer far beyond that is not one of this API. */
+const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
+const noBody = new Uint8Array(0);
+
+interface RestOptions {
+  /** For example `https://ledger.example`. A path in it is put before every path of the API. */
+  readonly baseUrl: string;
+  /** How many connections at most. */
+  readonly connections: number;
+  /** Certificates to trust in place of the system's, PEM. */
+  readonly ca: string | undefined;
+  /** Replaces the connection pool. The transport does not close it. */
+  readonly dispatcher: Dispatcher | undefined;
+}
+
+/**
+ * REST over a pool of keep-alive connections. Redirects are not followed, because they would take the credential to
+ * another address. Throws TypeError for a base URL that is not an http(s) address and a path alone.
+ */
+export function createRestTransport(options: RestOptions): Transport {
+  const url = new URL(options.baseUrl);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new TypeError('baseUrl must be an http or https URL');
+  if (url.username !== '' || url.search !== '' || url.hash !== '')
+    throw new TypeError('baseUrl is an address and a path alone');
+  const prefix = url.pathname.replace(/\/$/, '');
+  const own =
+    options.dispatcher === undefined
+      ? new Pool(url.origin, {
+          connections: options.connections,
+          maxResponseSize: ANSWER_MAX_BYTES,
+          ...(options.ca === undefined ? {} : { connect: { ca: options.ca } }),
+        })
+      : null;
+  const dispatcher = options.dispatcher ?? own;
+  if (dispatcher === null) throw new TypeError('no dispatcher');
+
+  let closing: Promise<void> | null = null;
+  const request = async (wire: Wire, headers: Headers, signal: AbortSignal): Promise<Dispatcher.ResponseData> => {
+    if (closing !== null) throw clientClosed();
+    const body = wire.body.length === 0 ? null : wire.body;
+    return dispatcher.request({
+      origin: url.origin,
+      method: wire.httpMethod as Dispatcher.HttpMethod,
+      path: wire.path,
+      headers: body === null ? headers : { ...headers, 'content-type': 'application/json' },
+      body,
+      signal,
+    });
+  };
+
+  const failed = async (answer: Dispatcher.ResponseData): Promise<LedgerTrustError> => {
+    const text = await answer.body.text();
+    return restError(
+      answer.statusCode,
+      text,
+      headerOf(answer, 'x-request-id'),
+      headerOf(answer, 'retry-after') ?? undefined,
+    );
+  };
+
+  return {
+    encode(endpoint, given) {
+      return encode(endpoint, given, prefix);
+    },
+
+    async send(wire, headers, signal) {
+      try {
+        const answer = await request(wire, headers, signal);
+        if (answer.statusCode >= 300) throw await failed(answer);
+        return received(wire.endpoint, answer, await answer.body.text());
+      } catch (thrown) {
+        throw outward(thrown, signal);
+      }
+    },
+
+    async *stream(wire, headers, signal) {
+      try {
+        const answer = await request(wire, { ...headers, accept: 'text/plain' }, signal);
+        if (answer.statusCode >= 300) throw await failed(answer);
+        for await (const line of linesOf(answer.body)) yield { line };
+      } catch (thrown) {
+        throw outward(thrown, signal);
+      }
+    },
+
+    async close() {
+      closing ??= own?.close() ?? Promise.resolve();
+      await closing;
+    },
+  };
+}
+
+function encode(endpoint: Endpoint, given: ReadonlyMap<DescField, unknown>, prefix: string): Wire {
+  const { rest } = endpoint;
+  if (rest === null) throw new TypeError(`${endpoint.name} is gRPC alone`);
+  const path = prefix + pathAndQuery(rest.template, rest.hasBody ? [] : rest.otherFields, rest.pathFields, given);
+  const json = rest.hasBody ? jsonBody(rest.otherFields, given) : null;
+  return { endpoint, httpMethod: rest.httpMethod, path, body: json === null ? noBody : Buffer.from(json) };
+}
+
+function received(endpoint: Endpoint, answer: Dispatcher.ResponseData, text: string): Received {
+  const desc: DescMessage = endpoint.method.output;
+  const requestId = headerOf(answer, 'x-request-id');
+  const facts = { status: answer.statusCode, requestId };
+  let json: unknown = {};
+  if (text !== '') {
+    try {
+      json = JSON.parse(text);
+    } catch (cause) {
+      throw invalidAnswer(`The answer to ${endpoint.name}`, 'JSON', { ...facts, cause });
+    }
+  }
+  const whole = endpoint.rest?.responseField ?? null;
+  const replayed = headerOf(answer, 'idempotent-replayed') === 'true';
+  try {
+    return { answer: answerFromJson(desc, whole === null ? json : { [whole.name]: json }), requestId, replayed };
+  } catch (error) {
+    throw error instanceof LedgerTrustError ? new LedgerTrustError(error.code, error.message, facts) : error;
+  }
+}
+
+function headerOf(answer: Dispatcher.ResponseData, name: string): string | null {
+  const value = answer.headers[name];
+  return typeof value === 'string' ? value : null;
+}
+
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncIterable<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of body) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
+}
+
+function outward(thrown: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  if (thrown instanceof LedgerTrustError) return thrown;
+  if (thrown instanceof TypeError) return thrown;
+  return connectionError(thrown);
+}

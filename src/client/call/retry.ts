@@ -1,0 +1,161 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LedgerTrustError } from '../error.ts';
+
+/** How often and how long a call is tried. */
+export interface RetryPolicy {
+  /** Milliseconds from the call to its answer or error, all attempts and waits together. */
+  readonly timeoutMs: number;
+  /** Milliseconds for one attempt. The service itself answers within 10 s. */
+  readonly attemptTimeoutMs: number;
+  readonly attemptsMax: number;
+}
+
+export const defaultRetryPolicy: RetryPolicy = Object.freeze({
+  timeoutMs: 30_000,
+  attemptTimeoutMs: 12_000,
+  attemptsMax: 5,
+});
+
+/**
+ * Bounds of the random waits. The bound of the first wait is BACKOFF_FIRST_MS. It doubles for each further one, up to
+ * BACKOFF_MAX_MS.
+ */
+const BACKOFF_FIRST_MS = 100;
+const BACKOFF_MAX_MS = 3_000;
+
+/** Time and randomness, which tests replace. */
+export interface RetryClock {
+  /** Milliseconds of a clock that never goes back. */
+  monotonicMs(): number;
+  /** Rejects if the signal aborts. */
+  sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
+  /** At least 0, below 1. */
+  random(): number;
+}
+
+export const systemRetryClock: RetryClock = Object.freeze({
+  monotonicMs: () => performance.now(),
+  sleep: (ms: number, signal: AbortSignal | undefined) => delay(ms, undefined, signal === undefined ? {} : { signal }),
+  random: Math.random,
+});
+
+/** Nothing was written, or nothing can be written twice. Any call may be sent again. */
+const harmless: ReadonlySet<string> = new Set(['unavailable', 'overloaded', 'rate_limited', 'idempotency_in_progress']);
+/** The call may have been carried out. Only a read, or a call with an idempotency key, is sent again. */
+const uncertain: ReadonlySet<string> = new Set(['outcome_unknown', 'connection_lost', 'timeout']);
+
+/**
+ * Errors from before the service looked for what an earlier attempt wrote: all of status 401, and errors that are no
+ * decision.
+ */
+const blind: ReadonlySet<string> = new Set([
+  'unauthenticated',
+  'invalid_api_key',
+  'invalid_actor_identity',
+  'signature_required',
+  'invalid_signature',
+  'unknown_signing_key',
+  'signing_key_revoked',
+  'internal',
+  'invalid_answer',
+]);
+
+/**
+ * The effect of sending a call twice. `read`: writes nothing. `keyed`: writes once, by its idempotency key. `unkeyed`:
+ * may write twice.
+ */
+export type CallKind = 'read' | 'keyed' | 'unkeyed';
+
+/**
+ * Whether the same request may be sent again after this error, and may then succeed. `repeatable`: it is a read or has
+ * an idempotency key.
+ */
+export function mayRetry(error: unknown, repeatable: boolean): error is LedgerTrustError {
+  if (!(error instanceof LedgerTrustError)) return false;
+  if (harmless.has(error.code)) return true;
+  return uncertain.has(error.code) && (repeatable || error.details.sent === false);
+}
+
+/** Whether the call was not sent because the client or the stream accepts no more. */
+export function isNotSent(error: unknown): boolean {
+  return error instanceof LedgerTrustError && error.code === 'not_sent';
+}
+
+/** Whether a request that ended with this error may have been carried out. */
+export function isUncertain(error: unknown): error is LedgerTrustError {
+  return error instanceof LedgerTrustError && uncertain.has(error.code) && error.details.sent !== false;
+}
+
+/**
+ * The error to throw after the last attempt. `earlier` is the error of an earlier attempt that may have been carried
+ * out, null if there is none. Returns `earlier`, unless `last` says that the call may have been carried out too, or was
+ * decided with knowledge of what was written.
+ */
+export function toldOf(last: unknown, earlier: LedgerTrustError | null): unknown {
+  if (earlier === null || isUncertain(last)) return last;
+  const isDecided = last instanceof LedgerTrustError && !harmless.has(last.code) && !uncertain.has(last.code);
+  return isDecided && !blind.has(last.code) ? last : earlier;
+}
+
+/**
+ * Milliseconds to wait before the next attempt: with full jitter, and at least as long as the service asked for.
+ * `attempt` counts from 1.
+ */
+export function backoffMs(attempt: number, error: LedgerTrustError | null, random: () => number): number {
+  const jittered = random() * Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (attempt - 1));
+  return Math.max(jittered, error?.retryAfterMs ?? 0);
+}
+
+/**
+ * Runs attempts until one succeeds, one fails with an error that allows no retry, or attempts or time run out. Throws
+ * the last error, or an earlier one after which the call may have been carried out if the last one says nothing of that
+ * (toldOf). An aborted signal throws its reason at once.
+ */
+export async function withRetries<T>(
+  policy: RetryPolicy,
+  clock: RetryClock,
+  kind: CallKind,
+  signal: AbortSignal | undefined,
+  run: (signal: AbortSignal, attempt: number) => Promise<T>,
+): Promise<T> {
+  const endMs = clock.monotonicMs() + policy.timeoutMs;
+  let earlier: LedgerTrustError | null = null;
+  let last: LedgerTrustError | null = null;
+  for (let attempt = 1; ; attempt += 1) {
+    signal?.throwIfAborted();
+    const leftMs = endMs - clock.monotonicMs();
+    try {
+      return await timed(Math.min(leftMs, policy.attemptTimeoutMs), signal, (bounded) => run(bounded, attempt));
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      // The client was closed between two attempts. The error of the earlier attempt says what became of the call.
+      if (isNotSent(error) && last !== null) throw earlier ?? last;
+      if (!mayRetry(error, kind !== 'unkeyed')) throw kind === 'read' ? error : toldOf(error, earlier);
+      if (isUncertain(error)) earlier = error;
+      last = error;
+      const waitMs = backoffMs(attempt, error, clock.random);
+      if (attempt >= policy.attemptsMax || clock.monotonicMs() + waitMs >= endMs) throw toldOf(error, earlier);
+      // An abort ends the wait early; the loop then throws its reason.
+      await clock.sleep(waitMs, signal).catch(() => {});
+    }
+  }
+}
+
+/** Runs with a signal that aborts when the caller's signal does, or with `timeout` after `ms` milliseconds. */
+async function timed<T>(
+  ms: number,
+  signal: AbortSignal | undefined,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const late = () => new LedgerTrustError('timeout', 'The call took longer than it may: its outcome is not known.');
+  const timer = setTimeout(() => controller.abort(late()), Math.max(0, ms));
+  const forward = (): void => controller.abort(signal?.reason);
+  signal?.addEventListener('abort', forward, { once: true });
+  try {
+    return await run(controller.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', forward);
+  }
+}

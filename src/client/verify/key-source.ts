@@ -1,0 +1,91 @@
+import type { KeyObject } from 'node:crypto';
+import { verifyingKey } from '../../domain/keys/public-key.ts';
+import { actorUri } from '../../domain/values/svc-uri.ts';
+import type { AuthorityKey, GetAuthorityResponse, ResolveActorResponse } from '../../gen/svc/v1/resolver_pb.ts';
+import { LedgerTrustError } from '../error.ts';
+import type { Answer } from '../shapes.ts';
+
+/** The part of a resolver document that verifying needs. */
+export type ActorDocument = Pick<Answer<ResolveActorResponse>, 'actorId' | 'keys'>;
+export type ActorDocumentKey = ActorDocument['keys'][number];
+
+/**
+ * Where the public keys of actors come from. A verifier that trusts the source need not trust the service that the
+ * events come from.
+ */
+export interface KeySource {
+  /**
+   * true if the keys come from a resolver that the caller named, not from the file or the answer that holds the events.
+   * false if left out.
+   */
+  readonly isResolver?: boolean;
+  /**
+   * The resolver document of an actor. Returns null if there is none at hand: the actor's signatures cannot be checked
+   * then. A document without keys says that the actor has none.
+   */
+  document(actorId: string): Promise<ActorDocument | null> | ActorDocument | null;
+}
+
+/**
+ * Keys from saved resolver documents. Documents from the file that is being verified prove nothing, so none of the keys
+ * is trusted by default. If you got the documents from another source, say so with `trustedKeys`.
+ */
+export function keysFromDocuments(documents: Iterable<ActorDocument>): KeySource {
+  const byActor = new Map([...documents].map((document) => [document.actorId, document]));
+  return { document: (actorId) => byActor.get(actorId) ?? null };
+}
+
+/**
+ * Keys from a resolver. Each actor is resolved once. `client` may be a client of another service than the one that the
+ * events come from.
+ */
+export function keysFromResolver(client: {
+  resolveActor(request: { readonly svcUri: string }): Promise<ActorDocument>;
+}): KeySource {
+  const asked = new Map<string, Promise<ActorDocument>>();
+  const ask = async (actorId: string): Promise<ActorDocument> => {
+    try {
+      return await client.resolveActor({ svcUri: actorUri(actorId) });
+    } catch (error) {
+      // A nonexistent actor has no keys. This is an answer, so it is cached.
+      if (error instanceof LedgerTrustError && error.code === 'not_found') return { actorId, keys: [] };
+      asked.delete(actorId);
+      throw error;
+    }
+  };
+  return {
+    isResolver: true,
+    document(actorId) {
+      const found = asked.get(actorId) ?? ask(actorId);
+      asked.set(actorId, found);
+      return found;
+    },
+  };
+}
+
+/** The keys of the authority, as its trust anchor publishes them. Empty in development mode (phase 1). */
+export type AuthorityKeys = readonly Answer<AuthorityKey>[];
+
+/** The part of the trust anchor document that verifying needs. */
+export type AuthorityDocument = Pick<Answer<GetAuthorityResponse>, 'keys'>;
+
+/** The keys of a trust anchor document. Returns null if it publishes none. */
+export function authorityKeysOf(anchor: AuthorityDocument): AuthorityKeys | null {
+  return anchor.keys.length === 0 ? null : anchor.keys;
+}
+
+/**
+ * Makes a function that parses public keys and caches them. It returns null for a key that the service would not have
+ * enrolled: no signature verifies under it.
+ */
+export function createKeyReader(): (publicKey: string) => KeyObject | null {
+  const read = new Map<string, KeyObject | null>();
+  return (publicKey) => {
+    let key = read.get(publicKey);
+    if (key === undefined) {
+      key = verifyingKey(publicKey);
+      read.set(publicKey, key);
+    }
+    return key;
+  };
+}

@@ -1,0 +1,106 @@
+import type { IssueType } from '../../domain/event/integrity.ts';
+import { sha256HexForm } from '../../domain/keys/hash.ts';
+import type { DecisionIssueType } from '../../domain/ledger/decision-check.ts';
+import { parseRfc3339 } from '../../domain/values/time.ts';
+import { isUuid } from '../../domain/values/uuid.ts';
+import type { Event } from '../event.ts';
+
+/**
+ * What a verification can find wrong: the issues that the service reports too, events of a wrong form
+ * (`malformed_event`), and events that the service cannot have decided.
+ */
+export type VerificationIssueType = IssueType | 'malformed_event' | DecisionIssueType;
+
+/** One thing that is wrong. `detail` says it in words. */
+export interface VerificationIssue {
+  readonly eventId: string;
+  readonly type: VerificationIssueType;
+  readonly detail: string;
+}
+
+/**
+ * What could not be checked with the events and keys at hand.
+ * - `start_unknown`: the events before the first one are not known, so nothing ties it to the start of its ledger or
+ *   master; or there is no event at all.
+ * - `middle_unknown`: events are missing between those at hand. A filter or a partial access has left them out, or
+ *   somebody has removed them.
+ * - `end_unknown`: more events follow those at hand.
+ * - `content_unchecked`: the event before in the same master is not there, so the content hash cannot be recomputed.
+ * - `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
+ * - `actor_keys_unknown`, `authority_keys_unknown`: there is a signature or seal, and no key to check it with.
+ * - `actor_keys_untrusted`, `authority_keys_untrusted`: a signature or seal verified under a key that came with the
+ *   events. The maker of the events can have made that key too (`trustedKeys`).
+ */
+export type IncompleteType =
+  | 'start_unknown'
+  | 'middle_unknown'
+  | 'end_unknown'
+  | 'content_unchecked'
+  | 'hash_unchecked'
+  | 'actor_keys_unknown'
+  | 'authority_keys_unknown'
+  | 'actor_keys_untrusted'
+  | 'authority_keys_untrusted';
+
+/** One thing that could not be checked. */
+export interface IncompleteReason {
+  readonly type: IncompleteType;
+  /** In words, for the first event that is concerned. */
+  readonly detail: string;
+  /**
+   * Id of the first event that is concerned. Empty if none at hand is: the missing events are before or behind them.
+   */
+  readonly eventId: string;
+  /** How many events are concerned. */
+  readonly count: number;
+}
+
+/** The result of verifyEvents. */
+export interface Verification {
+  /**
+   * `valid`: nothing is wrong and everything was checked. `invalid`: something is wrong. `incomplete`: nothing is wrong
+   * in what could be checked.
+   */
+  readonly verdict: 'valid' | 'invalid' | 'incomplete';
+  /** Whether the verdict is `valid`. */
+  readonly verified: boolean;
+  readonly issues: readonly VerificationIssue[];
+  readonly incomplete: readonly IncompleteReason[];
+  /** The number of events, and how many hashes, signatures and seals were recomputed or verified and found good. */
+  readonly checked: {
+    readonly events: number;
+    readonly contentHashes: number;
+    readonly chainHashes: number;
+    readonly actorSignatures: number;
+    readonly authoritySeals: number;
+  };
+  /** The ledger of the events: the one in the options, else that of the first event. null if neither exists. */
+  readonly ledgerId: string | null;
+  /** The same for the master. Also null if the events may be of any master. */
+  readonly masterId: string | null;
+  /**
+   * Seq and hash of the last event, null if there is none. Keep it: a later, longer list must contain the hash
+   * (`mustContain`).
+   */
+  readonly head: { readonly seq: number; readonly hash: string } | null;
+}
+
+/** All times have one length, so that they compare as text. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** Says in words what is wrong with the form of an event's fields. Returns null if nothing is. */
+export function malformed(event: Event): string | null {
+  if (!isUuid(event.id) || !isUuid(event.ledgerId)) return 'id and ledger_id must be UUIDs';
+  if (event.masterId !== null && !isUuid(event.masterId)) return 'master_id must be a UUID';
+  if (!Number.isSafeInteger(event.seq) || event.seq < 0) return 'seq must count from 0';
+  if (event.masterSeq !== null && (!Number.isSafeInteger(event.masterSeq) || event.masterSeq < 0)) {
+    return 'master_seq must count from 0';
+  }
+  if (!sha256HexForm.test(event.hash) || !sha256HexForm.test(event.contentHash))
+    return 'hash and content_hash must be 64 hex digits';
+  if (event.eventType.includes('\0')) return 'event_type holds a NUL';
+  if (!TIME.test(event.createdAt) || parseRfc3339(event.createdAt) === null) {
+    return 'created_at must be a time in UTC with three decimals';
+  }
+  return null;
+}

@@ -1,0 +1,140 @@
+import { canonicalJson } from '../../domain/json/canonical.ts';
+import type { Event } from '../event.ts';
+import type { JsonObject, JsonValue } from '../shapes.ts';
+
+/** Event types that the authority seals and no actor signs. */
+export const authorityTypes: ReadonlySet<string> = new Set([
+  'GENESIS',
+  'ORDER_OPENED',
+  'LEDGER_CLOSED',
+  'ORGANIZATION_REGISTERED',
+]);
+
+/** The payload fields that the service adds to what an actor signed, by event type. */
+const grantAdditions = ['link_id', 'granted_at', 'replaces_link_id'];
+const revokeAdditions = ['link_id', 'revoked_at'];
+const injected = ['traceledger_master_uuid', 'business_ref', 'scope', 'buyer_actor_id', 'supplier_actor_id'];
+const additionsByType: ReadonlyMap<string, readonly string[]> = new Map([
+  ['TRACELEDGER_MASTER_CREATED', ['traceledger_master_uuid', 'buyer_actor_id', 'supplier_actor_id']],
+  ['MASTER_CLOSED', []],
+  ['LEDGER_CLOSED', ['requestor_sig', 'requestor_signing_key_id']],
+  ['SUPPLIER_DELEGATION_GRANTED', grantAdditions],
+  ['LEDGER_DELEGATION_GRANTED', grantAdditions],
+  ['MASTER_DELEGATION_GRANTED', grantAdditions],
+  ['SUPPLIER_DELEGATION_REVOKED', revokeAdditions],
+  ['LEDGER_DELEGATION_REVOKED', revokeAdditions],
+  ['MASTER_DELEGATION_REVOKED', revokeAdditions],
+]);
+
+/** Whether the caller chose the event type. It is not one of the service's own twelve then. */
+function isCallerType(eventType: string): boolean {
+  return !authorityTypes.has(eventType) && !additionsByType.has(eventType);
+}
+
+/**
+ * The payloads that hold the fixed values which every event of a ledger or master must repeat. null if the event with
+ * that payload was not seen.
+ */
+interface KnownNames {
+  readonly ledger: JsonObject | null;
+  readonly master: JsonObject | null;
+}
+
+/**
+ * Says in words what contradicts itself inside one event: the stored payload against what its actor signed, and against
+ * the place that the event says it has. Hashes do not show these faults, because the service computes the hashes.
+ */
+export function payloadFaults(event: Event, known: KnownNames): string[] {
+  return [...placeFaults(event), ...signedFaults(event), ...nameFaults(event, known)];
+}
+
+function placeFaults(event: Event): string[] {
+  const { payload, eventType, masterId, masterSeq } = event;
+  const faults: string[] = [];
+  const expect = (name: string, value: JsonValue, what: string): void => {
+    if (payload[name] !== value) faults.push(`payload.${name} is not the event's ${what}`);
+  };
+  if ((masterId === null) !== (masterSeq === null)) faults.push('only one of master_id and master_seq is given');
+  const hasMaster = isCallerType(eventType) || /^(TRACELEDGER_MASTER_|MASTER_)/.test(eventType);
+  if (hasMaster !== (masterId !== null))
+    faults.push(`an event of type ${eventType} ${hasMaster ? 'has a' : 'has no'} master`);
+  if (masterId !== null && (eventType === 'TRACELEDGER_MASTER_CREATED') !== (masterSeq === 0)) {
+    faults.push('a master begins with TRACELEDGER_MASTER_CREATED, and with nothing else');
+  }
+  if ((eventType === 'GENESIS') !== (event.seq === 0))
+    faults.push('a ledger begins with GENESIS, and with nothing else');
+  if ((event.actorId === null) !== (eventType === 'GENESIS')) faults.push('GENESIS alone has no actor');
+  if ((payload.caused_by_hash ?? null) !== event.causedByHash) {
+    faults.push('caused_by_hash is not the one of the payload');
+  }
+  if (hasMaster) {
+    const delegation = eventType.startsWith('MASTER_DELEGATION_');
+    expect(delegation ? 'traceledger_master_id' : 'traceledger_master_uuid', masterId, 'master_id');
+  }
+  if (/^(TRACELEDGER_MASTER_CREATED|MASTER_CLOSED|LEDGER_CLOSED|LEDGER_DELEGATION_)/.test(eventType)) {
+    expect('ledger_id', event.ledgerId, 'ledger_id');
+  }
+  if (eventType === 'MASTER_CLOSED' || eventType === 'LEDGER_CLOSED') {
+    expect('requested_by_actor_id', event.actorId, 'actor_id');
+    expect('status', 'CLOSED', 'outcome');
+  }
+  return faults;
+}
+
+/** Checks that the payload holds all that was signed, unchanged, and beside it only what the service adds. */
+function signedFaults(event: Event): string[] {
+  const { payload, actorSigPayload: signed, eventType } = event;
+  if (signed === null) return [];
+  const faults: string[] = [];
+  for (const [name, value] of Object.entries(signed)) {
+    // In closings a key may be signed as null. The stored payload leaves it out.
+    const absent = value === null && !Object.hasOwn(payload, name) && eventType.endsWith('_CLOSED');
+    if (!absent && !same(payload, name, value)) faults.push(`payload.${name} is not what the actor signed`);
+  }
+  const additions = new Set(additionsByType.get(eventType) ?? [...injected, 'delivery_chain']);
+  for (const name of Object.keys(payload)) {
+    if (Object.hasOwn(signed, name) || additions.has(name) || isGrantDefault(payload, signed, name)) continue;
+    faults.push(`payload.${name} was not signed by the actor`);
+  }
+  if (isCallerType(eventType) && signed.traceledger_master_uuid !== event.masterId) {
+    faults.push('what the actor signed does not name the master');
+  }
+  return faults;
+}
+
+/**
+ * Whether the service derived this field of a grant. A grant signed with `access` has role and permissions derived from
+ * it. A grant signed without permissions has empty ones.
+ */
+function isGrantDefault(payload: JsonObject, signed: JsonObject, name: string): boolean {
+  if (!Object.hasOwn(payload, 'granted_at')) return false;
+  const permissions = canonicalJson(payload.permissions ?? null);
+  if (Object.hasOwn(signed, 'access')) {
+    return name === 'role' || (name === 'permissions' && permissions === canonicalJson({ access: signed.access }));
+  }
+  return name === 'permissions' && permissions === '{}';
+}
+
+function nameFaults(event: Event, known: KnownNames): string[] {
+  const faults: string[] = [];
+  const compare = (source: JsonObject | null, names: readonly string[]): void => {
+    for (const name of names) {
+      if (source === null || !Object.hasOwn(event.payload, name)) continue;
+      if (!same(event.payload, name, source[name] ?? null))
+        faults.push(`payload.${name} is not that of its ledger or master`);
+    }
+  };
+  if (event.masterId === null || event.eventType.startsWith('MASTER_DELEGATION_')) return faults;
+  if (known.master !== null && isCallerType(event.eventType)) {
+    for (const name of ['business_ref', 'scope']) {
+      if (!Object.hasOwn(event.payload, name)) faults.push(`payload.${name} is missing`);
+    }
+    compare(known.master, ['business_ref', 'scope']);
+  }
+  if (known.ledger?.ledger_type === 'ORDER') compare(known.ledger, ['buyer_actor_id', 'supplier_actor_id']);
+  return faults;
+}
+
+function same(payload: JsonObject, name: string, value: JsonValue): boolean {
+  return Object.hasOwn(payload, name) && canonicalJson(payload[name]) === canonicalJson(value);
+}

@@ -1,0 +1,332 @@
+import { contentHash, contentJson, eventHash } from '../../domain/event/content.ts';
+import { DecisionCheck } from '../../domain/ledger/decision-check.ts';
+import { isoTime } from '../../domain/values/time.ts';
+import { type Event, eventContent, ledgerEvent, type ReadEvent, readEvent } from '../event.ts';
+import type { JsonObject } from '../shapes.ts';
+import type { AuthorityKeys, KeySource } from './key-source.ts';
+import {
+  type IncompleteReason,
+  type IncompleteType,
+  malformed,
+  type Verification,
+  type VerificationIssue,
+  type VerificationIssueType,
+} from './verification.ts';
+import { payloadFaults } from './verify-payload.ts';
+import { createSignatureCheck } from './verify-signature.ts';
+
+export interface VerifyOptions {
+  /** The public keys of the actors. */
+  readonly keys: KeySource;
+  /** The keys of the trust anchor. If null or left out, seals are not checked. */
+  readonly authorityKeys?: AuthorityKeys | null;
+  /**
+   * Which of these keys come from another source than the events: from a resolver, or from files that you got on
+   * another way. Other keys prove nothing, so a signature under one of them leaves the verdict `incomplete`. If left
+   * out: the actors' keys if they are from keysFromResolver, else none.
+   */
+  readonly trustedKeys?: TrustedKeys;
+  /**
+   * What the events are, always in ascending order. `ledger`: events of one ledger. `master`: events of one master.
+   * `segment`: the events of one ledger that a filter or a partial access has left.
+   */
+  readonly kind: 'ledger' | 'master' | 'segment';
+  /**
+   * How much of the ledger or master the events are. `all`: everything from its start on. `run`: without gaps, but it
+   * may begin in the middle. `some`: with gaps, which are no fault but leave the verdict `incomplete`. If left out:
+   * `some` for a segment, else `run`.
+   */
+  readonly extent?: 'all' | 'run' | 'some';
+  /** The ledger that the events must be of, as their source says. If left out, the ledger of the first event. */
+  readonly ledgerId?: string;
+  /**
+   * The master that the events must be of. If left out: for kind `master` the master of the first event, for other
+   * kinds any.
+   */
+  readonly masterId?: string;
+  /**
+   * Hashes known from elsewhere that the list must contain. Without one, a list that was cut short at its end looks
+   * whole.
+   */
+  readonly mustContain?: readonly string[];
+  /** ISO time after which no event can be dated. One hour from now if left out. */
+  readonly latest?: string;
+}
+
+/** Whose keys are trusted: those of the actors, of the authority, of both (`all`), or none. */
+export type TrustedKeys = 'all' | 'actors' | 'authority' | 'none';
+
+/** Milliseconds by which the verifier's clock may be behind the service's clock. */
+export const CLOCK_BEHIND_MAX_MS = 3_600_000;
+
+/**
+ * Verifies events without trusting their source (docs/verifying.md). It rebuilds contents from the fields shown,
+ * recomputes hashes and chains, checks signatures and seals, and decides each event again from the events before it:
+ * its actor had the right to write it, nothing was closed, and its time is possible.
+ *
+ * Accepts lists of any length. What is wrong with the events is in the result: the call rejects only with what `events`
+ * or `options.keys` throws.
+ */
+export async function verifyEvents(
+  events: Iterable<Event> | AsyncIterable<Event>,
+  options: VerifyOptions,
+): Promise<Verification> {
+  const verifier = new Verifier(options);
+  for await (const event of events) await verifier.take(event);
+  return verifier.verification();
+}
+
+interface MasterHead {
+  readonly seq: number;
+  readonly ledgerSeq: number;
+  readonly contentHash: string;
+  /** Payload of the master's TRACELEDGER_MASTER_CREATED. null if that event is not in the list. */
+  readonly created: JsonObject | null;
+}
+
+class Verifier {
+  readonly #options: VerifyOptions;
+  readonly #checkSignature: ReturnType<typeof createSignatureCheck>;
+  readonly #issues: VerificationIssue[] = [];
+  readonly #incomplete = new Map<IncompleteType, { detail: string; eventId: string; count: number }>();
+  readonly #checked = { events: 0, contentHashes: 0, chainHashes: 0, actorSignatures: 0, authoritySeals: 0 };
+  readonly #masters = new Map<string, MasterHead>();
+  readonly #wanted: Set<string>;
+  #ledgerId: string | null;
+  #masterId: string | null;
+  #previous: Event | null = null;
+  #genesis: JsonObject | null = null;
+  readonly #extent: 'all' | 'run' | 'some';
+  readonly #decisions: DecisionCheck;
+  readonly #trusted: { readonly actor: boolean; readonly authority: boolean };
+  /** No event of the ledger is missing from this seq up to the current one. */
+  #runStart = 0;
+
+  constructor(options: VerifyOptions) {
+    this.#options = options;
+    this.#extent = options.extent ?? (options.kind === 'segment' ? 'some' : 'run');
+    this.#checkSignature = createSignatureCheck(options.keys, options.authorityKeys ?? null);
+    this.#decisions = new DecisionCheck({ latest: options.latest ?? isoTime(Date.now() + CLOCK_BEHIND_MAX_MS) });
+    const trusted = options.trustedKeys ?? (options.keys.isResolver === true ? 'actors' : 'none');
+    this.#trusted = {
+      actor: trusted === 'all' || trusted === 'actors',
+      authority: trusted === 'all' || trusted === 'authority',
+    };
+    this.#wanted = new Set(options.mustContain);
+    this.#ledgerId = options.ledgerId ?? null;
+    this.#masterId = options.masterId ?? null;
+  }
+
+  async take(event: Event): Promise<void> {
+    this.#checked.events += 1;
+    const read = this.#read(event);
+    if (read === null) return;
+    const issuesBefore = this.#issues.length;
+    this.#checkSubject(event);
+    this.#checkPlace(event);
+    const master = event.masterId === null ? null : (this.#masters.get(event.masterId) ?? null);
+    this.#checkContent(read, master);
+    this.#checkHash(event);
+    for (const fault of payloadFaults(event, { ledger: this.#genesis, master: master?.created ?? null })) {
+      this.#issue(event, 'contradiction', fault);
+    }
+    await this.#checkSignatures(read);
+    this.#checkDecision(read, master, this.#issues.length > issuesBefore);
+    this.#advance(event, master);
+  }
+
+  verification(): Verification {
+    const issues = [...this.#issues];
+    const last = this.#previous;
+    for (const hash of this.#wanted) {
+      issues.push({ eventId: last?.id ?? '', type: 'missing_event', detail: `no event has the hash ${hash}` });
+    }
+    const incomplete: IncompleteReason[] = [...this.#incomplete].map(([type, reason]) => ({ type, ...reason }));
+    // A source that holds everything back must not pass for complete.
+    if (this.#checked.events === 0)
+      incomplete.push({ type: 'start_unknown', detail: 'there is no event', eventId: '', count: 0 });
+    const verdict = issues.length > 0 ? 'invalid' : incomplete.length > 0 ? 'incomplete' : 'valid';
+    return {
+      verdict,
+      verified: verdict === 'valid',
+      issues,
+      incomplete,
+      checked: { ...this.#checked },
+      ledgerId: this.#ledgerId,
+      masterId: this.#masterId,
+      head: last === null ? null : { seq: last.seq, hash: last.hash },
+    };
+  }
+
+  #issue(event: Event, type: VerificationIssueType, detail: string): void {
+    this.#issues.push({ eventId: event.id, type, detail });
+  }
+
+  #unchecked(event: Event, type: IncompleteType, detail: string): void {
+    const known = this.#incomplete.get(type);
+    if (known === undefined) this.#incomplete.set(type, { detail, eventId: event.id, count: 1 });
+    else known.count += 1;
+  }
+
+  /**
+   * Returns the event with its payloads as canonical JSON. Returns null and reports an issue if its fields are
+   * malformed.
+   */
+  #read(event: Event): ReadEvent | null {
+    const wrong = malformed(event);
+    if (wrong !== null) {
+      this.#issue(event, 'malformed_event', wrong);
+      return null;
+    }
+    try {
+      return readEvent(event);
+    } catch {
+      this.#issue(event, 'malformed_event', 'a payload holds what JSON cannot say');
+      return null;
+    }
+  }
+
+  /** Checks that all events are of one ledger, and of one master if they should be. */
+  #checkSubject(event: Event): void {
+    const { ledgerId, masterId } = event;
+    this.#ledgerId ??= ledgerId;
+    if (ledgerId !== this.#ledgerId)
+      this.#issue(event, 'broken_link', `the event is one of another ledger, ${ledgerId}`);
+    if (this.#options.kind === 'master') this.#masterId ??= masterId;
+    else if (this.#masterId === null) return;
+    if (masterId === null) this.#issue(event, 'broken_link', 'the event is one of no master');
+    else if (masterId !== this.#masterId)
+      this.#issue(event, 'broken_link', `the event is one of another master, ${masterId}`);
+  }
+
+  /** Checks where the list begins, and its order and gaps in the ledger. */
+  #checkPlace(event: Event): void {
+    const previous = this.#previous;
+    const { kind } = this.#options;
+    if (previous === null) {
+      this.#runStart = event.seq;
+      const begins = kind === 'master' ? event.masterSeq === 0 : event.seq === 0;
+      const begin = `the list begins at seq ${event.seq}, and what stands before is`;
+      if (!begins && this.#extent === 'all') this.#issue(event, 'missing_event', `${begin} missing`);
+      else if (!begins) this.#unchecked(event, 'start_unknown', `${begin} not known`);
+      return;
+    }
+    if (event.createdAt < previous.createdAt)
+      this.#issue(event, 'broken_link', 'the event is dated before the one before it');
+    if (event.seq <= previous.seq) {
+      this.#issue(event, 'broken_link', 'the event stands behind one that has its seq or a later one');
+    } else if (event.seq > previous.seq + 1) {
+      this.#runStart = event.seq;
+      const gap = `${event.seq - previous.seq - 1} events are missing before seq ${event.seq}`;
+      if (kind !== 'master') this.#gap(event, gap);
+    }
+  }
+
+  #gap(event: Event, detail: string): void {
+    if (this.#extent === 'some') this.#unchecked(event, 'middle_unknown', `${detail}: a segment, or left out`);
+    else this.#issue(event, 'missing_event', detail);
+  }
+
+  /**
+   * Recomputes the content hash, which needs the event before in the same master. Checks order and gaps in the master.
+   */
+  #checkContent(read: ReadEvent, master: MasterHead | null): void {
+    const { event } = read;
+    let masterPrevHash = '';
+    if (event.masterId !== null && event.masterSeq !== null && event.masterSeq > 0) {
+      if (master === null) {
+        if (this.#runStart === 0) {
+          this.#issue(event, 'missing_event', 'the events that the master begins with are missing');
+        } else {
+          this.#unchecked(event, 'content_unchecked', 'the event before it in its master is not in the list');
+        }
+        return;
+      }
+      if (event.masterSeq <= master.seq) {
+        this.#issue(
+          event,
+          'broken_link',
+          'the event stands behind one of its master that has its master_seq or a later one',
+        );
+        return;
+      }
+      if (event.masterSeq > master.seq + 1) {
+        const missing = event.masterSeq - master.seq - 1;
+        const gap = `${missing} events of the master are missing before master_seq ${event.masterSeq}`;
+        // If no event of the ledger is missing in between, none of the master was left out.
+        if (this.#extent !== 'some' || master.ledgerSeq >= this.#runStart) this.#issue(event, 'missing_event', gap);
+        else {
+          this.#unchecked(event, 'content_unchecked', 'the event before it in its master is not in the list');
+          if (this.#options.kind === 'master') this.#gap(event, gap);
+        }
+        return;
+      }
+      masterPrevHash = master.contentHash;
+    } else if (master !== null && event.masterSeq === 0) {
+      this.#issue(event, 'broken_link', 'the master begins a second time');
+    }
+    const recomputed = contentHash(contentJson(eventContent(read, masterPrevHash)));
+    if (recomputed === event.contentHash) this.#checked.contentHashes += 1;
+    else this.#issue(event, 'hash_mismatch', 'content_hash does not match the one recomputed from the fields');
+  }
+
+  #checkHash(event: Event): void {
+    const previous = this.#previous;
+    const before = event.seq === 0 ? '' : previous?.seq === event.seq - 1 ? previous.hash : null;
+    if (before === null) {
+      this.#unchecked(event, 'hash_unchecked', 'the event before it in the ledger is not in the list');
+    } else if (eventHash(before, event.contentHash) === event.hash) this.#checked.chainHashes += 1;
+    else
+      this.#issue(
+        event,
+        'hash_mismatch',
+        'hash does not match the one recomputed from content_hash and the event before',
+      );
+  }
+
+  async #checkSignatures(read: ReadEvent): Promise<void> {
+    for (const finding of await this.#checkSignature(read)) {
+      const isActor = finding.kind === 'actor';
+      if (finding.outcome === 'bad') this.#issue(read.event, finding.type, finding.detail);
+      else if (finding.outcome === 'unknown_keys') {
+        this.#unchecked(read.event, isActor ? 'actor_keys_unknown' : 'authority_keys_unknown', finding.detail);
+      } else this.#verified(read.event, finding.kind);
+    }
+  }
+
+  #verified(event: Event, kind: 'actor' | 'authority'): void {
+    if (kind === 'actor') this.#checked.actorSignatures += 1;
+    else this.#checked.authoritySeals += 1;
+    if (this.#trusted[kind]) return;
+    const what = kind === 'actor' ? 'signature' : 'seal';
+    this.#unchecked(
+      event,
+      `${kind}_keys_untrusted`,
+      `the key of the ${what} came with the events, and nobody vouches for it`,
+    );
+  }
+
+  /**
+   * Reports what the service cannot have decided. What the checks above have reported already is left out: order,
+   * links, dates, and contradictions of an event that has an issue.
+   */
+  #checkDecision(read: ReadEvent, master: MasterHead | null, isFaulty: boolean): void {
+    const { event } = read;
+    const before = { prevHash: this.#previous?.hash ?? '', masterPrevHash: master?.contentHash ?? '' };
+    for (const { type, detail } of this.#decisions.take(ledgerEvent(read, before))) {
+      const isTold = type === 'broken_link' || type === 'dated_backwards' || (type === 'contradiction' && isFaulty);
+      if (!isTold) this.#issue(event, type, detail);
+    }
+  }
+
+  /** Later events are checked against the hashes shown, so a wrong hash is an issue of its own event alone. */
+  #advance(event: Event, master: MasterHead | null): void {
+    this.#wanted.delete(event.hash);
+    this.#previous = event;
+    if (event.eventType === 'GENESIS') this.#genesis = event.payload;
+    if (event.masterId === null || event.masterSeq === null) return;
+    const created = event.eventType === 'TRACELEDGER_MASTER_CREATED' ? event.payload : (master?.created ?? null);
+    const { masterSeq: seq, seq: ledgerSeq, contentHash } = event;
+    this.#masters.set(event.masterId, { seq, ledgerSeq, contentHash, created });
+  }
+}

@@ -1,0 +1,75 @@
+import { canonicalJson } from '../json/canonical.ts';
+import { isoTime, parseRfc3339 } from '../values/time.ts';
+import type { LedgerEvent } from './event.ts';
+
+/** What a grant covers: an organization (its root ledger), one ledger, or one master. */
+export type GrantScope = 'organization' | 'ledger' | 'master';
+
+type Access = 'read' | 'write';
+
+/**
+ * How many delegates a ledger, organization or master may have at a time. Also how many of its grants its ledger holds
+ * in memory: those in force, and as many expired ones as there is room for.
+ */
+export const delegatesMax = 1_000;
+
+/** A permission for another actor. It holds until it is revoked or expires. */
+export interface Grant {
+  readonly linkId: string;
+  readonly delegateActorId: string;
+  readonly role: string;
+  /** Canonical JSON, as granted. */
+  readonly permissions: string;
+  readonly access: Access;
+  readonly grantedAt: string;
+  /** ISO time. null: until it is revoked. */
+  readonly expiresAt: string | null;
+  readonly grantedByActorId: string;
+  readonly eventId: string;
+}
+
+const writingRoles = new Set(['OWNER', 'OPS', 'AGENT', 'FINANCE']);
+
+/** `permissions.access` decides. Without it the role decides. */
+export function grantAccess(role: string, permissions: { readonly access?: unknown }): Access {
+  if (permissions.access === 'write') return 'write';
+  if (permissions.access !== undefined) return 'read';
+  return writingRoles.has(role) ? 'write' : 'read';
+}
+
+/** Whether the grant holds at a time (ISO). An expired grant does not. */
+export function holdsAt(grant: Grant, at: string): boolean {
+  return grant.expiresAt === null || at < grant.expiresAt;
+}
+
+interface GrantedPayload {
+  readonly link_id: string;
+  readonly delegate_actor_id: string;
+  readonly role: string;
+  readonly permissions: { readonly access?: unknown };
+  readonly granted_at: string;
+  readonly expires_at?: string;
+}
+
+/** Reads the grant of a *_DELEGATION_GRANTED event. */
+export function grantOf(granted: LedgerEvent): Grant {
+  const payload = JSON.parse(granted.payload) as GrantedPayload;
+  return {
+    linkId: payload.link_id,
+    delegateActorId: payload.delegate_actor_id,
+    role: payload.role,
+    permissions: canonicalJson(payload.permissions),
+    access: grantAccess(payload.role, payload.permissions),
+    grantedAt: payload.granted_at,
+    expiresAt: payload.expires_at === undefined ? null : isoOf(payload.expires_at),
+    grantedByActorId: granted.actorId ?? '',
+    eventId: granted.id,
+  };
+}
+
+/** Normalises a time. The event keeps it as it was sent; a grant has it in the ISO form that sorts as text. */
+function isoOf(time: string): string {
+  const ms = parseRfc3339(time);
+  if (ms === null) throw new Error(`a grant expires at ${time}, which is no time`);
+  return isoTime(ms);
+}

@@ -1,0 +1,224 @@
+import { canonicalJson } from '../json/canonical.ts';
+import type { GrantScope } from './grant.ts';
+import type { LedgerFacts } from './ledger-facts.ts';
+
+/**
+ * The payloads of the twelve event types that only the service writes. All functions return canonical JSON. A key
+ * without a value is left out.
+ *
+ * If an actor signs the payload, `…SignedForms` lists every form whose signature is accepted. The first form is the one
+ * that errors show as expected.
+ */
+
+type Fields = Record<string, unknown>;
+
+function json(fields: Fields): string {
+  const present = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
+  return canonicalJson(Object.fromEntries(present));
+}
+
+export function genesisPayload(facts: Omit<LedgerFacts, 'ledgerId' | 'createdAt' | 'genesisHash'>): string {
+  return json({
+    ledger_type: facts.type,
+    buyer_actor_id: facts.buyerActorId,
+    supplier_actor_id: facts.supplierActorId,
+    buyer_organization_id: facts.buyerOrganizationId,
+    supplier_organization_id: facts.supplierOrganizationId,
+    primary_actor_id: facts.primaryActorId,
+    counterparty_actor_id: facts.counterpartyActorId,
+    organization_id: facts.organizationId,
+    entity_id: facts.entityId,
+    purpose: facts.purpose,
+  });
+}
+
+export function orderOpenedPayload(facts: { buyerActorId: string | null; supplierActorId: string | null }): string {
+  return json({ buyer_actor_id: facts.buyerActorId, supplier_actor_id: facts.supplierActorId });
+}
+
+/** `onboarding` has the onboarding fields as they were given, by their names in the API. */
+export function organizationRegisteredPayload(organizationId: string, requestId: string, onboarding: Fields): string {
+  return json({ ...onboarding, organization_id: organizationId, request_id: requestId });
+}
+
+/** The fields that the server adds to every payload of a master, by ledger type. All values are strings. */
+export function injectedFields(
+  ledger: LedgerFacts,
+  master: { readonly masterId: string; readonly businessRef: string; readonly scope: string },
+): Record<string, string> {
+  const injected: Record<string, string> = {
+    traceledger_master_uuid: master.masterId,
+    business_ref: master.businessRef,
+    scope: master.scope,
+  };
+  if (ledger.type === 'ORDER') {
+    injected.buyer_actor_id = ledger.buyerActorId ?? '';
+    injected.supplier_actor_id = ledger.supplierActorId ?? '';
+  } else if (ledger.type === 'FACILITY_ROOT') {
+    injected.supplier_actor_id = ledger.primaryActorId ?? '';
+  }
+  return injected;
+}
+
+export function masterCreatedPayload(
+  ledger: LedgerFacts,
+  master: { readonly masterId: string; readonly businessRef: string; readonly scope: string },
+): string {
+  return json({ ...injectedFields(ledger, master), ledger_id: ledger.ledgerId });
+}
+
+export function masterCreatedSignedForms(ledgerId: string, businessRef: string, scope: string): [string] {
+  return [json({ ledger_id: ledgerId, business_ref: businessRef, scope })];
+}
+
+function closeFields(ledger: LedgerFacts, requestedBy: string): Fields {
+  return {
+    ledger_id: ledger.ledgerId,
+    ledger_type: ledger.type,
+    requested_by_actor_id: requestedBy,
+    status: 'CLOSED',
+  };
+}
+
+/** A founder counts as the supplier of its own root. */
+function crossPartyFields(ledger: LedgerFacts): Fields {
+  if (ledger.type === 'ORDER') {
+    return {
+      buyer_actor_id: ledger.buyerActorId,
+      supplier_actor_id: ledger.supplierActorId,
+      buyer_organization_id: ledger.buyerOrganizationId,
+      supplier_organization_id: ledger.supplierOrganizationId,
+    };
+  }
+  if (ledger.type === 'FACILITY_ROOT') {
+    return {
+      buyer_actor_id: null,
+      supplier_actor_id: ledger.primaryActorId,
+      buyer_organization_id: null,
+      supplier_organization_id: ledger.organizationId,
+    };
+  }
+  return {};
+}
+
+/** The form without the keys that have no value. If there are such keys, also the form that has them as null. */
+function withAndWithoutNulls(fields: Fields): [string, ...string[]] {
+  const short = json(fields);
+  const long = canonicalJson(fields);
+  return short === long ? [short] : [short, long];
+}
+
+export function ledgerClosedSignedForms(ledger: LedgerFacts, requestedBy: string): [string, ...string[]] {
+  return withAndWithoutNulls({ ...closeFields(ledger, requestedBy), ...crossPartyFields(ledger) });
+}
+
+export function ledgerClosedPayload(
+  ledger: LedgerFacts,
+  requestedBy: string,
+  request: { readonly signature: string; readonly keyId: string } | null,
+): string {
+  return json({
+    ...closeFields(ledger, requestedBy),
+    ...crossPartyFields(ledger),
+    requestor_sig: request?.signature,
+    requestor_signing_key_id: request?.keyId,
+  });
+}
+
+function masterCloseFields(ledger: LedgerFacts, masterId: string, requestedBy: string): Fields {
+  const { buyer_actor_id: _, ...crossParty } = crossPartyFields(ledger);
+  const hasEntity = ledger.type === 'ENGAGEMENT' || ledger.type === 'ENTITY_ROOT';
+  const entity = hasEntity ? { entity_id: ledger.entityId } : {};
+  return { ...closeFields(ledger, requestedBy), traceledger_master_uuid: masterId, ...crossParty, ...entity };
+}
+
+export function masterClosedSignedForms(ledger: LedgerFacts, masterId: string, by: string): [string, ...string[]] {
+  return withAndWithoutNulls(masterCloseFields(ledger, masterId, by));
+}
+
+export function masterClosedPayload(ledger: LedgerFacts, masterId: string, requestedBy: string): string {
+  return json(masterCloseFields(ledger, masterId, requestedBy));
+}
+
+/** Names the object of a grant by the key that signed payloads use. */
+export function grantObject(scope: GrantScope, id: string): Record<string, string> {
+  switch (scope) {
+    case 'organization':
+      return { organization_id: id };
+    case 'ledger':
+      return { ledger_id: id };
+    case 'master':
+      return { traceledger_master_id: id };
+  }
+}
+
+export const grantedType = {
+  organization: 'SUPPLIER_DELEGATION_GRANTED',
+  ledger: 'LEDGER_DELEGATION_GRANTED',
+  master: 'MASTER_DELEGATION_GRANTED',
+} as const;
+
+export const revokedType = {
+  organization: 'SUPPLIER_DELEGATION_REVOKED',
+  ledger: 'LEDGER_DELEGATION_REVOKED',
+  master: 'MASTER_DELEGATION_REVOKED',
+} as const;
+
+/**
+ * What an actor signs for a grant. If the request has no `permissions`, a signature over `{}` or over no such key is
+ * accepted.
+ */
+export function grantSignedForms(
+  object: Fields,
+  delegateActorId: string,
+  role: string,
+  permissions: unknown,
+): [string, ...string[]] {
+  const base = { ...object, delegate_actor_id: delegateActorId, role };
+  return permissions === undefined
+    ? [json({ ...base, permissions: {} }), json(base)]
+    : [json({ ...base, permissions })];
+}
+
+export function revokeSignedForms(object: Fields, delegateActorId: string): [string] {
+  return [json({ ...object, delegate_actor_id: delegateActorId })];
+}
+
+/** What an actor may sign for POST …/access: the request as sent, and the master. */
+export function accessSignedForms(
+  masterId: string,
+  delegate: string,
+  access: string,
+  expiresAt: string | undefined,
+): [string] {
+  return [json({ access, delegate_actor_id: delegate, expires_at: expiresAt, traceledger_master_id: masterId })];
+}
+
+/**
+ * Payload of the three grant events. `signed` has the request's own fields, with `expires_at` as it was sent. `own` has
+ * the server's fields.
+ */
+export function grantedPayload(
+  signed: Fields,
+  own: {
+    readonly linkId: string;
+    readonly grantedAt: string;
+    readonly role: string;
+    readonly permissions: unknown;
+    readonly replacesLinkId: string | null;
+  },
+): string {
+  return json({
+    ...signed,
+    role: own.role,
+    permissions: own.permissions,
+    link_id: own.linkId,
+    granted_at: own.grantedAt,
+    replaces_link_id: own.replacesLinkId,
+  });
+}
+
+/** Payload of the three revoke events. */
+export function revokedPayload(signed: Fields, own: { readonly linkId: string; readonly revokedAt: string }): string {
+  return json({ ...signed, link_id: own.linkId, revoked_at: own.revokedAt });
+}

@@ -1,0 +1,132 @@
+import { LedgerError } from '../errors.ts';
+import { loneSurrogate } from './canonical.ts';
+import type { JsonNode, JsonObject } from './json-node.ts';
+import { JsonReader } from './json-reader.ts';
+
+export type { JsonNode, JsonObject } from './json-node.ts';
+export { memberOf } from './json-node.ts';
+
+/**
+ * Reads I-JSON (RFC 7493) from its raw text and makes the canonical form (RFC 8785) in the same pass, so that a payload
+ * is neither parsed nor written twice. Nothing is changed silently: a value is refused if the canonical form cannot
+ * state it as it was written.
+ */
+
+export interface JsonLimits {
+  /** How deeply objects and arrays may be nested: 64 by default, at most 512. The root counts as 1. */
+  readonly maxDepth?: number;
+}
+
+const DEPTH_MAX_DEFAULT = 64;
+/** The reader recurses once a level, so the stack limits every `maxDepth`. */
+const DEPTH_MAX_EVER = 512;
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Parses one JSON text. White space around it is allowed. Throws `invalid_json`, `duplicate_key`, `unsafe_number`,
+ * `invalid_string` or `too_deep`. The details have `offset`, in UTF-16 code units from the start of the text, and `key`
+ * or `number` if there is one. RangeError for a bad `maxDepth`.
+ */
+export function parseJson(text: string, limits: JsonLimits = {}): JsonNode {
+  const maxDepth = limits.maxDepth ?? DEPTH_MAX_DEFAULT;
+  if (!(maxDepth >= 0 && maxDepth <= DEPTH_MAX_EVER)) throw new RangeError(`maxDepth must be 0 to ${DEPTH_MAX_EVER}`);
+  // Checks the whole text once, so that only strings with escapes need a second check.
+  if (!text.isWellFormed()) throw loneSurrogate(firstLoneSurrogate(text));
+  return new JsonReader(text, maxDepth).readAll();
+}
+
+/**
+ * Parses a request's field that is JSON text. Levels count from the root of the request body, where the field is one
+ * level deep. So all transports refuse what REST refuses.
+ */
+export function parseJsonField(text: string): JsonNode {
+  return parseJson(text, { maxDepth: DEPTH_MAX_DEFAULT - 1 });
+}
+
+/**
+ * Parses one JSON text in UTF-8. Throws `invalid_json` for invalid UTF-8 and for a byte order mark (RFC 8259, section
+ * 8.1).
+ */
+export function parseJsonBytes(bytes: Uint8Array, limits: JsonLimits = {}): JsonNode {
+  return parseJson(decodeUtf8(bytes), limits);
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (cause) {
+    throw new LedgerError('invalid_json', 'The JSON text is not valid UTF-8.', {}, cause);
+  }
+}
+
+/** The JavaScript value of a node. `__proto__` becomes an own member like any other. */
+export function toValue(node: JsonNode): unknown {
+  switch (node.kind) {
+    case 'object': {
+      const value: Record<string, unknown> = {};
+      for (const member of node.members) setOwn(value, member.name, toValue(member.value));
+      return value;
+    }
+    case 'array':
+      return node.items.map(toValue);
+    default:
+      return node.value;
+  }
+}
+
+function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== '__proto__') target[key] = value;
+  else Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
+}
+
+/** A member to be added to an object. */
+export interface AddedMember {
+  readonly name: string;
+  /** The canonical text of its name, a colon, and the canonical text of its value. */
+  readonly text: string;
+}
+
+/**
+ * The canonical text of an object with further members, made without parsing it again. `added` must be in canonical
+ * order and have names that the object does not have: TypeError otherwise.
+ */
+export function withMembers({ canonical, members }: JsonObject, added: readonly AddedMember[]): string {
+  let text = '';
+  /** How much of `canonical` was copied to `text`. `start` is where the next member begins in it. */
+  let copied = 0;
+  let start = 1;
+  let at = 0;
+  let before: string | null = null;
+  const take = ({ name }: AddedMember): void => {
+    if (before !== null && name <= before) throw misplaced(name);
+    before = name;
+    at += 1;
+  };
+  for (const { name, quoted, value } of members) {
+    for (let next = added[at]; next !== undefined && next.name <= name; next = added[at]) {
+      if (next.name === name) throw misplaced(name);
+      take(next);
+      text += `${canonical.slice(copied, start)}${next.text},`;
+      copied = start;
+    }
+    start += quoted.length + value.canonical.length + 2;
+  }
+  const end = canonical.length - 1;
+  let comma = members.length === 0 ? '' : ',';
+  for (const next of added.slice(at)) {
+    take(next);
+    text += `${canonical.slice(copied, end)}${comma}${next.text}`;
+    copied = end;
+    comma = ',';
+  }
+  return text + canonical.slice(copied);
+}
+
+function misplaced(name: string): TypeError {
+  return new TypeError(`Member ${name} was given twice, or out of order`);
+}
+
+function firstLoneSurrogate(text: string): number {
+  return text.search(/\p{Surrogate}/u);
+}

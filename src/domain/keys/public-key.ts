@@ -1,0 +1,84 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import sodium from 'libsodium-wrappers';
+import { LedgerError } from '../errors.ts';
+import { decodeBase64 } from './base64.ts';
+import { sha256Hex } from './hash.ts';
+
+/**
+ * Ed25519 public keys. Every key is checked before it verifies anything, whether it comes from an enrolment, a store, a
+ * resolver, a trust anchor or a file. Under a key of small order any signature may verify. Under a key of mixed order
+ * verifiers disagree.
+ */
+
+await sodium.ready;
+
+const PUBLIC_KEY_BYTES = 32;
+
+/** The bytes before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4). */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+
+/**
+ * Reads a public key for enrolment: 32 bytes in strict base64, the canonical encoding of a point of prime order. Throws
+ * `invalid_public_key` for anything else (docs/verifying.md, section 7).
+ */
+export function checkPublicKey(base64: string): Uint8Array {
+  const key = decodeBase64(base64, PUBLIC_KEY_BYTES);
+  if (key === null) throw invalidPublicKey(`${PUBLIC_KEY_BYTES} bytes in standard base64 with padding`);
+  if (!isCanonicalPoint(key)) throw invalidPublicKey('the canonical encoding of a point');
+  if (!hasPrimeOrder(key)) throw invalidPublicKey('a point of prime order on the curve');
+  return key;
+}
+
+/** A key (base64) to verify with. Returns null for a key that checkPublicKey refuses: nothing verifies under it. */
+export function verifyingKey(base64: string): KeyObject | null {
+  try {
+    return keyObject(checkPublicKey(base64));
+  } catch (error) {
+    if (error instanceof LedgerError) return null;
+    throw error;
+  }
+}
+
+/** The key in Node's form. The bytes must have passed checkPublicKey: see verifyingKey. */
+export function keyObject(publicKey: Uint8Array): KeyObject {
+  return createPublicKey({ key: Buffer.concat([SPKI_PREFIX, publicKey]), format: 'der', type: 'spki' });
+}
+
+/** SHA-256 of the 32 bytes of the key, in hex. */
+export function fingerprint(publicKey: Uint8Array): string {
+  return sha256Hex(publicKey);
+}
+
+/**
+ * Whether y is below p = 2^255 - 19 (RFC 8032, section 5.1.3). None of the 38 encodings with a larger y is of prime
+ * order, so this check only names the fault and depends on no library. The other non-canonical encoding (x = 0 with the
+ * sign bit set) exists only for y = ±1, and those points are of small order.
+ */
+function isCanonicalPoint(key: Uint8Array): boolean {
+  const last = PUBLIC_KEY_BYTES - 1;
+  if (((key[last] ?? 0) & 0x7f) !== 0x7f) return true;
+  for (let at = last - 1; at > 0; at -= 1) {
+    if (key[at] !== 0xff) return true;
+  }
+  return (key[0] ?? 0) < 0xed;
+}
+
+/**
+ * libsodium's conversion to X25519 refuses bytes that are no point, and points of small order or outside the main
+ * subgroup.
+ */
+function hasPrimeOrder(key: Uint8Array): boolean {
+  try {
+    sodium.crypto_sign_ed25519_pk_to_curve25519(key);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function invalidPublicKey(expected: string): LedgerError {
+  return new LedgerError('invalid_public_key', `The Ed25519 public key must be ${expected}.`, {
+    field: 'public_key',
+    expected,
+  });
+}

@@ -1,0 +1,238 @@
+import type { LedgerEvent } from '../event/event.ts';
+import type { LedgerFacts } from '../event/ledger-facts.ts';
+import { isoTime, parseRfc3339 } from '../values/time.ts';
+import type { Command } from './command.ts';
+import { type Draft, decide } from './decide.ts';
+import { contradiction, type DecisionFault, differences, injectedFaults, refusal } from './decision-fault.ts';
+import { applyToLedger, emptyLedger, type LedgerState } from './ledger-state.ts';
+import { applyToMaster, type MasterState, nextMasterLink } from './master-state.ts';
+import { demand, ledgerStanding } from './permission.ts';
+import { type Members, recordedCommand } from './recorded-command.ts';
+
+export type { DecisionFault, DecisionIssueType } from './decision-fault.ts';
+
+/** A fault, and the event that has it. */
+interface DecisionFinding extends DecisionFault {
+  readonly eventId: string;
+  readonly seq: number;
+}
+
+interface DecisionOptions {
+  /** ISO time. Events that are dated later are reported. If left out, every time is accepted. */
+  readonly latest?: string | undefined;
+}
+
+/** Checks the events of one ledger, in ascending order (see DecisionCheck). Returns all findings. */
+export function checkDecisions(events: Iterable<LedgerEvent>, options: DecisionOptions = {}): DecisionFinding[] {
+  const check = new DecisionCheck(options);
+  return [...events].flatMap((event) => check.take(event));
+}
+
+interface KnownMaster {
+  readonly state: MasterState;
+  /** Every event of the master was seen, from its first one on. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * Decides the events of one ledger again, from the log alone, by the rules of `decide`. This finds what hashes and
+ * signatures do not show: an event by an actor without the right to write it, after a close, or at an impossible time.
+ *
+ * Takes events in ascending order. While no event of the ledger is missing, everything is checked. After a gap, and in
+ * the list of one master, only what the available events prove is checked: closes, dates, and the grants of masters
+ * that are complete from their first event on. Hashes, signatures and the form of ids are checked elsewhere.
+ *
+ * An event that was not permitted, or came after a close, changes nothing. So an event that builds on it is a finding
+ * too.
+ */
+export class DecisionCheck {
+  readonly #latest: string | null;
+  readonly #masters = new Map<string, KnownMaster>();
+  #ledger: LedgerState = emptyLedger;
+  /** No event of the ledger is missing so far. */
+  #isWhole = true;
+  /** The events behind GENESIS that the command which opened the ledger also writes. */
+  #opening: readonly Draft[] = [];
+
+  constructor({ latest }: DecisionOptions = {}) {
+    this.#latest = latest ?? null;
+  }
+
+  /** Returns what is wrong with the next event. Never throws because of an event's content. */
+  take(event: LedgerEvent): DecisionFinding[] {
+    if (event.seq !== this.#ledger.seq + 1) this.#isWhole = false;
+    const places = [...this.#dateFaults(event), ...this.#linkFaults(event)];
+    let decided: DecisionFault[];
+    try {
+      decided = this.#decisionFaults(event);
+    } catch {
+      decided = [contradiction('its payload cannot be read')];
+    }
+    this.#fold(event, decided);
+    return [...places, ...decided].map((fault) => ({ eventId: event.id, seq: event.seq, ...fault }));
+  }
+
+  #dateFaults({ createdAt }: LedgerEvent): DecisionFault[] {
+    const time = parseRfc3339(createdAt);
+    if (time === null || isoTime(time) !== createdAt) return [contradiction('created_at is no time in UTC')];
+    const before = this.#ledger.createdAt;
+    if (createdAt < before)
+      return [{ type: 'dated_backwards', detail: `it is dated ${createdAt}, after an event of ${before}` }];
+    if (this.#latest !== null && createdAt > this.#latest)
+      return [{ type: 'dated_ahead', detail: `it is dated ${createdAt}, and no event is later than ${this.#latest}` }];
+    return [];
+  }
+
+  #linkFaults(event: LedgerEvent): DecisionFault[] {
+    const faults: DecisionFault[] = [];
+    const broken = (detail: string) => faults.push({ type: 'broken_link', detail });
+    if (this.#isWhole && event.prevHash !== this.#ledger.hash)
+      broken('its prev_hash is not the hash of the event before it');
+    if (event.master === null) return faults;
+    const known = this.#masterOf(event);
+    if (known?.isWhole !== true && !this.#isWhole) return faults;
+    const next = nextMasterLink(known?.state ?? null, event.master.id);
+    if (event.master.seq === next.seq && event.master.prevHash !== next.prevHash)
+      broken("its master's prev_hash is not the content_hash of the event before it in the master");
+    else if (this.#isWhole && event.master.seq !== next.seq)
+      broken(`its master_seq is ${event.master.seq}, and the next one of the master is ${next.seq}`);
+    return faults;
+  }
+
+  #masterOf(event: LedgerEvent): KnownMaster | null {
+    return event.master === null ? null : (this.#masters.get(event.master.id) ?? null);
+  }
+
+  #decisionFaults(event: LedgerEvent): DecisionFault[] {
+    const payload: unknown = JSON.parse(event.payload);
+    if (!isMembers(payload)) return [contradiction('its payload is no object')];
+    const isOpening = event.eventType === 'ORDER_OPENED' || event.eventType === 'ORGANIZATION_REGISTERED';
+    if (this.#isWhole) {
+      const [expected] = this.#opening;
+      if (expected !== undefined) return this.#openingFaults(event, payload, expected);
+      if (isOpening) return [contradiction(`${event.eventType} stands right behind GENESIS, and nowhere else`)];
+      if ((event.eventType === 'GENESIS') !== (event.seq === 0))
+        return [contradiction('a ledger begins with GENESIS, and with nothing else')];
+    } else if (isOpening) return [];
+    const command = recordedCommand(event, payload);
+    if (typeof command === 'string') return [contradiction(command)];
+    return this.#isWhole ? this.#wholeFaults(event, payload, command) : this.#partFaults(event, payload, command);
+  }
+
+  /**
+   * Checks the second event of an ORDER or FACILITY_ROOT ledger. `expected` has its type, and for an ORDER ledger its
+   * payload.
+   */
+  #openingFaults(event: LedgerEvent, payload: Members, expected: Draft): DecisionFault[] {
+    if (event.eventType !== expected.eventType)
+      return [contradiction(`${expected.eventType} must stand behind GENESIS`)];
+    const { actorId, createdAt } = event;
+    const refused = refusal(event, () =>
+      demand(ledgerStanding(this.#ledger, actorId ?? '', createdAt), 'party', 'ledger'),
+    );
+    if (event.eventType === 'ORDER_OPENED')
+      return [...refused, ...differences(event, payload, { ...expected, actorId })];
+    const isOther = payload.organization_id !== this.#ledger.facts?.organizationId;
+    return isOther ? [...refused, contradiction('payload.organization_id is not that of the ledger')] : refused;
+  }
+
+  #wholeFaults(event: LedgerEvent, payload: Members, command: Command): DecisionFault[] {
+    const master = this.#masterOf(event)?.state ?? null;
+    if (event.master !== null && master === null && command.kind !== 'create_master')
+      return [contradiction('its master does not begin with TRACELEDGER_MASTER_CREATED')];
+    let drafts: readonly Draft[] = [];
+    const refused = refusal(event, () => {
+      drafts = decide(this.#ledger, master, command, event.createdAt);
+    });
+    const [draft, ...more] = drafts;
+    if (draft === undefined) return refused;
+    if (command.kind === 'open_ledger') this.#opening = more;
+    const faults = differences(event, payload, draft);
+    return command.kind === 'append_event'
+      ? [...faults, ...injectedFaults(payload, this.#ledger.facts, master)]
+      : faults;
+  }
+
+  /**
+   * Checks an event after a gap. The actor's rights are not known, so the event is decided as if the actor were a
+   * party.
+   */
+  #partFaults(event: LedgerEvent, payload: Members, command: Command): DecisionFault[] {
+    if (command.kind === 'open_ledger') return [];
+    const known = this.#masterOf(event);
+    const unseen = command.kind === 'create_master' || event.master === null ? null : unknownMaster(event);
+    const ledger = { ...this.#ledger, facts: factsOfParty(this.#ledger.facts, event) };
+    let drafts: readonly Draft[] = [];
+    const refused = refusal(event, () => {
+      drafts = decide(ledger, known?.state ?? unseen, command, event.createdAt);
+    });
+    if (known?.isWhole !== true) return refused.filter(({ type }) => type === 'closed');
+    const [draft] = drafts;
+    const isDelegation = command.kind === 'grant' || command.kind === 'revoke';
+    return draft === undefined || !isDelegation ? refused : differences(event, payload, draft);
+  }
+
+  /** Moves on to the event. It takes effect if it was permitted and can be read. */
+  #fold(event: LedgerEvent, decided: readonly DecisionFault[]): void {
+    const { seq, hash, createdAt } = event;
+    if (event.eventType !== 'GENESIS') this.#opening = [];
+    const takesEffect = decided.every(({ type }) => type === 'contradiction');
+    const ledger = this.#ledger;
+    const latest = createdAt > ledger.createdAt ? createdAt : ledger.createdAt;
+    this.#ledger = {
+      ...(takesEffect ? readable(() => applyToLedger(ledger, event), ledger) : ledger),
+      ...{ seq, hash, createdAt: latest },
+    };
+    if (event.master === null) return;
+    const { id, seq: masterSeq } = event.master;
+    const known = this.#masters.get(id) ?? null;
+    const isFirst = known === null && masterSeq === 0 && event.eventType === 'TRACELEDGER_MASTER_CREATED';
+    const before = known?.state ?? unknownMaster(event);
+    // A master that was created without permission still exists: its events name it.
+    const applied =
+      isFirst || takesEffect ? readable(() => applyToMaster(isFirst ? null : before, event), before) : before;
+    this.#masters.set(id, {
+      state: { ...applied, masterSeq, contentHash: event.contentHash, seq, hash },
+      isWhole: isFirst || (known?.isWhole === true && masterSeq === known.state.masterSeq + 1),
+    });
+  }
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns the result of a fold, or the state before it if the event's payload is malformed. */
+function readable<T>(fold: () => T, before: T): T {
+  try {
+    return fold();
+  } catch {
+    return before;
+  }
+}
+
+/** A master whose first events were not seen. */
+function unknownMaster({ ledgerId, master }: LedgerEvent): MasterState {
+  const masterId = master?.id ?? '';
+  const facts = { masterId, ledgerId, businessRef: '', scope: '', createdBy: '', createdAt: '', createdSeq: 0 };
+  return { facts, closed: false, masterSeq: -1, contentHash: '', seq: -1, hash: '', grants: new Map() };
+}
+
+/** The known facts, changed so that the actor of the event is a party. */
+function factsOfParty(known: LedgerFacts | null, { ledgerId, actorId }: LedgerEvent): LedgerFacts {
+  const unknown = {
+    ledgerId,
+    type: 'ORDER' as const,
+    buyerActorId: null,
+    supplierActorId: null,
+    buyerOrganizationId: null,
+    supplierOrganizationId: null,
+    counterpartyActorId: null,
+    organizationId: null,
+    entityId: null,
+    purpose: null,
+    createdAt: '',
+    genesisHash: '',
+  };
+  return { ...(known ?? unknown), primaryActorId: actorId ?? '' };
+}

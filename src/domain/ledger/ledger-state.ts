@@ -1,0 +1,108 @@
+import type { LedgerEvent } from '../event/event.ts';
+import { delegatesMax, type Grant, grantOf, holdsAt } from '../event/grant.ts';
+import { type LedgerFacts, ledgerFacts } from '../event/ledger-facts.ts';
+
+/** To be raised when folding the same events would give another state. Older snapshots are then not used. */
+export const ledgerFoldVersion = 1;
+
+/** What deciding the next event of a ledger needs to know of all events before it. Masters have their own state. */
+export interface LedgerState {
+  /** null while the ledger has no event. */
+  readonly facts: LedgerFacts | null;
+  readonly closed: boolean;
+  /** seq of the newest event; -1 before GENESIS. */
+  readonly seq: number;
+  /** Hash of the newest event; '' before GENESIS. */
+  readonly hash: string;
+  /** created_at of the newest event; '' before GENESIS. */
+  readonly createdAt: string;
+  /** Grants at ledger scope, by delegate: in force, or expired and not replaced. */
+  readonly ledgerGrants: ReadonlyMap<string, Grant>;
+  /**
+   * Grants at organization scope, by delegate: in force, or expired and not replaced. Only on FACILITY_ROOT ledgers.
+   */
+  readonly organizationGrants: ReadonlyMap<string, Grant>;
+}
+
+export const emptyLedger: LedgerState = {
+  facts: null,
+  closed: false,
+  seq: -1,
+  hash: '',
+  createdAt: '',
+  ledgerGrants: new Map(),
+  organizationGrants: new Map(),
+};
+
+/** Folds one event. Replayed and new events both go through this function. */
+export function applyToLedger(state: LedgerState, event: LedgerEvent): LedgerState {
+  const moved = { ...state, seq: event.seq, hash: event.hash, createdAt: event.createdAt };
+  switch (event.eventType) {
+    case 'GENESIS':
+      return event.seq === 0 ? { ...moved, facts: ledgerFacts(event) } : moved;
+    case 'LEDGER_CLOSED':
+      return { ...moved, closed: true };
+    case 'LEDGER_DELEGATION_GRANTED':
+      return { ...moved, ledgerGrants: granted(state.ledgerGrants, event) };
+    case 'LEDGER_DELEGATION_REVOKED':
+      return { ...moved, ledgerGrants: revoked(state.ledgerGrants, event) };
+    case 'SUPPLIER_DELEGATION_GRANTED':
+      return { ...moved, organizationGrants: granted(state.organizationGrants, event) };
+    case 'SUPPLIER_DELEGATION_REVOKED':
+      return { ...moved, organizationGrants: revoked(state.organizationGrants, event) };
+    default:
+      return moved;
+  }
+}
+
+/**
+ * The grants after a *_GRANTED event. A new grant replaces the delegate's old one. If that makes one too many for
+ * memory, the grants that expired first are forgotten. Expiry is judged at the event's own time, so that every fold of
+ * the same events forgets the same grants.
+ */
+export function granted(grants: ReadonlyMap<string, Grant>, event: LedgerEvent): ReadonlyMap<string, Grant> {
+  const grant = grantOf(event);
+  const held = new Map(grants).set(grant.delegateActorId, grant);
+  if (held.size <= delegatesMax) return held;
+  const runOut = [...held.values()].filter((one) => !holdsAt(one, event.createdAt)).toSorted(byExpiry);
+  for (const forgotten of runOut.slice(0, held.size - delegatesMax)) held.delete(forgotten.delegateActorId);
+  return held;
+}
+
+/** Orders by expiry, then by link id. */
+function byExpiry(a: Grant, b: Grant): number {
+  return `${a.expiresAt}|${a.linkId}` < `${b.expiresAt}|${b.linkId}` ? -1 : 1;
+}
+
+/** The grants after a *_REVOKED event. */
+export function revoked(grants: ReadonlyMap<string, Grant>, event: LedgerEvent): ReadonlyMap<string, Grant> {
+  const { delegate_actor_id: delegate } = JSON.parse(event.payload) as { delegate_actor_id: string };
+  const left = new Map(grants);
+  left.delete(delegate);
+  return left;
+}
+
+/** JSON text for a snapshot. `ledgerStateFrom` reads it back. */
+export function ledgerStateJson(state: LedgerState): string {
+  return JSON.stringify({
+    ...state,
+    ledgerGrants: [...state.ledgerGrants.values()],
+    organizationGrants: [...state.organizationGrants.values()],
+  });
+}
+
+export function ledgerStateFrom(json: string): LedgerState {
+  const state = JSON.parse(json) as Omit<LedgerState, 'ledgerGrants' | 'organizationGrants'> & {
+    ledgerGrants: Grant[];
+    organizationGrants: Grant[];
+  };
+  return {
+    ...state,
+    ledgerGrants: byDelegate(state.ledgerGrants),
+    organizationGrants: byDelegate(state.organizationGrants),
+  };
+}
+
+export function byDelegate(grants: readonly Grant[]): ReadonlyMap<string, Grant> {
+  return new Map(grants.map((grant) => [grant.delegateActorId, grant]));
+}

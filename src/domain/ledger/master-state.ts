@@ -1,0 +1,54 @@
+import type { LedgerEvent, MasterLink } from '../event/event.ts';
+import type { Grant } from '../event/grant.ts';
+import { type MasterFacts, masterFacts } from '../event/master-facts.ts';
+import { byDelegate, granted, revoked } from './ledger-state.ts';
+
+/** Like ledgerFoldVersion, for masters. */
+export const masterFoldVersion = 1;
+
+/** What deciding the next event of a master needs to know of the master's events before it. */
+export interface MasterState {
+  readonly facts: MasterFacts;
+  readonly closed: boolean;
+  /** master_seq of the newest event. */
+  readonly masterSeq: number;
+  /** content_hash of the newest event. */
+  readonly contentHash: string;
+  /** Ledger seq and hash of the newest event. */
+  readonly seq: number;
+  readonly hash: string;
+  /** Grants at master scope, by delegate: in force, or expired and not replaced. */
+  readonly grants: ReadonlyMap<string, Grant>;
+}
+
+/** Folds one event of a master. `state` is null before TRACELEDGER_MASTER_CREATED. */
+export function applyToMaster(state: MasterState | null, event: LedgerEvent): MasterState {
+  const at = { masterSeq: event.master?.seq ?? 0, contentHash: event.contentHash, seq: event.seq, hash: event.hash };
+  if (state === null) return { facts: masterFacts(event), closed: false, grants: new Map(), ...at };
+  switch (event.eventType) {
+    case 'MASTER_CLOSED':
+      return { ...state, ...at, closed: true };
+    case 'MASTER_DELEGATION_GRANTED':
+      return { ...state, ...at, grants: granted(state.grants, event) };
+    case 'MASTER_DELEGATION_REVOKED':
+      return { ...state, ...at, grants: revoked(state.grants, event) };
+    default:
+      return { ...state, ...at };
+  }
+}
+
+/** The place of the master's next event. `state` is null before the first one. */
+export function nextMasterLink(state: MasterState | null, masterId: string): MasterLink {
+  if (state === null) return { id: masterId, prevHash: '', seq: 0 };
+  return { id: masterId, prevHash: state.contentHash, seq: state.masterSeq + 1 };
+}
+
+/** JSON text for a snapshot. `masterStateFrom` reads it back. */
+export function masterStateJson(state: MasterState): string {
+  return JSON.stringify({ ...state, grants: [...state.grants.values()] });
+}
+
+export function masterStateFrom(json: string): MasterState {
+  const state = JSON.parse(json) as Omit<MasterState, 'grants'> & { grants: Grant[] };
+  return { ...state, grants: byDelegate(state.grants) };
+}

@@ -1,0 +1,126 @@
+import type { LedgerEvent } from '../event/event.ts';
+import type { GrantScope } from '../event/grant.ts';
+import { ledgerFacts } from '../event/ledger-facts.ts';
+import { grantedType, revokedType } from '../event/service-events.ts';
+import { isoTime, parseRfc3339 } from '../values/time.ts';
+import { isUuid } from '../values/uuid.ts';
+import type { Command, CommandBase, CommandSignature, GrantAccess, RevokeAccess } from './command.ts';
+
+export type Members = Readonly<Record<string, unknown>>;
+
+const ledgerTypes: ReadonlySet<unknown> = new Set(['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT']);
+const scopes: readonly GrantScope[] = ['organization', 'ledger', 'master'];
+
+/** What the service adds to the request of a grant. */
+const grantAdditions: ReadonlySet<string> = new Set(['link_id', 'granted_at', 'replaces_link_id']);
+
+/**
+ * The command that an event records, so that it can be decided again. Returns a text if the event records none: the
+ * text says why. Signatures are taken from the event unverified: they are verified elsewhere. ORDER_OPENED and
+ * ORGANIZATION_REGISTERED come from the command of their GENESIS and are not passed here.
+ */
+export function recordedCommand(event: LedgerEvent, payload: Members): Command | string {
+  const { eventType } = event;
+  const masterId = event.master?.id ?? null;
+  const base = baseOf(event);
+  switch (eventType) {
+    case 'GENESIS':
+      if (!ledgerTypes.has(payload.ledger_type)) return 'payload.ledger_type is none of the types of ledgers';
+      return {
+        ...base,
+        kind: 'open_ledger',
+        signature: null,
+        facts: ledgerFacts(event),
+        registeredPayload: registered(payload),
+      };
+    case 'LEDGER_CLOSED':
+      return { ...base, kind: 'close_ledger', signature: closingSignature(event, payload) };
+  }
+  const scope = scopes.find((one) => grantedType[one] === eventType || revokedType[one] === eventType);
+  if (scope !== undefined && scope !== 'master') {
+    return eventType === grantedType[scope]
+      ? grantCommand(event, payload, { ...base, scope, masterId: null })
+      : revokeCommand(payload, { ...base, scope, masterId: null });
+  }
+  if (masterId === null) return `an event of type ${eventType} belongs to a master, and this one names none`;
+  if (scope !== undefined) {
+    return eventType === grantedType.master
+      ? grantCommand(event, payload, { ...base, scope, masterId })
+      : revokeCommand(payload, { ...base, scope, masterId });
+  }
+  if (eventType === 'TRACELEDGER_MASTER_CREATED') {
+    const { business_ref: businessRef, scope: masterScope } = payload;
+    if (typeof businessRef !== 'string' || typeof masterScope !== 'string')
+      return 'payload.business_ref or payload.scope is missing';
+    return { ...base, kind: 'create_master', masterId, businessRef, scope: masterScope };
+  }
+  if (eventType === 'MASTER_CLOSED') return { ...base, kind: 'close_master', masterId };
+  const { causedByHash } = event;
+  return { ...base, kind: 'append_event', masterId, eventType, payload: event.payload, causedByHash };
+}
+
+function baseOf(event: LedgerEvent): CommandBase {
+  return {
+    ledgerId: event.ledgerId,
+    actorId: event.actorId ?? '',
+    actorType: event.actorType,
+    signature: signatureOf(event),
+    signatureRule: 'optional',
+    marks: [],
+    deadline: Number.MAX_SAFE_INTEGER,
+  };
+}
+
+function signatureOf({ actorSig, signingKeyId, actorSigPayload, payload }: LedgerEvent): CommandSignature | null {
+  if (actorSig === null) return null;
+  return { signature: actorSig, keyId: signingKeyId ?? '', signedForm: actorSigPayload ?? payload };
+}
+
+/** The signature of a request to close is stored in the payload. */
+function closingSignature({ actorSigPayload }: LedgerEvent, payload: Members): CommandSignature | null {
+  const { requestor_sig: signature, requestor_signing_key_id: keyId } = payload;
+  if (typeof signature !== 'string' || typeof keyId !== 'string') return null;
+  return { signature, keyId, signedForm: actorSigPayload ?? '' };
+}
+
+/** The ORGANIZATION_REGISTERED event itself has its payload. Here it only matters whether there is such an event. */
+function registered(genesis: Members): string | null {
+  return genesis.ledger_type === 'FACILITY_ROOT' ? '{}' : null;
+}
+
+type Scoped = CommandBase & { readonly scope: GrantScope; readonly masterId: string | null };
+
+function grantCommand(event: LedgerEvent, payload: Members, base: Scoped): GrantAccess | string {
+  const { link_id: linkId, delegate_actor_id: delegateActorId, role, permissions, expires_at: expires } = payload;
+  if (!isId(linkId) || !isId(delegateActorId)) return 'payload.link_id and payload.delegate_actor_id must be UUIDs';
+  if (typeof role !== 'string') return 'payload.role must be a text';
+  if (typeof permissions !== 'object' || permissions === null || Array.isArray(permissions))
+    return 'payload.permissions must be an object';
+  const { access } = permissions as Members;
+  if (access !== undefined && access !== 'read' && access !== 'write')
+    return 'payload.permissions.access must be "read" or "write"';
+  if (payload.granted_at !== event.createdAt) return "payload.granted_at is not the event's created_at";
+  const expiresMs = typeof expires === 'string' ? parseRfc3339(expires) : null;
+  if (expires !== undefined && expiresMs === null) return 'payload.expires_at must be a time (RFC 3339)';
+  const requested = Object.entries(payload).filter(([name]) => !grantAdditions.has(name));
+  return {
+    ...base,
+    kind: 'grant',
+    linkId,
+    delegateActorId,
+    role,
+    permissions: JSON.stringify(permissions),
+    expiresAt: expiresMs === null ? null : isoTime(expiresMs),
+    requested: JSON.stringify(Object.fromEntries(requested)),
+  };
+}
+
+function revokeCommand(payload: Members, base: Scoped): RevokeAccess | string {
+  const { link_id: linkId, delegate_actor_id: delegateActorId } = payload;
+  if (!isId(linkId) || !isId(delegateActorId)) return 'payload.link_id and payload.delegate_actor_id must be UUIDs';
+  return { ...base, kind: 'revoke', delegateActorId, linkId };
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && isUuid(value);
+}

@@ -1,0 +1,154 @@
+import { invalidField, LedgerError } from '../errors.ts';
+import { sha256HexForm } from '../keys/hash.ts';
+import { parseSvcUri } from './svc-uri.ts';
+import { parseRfc3339 } from './time.ts';
+import { isUuid } from './uuid.ts';
+
+/**
+ * What each kind of field may hold. Every check takes the field's name, for the message, and the value as it was
+ * received. It returns the typed value, or throws `invalid_argument` with the name of the field.
+ */
+
+/** The twelve event types that only the service writes. */
+export const SERVICE_EVENT_TYPES = [
+  'GENESIS',
+  'ORDER_OPENED',
+  'LEDGER_CLOSED',
+  'ORGANIZATION_REGISTERED',
+  'TRACELEDGER_MASTER_CREATED',
+  'MASTER_CLOSED',
+  'SUPPLIER_DELEGATION_GRANTED',
+  'SUPPLIER_DELEGATION_REVOKED',
+  'LEDGER_DELEGATION_GRANTED',
+  'LEDGER_DELEGATION_REVOKED',
+  'MASTER_DELEGATION_GRANTED',
+  'MASTER_DELEGATION_REVOKED',
+] as const;
+
+/** Types that no caller may append: those of the service, and the type of test deliveries. */
+const RESERVED_EVENT_TYPES: ReadonlySet<string> = new Set([...SERVICE_EVENT_TYPES, 'PING']);
+
+const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9_.:-]{0,127}$/;
+const LABEL = /^[A-Za-z][A-Za-z0-9_ -]{0,63}$/;
+const COUNTRY = /^[A-Z]{2}$/;
+const CONTROL = /\p{Cc}/u;
+const NAME_MAX_CHARS = 256;
+const URL_MAX_CHARS = 2_048;
+const LIST_LIMIT_MAX = 1_000;
+const LIST_LIMIT_DEFAULT = 20;
+export const listOffsetMax = 100_000;
+
+/** The longest address that SMTP can carry (RFC 5321, section 4.5.3.1.3, without the brackets). */
+const EMAIL_MAX_CHARS = 254;
+/** A local part, an at sign, and the labels of a host name; letters of any script (RFC 6531). */
+const EMAIL =
+  /^[^\s\p{Cc}"(),:;<>@[\\\]]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?)*$/u;
+
+/** An event type, which may be one of the service's own (filters of lists and subscriptions). */
+export function checkEventType(field: string, value: unknown): string {
+  return matching(field, value, EVENT_TYPE, 'a letter and up to 127 letters, digits or _ . : -');
+}
+
+/** The event type of a caller's append. Throws `reserved_event_type` for the types of the service and for PING. */
+export function checkCallerEventType(field: string, value: unknown): string {
+  const eventType = checkEventType(field, value);
+  if (!RESERVED_EVENT_TYPES.has(eventType)) return eventType;
+  throw new LedgerError('reserved_event_type', `Events of type ${eventType} are written by the service alone.`, {
+    field,
+    event_type: eventType,
+  });
+}
+
+/** Names, references and other free text: 1 to 256 characters (code points) of any script, no control characters. */
+export function checkName(field: string, value: unknown): string {
+  const expected = `1 to ${NAME_MAX_CHARS} characters, none of them a control character`;
+  if (typeof value !== 'string' || value === '' || !value.isWellFormed()) throw invalidField(field, expected);
+  if (charactersExceed(value, NAME_MAX_CHARS) || CONTROL.test(value)) throw invalidField(field, expected);
+  return value;
+}
+
+/** For `scope`, `role`, `purpose` and `entity_type`. */
+export function checkLabel(field: string, value: unknown): string {
+  return matching(field, value, LABEL, 'a letter and up to 63 letters, digits, spaces or _ -');
+}
+
+/** Two capital letters, the form of ISO 3166-1. The service keeps no list of countries. */
+export function checkCountry(field: string, value: unknown): string {
+  return matching(field, value, COUNTRY, 'two capital letters');
+}
+
+/**
+ * The form of an e-mail address: one at sign, a host name behind it, no spaces. Whether the address exists is not
+ * checked.
+ */
+export function checkEmail(field: string, value: unknown): string {
+  if (typeof value === 'string' && value.length > EMAIL_MAX_CHARS) {
+    throw invalidField(field, `at most ${EMAIL_MAX_CHARS} characters`);
+  }
+  return matching(field, value, EMAIL, 'an e-mail address');
+}
+
+/**
+ * An http or https URL of at most 2,048 characters, without user info. White space and backslashes are refused, because
+ * a parser would silently drop or change them. Whether a webhook may be sent there is checked elsewhere
+ * (docs/security.md, "Where webhooks go").
+ */
+export function checkUrl(field: string, value: unknown): string {
+  const expected = `an http or https URL of at most ${URL_MAX_CHARS} characters, without user info`;
+  if (typeof value !== 'string' || value.length > URL_MAX_CHARS) throw invalidField(field, expected);
+  if (!/^https?:\/\/[^/?#]/i.test(value) || /[\s\p{Cc}\\]/u.test(value)) throw invalidField(field, expected);
+  const url = URL.parse(value);
+  const authority = value.split(/[/?#]/, 3)[2] ?? '';
+  if (url === null || authority.includes('@')) throw invalidField(field, expected);
+  return value;
+}
+
+/** A UUID in lower case. */
+export function checkUuid(field: string, value: unknown): string {
+  if (typeof value !== 'string' || !isUuid(value)) throw invalidField(field, 'a UUID in lower case');
+  return value;
+}
+
+/** A field named `…_svc_id`. Returns the actor id of the URI. */
+export function checkActorUri(field: string, value: unknown): string {
+  const uri = typeof value === 'string' ? parseSvcUri(value) : null;
+  if (uri?.kind !== 'actor') throw invalidField(field, 'an actor URI, svc:actor:<uuid>, in lower case');
+  return uri.actorId;
+}
+
+/** A hash, for example `caused_by_hash`. */
+export function checkHash(field: string, value: unknown): string {
+  return matching(field, value, sha256HexForm, '64 lower-case hex digits');
+}
+
+/** An RFC 3339 time. Returns milliseconds since 1970. */
+export function checkTime(field: string, value: unknown): number {
+  const timeMs = typeof value === 'string' ? parseRfc3339(value) : null;
+  if (timeMs === null) throw invalidField(field, 'an RFC 3339 time such as 2026-11-21T02:06:39Z');
+  return timeMs;
+}
+
+/** The `limit` of a list: 1 to 1,000; 20 if left out. */
+export function checkLimit(field: string, value: unknown): number {
+  return value === undefined ? LIST_LIMIT_DEFAULT : integer(field, value, 1, LIST_LIMIT_MAX);
+}
+
+/** The `offset` of a list: 0 to 100,000; 0 if left out. */
+export function checkOffset(field: string, value: unknown): number {
+  return value === undefined ? 0 : integer(field, value, 0, listOffsetMax);
+}
+
+function integer(field: string, value: unknown, min: number, max: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  throw invalidField(field, `an integer from ${min} to ${max}`);
+}
+
+function matching(field: string, value: unknown, form: RegExp, expected: string): string {
+  if (typeof value === 'string' && form.test(value)) return value;
+  throw invalidField(field, expected);
+}
+
+/** Whether the text has more than `max` code points. Does not count them if the text is far too long. */
+function charactersExceed(text: string, max: number): boolean {
+  return text.length > 2 * max || (text.length > max && [...text].length > max);
+}

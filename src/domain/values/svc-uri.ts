@@ -1,0 +1,50 @@
+import { LedgerError } from '../errors.ts';
+import { isUuid } from './uuid.ts';
+
+/** Namespaces that are reserved for later. The resolver answers them with 501. */
+type ReservedNamespace = 'entity' | 'ledger' | 'tlid';
+
+type SvcUri =
+  | { readonly kind: 'actor'; readonly actorId: string }
+  | { readonly kind: 'reserved'; readonly namespace: ReservedNamespace }
+  | { readonly kind: 'invalid' };
+
+const SCHEME = 'svc:';
+const INVALID: SvcUri = { kind: 'invalid' };
+
+/**
+ * Parses `svc:actor:<uuid>`, in exactly this spelling. A reserved namespace is recognised by its name alone, because
+ * the text behind it has no agreed form yet.
+ */
+export function parseSvcUri(text: string): SvcUri {
+  if (!text.startsWith(SCHEME)) return INVALID;
+  const separator = text.indexOf(':', SCHEME.length);
+  if (separator < 0) return INVALID;
+  const namespace = text.slice(SCHEME.length, separator);
+  const name = text.slice(separator + 1);
+  switch (namespace) {
+    case 'actor':
+      return isUuid(name) ? { kind: 'actor', actorId: name } : INVALID;
+    case 'entity':
+    case 'ledger':
+    case 'tlid':
+      return { kind: 'reserved', namespace };
+    default:
+      return INVALID;
+  }
+}
+
+export function actorUri(actorId: string): string {
+  return `svc:actor:${actorId}`;
+}
+
+/** `namespace_reserved`: the answer of the resolver to `svc:entity:`, `svc:ledger:` and `svc:tlid:`. */
+export function namespaceReserved(namespace: ReservedNamespace): LedgerError {
+  return new LedgerError(
+    'namespace_reserved',
+    `The namespace svc:${namespace}: is reserved and cannot be resolved yet.`,
+    {
+      namespace,
+    },
+  );
+}

@@ -1,0 +1,101 @@
+import type { Event } from '../../client/event.ts';
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import { checkChain, wrongHash } from '../../domain/event/integrity.ts';
+import { type LedgerFacts, ledgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { Head, LedgerStore } from '../../store/ledger-store.ts';
+import type { FullBucket, StoreInspection } from '../../store/store-inspection.ts';
+import type { Finding } from './finding.ts';
+import type { ProjectionScrub } from './projection-scrub.ts';
+import { asRead, eventOf } from './scrubbed-event.ts';
+
+/** Events read at a time: as many as a bucket of Cassandra holds, with those of a batch that runs over its end. */
+const windowEventsMax = 1_088;
+/** After this many windows in a row without an event the log counts as ended, whatever the store says of its end. */
+const emptyWindowsMax = 64;
+
+interface EventsUpToParts {
+  readonly ledgers: LedgerStore;
+  readonly inspection: Pick<StoreInspection, 'fullBuckets'>;
+  readonly ledgerId: string;
+  readonly head: Head | null;
+  /** Receives the events, window by window. */
+  readonly projections: Pick<ProjectionScrub, 'take'>;
+  readonly found: (finding: Finding) => void;
+  /** Filled with the seqs of the current window's events, by event id. */
+  readonly seqs: Map<string, number>;
+}
+
+/** How far a log has been read. */
+interface Place {
+  from: number;
+  before: LedgerEvent | null;
+  facts: LedgerFacts | null;
+  emptyWindows: number;
+}
+
+/**
+ * Yields the readable events up to the head, as clients read them, so that they can be verified. Before that it checks
+ * them as they are stored, and compares with them what the store says of the end of the log and of each full bucket.
+ * Calls `found` with what is wrong.
+ */
+export async function* eventsUpTo(parts: EventsUpToParts): AsyncIterable<Event> {
+  const { inspection, ledgerId, head, found } = parts;
+  const place: Place = { from: 0, before: null, facts: null, emptyWindows: 0 };
+  const end = head?.seq ?? -1;
+  // Windows end where buckets end, so that the events are found whatever the store says of a bucket's end.
+  for await (const bucket of inspection.fullBuckets(ledgerId, end)) {
+    yield* eventsThrough(parts, place, Math.min(bucket.lastSeq, end));
+    const detail = wrongBucketEnd(bucket, place.before);
+    if (detail !== null) found({ ledgerId, seq: bucket.lastSeq, type: 'wrong_head', detail });
+  }
+  yield* eventsThrough(parts, place, end);
+  const { before } = place;
+  const wrongEnd = (detail: string) => found({ ledgerId, seq: end, type: 'wrong_head', detail });
+  if (head !== null && before?.seq !== head.seq) wrongEnd('the event that the ledger ends in is missing or damaged');
+  else if (head !== null && before?.hash !== head.hash)
+    wrongEnd('the newest event is not the one that the store says it is');
+}
+
+/** Reads on through seq `last`. */
+async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number): AsyncIterable<Event> {
+  const { ledgers, ledgerId, projections, found, seqs } = parts;
+  while (place.from <= last && place.emptyWindows < emptyWindowsMax) {
+    const { from, before } = place;
+    const to = Math.min(from + windowEventsMax, last + 1);
+    const events: LedgerEvent[] = [];
+    for (const entry of await ledgers.read(ledgerId, from, to - from)) {
+      if (entry.seq >= to) break;
+      const event = eventOf(ledgerId, entry);
+      if ('type' in event) found(event);
+      else events.push(event);
+    }
+    seqs.clear();
+    for (const event of events) seqs.set(event.id, event.seq);
+    for (const { eventId, type, detail } of checkChain(events, { kind: 'ledger', before }))
+      found({ ledgerId, seq: seqs.get(eventId) ?? null, type, detail });
+    const whole = events.filter((event) => wrongHash(event) === null);
+    const [first] = whole;
+    if (first?.seq === 0) place.facts = ledgerFacts(first);
+    await projections.take(whole, place.facts, from, to);
+    for (const event of whole) {
+      const read = asRead(event);
+      if (read !== null) yield read;
+    }
+    place.emptyWindows = events.length === 0 ? place.emptyWindows + 1 : 0;
+    place.before = events.at(-1) ?? before;
+    place.from = to;
+  }
+}
+
+/**
+ * Says in words what is wrong with the end of a full bucket. Returns null if nothing is, or if what is wrong with its
+ * last event has been reported already.
+ */
+function wrongBucketEnd({ bucket, lastSeq, head }: FullBucket, last: LedgerEvent | null): string | null {
+  const wrong = (what: string) => `bucket ${bucket} ends in seq ${lastSeq}, and the store ${what}`;
+  const hidden = 'what stands behind it may be hidden from readers';
+  if (head === null) return wrong(`does not say so: ${hidden}`);
+  if (head.seq !== lastSeq) return wrong(`says that it ends in seq ${head.seq}: ${hidden}`);
+  const isOther = last?.seq === lastSeq && last.hash !== head.hash;
+  return isOther ? wrong('has another hash of that event') : null;
+}

@@ -1,0 +1,43 @@
+import type { VerificationIssueType } from '../../client/verify/verification.ts';
+import type { DecisionIssueType } from '../../domain/ledger/decision-check.ts';
+
+/**
+ * What a scrub can find wrong in a store, beside what is wrong in the chain itself.
+ * - `unreadable_row`: a row of the log is no event.
+ * - `wrong_head`: the ledger, or a full bucket of its log, does not end where the store says.
+ * - `projection_missing`, `projection_wrong`, `projection_extra`: a projection is not what follows from the log.
+ * - `invalid_authority_key`: the start of a key of the authority is not signed by the key before.
+ * - `damaged_row`: a row is not what the service writes.
+ * - `wrong_snapshot`: a snapshot is not the fold of its log.
+ * - `unchecked_ledger`: what is stored of a ledger could not be checked to its end.
+ */
+export type FindingType =
+  | VerificationIssueType
+  | DecisionIssueType
+  | 'unreadable_row'
+  | 'wrong_head'
+  | 'projection_missing'
+  | 'projection_wrong'
+  | 'projection_extra'
+  | 'invalid_authority_key'
+  | 'damaged_row'
+  | 'wrong_snapshot'
+  | 'unchecked_ledger';
+
+export interface Finding {
+  /** null if it concerns no ledger in particular. */
+  readonly ledgerId: string | null;
+  /** null if it concerns no event in particular. */
+  readonly seq: number | null;
+  readonly type: FindingType;
+  readonly detail: string;
+  /** The table with the fault. If left out, the type tells it. */
+  readonly table?: string;
+  /** The columns of its key, in words. */
+  readonly key?: string;
+}
+
+/** Whether the finding is about a projection, not about the log. */
+export function isOfProjections({ type }: Finding): boolean {
+  return type === 'projection_missing' || type === 'projection_wrong' || type === 'projection_extra';
+}

@@ -1,0 +1,193 @@
+import type { AuthorityKeys, KeySource } from '../../client/verify/key-source.ts';
+import { verifyEvents } from '../../client/verify/verifying.ts';
+import { names } from '../../domain/event/projection.ts';
+import { isoTime } from '../../domain/values/time.ts';
+import type { Head, LedgerStore } from '../../store/ledger-store.ts';
+import type { ProjectionWriter } from '../../store/projection-writer.ts';
+import type { StoreInspection } from '../../store/store-inspection.ts';
+import { eventsUpTo } from './events-up-to.ts';
+import type { Expectations } from './expectations.ts';
+import { type Finding, isOfProjections } from './finding.ts';
+import { wrongPending } from './pending-scrub.ts';
+import { ProjectionScrub } from './projection-scrub.ts';
+import { SnapshotScrub } from './snapshot-scrub.ts';
+import { writeMissing } from './write-missing.ts';
+
+/**
+ * If the newest batch of a ledger lacks projections, the ledger is read this often, with so many milliseconds in
+ * between.
+ */
+const looksMax = 3;
+const lookAgainMs = 1_000;
+/** Milliseconds. The clocks of nodes differ by less, so no node dated an event later than this from now. */
+const clockSkewMs = 5 * 60_000;
+/** Findings kept of one ledger. Further ones are only counted. */
+const findingsMax = 100;
+
+export interface ScrubParts {
+  readonly ledgers: LedgerStore;
+  readonly inspection: StoreInspection;
+  readonly keys: KeySource;
+  /** null: there are none, and seals are not checked. */
+  readonly authorityKeys: AuthorityKeys | null;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /**
+   * Writes the missing projections of earlier batches, if the log of the ledger is whole. Missing projections of the
+   * newest batch are written by a claim of the ledger. A scrub writes nothing else. null: it writes nothing at all.
+   */
+  readonly finish: ProjectionWriter | null;
+  /** See ProjectionScrub. */
+  readonly expectations: Expectations | null;
+}
+
+/** The result of the scrub of one ledger. */
+export interface LedgerScrub {
+  readonly ledgerId: string;
+  readonly events: number;
+  readonly signatures: number;
+  readonly findings: readonly Finding[];
+  /** Includes the findings that were not kept. */
+  readonly findingCount: number;
+  /** What could not be checked, in words. */
+  readonly unchecked: readonly string[];
+  /** How many projections of the newest batch are not written yet. */
+  readonly outstanding: number;
+  /** How many projections of earlier batches were missing and were written. */
+  readonly written: number;
+}
+
+/** The result of reading a ledger once. */
+interface Look extends Omit<LedgerScrub, 'written'> {
+  /** The head up to which it was read. */
+  readonly head: Head | null;
+  /** How many projections of earlier batches are missing. */
+  readonly missing: number;
+  /** Every event is as it was written, and nothing is wrong with the end of the ledger. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * Checks one ledger from what is stored:
+ * - every row, hash and link, in the ledger and in its masters;
+ * - actor signatures and seals, under the keys of their time;
+ * - the end of the log, the projections and the snapshots.
+ * A ledger that is written to meanwhile is checked up to its head at the beginning. Rejects with what the store throws.
+ */
+export async function scrubLedger(parts: ScrubParts, ledgerId: string): Promise<LedgerScrub> {
+  const { finish } = parts;
+  const first = await settledLook(parts, ledgerId);
+  if (finish === null || first.missing === 0 || !first.isWhole) return { ...first, written: 0 };
+  await writeMissing({ ...parts, finish }, ledgerId, first.head);
+  const second = await settledLook(parts, ledgerId);
+  return { ...second, written: Math.max(0, first.missing - second.missing) };
+}
+
+/** Reads the ledger again, a few times, while its newest batch lacks projections. */
+async function settledLook(parts: ScrubParts, ledgerId: string): Promise<Look> {
+  let found = await look(parts, ledgerId);
+  for (let looks = 1; found.outstanding > 0 && looks < looksMax; looks++) {
+    // A running writer writes them within a moment. A claim writes what a dead writer has left.
+    if (parts.finish !== null && looks > 1) await parts.ledgers.claim(ledgerId);
+    else await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
+    found = await look(parts, ledgerId);
+  }
+  return found;
+}
+
+async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
+  const { ledgers, inspection, keys, authorityKeys } = parts;
+  const findings: Finding[] = [];
+  const seen = new Set<string>();
+  let findingCount = 0;
+  let isWhole = true;
+  const found = (finding: Finding) => {
+    if (!isOfProjections(finding)) isWhole = false;
+    const isByDetail = isOfProjections(finding) || finding.type === 'damaged_row' || finding.type === 'wrong_snapshot';
+    const key = JSON.stringify([finding.seq, finding.type, isByDetail ? finding.detail : '']);
+    if (seen.has(key)) return;
+    findingCount += 1;
+    if (findings.length >= findingsMax) return;
+    seen.add(key);
+    findings.push(finding);
+  };
+  // In this order, so that every event with projections is at or before the head that is read next.
+  const newest = await inspection.newestBatch(ledgerId);
+  const head = await ledgers.head(ledgerId);
+  const headSeq = head?.seq ?? -1;
+  for await (const row of inspection.damagedRowsOf(ledgerId)) found({ ...row, ledgerId, type: 'damaged_row' });
+  const projections = new ProjectionScrub({
+    ...parts,
+    ledgerId,
+    headSeq,
+    // If the pending projections cannot be read, nothing will write them.
+    projectedSeq: newest.pending === null ? headSeq : newest.projectedSeq,
+    nowMs: parts.now(),
+    found,
+    missing: null,
+  });
+  const seqs = new Map<string, number>();
+  const snapshots = new SnapshotScrub({ ledgers, ledgerId, headSeq, found });
+  const take: ProjectionScrub['take'] = async (whole, ...window) => {
+    await snapshots.take(whole);
+    await projections.take(whole, ...window);
+  };
+  const events = eventsUpTo({ ledgers, inspection, ledgerId, head, projections: { take }, found, seqs });
+  const latest = isoTime(parts.now() + clockSkewMs);
+  const verified = await verifyEvents(events, { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger', latest });
+  // Damaged events were left out, and what is missing is reported already.
+  for (const { eventId, type, detail } of verified.issues)
+    if (type !== 'missing_event') found({ ledgerId, seq: seqs.get(eventId) ?? null, type, detail });
+  await projections.finish();
+  snapshots.finish();
+  for (const finding of await wrongPending(ledgers, ledgerId, head, newest)) found(finding);
+  await checkEnd(ledgers, ledgerId, head, found);
+  return {
+    ledgerId,
+    events: verified.checked.events,
+    signatures: verified.checked.actorSignatures + verified.checked.authoritySeals,
+    findings,
+    findingCount,
+    // An empty list is incomplete for a reader of an answer. Here the log itself was read, and its end is checked
+    // above.
+    unchecked: (verified.checked.events === 0 ? [] : verified.incomplete).map(
+      ({ detail, count }) => `${count} events: ${detail}`,
+    ),
+    outstanding: projections.outstanding,
+    head,
+    missing: projections.missing,
+    isWhole: isWhole && verified.incomplete.length === 0,
+  };
+}
+
+/** Checks that there is no event after the head. If there is one, it was added, or the head was set back. */
+async function checkEnd(
+  ledgers: LedgerStore,
+  ledgerId: string,
+  head: Head | null,
+  found: (finding: Finding) => void,
+): Promise<void> {
+  const end = head?.seq ?? -1;
+  const [next] = await ledgers.read(ledgerId, end + 1, 1);
+  if (next === undefined) {
+    // A ledger without events may have been claimed and never written. A ledger whose name is stored had events.
+    const isNamed = head === null && (await ledgers.cell(names.ledger(ledgerId))) !== null;
+    if (isNamed && (await ledgers.head(ledgerId)) === null)
+      found({
+        ledgerId,
+        seq: null,
+        type: 'wrong_head',
+        detail: 'the ledger is known by name, and all its events are gone',
+      });
+    return;
+  }
+  // The ledger may have grown meanwhile, so the head is read again.
+  const now = await ledgers.head(ledgerId);
+  if (now === null || now.seq < next.seq)
+    found({
+      ledgerId,
+      seq: next.seq,
+      type: 'wrong_head',
+      detail: `an event stands behind seq ${end}, where the ledger ends`,
+    });
+}

@@ -1,0 +1,113 @@
+import type { ActorDocument, AuthorityKeys, KeySource } from '../../client/verify/key-source.ts';
+import { canonicalJson } from '../../domain/json/canonical.ts';
+import { sha256 } from '../../domain/keys/hash.ts';
+import { verifyingKey } from '../../domain/keys/public-key.ts';
+import { checkSignatureForm, verifyDigest } from '../../domain/keys/signature.ts';
+import { actorCollection } from '../../service/actors/actor-record.ts';
+import { keyStatus } from '../../service/actors/signing-keys.ts';
+import { type AuthorityKeyRecord, authorityFingerprint, readAuthorityKeys } from '../../service/authority/authority.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import { UnreadableRecord } from '../../store/unreadable-record.ts';
+import type { Finding } from './finding.ts';
+
+/** Actors cached, some 2 KB each. */
+const actorsMax = 10_000;
+
+/**
+ * A key source that reads the actors' keys from a store. An actor is read once as long as it is cached. For a damaged
+ * actor the source returns null, and calls `found` once.
+ */
+export function storedKeys(records: RecordStore, found: (finding: Finding) => void): KeySource {
+  const actors = actorCollection(records);
+  const known = new Map<string, Promise<ActorDocument | null>>();
+  const damaged = new Set<string>();
+  const read = async (actorId: string): Promise<ActorDocument | null> => {
+    let held: Awaited<ReturnType<typeof actors.get>>;
+    try {
+      held = await actors.get(actorId);
+      if (held !== null && !Array.isArray(held.value.keys)) throw unreadable('actor', 'it has no keys');
+    } catch (error) {
+      if (!(error instanceof UnreadableRecord)) throw error;
+      if (!damaged.has(actorId) && damaged.size < actorsMax) {
+        damaged.add(actorId);
+        found(damagedRecord('actor', actorId, 'the actor cannot be read, so its signatures were not checked'));
+      }
+      return null;
+    }
+    const keys = (held?.value.keys ?? []).map((key) => ({
+      kid: key.kid,
+      algorithm: 'Ed25519',
+      publicKey: key.publicKey,
+      status: keyStatus(key),
+      preferredSigning: key.preferred,
+      validFrom: key.validFrom,
+      createdAt: key.createdAt,
+      revokedAt: key.revokedAt,
+      revokedReason: key.revokedReason,
+    }));
+    return { actorId, keys };
+  };
+  return {
+    document(actorId) {
+      const document = known.get(actorId) ?? read(actorId);
+      if (!known.has(actorId) && known.size >= actorsMax) known.clear();
+      known.set(actorId, document);
+      return document;
+    },
+  };
+}
+
+/**
+ * Reads the keys of the authority from a store. `findings` names each key, except the first, whose start is not signed
+ * by the key before. `keys` is null if the stored keys cannot be read.
+ */
+export async function storedAuthority(
+  records: RecordStore,
+): Promise<{ readonly keys: AuthorityKeys | null; readonly findings: readonly Finding[] }> {
+  let stored: readonly AuthorityKeyRecord[];
+  try {
+    stored = await readAuthorityKeys(records);
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
+    const detail = 'the keys of the authority cannot be read, so seals were not checked: give them by --authority';
+    return { keys: null, findings: [damagedRecord('authority', 'keys', detail)] };
+  }
+  const findings = stored.flatMap((key, at): Finding[] => {
+    const before = stored[at - 1];
+    const wrong = before === undefined ? null : wrongStart(before, key);
+    return wrong === null ? [] : [{ ledgerId: null, seq: null, type: 'invalid_authority_key', detail: wrong }];
+  });
+  const keys = stored.map((key) => ({
+    kid: key.kid,
+    algorithm: 'Ed25519',
+    publicKey: key.publicKey,
+    fingerprint: authorityFingerprint(key),
+    validFrom: key.validFrom,
+    validTo: key.validTo,
+  }));
+  return { keys, findings };
+}
+
+function damagedRecord(kind: string, id: string, detail: string): Finding {
+  return { ledgerId: null, seq: null, type: 'damaged_row', detail, table: 'record', key: `kind=${kind}, id=${id}` };
+}
+
+function unreadable(kind: string, why: string): UnreadableRecord {
+  return new UnreadableRecord({ kind, id: '', error: new TypeError(why) });
+}
+
+/** Says in words what is wrong with the start of a key. Returns null if the key before has signed it. */
+function wrongStart(
+  before: AuthorityKeyRecord,
+  { kid, publicKey, validFrom, startSig }: AuthorityKeyRecord,
+): string | null {
+  const wrong = `the start of ${kid} is not signed by ${before.kid}`;
+  try {
+    const digest = sha256(canonicalJson({ kid, public_key: publicKey, valid_from: validFrom }));
+    const signer = verifyingKey(before.publicKey);
+    if (signer === null || startSig === null) return wrong;
+    return verifyDigest(digest, checkSignatureForm(startSig), signer) ? null : wrong;
+  } catch {
+    return wrong;
+  }
+}

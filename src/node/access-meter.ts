@@ -1,0 +1,34 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Log } from '../runtime/telemetry/log.ts';
+import type { AccessQueue, HistoryReport } from '../service/audit/access-history.ts';
+
+/** Metrics of the access history: records that are not in the store yet, and records that are lost. */
+export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held' | 'lost'>): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'svc_access_records_held',
+    help: 'Access records that wait to be written; from 10,000 on answers wait for room, from 100,000 on records are lost.',
+    registers,
+    collect() {
+      this.set(queue.held);
+    },
+  });
+  new Counter({
+    name: 'svc_access_records_lost_total',
+    help: 'Access records that were never written; the log says why.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(queue.lost);
+    },
+  });
+}
+
+/** Log lines of the access history. */
+export function accessReport(log: Log): HistoryReport {
+  return {
+    failing: (error, held) => log.warn({ err: error, held }, 'access history cannot be written, and is tried again'),
+    recovered: () => log.info({}, 'access history is written again'),
+    lost: (records, cause) => log.error({ records, err: cause }, 'access history lost'),
+  };
+}

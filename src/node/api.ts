@@ -1,0 +1,129 @@
+import type { Directory } from '../actors/routing/directory.ts';
+import { ActorService } from '../gen/svc/v1/actors_pb.ts';
+import { AuditService } from '../gen/svc/v1/audit_pb.ts';
+import { DelegationService } from '../gen/svc/v1/delegation_pb.ts';
+import { DeveloperService } from '../gen/svc/v1/developer_pb.ts';
+import { EngagementService } from '../gen/svc/v1/engagements_pb.ts';
+import { EntityService } from '../gen/svc/v1/entities_pb.ts';
+import { HealthService } from '../gen/svc/v1/health_pb.ts';
+import { LedgerService } from '../gen/svc/v1/ledgers_pb.ts';
+import { MasterService } from '../gen/svc/v1/masters_pb.ts';
+import { OrganizationService } from '../gen/svc/v1/organizations_pb.ts';
+import { ResolverService } from '../gen/svc/v1/resolver_pb.ts';
+import { SandboxService } from '../gen/svc/v1/sandbox_pb.ts';
+import { WebhookService } from '../gen/svc/v1/webhooks_pb.ts';
+import { type Implementation, implement } from '../rpc/endpoints/handlers.ts';
+import type { Clock } from '../runtime/clock/clock.ts';
+import type { MemoryBudget } from '../runtime/limits/memory-budget.ts';
+import { type SandboxParts, sandboxService } from '../sandbox/sandbox-service.ts';
+import { actorService } from '../service/actors/actors.ts';
+import type { Identities } from '../service/actors/identities.ts';
+import type { KeyEndings } from '../service/actors/key-endings.ts';
+import { keyRevocation } from '../service/actors/key-revocation.ts';
+import { resolverService } from '../service/actors/resolver.ts';
+import type { AccessQueue } from '../service/audit/access-history.ts';
+import { auditService } from '../service/audit/audit.ts';
+import { LedgerNaming } from '../service/audit/ledger-naming.ts';
+import {
+  delegationNames,
+  entityNames,
+  masterNames,
+  organizationNames,
+  webhookNames,
+} from '../service/audit/named-ledgers.ts';
+import type { Authority } from '../service/authority/authority.ts';
+import { healthService, type StoreCheck } from '../service/calls/health.ts';
+import { delegationService } from '../service/delegation/delegation.ts';
+import { Delegations } from '../service/delegation/delegations.ts';
+import { masterAccess } from '../service/delegation/master-access.ts';
+import { developerService } from '../service/developers/developers.ts';
+import type { KeyCache } from '../service/developers/entity-credentials.ts';
+import { entityService } from '../service/entities/entities.ts';
+import { engagementService } from '../service/ledgers/engagements.ts';
+import { ledgerService } from '../service/ledgers/ledgers.ts';
+import { appendStream } from '../service/masters/append-stream.ts';
+import { masterService } from '../service/masters/masters.ts';
+import { StreamsMemory } from '../service/masters/stream-memory.ts';
+import { organizationService } from '../service/organizations/organizations.ts';
+import { LedgerReading } from '../service/reading/ledger-reading.ts';
+import { SealCheck } from '../service/reading/seal-check.ts';
+import type { SecretBox } from '../service/records/secret-box.ts';
+import type { VerifySignature } from '../service/signatures/signature-verifier.ts';
+import type { TargetPolicy } from '../service/webhooks/webhook-target.ts';
+import type { WebhookWork } from '../service/webhooks/webhook-work.ts';
+import { webhookService } from '../service/webhooks/webhooks.ts';
+import { Appending } from '../service/writing/appending.ts';
+import { ledgerClosing } from '../service/writing/ledger-closing.ts';
+import { LedgerOpening } from '../service/writing/ledger-opening.ts';
+import { Replays } from '../service/writing/replays.ts';
+import type { AccessLog } from '../store/access-log.ts';
+import type { LedgerStore } from '../store/ledger-store.ts';
+import type { RecordStore } from '../store/record-store.ts';
+
+export interface ApiParts {
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  readonly access: { readonly log: AccessLog; readonly queue: AccessQueue };
+  readonly identities: Identities;
+  /** Verifies signatures of events that are read, at a lower priority than signatures of calls. */
+  readonly verifyRead: VerifySignature;
+  readonly endings: KeyEndings;
+  readonly directory: Directory;
+  readonly authority: Authority;
+  readonly apiKeys: KeyCache;
+  readonly clock: Clock;
+  readonly stores: readonly StoreCheck[];
+  readonly production: boolean;
+  readonly sandbox: SandboxParts;
+  readonly webhooks: { readonly secrets: SecretBox; readonly targets: TargetPolicy; readonly work: WebhookWork };
+  /** How far ahead of now a key's revocation is dated, ms. 0 on a single node. */
+  readonly revocationLeadMs: number;
+  readonly memory: MemoryBudget;
+}
+
+/** Implementations of all services of the API. */
+export function apiOf(parts: ApiParts): Implementation[] {
+  const { ledgers, records, access, identities, directory, authority, clock, webhooks } = parts;
+  const now = () => clock.now();
+  const reading = new LedgerReading(ledgers, now);
+  const named = new LedgerNaming(reading, records);
+  const replays = new Replays(ledgers);
+  const opening = new LedgerOpening(directory, reading);
+  const close = ledgerClosing(identities, directory, replays);
+  const seals = new SealCheck(authority, identities, parts.verifyRead);
+  const appending = new Appending(identities, reading, directory, replays);
+  const delegations = new Delegations(records, identities, reading, directory, replays);
+  return [
+    implement(HealthService, healthService(parts.stores)),
+    implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
+    implement(
+      ActorService,
+      actorService(identities, keyRevocation(identities, parts.endings, clock, parts.revocationLeadMs)),
+    ),
+    implement(ResolverService, resolverService(identities, authority, parts.production)),
+    implement(OrganizationService, organizationService(records, opening, reading), organizationNames(named)),
+    implement(EntityService, entityService(records, identities, opening, reading, close), entityNames()),
+    implement(EngagementService, engagementService(records, identities, opening, reading, close)),
+    implement(LedgerService, ledgerService(ledgers, records, identities, reading, opening, close, seals)),
+    implement(
+      MasterService,
+      {
+        ...masterService(ledgers, identities, reading, directory, appending, seals, replays),
+        ...masterAccess(ledgers, delegations, reading, now),
+        appendEvents: appendStream(appending, named, new StreamsMemory(parts.memory), now),
+      },
+      masterNames(named),
+    ),
+    implement(SandboxService, sandboxService(parts.sandbox)),
+    implement(DelegationService, delegationService(ledgers, delegations, seals, now), delegationNames(named)),
+    implement(
+      AuditService,
+      auditService(access.log, () => access.queue.flush(), now),
+    ),
+    implement(
+      WebhookService,
+      webhookService(records, ledgers, reading, webhooks.secrets, webhooks.targets, webhooks.work),
+      webhookNames(named),
+    ),
+  ];
+}

@@ -1,0 +1,300 @@
+import ipaddr from 'ipaddr.js';
+import proxyAddr from 'proxy-addr';
+import { mailboxBytesMax, mailboxCommandsMax } from '../actors/bounds.ts';
+import type { GrpcBounds } from '../rpc/grpc/connections.ts';
+import type { BucketSize } from '../rpc/pipeline/rate-limit.ts';
+import { isHost } from '../runtime/config/addresses.ts';
+import { openSecretFiles } from '../runtime/config/secret-files.ts';
+import type { PlaceBounds } from '../runtime/limits/fair-places.ts';
+import { defaultMemoryBudgetBytes } from '../runtime/limits/memory-budget.ts';
+import type { LogLevel } from '../runtime/telemetry/log.ts';
+import { defaultWaitingMax } from '../service/signatures/verifying-threads.ts';
+
+/**
+ * A setting with which the service cannot start. The message is one sentence: it names the variable and says what to
+ * do.
+ */
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ConfigError';
+  }
+}
+
+type Mode = 'development' | 'production';
+
+/** The environment, read once, checked and frozen. A port may be 0: any free port. */
+export interface Config {
+  readonly mode: Mode;
+  readonly host: string;
+  readonly port: number;
+  readonly grpcPort: number;
+  readonly opsHost: string;
+  readonly opsPort: number;
+  readonly dataDir: string;
+  /** null: made on first start and stored in the data directory. */
+  readonly authorityKeyFile: string | null;
+  readonly secretsKeyFile: string | null;
+  /** null: both public ports are without TLS. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  /** A proxy in front of the service terminates TLS. */
+  readonly tlsTerminated: boolean;
+  /** Exact origins, or `*` alone. Empty: no cross-origin calls. */
+  readonly corsOrigins: readonly string[];
+  /** Addresses and networks whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
+  readonly logLevel: LogLevel;
+  /** Ports on loopback that no webhook goes to in development mode, in addition to the service's own. */
+  readonly webhookClosedPorts: readonly number[];
+  /** What callers' requests, answers, reads and streams may hold in memory together, in bytes. */
+  readonly memoryBudgetBytes: number;
+  /** What one connection of the gRPC port may hold, in bytes. */
+  readonly grpcBounds: GrpcBounds;
+  /** Long reads that run and wait at once; see FairPlaces. */
+  readonly reads: PlaceBounds;
+  /** Bounds of queues. Beyond them calls are `overloaded`. */
+  readonly queues: {
+    /** Commands that wait for one ledger, and their bytes. */
+    readonly ledgerCommandsMax: number;
+    readonly ledgerBytesMax: number;
+    /** Signatures that wait to be verified. */
+    readonly signaturesMax: number;
+  };
+  readonly rateLimits: {
+    /** By address, for calls without a credential that create something. */
+    readonly create: BucketSize;
+    /** By API key, for appends. */
+    readonly append: BucketSize;
+    /** By API key, for all other calls. */
+    readonly call: BucketSize;
+  };
+}
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+/**
+ * Reads the configuration. Ignores variables that are not in the table. An empty variable counts as not set. Throws
+ * ConfigError; in production mode the error lists everything that is missing or unsafe.
+ */
+export function readConfig(env: Environment): Config {
+  const mode = oneOf(env, 'SVC_MODE', ['development', 'production'], 'development');
+  const certFile = text(env, 'TLS_CERT_FILE');
+  const keyFile = text(env, 'TLS_KEY_FILE');
+  if ((certFile === null) !== (keyFile === null)) {
+    const missing = certFile === null ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE';
+    throw new ConfigError(`Set ${missing} too: TLS needs both the certificate and its key.`);
+  }
+  const limited = mode === 'production';
+  const tlsTerminated = flag(env, 'TLS_TERMINATED');
+  const memoryBytes = memoryBudgetBytes(env);
+  const config: Config = {
+    mode,
+    host: host(env, 'HOST', '0.0.0.0'),
+    port: portNumber(env, 'PORT', 8080),
+    grpcPort: portNumber(env, 'GRPC_PORT', 50_051),
+    opsHost: host(env, 'OPS_HOST', '127.0.0.1'),
+    opsPort: portNumber(env, 'OPS_PORT', 9100),
+    dataDir: text(env, 'DATA_DIR') ?? './data',
+    authorityKeyFile: text(env, 'AUTHORITY_KEY_FILE'),
+    secretsKeyFile: text(env, 'SECRETS_KEY_FILE'),
+    tls: certFile === null || keyFile === null ? null : Object.freeze({ certFile, keyFile }),
+    tlsTerminated,
+    corsOrigins: Object.freeze(list(env, 'CORS_ORIGINS').map(checkedOrigin)),
+    trustedProxies: Object.freeze(checkedProxies(list(env, 'TRUSTED_PROXIES'))),
+    logLevel: oneOf(env, 'LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info'),
+    webhookClosedPorts: Object.freeze(list(env, 'WEBHOOK_CLOSED_PORTS').map(checkedPort)),
+    memoryBudgetBytes: memoryBytes,
+    grpcBounds: Object.freeze({
+      connectionRequestBytes: mebibytes(env, 'GRPC_CONNECTION_REQUEST_MIB', 8, GRPC_CONNECTION_REQUEST_MIB_MIN),
+      connectionAnswerBytes: mebibytes(env, 'GRPC_CONNECTION_ANSWER_MIB', 32, GRPC_CONNECTION_ANSWER_MIB_MIN),
+    }),
+    reads: Object.freeze({
+      total: boundOf(env, 'READS_AT_ONCE', defaultReadsAtOnce(memoryBytes), countMax),
+      perCaller: boundOf(env, 'READS_AT_ONCE_PER_CALLER', 4, countMax),
+      waiting: boundOf(env, 'READS_WAITING', 1_000, countMax),
+    }),
+    queues: Object.freeze({
+      ledgerCommandsMax: boundOf(env, 'LEDGER_QUEUE_MAX', mailboxCommandsMax, countMax),
+      ledgerBytesMax: boundOf(env, 'LEDGER_QUEUE_MIB', mailboxBytesMax / mebibyte, mebibytesMax) * mebibyte,
+      signaturesMax: boundOf(env, 'SIGNATURE_QUEUE_MAX', defaultWaitingMax, countMax),
+    }),
+    rateLimits: Object.freeze({
+      create: bucket(env, 'RATE_LIMIT_CREATE_PER_MINUTE', limited ? 600 : 0, 60, 'RATE_LIMIT_CREATE_BURST', 300),
+      call: bucket(env, 'RATE_LIMIT_CALL_PER_SECOND', limited ? 200 : 0, 1, 'RATE_LIMIT_CALL_BURST', 500),
+      append: bucket(env, 'RATE_LIMIT_APPEND_PER_SECOND', limited ? 5000 : 0, 1, 'RATE_LIMIT_APPEND_BURST', 5000),
+    }),
+  };
+  refuseSharedPorts(config);
+  if (mode === 'production') refuseUnsafe(config, tlsTerminated);
+  return Object.freeze(config);
+}
+
+function refuseSharedPorts(config: Config): void {
+  const ports = [
+    ['PORT', config.port],
+    ['GRPC_PORT', config.grpcPort],
+    ['OPS_PORT', config.opsPort],
+  ] as const;
+  for (const [at, [name, port]] of ports.entries()) {
+    const twin = ports.slice(0, at).find(([, other]) => other === port && port !== 0);
+    if (twin !== undefined) throw new ConfigError(`Set ${name} to another port than ${twin[0]}: both are ${port}.`);
+  }
+}
+
+function refuseUnsafe(config: Config, tlsTerminated: boolean): void {
+  const missing: string[] = [];
+  if (config.authorityKeyFile === null) missing.push('AUTHORITY_KEY_FILE (the authority’s Ed25519 key)');
+  if (config.secretsKeyFile === null) missing.push('SECRETS_KEY_FILE (the key for stored secrets)');
+  if (config.tls === null && !tlsTerminated) {
+    missing.push('TLS_CERT_FILE and TLS_KEY_FILE (or TLS_TERMINATED=1 behind a proxy that speaks TLS)');
+  }
+  const asked = missing.length > 0 ? [`set ${missing.join(', ')}`] : [];
+  if (!isLoopback(config.opsHost)) asked.push('set OPS_HOST to a loopback address: the internal port is never public');
+  if (config.corsOrigins.includes('*')) asked.push('name in CORS_ORIGINS the origins that may call: * is every site');
+  asked.push(
+    ...openSecretFiles([
+      ['AUTHORITY_KEY_FILE', config.authorityKeyFile],
+      ['SECRETS_KEY_FILE', config.secretsKeyFile],
+      ['TLS_KEY_FILE', config.tls?.keyFile ?? null],
+    ]),
+  );
+  if (asked.length > 0) throw new ConfigError(`For SVC_MODE=production also ${asked.join('; ')}.`);
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');
+}
+
+function text(env: Environment, name: string): string | null {
+  const value = env[name]?.trim();
+  return value === undefined || value === '' ? null : value;
+}
+
+function host(env: Environment, name: string, otherwise: string): string {
+  const value = text(env, name) ?? otherwise;
+  if (isHost(value)) return value;
+  throw new ConfigError(
+    `Set ${name} to an IP address or a host name, without scheme, brackets or port; it is ${JSON.stringify(value)}.`,
+  );
+}
+
+function list(env: Environment, name: string): string[] {
+  return (text(env, name) ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+function oneOf<T extends string>(env: Environment, name: string, values: readonly T[], otherwise: T): T {
+  const value = text(env, name);
+  if (value === null) return otherwise;
+  const found = values.find((allowed) => allowed === value);
+  if (found === undefined)
+    throw new ConfigError(`Set ${name} to ${values.join(', ')}; it is ${JSON.stringify(value)}.`);
+  return found;
+}
+
+function flag(env: Environment, name: string): boolean {
+  return ['1', 'true'].includes(oneOf(env, name, ['0', '1', 'false', 'true'], '0'));
+}
+
+function wholeNumber(env: Environment, name: string, otherwise: number, max: number): number {
+  const value = text(env, name);
+  if (value === null) return otherwise;
+  const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
+  if (!(number <= max))
+    throw new ConfigError(`Set ${name} to a whole number from 0 to ${max}; it is ${JSON.stringify(value)}.`);
+  return number;
+}
+
+function portNumber(env: Environment, name: string, otherwise: number): number {
+  return wholeNumber(env, name, otherwise, 65_535);
+}
+
+const MEMORY_BUDGET_MIB_MIN = 32;
+const MEMORY_BUDGET_MIB_MAX = 65_536;
+
+function memoryBudgetBytes(env: Environment): number {
+  const mebibytes = wholeNumber(env, 'MEMORY_BUDGET_MIB', 0, MEMORY_BUDGET_MIB_MAX);
+  if (mebibytes === 0) return defaultMemoryBudgetBytes();
+  if (mebibytes < MEMORY_BUDGET_MIB_MIN)
+    throw new ConfigError(`Set MEMORY_BUDGET_MIB to at least ${MEMORY_BUDGET_MIB_MIN}: two large calls need as much.`);
+  return mebibytes * 1024 * 1024;
+}
+
+/** Smaller bounds would refuse the largest message, or the largest answer, of any client. */
+const GRPC_CONNECTION_REQUEST_MIB_MIN = 2;
+const GRPC_CONNECTION_ANSWER_MIB_MIN = 8;
+const GRPC_CONNECTION_MIB_MAX = 1_024;
+
+function mebibytes(env: Environment, name: string, otherwise: number, min: number): number {
+  const value = wholeNumber(env, name, otherwise, GRPC_CONNECTION_MIB_MAX);
+  if (value < min) throw new ConfigError(`Set ${name} to at least ${min}: the largest call needs as much.`);
+  return value * mebibyte;
+}
+
+/** A long read holds at most some 11 MiB, and answers that clients have not taken need room too. */
+const BYTES_OF_READ = 16 * 1024 * 1024;
+const READS_AT_ONCE_DEFAULT_MAX = 16;
+
+function defaultReadsAtOnce(memoryBytes: number): number {
+  return Math.max(2, Math.min(READS_AT_ONCE_DEFAULT_MAX, Math.floor(memoryBytes / BYTES_OF_READ)));
+}
+
+export const mebibyte = 1024 * 1024;
+/** The highest setting of a queue's bound. */
+export const countMax = 1_000_000;
+export const mebibytesMax = 4_096;
+
+/** Reads a bound whose excess is answered with `overloaded`: a whole number from `min` to `max`. Throws ConfigError. */
+export function boundOf(env: Environment, name: string, otherwise: number, max: number, min = 1): number {
+  const value = wholeNumber(env, name, otherwise, max);
+  if (value >= min) return value;
+  throw new ConfigError(
+    `Set ${name} to a whole number from ${min} to ${max}: with ${value} every call, or a large one, would be refused.`,
+  );
+}
+
+const RATE_MAX = 1_000_000_000;
+
+function bucket(
+  env: Environment,
+  rateName: string,
+  rate: number,
+  perS: number,
+  burstName: string,
+  burst: number,
+): BucketSize {
+  const perSecond = wholeNumber(env, rateName, rate, RATE_MAX) / perS;
+  const held = wholeNumber(env, burstName, burst, RATE_MAX);
+  if (perSecond > 0 && held < 1)
+    throw new ConfigError(`Set ${burstName} to at least 1, or ${rateName} to 0 for no limit.`);
+  return Object.freeze({ perSecond, burst: held });
+}
+
+function checkedPort(port: string): number {
+  if (/^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535) return Number(port);
+  throw new ConfigError(
+    `Set WEBHOOK_CLOSED_PORTS to ports from 1 to 65535, separated by commas; ${JSON.stringify(port)} is none.`,
+  );
+}
+
+function checkedOrigin(origin: string, _at: number, all: readonly string[]): string {
+  if (origin === '*' && all.length === 1) return origin;
+  const parsed = URL.canParse(origin) ? new URL(origin) : null;
+  if (parsed === null || parsed.origin !== origin || origin.includes('*') || !/^https?:$/.test(parsed.protocol)) {
+    throw new ConfigError(
+      `Set CORS_ORIGINS to origins such as https://app.example.com, or to * alone; ${JSON.stringify(origin)} is none.`,
+    );
+  }
+  return origin;
+}
+
+function checkedProxies(proxies: string[]): string[] {
+  try {
+    proxyAddr.compile(proxies);
+    return proxies;
+  } catch {
+    throw new ConfigError('Set TRUSTED_PROXIES to addresses or networks such as 10.0.0.0/8, separated by commas.');
+  }
+}

@@ -1,0 +1,95 @@
+import { batchPaces } from '../actors/bounds.ts';
+import { localPlacement } from '../actors/routing/local-placement.ts';
+import { noPeers } from '../actors/routing/no-peers.ts';
+import { MonotonicWallClock } from '../runtime/clock/monotonic-wall-clock.ts';
+import { goodClock } from '../runtime/clock/plausible-clock.ts';
+import { systemClock } from '../runtime/clock/system-clock.ts';
+import type { Log, NodeLog } from '../runtime/telemetry/log.ts';
+import { subscriptionsIn } from '../service/webhooks/subscription-record.ts';
+import { openLmdb } from '../store/lmdb/open.ts';
+import type { RecordStore } from '../store/record-store.ts';
+import { UnreadableRecord } from '../store/unreadable-record.ts';
+import type { Config } from './config.ts';
+import { keysInUse, readNodeKeys } from './node-keys.ts';
+import { type RunningNode, startNodeOver } from './start-node.ts';
+
+/** On a single node a revocation takes effect with its answer. */
+const revocationLeadMs = 0;
+
+/**
+ * Starts a node with all its data in DATA_DIR. `onFatal` is called once, after a failed write to the disk. Then nothing
+ * is written any more, and stored data can be read until the node is stopped.
+ */
+export async function startEmbedded(
+  config: Config,
+  log: NodeLog,
+  onFatal: (error: Error) => void,
+): Promise<RunningNode> {
+  let failure: Error | null = null;
+  const failed = (error: Error) => {
+    failure = error;
+    log.error(
+      { err: error, data_dir: config.dataDir },
+      'a write to the disk failed: nothing is written any more, reads go on, and the node stops. See to the free space and the health of the disk under DATA_DIR, then start the node again: nothing that was answered is lost',
+    );
+    onFatal(error);
+  };
+  // A cluster instead compares its nodes' clocks: a node whose clock is off is not ready.
+  const clock = new MonotonicWallClock(goodClock(systemClock), () => performance.now());
+  const stores = await openLmdb({ dataDir: config.dataDir, now: () => clock.now(), onFatal: failed });
+  const self = 'embedded';
+  return startNodeOver(
+    () => stores[Symbol.asyncDispose](),
+    async () => {
+      await startBehindSubscriptions(clock, stores.records, log);
+      return {
+        config,
+        keys: readNodeKeys(config, await keysInUse(stores.records)),
+        ledgers: stores.ledgers,
+        records: stores.records,
+        access: stores.access,
+        stores: [
+          {
+            name: 'lmdb',
+            check: async () => {
+              if (failure !== null) throw failure;
+              await stores.records.get('node', 'secrets-key');
+            },
+          },
+        ],
+        isStoreWritable: () => failure === null,
+        self,
+        placement: localPlacement(self),
+        peers: noPeers,
+        revocationLeadMs,
+        batchPace: batchPaces.commitsTogether,
+        clock,
+        log,
+      };
+    },
+  );
+}
+
+/**
+ * Makes sure that no event is dated before a webhook subscription of an earlier run. So the subscription gets
+ * everything that is answered from now on, even if the machine's clock was set back in between.
+ */
+async function startBehindSubscriptions(clock: MonotonicWallClock, records: RecordStore, log: Log): Promise<void> {
+  const newest = await subscriptionsIn(records)
+    .newestInForce()
+    .catch((error: unknown) => {
+      if (!(error instanceof UnreadableRecord)) throw error;
+      log.error(
+        { err: error.cause },
+        'the newest webhook subscription is damaged: the node does not know when it was made',
+      );
+      return null;
+    });
+  if (newest === null) return;
+  const aheadMs = clock.notBefore(Date.parse(newest.createdAt));
+  if (aheadMs <= 0) return;
+  log.warn(
+    { ahead_ms: aheadMs, subscription_id: newest.id },
+    'the clock of this machine is behind the newest webhook subscription: times are told from there on, at half speed until it has caught up',
+  );
+}

@@ -1,0 +1,31 @@
+import { Counter, type Registry } from 'prom-client';
+import type { Log } from '../runtime/telemetry/log.ts';
+import { onUnreadable } from '../store/unreadable-record.ts';
+
+/** Records that the log names, once each. Further ones are only counted. */
+const namedMax = 1_000;
+/** The service has few kinds, but a damaged row may hold any text. */
+const kindsMax = 64;
+
+/** Logs and counts the unreadable records that this process finds in its stores. Returns a function that stops it. */
+export function watchUnreadable({ log, registry }: { readonly log: Log; readonly registry: Registry }): () => void {
+  const named = new Set<string>();
+  const kinds = new Set<string>();
+  const counter = new Counter({
+    name: 'svc_unreadable_records_total',
+    help: 'Stored records that could not be read and were passed over, by kind, each time that one was met.',
+    labelNames: ['kind'],
+    registers: [registry],
+  });
+  return onUnreadable(({ kind, id, error }) => {
+    if (kinds.size < kindsMax) kinds.add(kind);
+    counter.inc({ kind: kinds.has(kind) ? kind : 'other' });
+    const name = JSON.stringify([kind, id]);
+    if (named.has(name) || named.size >= namedMax) return;
+    named.add(name);
+    log.error(
+      { err: error, kind, id },
+      'a stored record cannot be read and is passed over: restore it from a backup, or remove it',
+    );
+  });
+}

@@ -1,0 +1,259 @@
+import { setImmediate as immediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { limits } from '../../../runtime/limits/limits.ts';
+import type { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
+import type { ClientAddress } from '../../call/client-address.ts';
+import type { Endpoint } from '../../endpoints/endpoint.ts';
+import type { TlsKeys } from '../../http/server.ts';
+import type { Listener } from '../../listening.ts';
+import type { Pipeline } from '../../pipeline/pipeline.ts';
+import type { GrpcBounds } from '../connections.ts';
+import { descriptorFiles } from '../descriptor-files.ts';
+import { backlogKib, FrameBacklog } from '../frame-backlog.ts';
+import { FrameReader, FrameWriter, workerEvent } from '../frames.ts';
+import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from '../thread-messages.ts';
+import { GrpcBidiCall, GrpcStreamCall, GrpcUnaryCall } from './grpc-call.ts';
+import { answerRefused, cutOf, noteAnswered, type RefusedCallParts } from './refused-calls.ts';
+import { WorkerCall } from './worker-call.ts';
+
+interface GrpcListenerParts extends RefusedCallParts {
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly pipeline: Pipeline;
+  readonly clientAddress: ClientAddress;
+  readonly tls: TlsKeys | null;
+  readonly bounds: GrpcBounds;
+  readonly memory: MemoryBudget;
+  now(): number;
+}
+
+/** The gRPC port: every method of the API, reflection, and grpc.health.v1. */
+export interface GrpcListener extends Listener {
+  /** Sets what grpc.health.v1 answers, for the whole server and each service. */
+  setServing(serving: boolean): void;
+}
+
+const script = new URL(
+  import.meta.url.endsWith('.ts') ? '../worker/thread.ts' : '../worker/thread.js',
+  import.meta.url,
+);
+
+/**
+ * Young generation of the worker: two semi-spaces of 16 MiB, and half as much again for large objects. A busy worker
+ * fills one space in 200 ms, and most calls are over by then. Objects that outlive two collections are kept until a
+ * collection of the whole heap; with spaces of 8 MiB there was one each second (docs/performance.md).
+ */
+const resourceLimits = { maxYoungGenerationSizeMb: 48 };
+
+/**
+ * Opens the gRPC port; port 0 takes any free one. A worker (thread.ts) listens and speaks HTTP/2, because that is as
+ * much work as everything that the main thread does for a call.
+ */
+export async function openGrpcListener(parts: GrpcListenerParts, host: string, port: number): Promise<GrpcListener> {
+  const endpoints = [...parts.endpoints.values()];
+  const backlog = new FrameBacklog();
+  const workerData: GrpcThreadData = {
+    ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared, backlog: backlog.shared },
+    services: servicesOf(endpoints),
+    files: descriptorFiles(endpoints),
+  };
+  const worker = new Worker(script, { workerData, execArgv: [], resourceLimits, stdout: false, stderr: false });
+  const thread = new Thread(worker, backlog, parts, endpoints);
+  const address = await thread.listening;
+  return {
+    ...address,
+    setServing: (serving) => thread.order({ order: 'say serving', serving }),
+    close: (graceMs) => thread.close(graceMs),
+    [Symbol.asyncDispose]: () => thread.close(0),
+  };
+}
+
+/**
+ * The worker as the main thread sees it, with the calls that are not answered yet. If the worker fails, the error is
+ * thrown and ends the process, like any uncaught error.
+ */
+class Thread {
+  readonly #worker: Worker;
+  readonly #parts: GrpcListenerParts;
+  /** By the worker's method numbers. */
+  readonly #endpoints: readonly Endpoint[];
+  readonly #outbox: FrameWriter;
+  readonly #backlog: FrameBacklog;
+  /** Frames that the worker posted and that are not handled yet, oldest first. */
+  #arrivals: FrameReader[] = [];
+  /** By call number. The worker reuses a number once its call has ended. */
+  readonly #exchanges: (GrpcUnaryCall | GrpcStreamCall | undefined)[] = [];
+  readonly #listening = Promise.withResolvers<{ readonly host: string; readonly port: number }>();
+  readonly #closed = Promise.withResolvers<void>();
+  #isListening = false;
+  #isEnding = false;
+
+  constructor(worker: Worker, backlog: FrameBacklog, parts: GrpcListenerParts, endpoints: readonly Endpoint[]) {
+    this.#worker = worker;
+    this.#backlog = backlog;
+    this.#parts = parts;
+    this.#endpoints = endpoints;
+    this.#outbox = new FrameWriter((frames) => worker.postMessage(frames, [frames.buffer]));
+    worker.on('message', (message: Uint8Array<ArrayBuffer> | ThreadNews) => {
+      if (message instanceof Uint8Array) this.#arrived(new FrameReader(message));
+      else this.#hear(message);
+    });
+    worker.on('error', (error) => this.#fail(error));
+    worker.on('exit', () => this.#fail(new Error('the thread of the gRPC port has ended')));
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isEnding) return;
+    if (this.#isListening) throw error;
+    this.#isEnding = true;
+    this.#listening.reject(error);
+  }
+
+  get listening(): Promise<{ readonly host: string; readonly port: number }> {
+    return this.#listening.promise;
+  }
+
+  order(order: ThreadOrder): void {
+    this.#outbox.flush();
+    this.#worker.postMessage(order);
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.order({ order: 'close', graceMs });
+    await this.#closed.promise;
+    // Frames that the worker posted before `closed` are handled first.
+    while (this.#arrivals.length > 0) await immediate();
+    for (const exchange of this.#exchanges) if (exchange !== undefined) this.#gone(exchange);
+    await this.#terminate();
+  }
+
+  async #terminate(): Promise<void> {
+    this.#isEnding = true;
+    await this.#worker.terminate();
+  }
+
+  #hear(news: ThreadNews): void {
+    if (news.news === 'closed') this.#closed.resolve();
+    else if (news.news === 'listening') {
+      this.#isListening = true;
+      this.#listening.resolve({ host: news.host, port: news.port });
+    } else {
+      const cause = Object.assign(new Error(news.message), { code: news.code });
+      void this.#terminate();
+      this.#listening.reject(new Error(news.message, { cause }));
+    }
+  }
+
+  /**
+   * Node delivers many messages in one turn of the event loop. They are handled in slices with setImmediate, so that
+   * other work is done in between.
+   */
+  #arrived(frames: FrameReader): void {
+    if (this.#arrivals.push(frames) === 1) setImmediate(this.#handleArrivals);
+  }
+
+  #handleArrivals = (): void => {
+    const arrivals = this.#arrivals;
+    const endMs = performance.now() + limits.grpcFrameSliceMs;
+    let handled = 0;
+    try {
+      for (const frames of arrivals) {
+        handled += 1;
+        this.#backlog.remove(backlogKib(this.#handle(frames), frames.length));
+        if (performance.now() > endMs) break;
+      }
+    } finally {
+      this.#arrivals = arrivals.slice(handled);
+      if (this.#arrivals.length > 0) setImmediate(this.#handleArrivals);
+    }
+  };
+
+  /** Returns the number of frames. */
+  #handle(frames: FrameReader): number {
+    let count = 0;
+    while (!frames.isEmpty) {
+      count += 1;
+      const kind = frames.u8();
+      const number = frames.u32();
+      if (kind === workerEvent.begun || kind === workerEvent.arriving)
+        this.#begin(number, kind === workerEvent.arriving, frames);
+      else if (kind === workerEvent.refused) answerRefused(this.#parts, number, frames, this.#outbox);
+      else if (kind === workerEvent.noted) noteAnswered(this.#parts, frames);
+      else this.#goOn(this.#exchanges[number], kind, frames);
+    }
+    return count;
+  }
+
+  #begin(number: number, isArriving: boolean, frames: FrameReader): void {
+    const endpoint = this.#endpoints[frames.u32()];
+    if (endpoint === undefined) throw new Error('the thread tells of a method that there is not');
+    const { pipeline } = this.#parts;
+    const call = new WorkerCall(number, isArriving, frames, this.#outbox, this.#ended);
+    const given = [call, endpoint, this.#parts] as const;
+    switch (endpoint.method.methodKind) {
+      case 'unary':
+        void pipeline.unary(endpoint, this.#keep(number, new GrpcUnaryCall(...given)));
+        return;
+      case 'server_streaming':
+        void pipeline.serverStream(endpoint, this.#keep(number, new GrpcStreamCall(...given)));
+        return;
+      default:
+        void pipeline.bidi(endpoint, this.#keep(number, new GrpcBidiCall(...given)));
+    }
+  }
+
+  #keep<T extends GrpcUnaryCall | GrpcStreamCall>(number: number, exchange: T): T {
+    this.#exchanges[number] = exchange;
+    return exchange;
+  }
+
+  #ended = (number: number): void => {
+    this.#exchanges[number]?.release();
+    this.#exchanges[number] = undefined;
+  };
+
+  /** `exchange` is undefined if the call was answered meanwhile. */
+  #goOn(exchange: GrpcUnaryCall | GrpcStreamCall | undefined, kind: number, frames: FrameReader): void {
+    switch (kind) {
+      case workerEvent.request: {
+        const bytes = frames.bytes();
+        if (exchange instanceof GrpcBidiCall) exchange.requests.take(bytes);
+        else exchange?.arrived(Buffer.from(bytes));
+        return;
+      }
+      case workerEvent.requestsEnd:
+        if (exchange instanceof GrpcBidiCall) exchange.requests.end();
+        return;
+      case workerEvent.sent: {
+        const bytes = frames.u32();
+        if (exchange instanceof GrpcStreamCall) exchange.sent(bytes);
+        return;
+      }
+      case workerEvent.cut: {
+        const status = frames.u8();
+        const error = cutOf(frames);
+        if (exchange instanceof GrpcBidiCall) this.#parts.pipeline.running.endStream(exchange, error);
+        else exchange?.cut(error, status);
+        return;
+      }
+      case workerEvent.gone:
+        if (exchange !== undefined) this.#gone(exchange);
+    }
+  }
+
+  #gone(exchange: GrpcUnaryCall | GrpcStreamCall): void {
+    this.#parts.pipeline.running.hangUp(exchange);
+    exchange.gone();
+  }
+}
+
+function servicesOf(endpoints: readonly Endpoint[]): GrpcService[] {
+  const byService = Map.groupBy(endpoints.entries(), ([, { method }]) => method.parent.typeName);
+  return [...byService].map(([name, methods]) => ({
+    name,
+    methods: methods.map(([number, { method, rpcPath, changesState }]): GrpcMethod => {
+      const kind = method.methodKind;
+      if (kind === 'client_streaming') throw new TypeError(`${rpcPath}: no transport serves ${kind}`);
+      return { name: method.name, path: rpcPath, kind, changesState, number };
+    }),
+  }));
+}

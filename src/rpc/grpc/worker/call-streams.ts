@@ -1,0 +1,191 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { IncomingHttpHeaders } from 'node:http2';
+import {
+  Metadata,
+  type ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+} from '@grpc/grpc-js';
+import { Slab } from '../../../runtime/collections/slab.ts';
+import { limits } from '../../../runtime/limits/limits.ts';
+import type { Connections } from '../connections.ts';
+import type { GrpcMethod } from '../thread-messages.ts';
+import { CallStream, callStreamKey, isGrpc, type WatchedStream } from './call-stream.ts';
+import { frameHeadBytes } from './framing.ts';
+
+interface CallStreamsParts {
+  readonly connections: Connections;
+  /** The methods that the main thread serves, by path. */
+  readonly methods: ReadonlyMap<string, GrpcMethod>;
+  /** Whether the worker serves the path itself. */
+  isStandard(path: string): boolean;
+  /** The path that unknown methods are redirected to, because grpc-js makes no call for them. */
+  readonly unknownPath: string;
+  /**
+   * Called for a request whose media type is not gRPC. grpc-js answers it with a bare 415, as the protocol requires.
+   * `path` is null for an unknown method.
+   */
+  onOtherMedia(path: string | null, requestId: string): void;
+  /** Asks the main thread whether it admits the caller of an unfinished request. */
+  admit(stream: CallStream): void;
+  closed(stream: CallStream): void;
+}
+
+/**
+ * A diagnostics channel of Node. It publishes a stream before the server's handler gets it, with the same headers
+ * object.
+ */
+const streamCreated = 'http2.server.stream.created';
+
+/** Keeps a CallStream for each HTTP/2 stream of this thread, and sweeps over all of them. Call it once per thread. */
+export function watchCallStreams(parts: CallStreamsParts): void {
+  const streams = new Slab<CallStream>();
+  const { connections, methods, unknownPath } = parts;
+  const callStreamParts = {
+    connections,
+    admit: (stream: CallStream) => parts.admit(stream),
+    closed: (stream: CallStream) => {
+      streams.remove(stream.slot);
+      parts.closed(stream);
+    },
+  };
+  subscribe(streamCreated, (message) => {
+    const { stream, headers } = message as { readonly stream: WatchedStream; readonly headers: IncomingHttpHeaders };
+    const path = headers[':path'] ?? '';
+    const method = methods.get(path) ?? null;
+    const isKnown = method !== null || parts.isStandard(path);
+    if (!isGrpc(headers)) parts.onOtherMedia(isKnown ? path : null, String(headers['x-request-id'] ?? ''));
+    else if (!isKnown) headers[':path'] = unknownPath;
+    if (headers['grpc-timeout'] !== undefined)
+      headers['grpc-timeout'] = readableTimeout(String(headers['grpc-timeout']));
+    const own = new CallStream(callStreamParts, stream, headers, method);
+    own.slot = streams.add(own);
+  });
+  const sweep = (): void => {
+    connections.nowMs = performance.now();
+    for (const stream of streams) stream.look(connections.nowMs);
+    connections.tell();
+  };
+  setInterval(sweep, limits.grpcSweepMs).unref();
+}
+
+/**
+ * Returns a grpc-timeout that grpc-js handles correctly. grpc-js accepts any text that contains a timeout, and counts
+ * milliseconds with 32 bits, so that long timeouts would be in the past.
+ */
+function readableTimeout(timeout: string): string {
+  const found = /^(\d{1,8})([HMSmun])$/.exec(timeout);
+  if (found === null) return 'malformed';
+  const [, digits = '', unit = ''] = found;
+  const maxOfUnit = { H: 596, M: 35_791, S: 2_147_483 }[unit];
+  return maxOfUnit === undefined ? timeout : `${Math.min(Number(digits), maxOfUnit)}${unit}`;
+}
+
+const linked = Symbol('call stream of a call');
+type Linked = { [linked]?: CallStream };
+
+/**
+ * Returns the CallStream of a call. The metrics recorder is the only object that a handler's call and an interceptor's
+ * call share, so the link is stored there.
+ */
+export function callStreamOf(call: Pick<ServerInterceptingCallInterface, 'getMetricsRecorder'>): CallStream {
+  const found = (call.getMetricsRecorder() as Linked)[linked];
+  if (found === undefined) throw new Error('a call of grpc-js without a stream');
+  return found;
+}
+
+/** Members that grpc-js 1.14 declares private. */
+interface BaseCall {
+  readonly stream: WatchedStream;
+  handleDataFrame(chunk: Buffer): void;
+  decompressMessage(message: Buffer, encoding: string): Buffer | Promise<Buffer>;
+}
+
+/**
+ * Counts what calls hold, and lets CallStream control reading and decompression. It must be the first interceptor, next
+ * to the call itself.
+ */
+export const countingInterceptor: ServerInterceptor = ({ requestStream }, call) => {
+  const base = call as unknown as BaseCall;
+  const own = base.stream[callStreamKey];
+  if (own === undefined) throw new Error('grpc-js tells of a stream that Node did not');
+  (call.getMetricsRecorder() as Linked)[linked] = own;
+  const { startRead } = call;
+  const { handleDataFrame } = base;
+  base.handleDataFrame = (chunk) => {
+    own.arrived(chunk);
+    handleDataFrame.call(base, chunk);
+  };
+  base.decompressMessage = (message, encoding) => {
+    const contents = message.subarray(frameHeadBytes);
+    return encoding === 'identity' ? contents : own.unpack(contents, encoding);
+  };
+  if (requestStream) {
+    own.gate.reader = () => startRead.call(call);
+    call.startRead = () => own.gate.want();
+  }
+  countStatus(call, own);
+  countMessages(call, own);
+  // Only these members change, so the call itself is returned: a wrapper would cost something for each message.
+  return call as ServerInterceptingCall;
+};
+
+/** Must be the last interceptor, so that its refusals pass through all others. */
+export const beginningInterceptor: ServerInterceptor = (_, call) => {
+  callStreamOf(call).begin(call);
+  return call as ServerInterceptingCall;
+};
+
+function countStatus(call: ServerInterceptingCallInterface, own: CallStream): void {
+  const { sendStatus } = call;
+  call.sendStatus = (status) => {
+    const isTrailersOnly = !own.stream.headersSent;
+    own.answered();
+    sendStatus.call(call, status);
+    // The rest of the request is of no use, and grpc-js would keep what arrived of it until the stream closes.
+    if (isTrailersOnly && !own.isReceived) own.stream.close();
+  };
+}
+
+/** The size that counts for messages that are not encoded yet: those of health. */
+const smallMessageBytes = 64;
+
+function countMessages(call: ServerInterceptingCallInterface, own: CallStream): void {
+  const { sendMessage } = call;
+  call.sendMessage = (message: Uint8Array | object, done) => {
+    if (own.isAnswered) return;
+    const bytes = (message instanceof Uint8Array ? message.length : smallMessageBytes) + frameHeadBytes;
+    if (!own.answers(bytes)) return;
+    if (message instanceof Uint8Array && bytes > limits.grpcAnswerPieceBytes && bytes <= limits.grpcSendMaxBytes) {
+      call.sendMetadata(new Metadata());
+      writeInPieces(own, message, done);
+    } else {
+      sendMessage.call(call, message, () => {
+        own.taken(bytes);
+        done();
+      });
+    }
+  };
+}
+
+/** Writes a message in pieces. grpc-js would write it at once, and Node reports nothing until all of it is taken. */
+function writeInPieces(own: CallStream, message: Uint8Array, done: () => void): void {
+  const { stream } = own;
+  const framed = Buffer.allocUnsafeSlow(message.length + frameHeadBytes);
+  framed.writeUInt8(0, 0);
+  framed.writeUInt32BE(message.length, 1);
+  framed.set(message, frameHeadBytes);
+  let at = 0;
+  const next = (): void => {
+    if (stream.destroyed || stream.writableEnded) return;
+    const piece = framed.subarray(at, at + limits.grpcAnswerPieceBytes);
+    at += piece.length;
+    stream.write(piece, (error) => {
+      if (error) return;
+      own.taken(piece.length);
+      if (at === framed.length) done();
+      else next();
+    });
+  };
+  next();
+}

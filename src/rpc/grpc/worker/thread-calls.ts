@@ -1,0 +1,244 @@
+import type { IncomingHttpHeaders } from 'node:http2';
+import {
+  Metadata,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
+import {
+  type FrameReader,
+  type FrameWriter,
+  requestIdHeader,
+  type ThreadCall,
+  workerCommand,
+  workerEvent,
+} from '../frames.ts';
+import type { CallStream } from './call-stream.ts';
+import type { Status } from './refusals.ts';
+
+export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
+
+/**
+ * Returns what the main thread gets when a call begins: the caller's address, and names and values of its headers. The
+ * headers are removed from the metadata, because grpc-js would keep them until the call ends, each as a string outside
+ * of the heap that only a full collection frees.
+ */
+export function headOf(call: UnaryCall | StreamCall): string[] {
+  const head = [call.getPeer()];
+  const { metadata } = call;
+  for (const [name, values] of Object.entries(metadata.toJSON())) {
+    if (typeof values[0] === 'string') head.push(name, values.length === 1 ? values[0] : values.join(', '));
+    if (name !== requestIdHeader) metadata.remove(name);
+  }
+  return head;
+}
+
+/** Headers that grpc-js does not pass on. */
+const ownHeaders: ReadonlySet<string> = new Set([
+  'grpc-timeout',
+  'grpc-encoding',
+  'grpc-accept-encoding',
+  'accept-encoding',
+  'te',
+  'content-type',
+]);
+
+/** The same for a call that has no handler yet. */
+export function headOfStream(peer: string, headers: IncomingHttpHeaders): string[] {
+  const head = [peer];
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value !== 'string' || name.startsWith(':') || name.endsWith('-bin') || ownHeaders.has(name)) continue;
+    head.push(name, value);
+  }
+  return head;
+}
+
+/** Returns one header; '' if it is absent. */
+export function headerOf(headers: Metadata | undefined, name: string): string {
+  const value = headers?.get(name)[0];
+  return typeof value === 'string' ? value : '';
+}
+
+export class ThreadUnaryCall implements ThreadCall {
+  /** The main thread's number of the call. */
+  number = 0;
+  readonly #call: UnaryCall;
+  readonly #callback: sendUnaryData<Buffer>;
+
+  constructor(call: UnaryCall, callback: sendUnaryData<Buffer>) {
+    this.#call = call;
+    this.#callback = callback;
+  }
+
+  handle(kind: number, frame: FrameReader): boolean {
+    if (kind === workerCommand.answer) {
+      this.#call.sendMetadata(metadataOf(frame));
+      this.#callback(null, frame.bytes());
+    } else {
+      this.#callback(errorOf(frame));
+    }
+    return true;
+  }
+}
+
+/** A call that grpc-js refused. The main thread makes its status. */
+export class ThreadRefusedCall implements ThreadCall {
+  readonly #send: (status: Status) => void;
+
+  constructor(send: (status: Status) => void) {
+    this.#send = send;
+  }
+
+  handle(_kind: number, frame: FrameReader): boolean {
+    this.#send(errorOf(frame));
+    return true;
+  }
+}
+
+/** A call with one request that the main thread knows before the request is complete. */
+export class ThreadArrivingCall implements ThreadCall {
+  /** The main thread's number of the call. */
+  number = 0;
+  readonly #stream: CallStream;
+  /** The call with its handler; null until the request is complete. */
+  #own: ThreadCall | null = null;
+
+  constructor(stream: CallStream) {
+    this.#stream = stream;
+  }
+
+  get isArriving(): boolean {
+    return this.#own === null;
+  }
+
+  /** The call's handler has begun. */
+  begin(own: ThreadCall): void {
+    this.#own = own;
+  }
+
+  handle(kind: number, frame: FrameReader): boolean {
+    if (kind === workerCommand.admitted) {
+      this.#stream.admitted();
+      return false;
+    }
+    if (this.#own !== null) return this.#own.handle(kind, frame);
+    this.#stream.call?.sendStatus(errorOf(frame));
+    return true;
+  }
+}
+
+/** A call with a stream of answers, and with a stream of requests if the method has one. */
+export class ThreadStreamCall implements ThreadCall {
+  readonly #stream: StreamCall;
+  readonly #outbox: FrameWriter;
+  readonly #own: CallStream;
+  /** The main thread's number of the call. */
+  number = 0;
+  #isRead = false;
+  #requestsEnded = false;
+  #isOver = false;
+  /** Bytes of answers that were taken and not reported to the main thread yet. */
+  #sentBytes = 0;
+
+  constructor(stream: StreamCall, own: CallStream, outbox: FrameWriter) {
+    this.#stream = stream;
+    this.#own = own;
+    this.#outbox = outbox;
+    if ('read' in stream) stream.on('end', this.#onEnd).on('close', this.#onEnd);
+  }
+
+  handle(kind: number, frame: FrameReader): boolean {
+    const stream = this.#stream;
+    switch (kind) {
+      case workerCommand.headers:
+        stream.sendMetadata(metadataOf(frame));
+        return false;
+      case workerCommand.send: {
+        const bytes = Buffer.from(frame.bytes());
+        if (stream.destroyed) return false;
+        stream.write(bytes, (error: Error | null | undefined) => {
+          if (!error) this.#sent(bytes.length);
+        });
+        return false;
+      }
+      case workerCommand.grant:
+        this.#grant(frame.u32(), frame.u32());
+        return false;
+      case workerCommand.drop:
+        this.#drop();
+        return false;
+      case workerCommand.end:
+        this.#isOver = true;
+        stream.end();
+        return true;
+      default: {
+        this.#isOver = true;
+        const error = errorOf(frame);
+        if (!stream.destroyed) stream.emit('error', error);
+        return true;
+      }
+    }
+  }
+
+  /** Whether the method has a stream of requests. */
+  get hasRequests(): boolean {
+    return 'read' in this.#stream;
+  }
+
+  #sent(bytes: number): void {
+    if (this.#isOver) return;
+    if (this.#sentBytes === 0) setImmediate(() => this.#tellSent());
+    this.#sentBytes += bytes;
+  }
+
+  #tellSent(): void {
+    if (!this.#isOver) this.#outbox.frame(workerEvent.sent, this.number).u32(this.#sentBytes);
+    this.#sentBytes = 0;
+  }
+
+  #grant(count: number, takenBytes: number): void {
+    const stream = this.#stream;
+    if (!('read' in stream)) return;
+    if (!this.#isRead) stream.on('data', this.#onRequest);
+    this.#isRead = true;
+    this.#own.gate.allow(count, takenBytes);
+  }
+
+  #onRequest = (bytes: Buffer): void => {
+    this.#own.handedOn(bytes.length);
+    if (this.#isOver) return;
+    this.#own.gate.read(bytes.length);
+    this.#outbox.frame(workerEvent.request, this.number).bytes(bytes);
+  };
+
+  #onEnd = (): void => {
+    if (!this.#isOver && !this.#requestsEnded) this.#outbox.frame(workerEvent.requestsEnd, this.number);
+    this.#requestsEnded = true;
+  };
+
+  #drop(): void {
+    const stream = this.#stream;
+    if (!('read' in stream)) return;
+    this.#requestsEnded = true;
+    stream.off('data', this.#onRequest).on('data', (bytes: Buffer) => this.#own.handedOn(bytes.length));
+    this.#own.gate.open();
+  }
+}
+
+function metadataOf(frame: FrameReader): Metadata {
+  const metadata = new Metadata();
+  const head = frame.head();
+  for (let at = 0; at < head.length; at += 2) metadata.set(head[at] ?? '', head[at + 1] ?? '');
+  return metadata;
+}
+
+/** Returns the error in the form that grpc-js sends: status, message, and ErrorInfo in the trailers. */
+function errorOf(frame: FrameReader) {
+  const code = frame.u8();
+  const metadata = metadataOf(frame);
+  const details = frame.bytes().toString();
+  metadata.set('grpc-status-details-bin', Buffer.from(frame.bytes()));
+  return { name: 'ServiceError', message: details, code, details, metadata };
+}

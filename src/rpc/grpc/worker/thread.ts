@@ -1,0 +1,236 @@
+import type { EventEmitter } from 'node:events';
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { parentPort, workerData } from 'node:worker_threads';
+import {
+  type handleBidiStreamingCall,
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  type MethodDefinition,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { Slab } from '../../../runtime/collections/slab.ts';
+import { collectWhenIdle } from '../../../runtime/limits/idle-collection.ts';
+import { limits } from '../../../runtime/limits/limits.ts';
+import { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
+import type { TlsKeys } from '../../http/server.ts';
+import { addressOf, listenOn } from '../../listening.ts';
+import { Connections } from '../connections.ts';
+import { backlogKib, FrameBacklog } from '../frame-backlog.ts';
+import { FrameReader, FrameWriter, type ThreadCall, workerEvent } from '../frames.ts';
+import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from '../thread-messages.ts';
+import type { CallStream } from './call-stream.ts';
+import { callStreamOf } from './call-streams.ts';
+import { releaseClosedStreams } from './closed-streams.ts';
+import { Health } from './health.ts';
+import { addReflection } from './reflection.ts';
+import {
+  headOf,
+  type StreamCall,
+  ThreadArrivingCall,
+  ThreadStreamCall,
+  ThreadUnaryCall,
+  type UnaryCall,
+} from './thread-calls.ts';
+import { AnsweringServer } from './thread-refusals.ts';
+
+/** The worker: HTTP/2, TLS and gRPC. The main thread carries out the calls (listener.ts). */
+const main = parentPort;
+if (main === null) throw new Error('this runs as a thread of a gRPC transport');
+const { host, port, tls, services, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcThreadData;
+
+const backlog = new FrameBacklog(sharedBacklog);
+/**
+ * How long the rest of this turn of the event loop may block, ms. Bounded, because the worker must also answer probes
+ * and send keepalives.
+ */
+let mayWaitMs: number = limits.grpcBacklogWaitMs;
+const outbox = new FrameWriter(
+  (frames, count) => {
+    const kib = backlogKib(count, frames.length);
+    main.postMessage(frames, [frames.buffer]);
+    mayWaitMs -= backlog.addAndWait(kib, limits.grpcBacklogKib, mayWaitMs);
+  },
+  () => {
+    if (mayWaitMs === limits.grpcBacklogWaitMs) return;
+    mayWaitMs = limits.grpcBacklogWaitMs;
+    connections.nowMs = performance.now();
+  },
+);
+const calls = new Slab<ThreadCall>();
+const nothing = Buffer.alloc(0);
+
+const connections = new Connections(bounds, MemoryBudget.of(memory));
+const methods = new Map(services.flatMap((service) => service.methods.map((method) => [method.path, method] as const)));
+const server = new AnsweringServer(
+  { calls, outbox, connections, methods },
+  {
+    'grpc.max_receive_message_length': limits.grpcReceiveMaxBytes,
+    'grpc.max_send_message_length': limits.grpcSendMaxBytes,
+    'grpc.max_concurrent_streams': limits.grpcStreamsMax,
+    'grpc-node.max_session_memory': limits.grpcSessionMemoryMb,
+    'grpc.keepalive_time_ms': limits.grpcKeepaliveMs,
+    'grpc.keepalive_timeout_ms': limits.grpcKeepaliveTimeoutMs,
+    'grpc.max_connection_idle_ms': limits.grpcIdleMs,
+    'grpc.enable_channelz': 0,
+  },
+);
+for (const service of services) server.addService(definitionOf(service), implementationOf(service));
+const health = new Health(services.map(({ name }) => name));
+health.addTo(server);
+addReflection(
+  server,
+  services.map(({ name }) => name),
+  files,
+);
+releaseClosedStreams();
+collectWhenIdle();
+
+// The worker opens the sockets itself, to bound their number, their handshakes and how long a close takes. TLS is
+// terminated before grpc-js gets a socket.
+const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+const sockets = new Set<Socket>();
+const net = listenerOf(tls, (socket) => {
+  socket.on('error', () => socket.destroy());
+  injector.injectConnection(socket);
+});
+net.on('connection', (socket: Socket) => {
+  sockets.add(socket);
+  socket.on('close', () => sockets.delete(socket));
+});
+net.maxConnections = limits.connectionsMax;
+
+main.on('message', (message: Uint8Array<ArrayBuffer> | ThreadOrder) => {
+  if (message instanceof Uint8Array) obey(new FrameReader(message));
+  else if (message.order === 'say serving') health.setServing(message.serving);
+  else void close(message.graceMs);
+});
+
+try {
+  await listenOn(net, host, port);
+  tell({ news: 'listening', ...addressOf(net) });
+} catch (error) {
+  const { message, cause } = error as Error;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
+  tell({ news: 'not listening', message, code });
+}
+
+function tell(news: ThreadNews): void {
+  main?.postMessage(news);
+}
+
+function obey(frames: FrameReader): void {
+  while (!frames.isEmpty) {
+    const kind = frames.u8();
+    const number = frames.u32();
+    const call = calls.get(number);
+    if (call === undefined) throw new Error(`a frame of kind ${kind} for call ${number}, which is over`);
+    if (call.handle(kind, frames)) calls.remove(number);
+  }
+}
+
+/** Reports to the main thread when the caller of a call has gone. */
+function watch(call: EventEmitter, number: number, own: ThreadCall): void {
+  call.on('cancelled', () => {
+    if (calls.get(number) === own) outbox.frame(workerEvent.gone, number);
+  });
+}
+
+async function close(graceMs: number): Promise<void> {
+  health.setServing(false);
+  const closed = new Promise<void>((resolve) => net.close(() => resolve()));
+  // Each connection gets a GOAWAY and ends after its last call. The callback of grpc-js comes too early, so it is not
+  // used.
+  server.tryShutdown(() => {});
+  const late = setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, graceMs);
+  await closed;
+  clearTimeout(late);
+  server.forceShutdown();
+  outbox.flush();
+  tell({ news: 'closed' });
+}
+
+function listenerOf(keys: TlsKeys | null, take: (socket: Socket) => void): NetServer {
+  if (keys === null) return createServer({ noDelay: true }, take);
+  const { cert, key } = keys;
+  const handshakeTimeout = limits.tlsHandshakeTimeoutMs;
+  const server = createTlsServer({ cert, key, ALPNProtocols: ['h2'], handshakeTimeout, noDelay: true }, take);
+  // Node only reports a handshake that failed or took too long. The socket must be closed here.
+  return server.on('tlsClientError', (_, socket) => socket.destroy());
+}
+
+/** Messages stay bytes here. The main thread decodes them once it knows the caller. */
+function definitionOf({ methods }: GrpcService): ServiceDefinition {
+  const asIs = (bytes: Buffer): Buffer => bytes;
+  const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
+  for (const { name, path, kind } of methods) {
+    definition[name] = {
+      path,
+      requestStream: kind === 'bidi_streaming',
+      responseStream: kind !== 'unary',
+      requestSerialize: asIs,
+      requestDeserialize: asIs,
+      responseSerialize: asIs,
+      responseDeserialize: asIs,
+    };
+  }
+  return definition;
+}
+
+function implementationOf({ methods }: GrpcService): UntypedServiceImplementation {
+  return Object.fromEntries(methods.map((method) => [method.name, handlerOf(method)]));
+}
+
+function handlerOf(
+  method: GrpcMethod,
+):
+  | handleUnaryCall<Buffer, Buffer>
+  | handleServerStreamingCall<Buffer, Buffer>
+  | handleBidiStreamingCall<Buffer, Buffer> {
+  if (method.kind === 'unary')
+    return (call, callback) => begin(method, call, call.request, () => new ThreadUnaryCall(call, callback));
+  if (method.kind === 'server_streaming')
+    return (call: ServerWritableStream<Buffer, Buffer>) =>
+      begin(method, call, call.request, (stream) => new ThreadStreamCall(call, stream, outbox));
+  return (call: ServerDuplexStream<Buffer, Buffer>) =>
+    begin(method, call, nothing, (stream) => new ThreadStreamCall(call, stream, outbox));
+}
+
+/**
+ * Reports a new call to the main thread. If the main thread knows the call already, reports that its request is
+ * complete.
+ */
+function begin<T extends ThreadUnaryCall | ThreadStreamCall>(
+  method: GrpcMethod,
+  call: UnaryCall | StreamCall,
+  request: Buffer,
+  make: (stream: CallStream) => T,
+): void {
+  const stream = callStreamOf(call);
+  if (stream.isOver) return;
+  const own = make(stream);
+  const head = headOf(call);
+  const arriving = stream.own;
+  if (method.kind !== 'bidi_streaming') stream.received();
+  if (arriving instanceof ThreadArrivingCall) {
+    arriving.begin(own);
+    own.number = arriving.number;
+    watch(call, own.number, arriving);
+    outbox.frame(workerEvent.request, own.number).bytes(request);
+    return;
+  }
+  own.number = calls.add(own);
+  stream.begun(own);
+  watch(call, own.number, own);
+  outbox.frame(workerEvent.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
+}
+
+function deadlineOf(call: UnaryCall | StreamCall): number {
+  return Number(call.getDeadline());
+}

@@ -1,0 +1,56 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Log } from '../telemetry/log.ts';
+import type { Clock } from './clock.ts';
+import { implausibleClock, isPlausibleTime } from './plausible-clock.ts';
+
+const lookEveryMs = 10_000;
+/** Time synchronisation often corrects smaller differences, and they do no harm. */
+const aheadToldMs = 5_000;
+
+interface ClockWatchParts {
+  /** The node's clock. */
+  readonly clock: Clock;
+  readonly machine: Pick<Clock, 'now'>;
+  readonly log: Log;
+  readonly registry: Registry;
+}
+
+/**
+ * Watches whether this node's clock is ahead of its machine's clock, which was set back (monotonic-wall-clock.ts).
+ * Reports that by a metric, and by one log line each time that the difference exceeds 5 s. Also logs an implausible
+ * machine clock. Returns a function that stops the watch.
+ */
+export function watchClock({ clock, machine, log, registry }: ClockWatchParts): () => void {
+  const aheadMs = () => Math.max(0, clock.now() - machine.now());
+  new Gauge({
+    name: 'svc_clock_ahead_seconds',
+    help: 'How far this node tells times ahead of the clock of its machine, because that was set back.',
+    registers: [registry],
+    collect() {
+      this.set(aheadMs() / 1_000);
+    },
+  });
+
+  let isTold = false;
+  let isOffTold = false;
+  let cancel = () => {};
+  const look = (): void => {
+    const isOff = !isPlausibleTime(machine.now());
+    if (isOff && !isOffTold)
+      log.error(
+        { machine_ms: machine.now() },
+        `${implausibleClock(machine.now())}; until then the node goes by its last good time, and refuses appends`,
+      );
+    isOffTold = isOff;
+    const ahead = aheadMs();
+    if (ahead > aheadToldMs && !isTold && !isOff)
+      log.warn(
+        { ahead_ms: ahead },
+        'this node tells times ahead of the clock of its machine, which was set back: it goes on more slowly until the machine has caught up',
+      );
+    isTold = ahead > aheadToldMs;
+    cancel = clock.after(lookEveryMs, look);
+  };
+  cancel = clock.after(lookEveryMs, look);
+  return () => cancel();
+}

@@ -1,0 +1,97 @@
+import type { Socket } from 'node:net';
+
+interface PlaceBounds {
+  /** Connections that have not proved to be nodes of the cluster: probes, metrics, and clients that send nothing. */
+  readonly strangersMax: number;
+  /** The same from one address. */
+  readonly strangersPerAddressMax: number;
+  /** From the start of a connection until it has sent a request or has proved to be a node, ms. */
+  readonly silentMaxMs: number;
+}
+
+interface Place {
+  readonly address: string;
+  timer: NodeJS.Timeout;
+}
+
+/**
+ * The connections of a port that must always answer. A new connection always gets a place. If its address has too many
+ * strangers, the oldest stranger of that address is closed. If the port has too many, the oldest stranger of the
+ * address with the most is closed. A probe sends its request within milliseconds, so the connections that get closed
+ * are those that send nothing.
+ */
+export class ConnectionPlaces {
+  readonly #bounds: PlaceBounds;
+  readonly #all = new Set<Socket>();
+  /** Connections that have not proved to be nodes, oldest first. */
+  readonly #strangers = new Map<Socket, Place>();
+  /** The same connections by address, oldest first. */
+  readonly #byAddress = new Map<string, Set<Socket>>();
+
+  constructor(bounds: PlaceBounds) {
+    this.#bounds = bounds;
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  take(socket: Socket): void {
+    const address = socket.remoteAddress ?? '';
+    if ((this.#byAddress.get(address)?.size ?? 0) >= this.#bounds.strangersPerAddressMax) this.#makeRoom(address);
+    if (this.#strangers.size >= this.#bounds.strangersMax) this.#makeRoom(this.#mostTaken());
+    this.#all.add(socket);
+    this.#strangers.set(socket, { address, timer: this.#endLater(socket, this.#bounds.silentMaxMs) });
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? new Set()).add(socket));
+    socket.on('close', () => {
+      this.#all.delete(socket);
+      this.keep(socket);
+    });
+  }
+
+  /** Closes the connection after `ms`, whatever it does, unless it proves to be a node before. */
+  endAfter(socket: Socket, ms: number): void {
+    const place = this.#strangers.get(socket);
+    if (place === undefined) return;
+    clearTimeout(place.timer);
+    place.timer = this.#endLater(socket, ms);
+  }
+
+  /** The connection is no stranger any more: it is never closed to make room. */
+  keep(socket: Socket): void {
+    const place = this.#strangers.get(socket);
+    if (place === undefined) return;
+    clearTimeout(place.timer);
+    this.#strangers.delete(socket);
+    const others = this.#byAddress.get(place.address);
+    others?.delete(socket);
+    if (others?.size === 0) this.#byAddress.delete(place.address);
+  }
+
+  /** Closes all connections. */
+  end(): void {
+    for (const socket of this.#all) socket.destroy();
+  }
+
+  #endLater(socket: Socket, ms: number): NodeJS.Timeout {
+    return setTimeout(() => socket.destroy(), ms).unref();
+  }
+
+  #makeRoom(address: string): void {
+    const [oldest] = this.#byAddress.get(address) ?? [];
+    if (oldest === undefined) return;
+    this.keep(oldest);
+    oldest.destroy();
+  }
+
+  #mostTaken(): string {
+    let most = '';
+    let count = 0;
+    for (const [address, { size }] of this.#byAddress) {
+      if (size <= count) continue;
+      most = address;
+      count = size;
+    }
+    return most;
+  }
+}

@@ -1,0 +1,133 @@
+export interface PlaceBounds {
+  /** Places that one caller may hold at once. */
+  readonly perCaller: number;
+  /** Places of the node. */
+  readonly total: number;
+  /** Requests of all callers that may wait for a place. */
+  readonly waiting: number;
+}
+
+interface Waiting {
+  readonly give: () => void;
+  readonly refuse: (error: Error) => void;
+}
+
+/**
+ * A bounded number of places for work that callers ask for. Waiting callers get places in turn, one each, however much
+ * work each of them has waiting.
+ *
+ * Invariant: each `take` that returned null or resolved is followed by exactly one `leave` of the same caller.
+ */
+export class FairPlaces {
+  readonly #bounds: PlaceBounds;
+  readonly #overloaded: () => Error;
+  readonly #held = new Map<string, number>();
+  /** In the order in which callers get their next place. No list is empty. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  #heldCount = 0;
+  #waitingCount = 0;
+
+  /** `overloaded` makes the error for work that finds no room to wait. */
+  constructor(bounds: PlaceBounds, overloaded: () => Error) {
+    this.#bounds = bounds;
+    this.#overloaded = overloaded;
+  }
+
+  get held(): number {
+    return this.#heldCount;
+  }
+
+  get waiting(): number {
+    return this.#waitingCount;
+  }
+
+  /**
+   * Takes a place. Returns null if one is free, otherwise a promise of one. The promise rejects with `overloaded`, or
+   * with the error from `ended` once the signal aborts. Throws that error if the signal was aborted before. If too many
+   * wait, the newest request of the caller with the most waiting ones is refused: if that is this caller, take itself
+   * throws.
+   */
+  take(caller: string, signal: AbortSignal, ended: () => Error): Promise<void> | null {
+    if (signal.aborted) throw ended();
+    if (this.#mayHave(caller) && !this.#waiting.has(caller)) {
+      this.#give(caller);
+      return null;
+    }
+    this.#makeRoom(caller);
+    return new Promise((resolve, reject) => {
+      const finish = (): void => signal.removeEventListener('abort', leave);
+      const waiting: Waiting = {
+        give: () => {
+          finish();
+          resolve();
+        },
+        refuse: (error) => {
+          finish();
+          reject(error);
+        },
+      };
+      const leave = (): void => {
+        this.#forget(caller, waiting);
+        waiting.refuse(ended());
+      };
+      signal.addEventListener('abort', leave);
+      const own = this.#waiting.get(caller);
+      if (own === undefined) this.#waiting.set(caller, [waiting]);
+      else own.push(waiting);
+      this.#waitingCount += 1;
+    });
+  }
+
+  /** Gives a place back. The next waiting caller gets it. */
+  leave(caller: string): void {
+    const held = (this.#held.get(caller) ?? 0) - 1;
+    if (held > 0) this.#held.set(caller, held);
+    else this.#held.delete(caller);
+    this.#heldCount -= 1;
+    this.#serve();
+  }
+
+  #mayHave(caller: string): boolean {
+    return this.#heldCount < this.#bounds.total && (this.#held.get(caller) ?? 0) < this.#bounds.perCaller;
+  }
+
+  #give(caller: string): void {
+    this.#held.set(caller, (this.#held.get(caller) ?? 0) + 1);
+    this.#heldCount += 1;
+  }
+
+  #serve(): void {
+    // Few callers are skipped: only those that hold as many places as one caller may.
+    for (const [caller, own] of this.#waiting) {
+      if (this.#heldCount >= this.#bounds.total) return;
+      if (!this.#mayHave(caller)) continue;
+      const [next] = own;
+      if (next === undefined) continue;
+      this.#waiting.delete(caller);
+      if (own.length > 1) this.#waiting.set(caller, own);
+      own.shift();
+      this.#waitingCount -= 1;
+      this.#give(caller);
+      next.give();
+    }
+  }
+
+  #makeRoom(caller: string): void {
+    if (this.#waitingCount < this.#bounds.waiting) return;
+    let [most, count] = [caller, this.#waiting.get(caller)?.length ?? 0];
+    for (const [other, { length }] of this.#waiting) if (length > count + 1) [most, count] = [other, length];
+    const last = most === caller ? undefined : this.#waiting.get(most)?.at(-1);
+    if (last === undefined) throw this.#overloaded();
+    this.#forget(most, last);
+    last.refuse(this.#overloaded());
+  }
+
+  #forget(caller: string, waiting: Waiting): void {
+    const own = this.#waiting.get(caller);
+    const at = own?.indexOf(waiting) ?? -1;
+    if (own === undefined || at < 0) return;
+    own.splice(at, 1);
+    this.#waitingCount -= 1;
+    if (own.length === 0) this.#waiting.delete(caller);
+  }
+}

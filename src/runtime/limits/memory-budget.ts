@@ -1,0 +1,98 @@
+import { totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
+
+/** What a node holds in memory for its callers, by purpose. The names are values of a metric's label. */
+export const memoryKinds = ['request', 'answer', 'read', 'stream', 'peer'] as const;
+export type MemoryKind = (typeof memoryKinds)[number];
+
+/** What one thread sends to another, so that both count in the same counters. */
+export interface SharedMemoryBudget {
+  readonly maxBytes: number;
+  readonly counters: SharedArrayBuffer;
+}
+
+/** Bytes are counted in units of this size, so that 32-bit counters reach 128 GiB. */
+export const budgetUnitBytes = 64;
+const totalIndex = memoryKinds.length;
+
+/**
+ * Counts what calls, answers, reads, streams and queues of a node hold in memory. All threads of the node share the
+ * counters.
+ *
+ * Invariant: each `hold` that returned, and each `hold` that returned true, is followed by exactly one `release` of
+ * the same kind and number of bytes.
+ */
+export class MemoryBudget {
+  readonly maxBytes: number;
+  readonly #counters: Int32Array<SharedArrayBuffer>;
+
+  /** `maxBytes`: the bound for all kinds together. */
+  constructor(
+    maxBytes: number,
+    counters = new SharedArrayBuffer((memoryKinds.length + 1) * Int32Array.BYTES_PER_ELEMENT),
+  ) {
+    this.maxBytes = maxBytes;
+    this.#counters = new Int32Array(counters);
+  }
+
+  /** The same budget in another thread. */
+  static of({ maxBytes, counters }: SharedMemoryBudget): MemoryBudget {
+    return new MemoryBudget(maxBytes, counters);
+  }
+
+  get shared(): SharedMemoryBudget {
+    return { maxBytes: this.maxBytes, counters: this.#counters.buffer };
+  }
+
+  /**
+   * Counts bytes that are about to be held. Returns false and counts nothing if the node would hold more than its
+   * bound.
+   */
+  hold(kind: MemoryKind, bytes: number): boolean {
+    const units = unitsOf(bytes);
+    const before = Atomics.add(this.#counters, totalIndex, units);
+    if ((before + units) * budgetUnitBytes > this.maxBytes) {
+      Atomics.sub(this.#counters, totalIndex, units);
+      return false;
+    }
+    Atomics.add(this.#counters, memoryKinds.indexOf(kind), units);
+    return true;
+  }
+
+  /** Counts bytes that are already held and can no longer be refused, even beyond the bound. */
+  add(kind: MemoryKind, bytes: number): void {
+    const units = unitsOf(bytes);
+    Atomics.add(this.#counters, totalIndex, units);
+    Atomics.add(this.#counters, memoryKinds.indexOf(kind), units);
+  }
+
+  release(kind: MemoryKind, bytes: number): void {
+    const units = unitsOf(bytes);
+    Atomics.sub(this.#counters, totalIndex, units);
+    Atomics.sub(this.#counters, memoryKinds.indexOf(kind), units);
+  }
+
+  /** Bytes held now, rounded up: of one kind, or of all kinds. */
+  heldBytes(kind?: MemoryKind): number {
+    const index = kind === undefined ? totalIndex : memoryKinds.indexOf(kind);
+    return Atomics.load(this.#counters, index) * budgetUnitBytes;
+  }
+}
+
+function unitsOf(bytes: number): number {
+  return Math.ceil(bytes / budgetUnitBytes);
+}
+
+/** The largest default: what callers hold comes on top of some 250 MiB of the process itself. */
+const defaultMaxBytes = 256 * 1024 * 1024;
+
+/**
+ * The bound if the operator sets none: a quarter of what the process may have, which is the smallest of the machine's
+ * memory, its container's limit and V8's heap limit; at most 256 MiB.
+ */
+export function defaultMemoryBudgetBytes(
+  machineBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
+  heapLimitBytes = getHeapStatistics().heap_size_limit,
+): number {
+  return Math.min(defaultMaxBytes, Math.floor(Math.min(machineBytes, heapLimitBytes) / 4));
+}

@@ -1,0 +1,170 @@
+import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import { checkPublicKey } from '../../domain/keys/public-key.ts';
+import { kidFromPath } from '../../domain/keys/signature.ts';
+import {
+  checkActorUri,
+  checkLabel,
+  checkLimit,
+  checkName,
+  checkOffset,
+  checkUuid,
+} from '../../domain/values/fields.ts';
+import { actorUri } from '../../domain/values/svc-uri.ts';
+import { isoTime } from '../../domain/values/time.ts';
+import type {
+  CreateActorRequest,
+  EnrollActorKeyRequest,
+  GetActorRequest,
+  ListActorKeysRequest,
+  ListNetworkActorsRequest,
+  LookupActorRequest,
+  PreferActorKeyRequest,
+  RevokeActorKeyRequest,
+} from '../../gen/svc/v1/actors_pb.ts';
+import type { FindPage } from '../../store/record-store.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { checkOrder } from '../calls/list-page.ts';
+import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
+import type { Identities } from './identities.ts';
+import type { RevokeKey } from './key-revocation.ts';
+import { mergedPage } from './merged-page.ts';
+import { enrolKey, keyStatus, preferKey } from './signing-keys.ts';
+
+/** Methods for actors and their keys. */
+export function actorService(identities: Identities, revoke: RevokeKey) {
+  const known = async (actorId: string): Promise<ActorRecord> => {
+    const actor = await identities.load(checkUuid('actor_id', actorId));
+    if (actor === null) throw notFound('actor', 'actor_id');
+    return actor;
+  };
+
+  /**
+   * The actor, if the caller may change its keys: the caller itself, or an entity that the caller owns. Throws
+   * `not_found` or `permission_denied`.
+   */
+  const keyHolder = async (actorId: string, call: Call): Promise<ActorRecord> => {
+    const caller = callerOf(call);
+    const actor = await known(actorId);
+    if (actor.actorId === caller.actorId || actor.entity?.ownerActorId === caller.actorId) return actor;
+    throw new LedgerError(
+      'permission_denied',
+      'Keys are changed with an API key of their own actor, or of the owner of the entity.',
+    );
+  };
+
+  return {
+    createActor: async (request: CreateActorRequest, call: Call) => {
+      const role = request.role === undefined ? 'PARTICIPANT' : checkLabel('role', request.role);
+      checkAlgorithm(request.algorithm);
+      const bare: ActorRecord = {
+        actorId: call.newId(),
+        role,
+        world: null,
+        entity: null,
+        developer: null,
+        createdAt: isoTime(call.now),
+        keys: [],
+      };
+      const actor = request.publicKey === undefined ? bare : enrolKey(bare, request.publicKey, call.now);
+      await identities.create(actor);
+      const [key] = actor.keys;
+      const answer = { actorId: actor.actorId, svcId: actorUri(actor.actorId), role };
+      if (key === undefined) return answer;
+      const { kid, publicKey, preferred } = key;
+      return {
+        ...answer,
+        key: { kid, algorithm: 'Ed25519', publicKey, status: keyStatus(key), preferredSigning: preferred },
+      };
+    },
+
+    getActor: async (request: GetActorRequest, _call: Call) => {
+      const { actorId, role, createdAt } = await known(request.actorId);
+      return { actorId, svcId: actorUri(actorId), role, createdAt };
+    },
+
+    lookupActor: async (request: LookupActorRequest, _call: Call) => {
+      const actor = await known(checkActorUri('svc_id', request.svcId));
+      const svcId = actorUri(actor.actorId);
+      return { svcId, actorId: actor.actorId, role: actor.role, resolveUrl: `/resolve/${svcId}` };
+    },
+
+    listActorKeys: async (request: ListActorKeysRequest, _call: Call) => {
+      const actor = await known(request.actorId);
+      const all = request.includeRevoked === true;
+      return { keys: actor.keys.filter((key) => all || key.revokedAt === null).map(keyMessage) };
+    },
+
+    enrollActorKey: async (request: EnrollActorKeyRequest, call: Call) => {
+      checkPublicKey(request.publicKey);
+      checkAlgorithm(request.algorithm);
+      const { actorId } = await keyHolder(request.actorId, call);
+      const changed = await identities.update(actorId, (actor) =>
+        // A retry after a crash finds the key that the first run enrolled.
+        actor.keys.some((key) => key.publicKey === request.publicKey && key.createdAt === isoTime(call.now))
+          ? actor
+          : enrolKey(actor, request.publicKey, call.now),
+      );
+      const key = changed.keys.find((held) => held.publicKey === request.publicKey);
+      if (key === undefined) throw new Error(`the key enrolled for ${actorId} is not there`);
+      return { kid: key.kid, algorithm: 'Ed25519', status: keyStatus(key) };
+    },
+
+    preferActorKey: async (request: PreferActorKeyRequest, call: Call) => {
+      const { actorId } = await keyHolder(request.actorId, call);
+      const kid = checkKid(actorId, request.kid);
+      await identities.update(actorId, (actor) => preferKey(actor, kid));
+      return {};
+    },
+
+    revokeActorKey: async (request: RevokeActorKeyRequest, call: Call) => {
+      const reason = request.reason === undefined ? null : checkName('reason', request.reason);
+      const { actorId } = await keyHolder(request.actorId, call);
+      const kid = checkKid(actorId, request.kid);
+      await revoke({ actorId, kid, reason, askedMs: call.now });
+      return {};
+    },
+
+    listNetworkActors: async (request: ListNetworkActorsRequest, call: Call) => {
+      const caller = callerOf(call);
+      const limit = checkLimit('limit', request.limit);
+      const offset = checkOffset('offset', request.offset);
+      const descending = checkOrder(request.order);
+      const worlds = caller.world === null ? ['none'] : [caller.world, 'none'];
+      const lists = worlds.map((world) => (page: FindPage) => identities.list(call.walk, world, page));
+      const place = ({ createdAt, actorId }: ActorRecord) => ({ order: createdAt, id: actorId });
+      const actors = await mergedPage(lists, place, { limit, offset, descending });
+      return {
+        count: actors.length,
+        limit,
+        offset,
+        actors: actors.map(({ actorId, role }) => ({ actorId, svcId: actorUri(actorId), role })),
+      };
+    },
+  };
+}
+
+/** A key as key lists and the resolver show it. */
+export function keyMessage(key: SigningKeyRecord) {
+  return {
+    kid: key.kid,
+    algorithm: 'Ed25519',
+    publicKey: key.publicKey,
+    status: keyStatus(key),
+    preferredSigning: key.preferred,
+    validFrom: key.validFrom,
+    createdAt: key.createdAt,
+    ...(key.revokedAt === null ? {} : { revokedAt: key.revokedAt }),
+    ...(key.revokedReason === null ? {} : { revokedReason: key.revokedReason }),
+  };
+}
+
+function checkAlgorithm(algorithm: string | undefined): void {
+  if (algorithm !== undefined && algorithm !== 'Ed25519') throw invalidField('algorithm', '"Ed25519"');
+}
+
+function checkKid(actorId: string, text: string): string {
+  const kid = kidFromPath(actorId, text);
+  if (kid === null) throw notFound('key', 'kid');
+  return kid;
+}

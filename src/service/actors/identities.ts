@@ -1,0 +1,166 @@
+import type { KeyObject } from 'node:crypto';
+import type { ActorKeys, KeyLife, SigningKeys } from '../../actors/ledger/signing-keys.ts';
+import { notFound } from '../../domain/errors.ts';
+import { verifyingKey } from '../../domain/keys/public-key.ts';
+import { RecentMap } from '../../runtime/collections/recent-map.ts';
+import type { FindPage, RecordStore } from '../../store/record-store.ts';
+import type { Collection } from '../records/collection.ts';
+import { type VerifySignature, verifySignature } from '../signatures/signature-verifier.ts';
+import type { Walk } from '../walking/walk.ts';
+import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
+
+/**
+ * How old a cached actor may be, ms. Revoking a key relies on it: after this time all nodes know that the key is
+ * ending.
+ */
+const freshMs = 1_000;
+/** Cached actors, some 2 KB each. */
+const cachedMax = 10_000;
+
+interface Cached {
+  readonly actor: ActorRecord;
+  readonly keys: ActorKeys;
+  readonly readAt: number;
+  /**
+   * Position among reads and changes: a read counts from its begin, a change made on this node from when it was stored.
+   */
+  readonly order: number;
+}
+
+/**
+ * Actors and their keys, with a cache of what was read in the last second. An actor without keys is always read from
+ * the store: its first key must count at once on every node.
+ */
+export class Identities implements SigningKeys {
+  readonly #actors: Collection<ActorRecord>;
+  readonly #now: () => number;
+  readonly #verify: VerifySignature;
+  readonly #cache = new RecentMap<string, Cached>(cachedMax);
+  readonly #refreshing = new Map<string, { readonly begunAt: number; readonly read: Promise<ActorRecord | null> }>();
+  readonly #keyObjects = new Map<string, KeyObject | null>();
+  #orders = 0;
+
+  constructor(store: RecordStore, now: () => number, verify: VerifySignature = verifySignature) {
+    this.#actors = actorCollection(store);
+    this.#now = now;
+    this.#verify = verify;
+  }
+
+  /** Reads the actor from the store. null if there is none. */
+  async load(actorId: string): Promise<ActorRecord | null> {
+    const readAt = this.#now();
+    const order = ++this.#orders;
+    const held = await this.#actors.get(actorId);
+    if (held === null) return null;
+    this.#remember(held.value, readAt, order);
+    return held.value;
+  }
+
+  /** The actor as it was at most a second ago. undefined if the cache lacks it, or if it has no keys. */
+  known(actorId: string): ActorRecord | undefined {
+    return this.#fresh(actorId)?.actor;
+  }
+
+  /** The actor as it was at most a second before the call. null if there is none. */
+  async recent(actorId: string): Promise<ActorRecord | null> {
+    const fresh = this.#fresh(actorId);
+    if (fresh !== undefined) return fresh.actor;
+    const known = this.#cache.get(actorId);
+    return known === undefined || known.actor.keys.length === 0 ? this.load(actorId) : this.#refresh(actorId);
+  }
+
+  /** Reads an actor that is known to have keys. Concurrent callers share one read. */
+  #refresh(actorId: string): Promise<ActorRecord | null> {
+    const now = this.#now();
+    const under = this.#refreshing.get(actorId);
+    if (under !== undefined && isFresh(under.begunAt, now)) return under.read;
+    const read = this.load(actorId).finally(() => {
+      if (this.#refreshing.get(actorId)?.read === read) this.#refreshing.delete(actorId);
+    });
+    this.#refreshing.set(actorId, { begunAt: now, read });
+    return read;
+  }
+
+  /**
+   * A key of an actor by its kid. undefined if there is none. A key that the cache lacks may have been enrolled on
+   * another node, so the store is read.
+   */
+  async key(actorId: string, kid: string): Promise<SigningKeyRecord | undefined> {
+    const named = (actor: ActorRecord | null | undefined) => actor?.keys.find((held) => held.kid === kid);
+    return named(this.#fresh(actorId)?.actor) ?? named(await this.load(actorId));
+  }
+
+  async create(actor: ActorRecord): Promise<boolean> {
+    return this.#actors.create(actor);
+  }
+
+  /** Changes an actor. The change counts at once on this node. Throws `not_found`, and what `change` throws. */
+  async update(actorId: string, change: (actor: ActorRecord) => ActorRecord): Promise<ActorRecord> {
+    const readAt = this.#now();
+    const changed = await this.#actors.update(actorId, change);
+    if (changed === null) throw notFound('actor', 'actor_id');
+    this.#remember(changed, readAt, ++this.#orders);
+    return changed;
+  }
+
+  async list(walk: Walk, world: string, page: FindPage): Promise<ActorRecord[]> {
+    return this.#actors.find(walk, 'world', world, page);
+  }
+
+  fresh(actorId: string): ActorKeys | undefined {
+    const keys = this.#fresh(actorId)?.keys;
+    return keys === undefined || keys.keys.size === 0 ? undefined : keys;
+  }
+
+  async read(actorId: string): Promise<ActorKeys> {
+    const actor = await this.load(actorId);
+    return actor === null ? { keys: new Map() } : keysOf(actor);
+  }
+
+  /** Whether the signature (64 bytes) of a digest verifies under the key. */
+  verify(
+    key: SigningKeyRecord,
+    digest: Uint8Array,
+    signature: Uint8Array,
+    verify: VerifySignature = this.#verify,
+  ): Promise<boolean> {
+    const ready = this.#keyObject(key);
+    return ready === null ? Promise.resolve(false) : verify(digest, signature, ready);
+  }
+
+  /** The key prepared for verifying, cached. null if the stored key is not valid: a key that was enrolled always is. */
+  #keyObject(key: SigningKeyRecord): KeyObject | null {
+    const known = this.#keyObjects.get(key.kid);
+    if (known !== undefined) return known;
+    const made = verifyingKey(key.publicKey);
+    if (this.#keyObjects.size >= cachedMax) this.#keyObjects.clear();
+    this.#keyObjects.set(key.kid, made);
+    return made;
+  }
+
+  #fresh(actorId: string): Cached | undefined {
+    const cached = this.#cache.get(actorId);
+    return cached !== undefined && isFresh(cached.readAt, this.#now()) && cached.actor.keys.length > 0
+      ? cached
+      : undefined;
+  }
+
+  #remember(actor: ActorRecord, readAt: number, order: number): void {
+    const known = this.#cache.get(actor.actorId);
+    // A slow read must not replace the result of a later read, or of a change made here.
+    if (known !== undefined && known.order > order) return;
+    this.#cache.set(actor.actorId, { actor, keys: keysOf(actor), readAt, order });
+  }
+}
+
+/** A time in the future means that the clock was set back since then: the age is unknown. */
+function isFresh(readAt: number, now: number): boolean {
+  return readAt <= now && readAt >= now - freshMs;
+}
+
+function keysOf(actor: ActorRecord): ActorKeys {
+  const keys = new Map<string, KeyLife>();
+  for (const { kid, validFrom, revokedAt, endingSince } of actor.keys)
+    keys.set(kid, { validFrom, revokedAt, isEnding: endingSince !== undefined });
+  return { keys };
+}

@@ -1,0 +1,76 @@
+import { isoTime } from '../../domain/values/time.ts';
+import { type Clock, sleep } from '../../runtime/clock/clock.ts';
+import { afterPartialWrite } from '../calls/partial-failure.ts';
+import type { ActorRecord } from './actor-record.ts';
+import type { Identities } from './identities.ts';
+import type { KeyEndings } from './key-endings.ts';
+import { beginEnd, revokedAtOf, revokeKey } from './signing-keys.ts';
+
+/** A request to revoke a key. */
+interface Revocation {
+  readonly actorId: string;
+  readonly kid: string;
+  /** Published with the key. */
+  readonly reason: string | null;
+  /** When the call first came, milliseconds since 1970. A retry recognizes by it the end that an earlier run set. */
+  readonly askedMs: number;
+}
+
+/**
+ * Revokes a key for good. Resolves once no ledger can date an event before the revocation any more. Rejects with
+ * `not_found` or `key_not_active`.
+ */
+export type RevokeKey = (revocation: Revocation) => Promise<void>;
+
+/**
+ * Returns the function that revokes keys. `leadMs`: how far ahead the end is dated, so that all other nodes know of it
+ * by then. 0 for a single node.
+ */
+export function keyRevocation(identities: Identities, endings: KeyEndings, clock: Clock, leadMs: number): RevokeKey {
+  const endsAt = (askedMs: number, aheadMs: number) => Math.max(askedMs, clock.now()) + aheadMs;
+
+  /**
+   * One write, on a single node. The end is after now, not at the time of the call: until here events were accepted
+   * under the key, in this very millisecond too.
+   */
+  const endAlone = ({ actorId, kid, reason, askedMs }: Revocation): Promise<ActorRecord> => {
+    const revokedAtMs = endsAt(askedMs, 1);
+    return endings.during(kid, isoTime(revokedAtMs), () =>
+      identities.update(actorId, (actor) =>
+        isRevokedSince(actor, kid, askedMs) ? actor : revokeKey(actor, kid, reason, revokedAtMs),
+      ),
+    );
+  };
+
+  /**
+   * Two writes, on a cluster. Other nodes accept events under the key until they read that its end has begun, and how
+   * long storing that takes is not known. So the end is dated only after the first write has resolved; a stored
+   * `endingSince` that was merely read is not enough. Between the writes nobody can use the key, and another revocation
+   * of it continues from there.
+   */
+  const endAmongOthers = async ({ actorId, kid, reason, askedMs }: Revocation): Promise<ActorRecord> => {
+    const marked = await identities.update(actorId, (actor) =>
+      isRevokedSince(actor, kid, askedMs) ? actor : beginEnd(actor, kid, clock.now()),
+    );
+    if (revokedAtOf(marked, kid) !== null) return marked;
+    const revokedAtMs = endsAt(askedMs, leadMs);
+    return afterPartialWrite(
+      identities.update(actorId, (actor) =>
+        // Another call may have dated the end meanwhile.
+        revokedAtOf(actor, kid) === null ? revokeKey(actor, kid, reason, revokedAtMs) : actor,
+      ),
+    );
+  };
+
+  return async (revocation) => {
+    const ended = await (leadMs === 0 ? endAlone(revocation) : endAmongOthers(revocation));
+    const endMs = Date.parse(revokedAtOf(ended, revocation.kid) ?? '');
+    // Once this is answered no ledger may date an event before the revocation.
+    while (clock.now() < endMs) await sleep(clock, endMs - clock.now());
+  };
+}
+
+function isRevokedSince(actor: ActorRecord, kid: string, sinceMs: number): boolean {
+  const revokedAt = revokedAtOf(actor, kid);
+  return revokedAt !== null && revokedAt > isoTime(sinceMs);
+}

@@ -1,0 +1,60 @@
+import { invalidField, notFound } from '../../domain/errors.ts';
+import { sha256Hex } from '../../domain/keys/hash.ts';
+import { actorUri, namespaceReserved, parseSvcUri } from '../../domain/values/svc-uri.ts';
+import type { GetAuthorityRequest, ResolveActorRequest } from '../../gen/svc/v1/resolver_pb.ts';
+import { type Authority, authorityFingerprint } from '../authority/authority.ts';
+import type { Call } from '../calls/call.ts';
+import { keyMessage } from './actors.ts';
+import type { Identities } from './identities.ts';
+
+/** The public documents that third parties need to verify: actors with their keys, and the authority's keys. */
+export function resolverService(identities: Identities, authority: Authority, production: boolean) {
+  return {
+    resolveActor: async (request: ResolveActorRequest, call: Call) => {
+      const uri = parseSvcUri(request.svcUri);
+      if (uri.kind === 'reserved') throw namespaceReserved(uri.namespace);
+      if (uri.kind === 'invalid') throw invalidField('svc_uri', 'an actor URI, svc:actor:<uuid>, in lower case');
+      const actor = await identities.load(uri.actorId);
+      if (actor === null) throw notFound('actor');
+      const preferred = actor.keys.find((key) => key.preferred);
+      return cached(call, {
+        id: actorUri(actor.actorId),
+        actorId: actor.actorId,
+        role: actor.role,
+        status: 'ACTIVE',
+        keys: actor.keys.map(keyMessage),
+        ...(preferred === undefined ? {} : { preferredSigning: preferred.kid }),
+        authorityAttestations: [],
+        createdAt: actor.createdAt,
+      });
+    },
+
+    /** Development mode publishes no authority key: its seals are not meant to be relied on. */
+    getAuthority: async (_request: GetAuthorityRequest, call: Call) => {
+      const document = { id: 'svc:authority', algorithm: 'Ed25519', kidNamespace: 'svc:authority#key-<seq>' };
+      const current = authority.keys.at(-1);
+      if (!production || current === undefined) return cached(call, { ...document, phase: '1', keys: [] });
+      return cached(call, {
+        ...document,
+        phase: '2',
+        publicKey: current.publicKey,
+        fingerprint: authorityFingerprint(current),
+        keys: authority.keys.map((key) => ({
+          kid: key.kid,
+          algorithm: 'Ed25519',
+          publicKey: key.publicKey,
+          fingerprint: authorityFingerprint(key),
+          validFrom: key.validFrom,
+          ...(key.validTo === null ? {} : { validTo: key.validTo }),
+        })),
+      });
+    },
+  };
+}
+
+/** Lets clients cache a public document for a minute, with an ETag of its content. */
+function cached<T extends object>(call: Call, document: T): T {
+  call.setHeader('cache-control', 'public, max-age=60');
+  call.setHeader('etag', `"${sha256Hex(JSON.stringify(document)).slice(0, 32)}"`);
+  return document;
+}

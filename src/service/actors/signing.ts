@@ -1,0 +1,142 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { sigDigest } from '../../domain/keys/digest.ts';
+import { checkSignatureForm, parseKid } from '../../domain/keys/signature.ts';
+import type { CommandSignature } from '../../domain/ledger/command.ts';
+import type { Call, Caller, CallSignature } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
+import type { Identities } from './identities.ts';
+import { isInUse } from './signing-keys.ts';
+
+/** What a caller has to sign. */
+export interface SigningInput {
+  readonly eventType: string;
+  readonly ledgerId: string;
+  /** Canonical JSON texts, any of which may have been signed. Errors show the first one as expected. */
+  readonly forms: readonly [string, ...string[]];
+}
+
+/**
+ * Verifies the caller's signature over one of the forms. Returns null if the caller sent none and need not. `rule`
+ * 'if_keyed': an actor that has, or ever had, a key must sign. 'optional': a signature is verified only if it was sent.
+ * Throws `signature_required`, `unknown_signing_key`, `signing_key_revoked` or `invalid_signature`.
+ */
+export async function checkCallSignature(
+  identities: Identities,
+  call: Call,
+  rule: 'if_keyed' | 'optional',
+  input: SigningInput,
+): Promise<CommandSignature | null> {
+  const caller = callerOf(call);
+  const actor = identities.known(caller.actorId) ?? (await identities.recent(caller.actorId));
+  if (actor === null) throw new Error(`actor ${caller.actorId} is calling but has no record`);
+  const sent = call.signature;
+  if (sent === null) {
+    if (rule === 'if_keyed' && (actor.keys.length > 0 || caller.mustSign)) throw signatureRequired(caller, actor);
+    return null;
+  }
+  const signature = await withKeys(identities, actor, sent, (held) => checkForms(identities, held, sent, input));
+  call.markVerified();
+  return signature;
+}
+
+async function checkForms(
+  identities: Identities,
+  actor: ActorRecord,
+  sent: CallSignature,
+  input: SigningInput,
+): Promise<CommandSignature> {
+  const { key, signature } = findKey(actor, sent);
+  const bytes = checkSignatureForm(signature);
+  for (const signedForm of input.forms) {
+    const digest = sigDigest(input.eventType, input.ledgerId, signedForm);
+    if (await identities.verify(key, digest, bytes)) return { signature, keyId: key.kid, signedForm };
+  }
+  throw new LedgerError(
+    'invalid_signature',
+    'X-Actor-Sig does not verify: sign SHA-256 of event type, 0x00, ledger id, 0x00 and the canonical JSON given in details.',
+    {
+      event_type: input.eventType,
+      ledger_id: input.ledgerId,
+      expected_canonical_json: input.forms[0],
+      signing_key_id: key.kid,
+    },
+  );
+}
+
+/**
+ * Runs `check` with a cached actor. If it fails for a key that another node may have just enrolled or preferred, runs
+ * it once more with the stored actor.
+ */
+export function withKeys<T>(
+  identities: Identities,
+  recent: ActorRecord,
+  sent: CallSignature,
+  check: (actor: ActorRecord) => Promise<T>,
+): Promise<T> {
+  return check(recent).catch(async (error: unknown) => {
+    const isNews = error instanceof LedgerError && (error.code === 'unknown_signing_key' || sent.keyId === null);
+    if (!isNews) throw error;
+    return check((await identities.load(recent.actorId)) ?? recent);
+  });
+}
+
+/**
+ * Refuses an unsigned call of an entity that must sign. For these entities the signature is the credential: the call is
+ * refused before anything is looked up, so that identity headers that name somebody else's entity reveal nothing.
+ * Throws `signature_required`.
+ */
+export function demandEntitySignature(call: Pick<Call, 'caller' | 'signature'>): void {
+  const { caller, signature } = call;
+  if (caller?.mustSign && (signature === null || signature.signature === null)) throw signatureRequired(caller, null);
+}
+
+/** `actor` is null if it was not looked up. */
+function signatureRequired(caller: Caller, actor: ActorRecord | null): LedgerError {
+  const send = 'send X-Signing-Key-ID and X-Actor-Sig.';
+  const allRevoked = actor !== null && actor.keys.length > 0 && !actor.keys.some(isInUse);
+  return new LedgerError(
+    'signature_required',
+    allRevoked
+      ? `This actor’s signing keys are all revoked, and the call must be signed: enrol a new one, then ${send}`
+      : caller.mustSign
+        ? `This call must be signed: enrol a key for the entity, then ${send}`
+        : `This actor has signing keys, so the call must be signed: ${send}`,
+  );
+}
+
+/**
+ * Returns the key that the headers name, or the preferred one, and the signature text. Throws `unknown_signing_key`,
+ * `signature_required` or `signing_key_revoked`.
+ */
+export function findKey(actor: ActorRecord, sent: CallSignature): { key: SigningKeyRecord; signature: string } {
+  // An actor without keys need not sign: `signature_required` would mislead it.
+  if (actor.keys.length === 0) throw unknownKey(sent);
+  if (sent.signature === null) {
+    throw new LedgerError('signature_required', 'X-Signing-Key-ID came without X-Actor-Sig: send the signature too.');
+  }
+  const key = sent.keyId === null ? actor.keys.find((held) => held.preferred) : ownKey(actor, sent.keyId);
+  if (key === undefined) throw unknownKey(sent);
+  if (!isInUse(key)) {
+    throw new LedgerError('signing_key_revoked', 'The signing key is revoked: sign with another key.', {
+      signing_key_id: key.kid,
+      ...(key.revokedAt === null ? {} : { revoked_at: key.revokedAt }),
+    });
+  }
+  return { key, signature: sent.signature };
+}
+
+function unknownKey(sent: CallSignature): LedgerError {
+  return new LedgerError(
+    'unknown_signing_key',
+    sent.keyId === null
+      ? 'This actor has no active key: enrol one, or name the key in X-Signing-Key-ID.'
+      : 'X-Signing-Key-ID names no key of this actor: enrol it first.',
+  );
+}
+
+function ownKey(actor: ActorRecord, keyId: string): SigningKeyRecord | undefined {
+  const kid = parseKid(keyId);
+  if (kid === null || kid.actorId !== actor.actorId) return undefined;
+  return actor.keys.find((held) => held.kid === keyId);
+}

@@ -1,0 +1,20 @@
+import { invalidField, LedgerError } from '../../domain/errors.ts';
+
+/** Returns true for 'desc', and false for 'asc' or no order. Throws `invalid_argument` for other values. */
+export function checkOrder(order: string | undefined): boolean {
+  if (order === undefined || order === 'asc') return false;
+  if (order === 'desc') return true;
+  throw invalidField('order', '"asc" or "desc"');
+}
+
+/**
+ * The error for a filtered list if more than `examinedMax` items would have to be examined for a page. A shorter page
+ * would read as the end of the list.
+ */
+export function tooFarInto(what: string, examinedMax: number): LedgerError {
+  return new LedgerError(
+    'invalid_argument',
+    `More than ${examinedMax} ${what} would have to be looked through for this page: ask for fewer, nearer to the beginning, or with order from the other end.`,
+    { field: 'offset', limit: examinedMax },
+  );
+}

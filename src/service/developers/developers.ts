@@ -1,0 +1,133 @@
+import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
+import type { Region } from '../../domain/keys/api-key.ts';
+import { checkEmail, checkName, checkUuid } from '../../domain/values/fields.ts';
+import { actorUri } from '../../domain/values/svc-uri.ts';
+import { isoTime } from '../../domain/values/time.ts';
+import type {
+  CreateApiKeyRequest,
+  GetDeveloperRequest,
+  RegisterDeveloperRequest,
+  RevokeApiKeyRequest,
+} from '../../gen/svc/v1/developer_pb.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { ActorRecord } from '../actors/actor-record.ts';
+import type { Identities } from '../actors/identities.ts';
+import { enrolKey } from '../actors/signing-keys.ts';
+import type { Call, World } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { afterPartialWrite } from '../calls/partial-failure.ts';
+import type { Walk } from '../walking/walk.ts';
+import { type ApiKeyRecord, apiKeyCollection, apiKeysPerActorMax } from './api-key-record.ts';
+import { mintApiKey } from './api-keys.ts';
+import type { KeyCache } from './entity-credentials.ts';
+
+/** Methods for developers: registration, and their API keys. */
+export function developerService(records: RecordStore, identities: Identities, cache: KeyCache) {
+  const keys = apiKeyCollection(records);
+
+  /** All active keys in order of creation, however many revoked ones come before them. */
+  const activeKeys = async (actorId: string, walk: Walk): Promise<ApiKeyRecord[]> => {
+    const active: ApiKeyRecord[] = [];
+    for await (const key of keys.walk(walk, 'actor', actorId, { limit: Number.POSITIVE_INFINITY })) {
+      if (key.revokedAt === null) active.push(key);
+    }
+    return active;
+  };
+
+  /**
+   * Registers one of the two actors of a new developer, with its first API key. The key is written last: without it
+   * nobody can use the actor.
+   */
+  const register = async (call: Call, actor: ActorRecord, environment: World, region: Region | null) => {
+    await identities.create(actor);
+    const { secret, record } = mintApiKey(call, { actorId: actor.actorId, environment, region, name: 'default' });
+    await afterPartialWrite(keys.create(record));
+    return { actorId: actor.actorId, svcId: actorUri(actor.actorId), environment, keyId: record.keyId, apiKey: secret };
+  };
+
+  return {
+    registerDeveloper: async (request: RegisterDeveloperRequest, call: Call) => {
+      const developer = { name: checkName('name', request.name), email: checkEmail('email', request.email) };
+      const region = checkRegion(request.region);
+      const fresh = (world: World): ActorRecord => ({
+        actorId: call.newId(),
+        role: 'PARTICIPANT',
+        world,
+        entity: null,
+        developer,
+        createdAt: isoTime(call.now),
+        keys: [],
+      });
+      const bare = fresh('sandbox');
+      const actor = request.publicKey === undefined ? bare : enrolKey(bare, request.publicKey, call.now);
+      const sandbox = await register(call, actor, 'sandbox', null);
+      const production = await afterPartialWrite(register(call, fresh('production'), 'production', region));
+      const [key] = actor.keys;
+      return {
+        sandbox: key === undefined ? sandbox : { ...sandbox, signingKey: { kid: key.kid, algorithm: 'Ed25519' } },
+        production: { ...production, region },
+      };
+    },
+
+    getDeveloper: async (_request: GetDeveloperRequest, call: Call) => {
+      const caller = callerOf(call);
+      const actor = await identities.load(caller.actorId);
+      if (actor === null) throw notFound('actor');
+      const held = await activeKeys(caller.actorId, call.walk);
+      return {
+        actorId: actor.actorId,
+        svcId: actorUri(actor.actorId),
+        role: actor.role,
+        environment: caller.world ?? '',
+        createdAt: actor.createdAt,
+        keys: held.map((key) => ({
+          keyId: key.keyId,
+          keyPrefix: key.prefix,
+          environment: key.environment,
+          name: key.name,
+          createdAt: key.createdAt,
+        })),
+      };
+    },
+
+    createApiKey: async (request: CreateApiKeyRequest, call: Call) => {
+      const caller = callerOf(call);
+      const name = checkName('name', request.name);
+      const own = await keys.first('actor', caller.actorId);
+      if (own === null) throw notFound('API key');
+      const { secret, record } = mintApiKey(call, {
+        actorId: caller.actorId,
+        environment: own.environment,
+        region: own.region === 'in' || own.region === 'eu' ? own.region : null,
+        name,
+      });
+      const held = await activeKeys(caller.actorId, call.walk);
+      // A retry after a crash finds the key that the first run made.
+      if (held.length >= apiKeysPerActorMax && !held.some(({ keyId }) => keyId === record.keyId))
+        throw new LedgerError(
+          'invalid_argument',
+          `An actor may hold at most ${apiKeysPerActorMax} API keys that are not revoked: revoke one first.`,
+          { limit: apiKeysPerActorMax },
+        );
+      await keys.create(record);
+      return { keyId: record.keyId, apiKey: secret, environment: record.environment, name };
+    },
+
+    revokeApiKey: async (request: RevokeApiKeyRequest, call: Call) => {
+      const caller = callerOf(call);
+      const keyId = checkUuid('key_id', request.keyId);
+      const found = await keys.first('key_id', keyId);
+      if (found === null || found.actorId !== caller.actorId || found.revokedAt !== null) {
+        throw notFound('API key', 'key_id');
+      }
+      await keys.update(found.hash, (key) => ({ ...key, revokedAt: key.revokedAt ?? isoTime(call.now) }));
+      cache.forget(found.hash);
+      return {};
+    },
+  };
+}
+
+function checkRegion(region: string): Region {
+  if (region === 'in' || region === 'eu') return region;
+  throw invalidField('region', '"in" or "eu"');
+}

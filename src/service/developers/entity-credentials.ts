@@ -1,0 +1,94 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { canonicalJson } from '../../domain/json/canonical.ts';
+import { apiKeyHash, parseApiKey } from '../../domain/keys/api-key.ts';
+import { sigDigest } from '../../domain/keys/digest.ts';
+import { checkSignatureForm } from '../../domain/keys/signature.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import type { Identities } from '../actors/identities.ts';
+import { findKey, withKeys } from '../actors/signing.ts';
+import { apiKeyCollection } from './api-key-record.ts';
+import type { Credentials, KeyOwner } from './credentials.ts';
+
+/** How long a valid API key is cached, ms: a revoked key is refused on all nodes within a second. */
+const keyFreshMs = 1_000;
+const keysCachedMax = 10_000;
+
+/** A cache of valid API keys. `forget` removes a revoked key, so that this node refuses it at once. */
+export interface KeyCache {
+  forget(hash: string): void;
+}
+
+/** Authenticates API keys, and entities by their identity headers. */
+export function storedCredentials(
+  records: RecordStore,
+  identities: Identities,
+  options: { readonly production: boolean; readonly now: () => number },
+): Credentials & KeyCache {
+  const keys = apiKeyCollection(records);
+  const cache = new Map<string, { readonly owner: KeyOwner; readonly readAt: number }>();
+
+  const byApiKey = (text: string): KeyOwner | Promise<KeyOwner> => {
+    if (parseApiKey(text) === null) throw badKey();
+    const hash = apiKeyHash(text);
+    const now = options.now();
+    const cached = cache.get(hash);
+    return cached !== undefined && cached.readAt > now - keyFreshMs ? cached.owner : readKey(hash, now);
+  };
+
+  const readKey = async (hash: string, now: number): Promise<KeyOwner> => {
+    const held = await keys.get(hash);
+    if (held === null || held.value.revokedAt !== null) {
+      cache.delete(hash);
+      throw badKey();
+    }
+    const { actorId, environment, keyId } = held.value;
+    const owner: KeyOwner = { actorId, world: environment, apiKeyId: keyId };
+    if (cache.size >= keysCachedMax) cache.clear();
+    cache.set(hash, { owner, readAt: now });
+    return owner;
+  };
+
+  return {
+    byApiKey,
+    forget: (hash) => void cache.delete(hash),
+    byEntityHeaders: async (actorId, actorType) => {
+      const actor = await identities.recent(actorId);
+      if (actor?.entity == null || actor.entity.actorType !== actorType) {
+        throw new LedgerError(
+          'invalid_actor_identity',
+          'X-ACTOR-ID and X-ACTOR-TYPE must name an onboarded entity and its type; every other actor sends an API key.',
+        );
+      }
+      return { actorId, world: actor.world, actorType, mustSign: options.production || actor.keys.length > 0 };
+    },
+    verifyEntityRequest: async (actorId, keyId, signature, request) => {
+      const recent = await identities.recent(actorId);
+      if (recent === null) throw new LedgerError('invalid_actor_identity', 'X-ACTOR-ID names no entity.');
+      const { method, path, bodyHash, timestamp } = request;
+      const expected = canonicalJson({ method, path, body_hash: bodyHash, timestamp });
+      const digest = sigDigest('ENTITY_REQUEST', actorId, expected);
+      const sent = { keyId, signature };
+      await withKeys(identities, recent, sent, async (actor) => {
+        const { key, signature: text } = findKey(actor, sent);
+        if (await identities.verify(key, digest, checkSignatureForm(text))) return;
+        throw new LedgerError(
+          'invalid_signature',
+          'X-Actor-Sig does not verify as an ENTITY_REQUEST over the JSON given in details.',
+          {
+            event_type: 'ENTITY_REQUEST',
+            ledger_id: actorId,
+            expected_canonical_json: expected,
+            signing_key_id: key.kid,
+          },
+        );
+      });
+    },
+  };
+}
+
+function badKey(): LedgerError {
+  return new LedgerError(
+    'invalid_api_key',
+    'The API key is not valid: check it for typing errors, or make a new one if it was revoked.',
+  );
+}

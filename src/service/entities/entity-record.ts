@@ -1,0 +1,89 @@
+import type { ActorType } from '../../domain/event/event.ts';
+import { sha256Hex } from '../../domain/keys/hash.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import { type Collection, type CollectionRules, collection } from '../records/collection.ts';
+import { flag, objectOf, text, textOrNull } from '../records/record-form.ts';
+
+/**
+ * Bytes of an entity's metadata in canonical form. Onboarding an entity needs no credential, and lists read the
+ * metadata with every record, so it is small.
+ */
+export const metadataBytesMax = 16 * 1024;
+
+export interface EntityRecord {
+  readonly entityId: string;
+  readonly actorId: string;
+  readonly actorType: ActorType;
+  readonly entityType: string;
+  readonly displayName: string;
+  readonly uniqueId: string;
+  readonly ownerActorId: string | null;
+  /** Canonical JSON object. */
+  readonly metadata: string;
+  readonly trustLevel: 'BASIC';
+  readonly createdAt: string;
+  readonly requireArl: boolean;
+  readonly arlGateUpdatedAt: string | null;
+}
+
+/** The filters of the entity list, by their names in the API. The order is that of how few entities they leave. */
+export const entityFilters = {
+  unique_id: (entity: EntityRecord) => entity.uniqueId,
+  display_name: (entity: EntityRecord) => entity.displayName,
+  entity_type: (entity: EntityRecord) => entity.entityType,
+  trust_level: (entity: EntityRecord) => entity.trustLevel,
+} as const;
+
+export const entityRules: CollectionRules<EntityRecord> = {
+  kind: 'entity',
+  form: {
+    entityId: text,
+    actorId: text,
+    actorType: text,
+    entityType: text,
+    displayName: text,
+    uniqueId: text,
+    ownerActorId: textOrNull,
+    metadata: text,
+    trustLevel: text,
+    createdAt: text,
+    requireArl: flag,
+    arlGateUpdatedAt: textOrNull,
+  },
+  id: (entity) => entity.actorId,
+  lookups: (entity) => [
+    { name: 'all', value: '', order: entity.createdAt },
+    ...Object.entries(entityFilters).map(([name, of]) => ({ name, value: of(entity), order: entity.createdAt })),
+  ],
+};
+
+export function entityCollection(store: RecordStore): Collection<EntityRecord> {
+  return collection(store, entityRules);
+}
+
+/**
+ * Claims a fingerprint for one entity, so that there can be no second entity with it. It has all that is needed to
+ * create the entity.
+ */
+export interface FingerprintRecord {
+  readonly fingerprint: string;
+  readonly entity: EntityRecord;
+  /** base64 key to enrol as key-1, or null. */
+  readonly publicKey: string | null;
+}
+
+export const fingerprintRules: CollectionRules<FingerprintRecord> = {
+  kind: 'entity_fingerprint',
+  form: { fingerprint: text, entity: objectOf(entityRules.form), publicKey: textOrNull },
+  id: (claim) => claim.fingerprint,
+  lookups: () => [],
+};
+
+export function fingerprintCollection(store: RecordStore): Collection<FingerprintRecord> {
+  return collection(store, fingerprintRules);
+}
+
+/** SHA-256 hex of the entity type, 0x00 and the unique id. */
+export function entityFingerprint(entityType: string, uniqueId: string): string {
+  return sha256Hex(`${entityType}\0${uniqueId}`);
+}

@@ -1,0 +1,368 @@
+import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
+import { isRetryable } from '../../actors/inbox/refusals.ts';
+import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
+import { LedgerError, notFound } from '../../domain/errors.ts';
+import type { CommandKey } from '../../domain/event/event.ts';
+import type { JsonNode } from '../../domain/json/json.ts';
+import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
+import { limits } from '../../runtime/limits/limits.ts';
+import type { LedgerNaming } from '../audit/ledger-naming.ts';
+import type { Call, Caller, CallSignature } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import type { Walk } from '../walking/walk.ts';
+import type { Appending, PreparedAppend } from '../writing/appending.ts';
+import { appendedMessage } from './masters.ts';
+import { OpenEvents } from './open-events.ts';
+import { type LedgerLane, LedgerLanes, type Promised } from './stream-lanes.ts';
+import type { StreamMemory, StreamsMemory } from './stream-memory.ts';
+
+/** The outcome of one event, as sent to the caller. */
+type Answer =
+  | {
+      readonly clientIndex: bigint;
+      readonly outcome: { case: 'appended'; value: { event: object; replayed: boolean } };
+    }
+  | {
+      readonly clientIndex: bigint;
+      readonly outcome: {
+        case: 'error';
+        value: { code: string; message: string; details: string; resumeFrom?: bigint; cut?: string };
+      };
+    };
+
+/** One event of a stream, as a call of its own. */
+class StreamedCall implements Call {
+  readonly requestId: string;
+  readonly caller: Caller;
+  readonly signature: CallSignature | null;
+  readonly deliveryChain: string | null;
+  /** Set once the payload is parsed: the fingerprint covers it. */
+  command: CommandKey | null = null;
+  readonly now: number;
+  readonly deadline: number;
+  readonly #stream: Call;
+
+  constructor(stream: Call, caller: Caller, request: AppendEventsRequest, now: number) {
+    this.#stream = stream;
+    this.requestId = stream.requestId;
+    this.caller = caller;
+    const { actorSig, signingKeyId } = request;
+    this.signature =
+      actorSig === undefined && signingKeyId === undefined
+        ? null
+        : { keyId: signingKeyId ?? null, signature: actorSig ?? null };
+    this.deliveryChain = request.deliveryChain ?? null;
+    this.now = now;
+    this.deadline = now + limits.callTimeoutMs;
+  }
+
+  get signal(): AbortSignal {
+    return this.#stream.signal;
+  }
+  get walk(): Walk {
+    return this.#stream.walk;
+  }
+  newId(): string {
+    return this.#stream.newId();
+  }
+  randomBytes(length: number): Buffer {
+    return this.#stream.randomBytes(length);
+  }
+  takeJson(): JsonNode | null {
+    return null;
+  }
+  markVerified(): void {
+    this.#stream.markVerified();
+  }
+  markReplayed(): void {}
+  setHeader(): void {}
+  named(): void {}
+}
+
+/**
+ * AppendEvents: verifies events concurrently and sends them to their ledgers in the order of the stream. Outcomes come
+ * back in that order for each ledger, interleaved between ledgers. A refused event does not end the stream. Open events
+ * are bounded and count in the node's memory budget: the stream is not read while its caller does not read outcomes.
+ */
+export function appendStream(appending: Appending, naming: LedgerNaming, memory: StreamsMemory, now: () => number) {
+  return async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call): AsyncIterable<Answer> {
+    const stream = new AppendStream(appending, naming, memory.ofStream(), call, now);
+    void stream.take(requests);
+    try {
+      yield* stream.answers();
+    } finally {
+      stream.close();
+    }
+  };
+}
+
+/** An outcome that waits to be sent. */
+interface Ready {
+  readonly answer: Answer;
+  /** Length of its event, in characters. */
+  readonly length: number;
+  /** What the outcome counts for in the memory budget. */
+  readonly bytes: number;
+}
+
+class AppendStream {
+  readonly #appending: Appending;
+  readonly #naming: LedgerNaming;
+  readonly #call: Call;
+  readonly #caller: Caller;
+  readonly #now: () => number;
+  readonly #lanes: LedgerLanes;
+  readonly #memory: StreamMemory;
+  #ready: Ready[] = [];
+  /** Bytes of all outcomes that are ready, with the one that is being sent. */
+  #readyBytes = 0;
+  readonly #open = new OpenEvents();
+  #sent = 0;
+  #ended = false;
+  /** The caller reads no more outcomes. */
+  #closed = false;
+  #failure: unknown = null;
+  #wakeReader: (() => void) | null = null;
+  #wakeWriter: (() => void) | null = null;
+
+  constructor(appending: Appending, naming: LedgerNaming, memory: StreamMemory, call: Call, now: () => number) {
+    this.#memory = memory;
+    this.#appending = appending;
+    this.#naming = naming;
+    this.#call = call;
+    this.#lanes = new LedgerLanes(call.newId());
+    this.#caller = callerOf(call);
+    this.#now = now;
+  }
+
+  async take(requests: AsyncIterable<AppendEventsRequest>): Promise<void> {
+    /** Bytes of an event that is not in a lane yet. */
+    let heldBytes = 0;
+    try {
+      for await (const request of requests) {
+        const length = lengthOf(request);
+        heldBytes = bytesOf(length);
+        this.#memory.hold(heldBytes);
+        // Each ledger has its own lane, so the ledger must be known before any later event is looked at.
+        const ledgerId = this.#appending.ledgerOf(request.uuid) ?? (await this.#appending.findLedger(request.uuid));
+        if (this.#closed) break;
+        this.#begin(request, ledgerId, length, heldBytes);
+        heldBytes = 0;
+        while (!this.#mayTake) {
+          await new Promise<void>((resolve) => {
+            this.#wakeReader = resolve;
+          });
+        }
+      }
+    } catch (error) {
+      this.#failure = error;
+    }
+    this.#memory.hold(-heldBytes);
+    this.#ended = true;
+    this.#wake();
+  }
+
+  /** A closed stream drops what it takes, so it need not wait for room. */
+  get #mayTake(): boolean {
+    return this.#closed || (this.#open.mayTake && this.#memory.mayTake);
+  }
+
+  /** Yields outcomes as they become ready. An event counts as open until its outcome is taken from here. */
+  async *answers(): AsyncIterable<Answer> {
+    for (;;) {
+      for (let next = this.#ready.shift(); next !== undefined; next = this.#ready.shift()) {
+        yield next.answer;
+        this.#open.handedOut(next.length);
+        this.#memory.hold(-next.bytes);
+        this.#readyBytes -= next.bytes;
+      }
+      this.#wakeTaker();
+      if (this.#ended && this.#open.count === 0) {
+        if (this.#failure !== null) throw this.#failure;
+        return;
+      }
+      await new Promise<void>((resolve) => {
+        this.#wakeWriter = resolve;
+      });
+      this.#wakeWriter = null;
+    }
+  }
+
+  /** The caller reads no more outcomes. Stops taking events; open events are released as they are settled. */
+  close(): void {
+    this.#closed = true;
+    this.#ready = [];
+    this.#memory.hold(-this.#readyBytes);
+    this.#wakeTaker();
+  }
+
+  #begin(request: AppendEventsRequest, ledgerId: string | null, length: number, bytes: number): void {
+    const lane = this.#lanes.of(ledgerId);
+    const { clientIndex } = request;
+    this.#open.taken(length);
+    const call = new StreamedCall(this.#call, this.#caller, request, this.#now());
+    const prepared = this.#named(request.uuid, this.#appending.prepare(call, request, request.idempotencyKey));
+    prepared.catch(() => {});
+    lane.waiting.push({ clientIndex, length, bytes, takenAt: call.now, prepared });
+    if (!lane.sending) void this.#send(lane);
+  }
+
+  /**
+   * Names the master's ledger for the stream. The caller's access history gets each ledger once, when the stream ends.
+   */
+  async #named(masterId: string, preparing: Promise<PreparedAppend>): Promise<PreparedAppend> {
+    try {
+      const prepared = await preparing;
+      const noted = this.#naming.master(this.#call, masterId, false);
+      if (noted !== undefined) await noted;
+      return prepared;
+    } catch (error) {
+      // If an entity must sign, an event whose signature was not verified may come from anybody.
+      if (!this.#caller.mustSign) await this.#naming.master(this.#call, masterId, true);
+      throw error;
+    }
+  }
+
+  /** Sends a lane's events one by one, each once it is verified. Does not wait for outcomes. */
+  async #send(lane: LedgerLane): Promise<void> {
+    lane.sending = true;
+    for (let next = lane.waiting.shift(); next !== undefined; next = lane.waiting.shift()) {
+      const promised = next;
+      let outcome: Promise<CommandOutcome>;
+      try {
+        const prepared = await promised.prepared;
+        outcome = lane.failed ? Promise.reject(behindFailure()) : this.#submit(lane, prepared);
+      } catch (error) {
+        noteFailure(lane, error);
+        outcome = Promise.reject(error);
+      }
+      outcome.catch(() => {});
+      lane.outcomes.push({ promised, outcome });
+      if (!lane.answering) void this.#answer(lane);
+    }
+    lane.sending = false;
+  }
+
+  async #answer(lane: LedgerLane): Promise<void> {
+    lane.answering = true;
+    for (let next = lane.outcomes.shift(); next !== undefined; next = lane.outcomes.shift()) {
+      await this.#settle(lane, next.promised, next.outcome);
+    }
+    lane.answering = false;
+  }
+
+  #submit(lane: LedgerLane, prepared: PreparedAppend): Promise<CommandOutcome> {
+    if (prepared.kind === 'replayed') return Promise.resolve(prepared.first);
+    // The master was created after the look-up. The event is refused: nothing would keep it in order with the ledger's
+    // own lane.
+    if (lane.id === null) return Promise.reject(notFound('master'));
+    const index = this.#sent++;
+    const previous = lane.open > 0 ? lane.lastSent : null;
+    lane.lastSent = index;
+    lane.open += 1;
+    const outcome = prepared.submit({ id: lane.id, index, previous });
+    outcome.then(
+      () => {
+        lane.open -= 1;
+      },
+      (error) => {
+        // Set before another event can be sent on this lane.
+        noteFailure(lane, error);
+        lane.open -= 1;
+      },
+    );
+    return outcome;
+  }
+
+  async #settle(lane: LedgerLane, promised: Promised, outcome: Promise<CommandOutcome>): Promise<void> {
+    let answer: Answer;
+    let isDone = true;
+    try {
+      const settled = await outcome;
+      const value = { event: appendedMessage(settled), replayed: settled.replayed };
+      answer = { clientIndex: promised.clientIndex, outcome: { case: 'appended', value } };
+    } catch (error) {
+      isDone = !mayBeRetried(error);
+      answer = this.#refusal(lane, promised.clientIndex, error);
+    }
+    this.#open.settled(isDone ? this.#now() - promised.takenAt : Number.POSITIVE_INFINITY);
+    this.#addReady(promised, answer);
+  }
+
+  /** Queues an outcome. Its event's own text is not in memory from here on. */
+  #addReady({ length, bytes }: Promised, answer: Answer): void {
+    const answerBytes = this.#closed ? 0 : bytesOf(lengthOfAnswer(answer));
+    this.#memory.hold(answerBytes - bytes);
+    if (this.#closed) return;
+    this.#readyBytes += answerBytes;
+    this.#ready.push({ answer, length, bytes: answerBytes });
+    this.#wake();
+  }
+
+  #refusal(lane: LedgerLane, clientIndex: bigint, thrown: unknown): Answer {
+    const error =
+      thrown instanceof LedgerError
+        ? thrown
+        : new LedgerError('internal', 'Something went wrong inside the service.', {}, thrown);
+    const { message, details, cut } = boundError(error.message, error.details, trailerBounds);
+    const value = {
+      code: error.code,
+      message,
+      details: JSON.stringify(details),
+      ...(cut.length === 0 ? {} : { cut: namesOf(cut) }),
+    };
+    if (!mayBeRetried(thrown)) return { clientIndex, outcome: { case: 'error', value } };
+    lane.resumeFrom ??= clientIndex;
+    const resumable = { ...value, resumeFrom: lane.resumeFrom };
+    return { clientIndex, outcome: { case: 'error', value: resumable } };
+  }
+
+  #wake(): void {
+    this.#wakeWriter?.();
+  }
+
+  #wakeTaker(): void {
+    this.#wakeReader?.();
+    this.#wakeReader = null;
+  }
+}
+
+/** Length of the fields of an event that a caller can make long, in characters. */
+function lengthOf(request: AppendEventsRequest): number {
+  const { uuid, eventType, payload, signingKeyId, actorSig, idempotencyKey, deliveryChain } = request;
+  const optional =
+    (signingKeyId?.length ?? 0) +
+    (actorSig?.length ?? 0) +
+    (idempotencyKey?.length ?? 0) +
+    (deliveryChain?.length ?? 0);
+  return uuid.length + eventType.length + payload.length + optional;
+}
+
+/** Length of an outcome's message and details, in characters. The rest of an outcome is short. */
+function lengthOfAnswer({ outcome }: Answer): number {
+  return outcome.case === 'error' ? outcome.value.message.length + outcome.value.details.length : 0;
+}
+
+/** Bytes of the objects of an event or its outcome, with their ids. */
+const objectBytes = 1024;
+
+/** Bytes that a text of this length takes: two a character, or one a character, twice, if it is ASCII. */
+function bytesOf(length: number): number {
+  return objectBytes + 2 * length;
+}
+
+/** An unexpected error counts as retryable: it may not happen again. */
+function mayBeRetried(error: unknown): boolean {
+  return !(error instanceof LedgerError) || error.code === 'rate_limited' || isRetryable(error);
+}
+
+function noteFailure(lane: LedgerLane, error: unknown): void {
+  if (mayBeRetried(error)) lane.failed = true;
+}
+
+function behindFailure(): LedgerError {
+  return new LedgerError(
+    'unavailable',
+    'An event of this ledger before this one failed: resume from the index given, on a new stream.',
+  );
+}

@@ -1,0 +1,218 @@
+import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
+import type { Directory } from '../../actors/routing/directory.ts';
+import { masterFacts } from '../../domain/event/master-facts.ts';
+import { names } from '../../domain/event/projection.ts';
+import { masterClosedSignedForms, masterCreatedSignedForms } from '../../domain/event/service-events.ts';
+import { sigDigest } from '../../domain/keys/digest.ts';
+import { checkLabel, checkLimit, checkName, checkOffset, checkUuid } from '../../domain/values/fields.ts';
+import type {
+  AppendEventRequest,
+  CloseMasterRequest,
+  CreateMasterRequest,
+  GetMasterRequest,
+  ListMasterEventsRequest,
+  ListMastersRequest,
+} from '../../gen/svc/v1/masters_pb.ts';
+import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
+import { linesOf } from '../../store/line-pages.ts';
+import { decodeOrPassOver, passOverDamaged, storedLine, tellUnreadable } from '../../store/unreadable-record.ts';
+import type { Identities } from '../actors/identities.ts';
+import { checkCallSignature } from '../actors/signing.ts';
+import type { Call } from '../calls/call.ts';
+import { callerOf } from '../calls/call-caller.ts';
+import { checkOrder } from '../calls/list-page.ts';
+import { namedIn } from '../calls/named-field.ts';
+import { afterPartialWrite } from '../calls/partial-failure.ts';
+import { eventMessage } from '../reading/event-message.ts';
+import { readEventPage } from '../reading/event-page.ts';
+import { checkEventQuery } from '../reading/event-query.ts';
+import { integrityMessage } from '../reading/integrity-message.ts';
+import type { LedgerReading } from '../reading/ledger-reading.ts';
+import type { SealCheck } from '../reading/seal-check.ts';
+import { parseMasterLine } from '../reading/stored-lines.ts';
+import { walkedLedgers } from '../walking/walked-stores.ts';
+import type { Appending } from '../writing/appending.ts';
+import { commandMarks } from '../writing/command-marks.ts';
+import type { Replays } from '../writing/replays.ts';
+
+/** Masters of a list that are read at once. */
+const mastersAtOnceMax = 16;
+/** Cells that are read for each master. */
+const masterLooks = 3;
+
+/** Methods for masters and their events. */
+export function masterService(
+  store: LedgerStore,
+  identities: Identities,
+  reading: LedgerReading,
+  directory: Directory,
+  appending: Appending,
+  seals: SealCheck,
+  replays: Replays,
+) {
+  return {
+    createMaster: async (request: CreateMasterRequest, call: Call) => {
+      const caller = callerOf(call);
+      const ledgerId = checkUuid('ledger_id', request.ledgerId);
+      const businessRef = checkName('business_ref', request.businessRef);
+      const scope = checkLabel('scope', request.scope);
+      const outcome = await replays.orElseSigned(
+        call,
+        async () => ledgerId,
+        async () => {
+          await namedIn('ledger_id', reading.readable(call.walk, ledgerId, caller.actorId));
+          const eventType = 'TRACELEDGER_MASTER_CREATED';
+          const forms = masterCreatedSignedForms(ledgerId, businessRef, scope);
+          const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
+          return replays.carryOut(directory, {
+            kind: 'create_master',
+            ledgerId,
+            masterId: call.newId(),
+            businessRef,
+            scope,
+            actorId: caller.actorId,
+            actorType: caller.actorType,
+            signature,
+            signatureRule: 'if_keyed',
+            marks: commandMarks(call, signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm)),
+            deadline: call.deadline,
+          });
+        },
+      );
+      if (outcome.replayed) call.markReplayed();
+      const made = masterFacts(outcome.event);
+      const ledger = await afterPartialWrite(reading.ledgerFacts(ledgerId));
+      return {
+        uuid: made.masterId,
+        ledgerId,
+        scope: made.scope,
+        status: 'OPEN',
+        ledgerType: ledger?.type ?? '',
+        businessRef: made.businessRef,
+        createdAt: made.createdAt,
+      };
+    },
+
+    listMasters: async (request: ListMastersRequest, call: Call) => {
+      const caller = callerOf(call);
+      const ledgerId = checkUuid('ledger_id', request.ledgerId);
+      const page = {
+        limit: checkLimit('limit', request.limit),
+        offset: checkOffset('offset', request.offset),
+        descending: checkOrder(request.order),
+      };
+      const seen = await reading.seen(call.walk, ledgerId, caller.actorId);
+      const list = seen.masters === null ? names.mastersOf(ledgerId) : null;
+      const masterIds =
+        list === null
+          ? pageOf(seen.masters ?? [], page)
+          : (await linesOf(walkedLedgers(call.walk, store), list, page)).flatMap(
+              ({ value }) => decodeOrPassOver(storedLine(list, value), parseMasterLine)?.masterId ?? [],
+            );
+      const found = await mapConcurrently(masterIds, mastersAtOnceMax, async (masterId) => {
+        const turn = call.walk.turn();
+        if (turn !== null) await turn;
+        call.walk.use(masterLooks, 0);
+        const master = await passOverDamaged(reading.masterFacts(masterId));
+        if (master === null) {
+          const error = new Error('it is listed but not there');
+          tellUnreadable({ kind: 'cell', id: names.master(masterId), error });
+          return [];
+        }
+        return [{ uuid: masterId, scope: master.scope, status: await reading.masterStatus(master) }];
+      });
+      const masters = found.flat();
+      return { ledgerId, count: masters.length, masters };
+    },
+
+    getMaster: async (request: GetMasterRequest, call: Call) => {
+      const masterId = checkUuid('uuid', request.uuid);
+      const { facts, ledger } = await reading.readableMaster(masterId, callerOf(call).actorId);
+      return {
+        uuid: masterId,
+        ledgerId: ledger.ledgerId,
+        businessRef: facts.businessRef,
+        scope: facts.scope,
+        status: await reading.masterStatus(facts),
+        ledgerType: ledger.type,
+        createdAt: facts.createdAt,
+      };
+    },
+
+    appendEvent: async (request: AppendEventRequest, call: Call) => {
+      const outcome = await appending.append(call, request);
+      if (outcome.replayed) call.markReplayed();
+      return appendedMessage(outcome);
+    },
+
+    listMasterEvents: async (request: ListMasterEventsRequest, call: Call) => {
+      const masterId = checkUuid('uuid', request.uuid);
+      const query = checkEventQuery(request);
+      const { ledger } = await reading.readableMaster(masterId, callerOf(call).actorId);
+      const source = { ledgerId: ledger.ledgerId, scopes: [names.masterEvents(masterId)], kind: 'master' } as const;
+      const page = await readEventPage(walkedLedgers(call.walk, store), seals, source, query);
+      return {
+        masterUuid: masterId,
+        ledgerId: ledger.ledgerId,
+        count: page.events.length,
+        integrity: integrityMessage(page.issues),
+        events: page.events.map(eventMessage),
+        ...(page.nextCursor === null ? {} : { nextCursor: page.nextCursor }),
+      };
+    },
+
+    closeMaster: async (request: CloseMasterRequest, call: Call) => {
+      const caller = callerOf(call);
+      const masterId = checkUuid('uuid', request.uuid);
+      const outcome = await replays.orElseSigned(
+        call,
+        () => appending.findLedger(masterId),
+        async () => {
+          const { ledger } = await reading.readableMaster(masterId, caller.actorId);
+          const { ledgerId } = ledger;
+          const eventType = 'MASTER_CLOSED';
+          const forms = masterClosedSignedForms(ledger, masterId, caller.actorId);
+          const signature = await checkCallSignature(identities, call, 'if_keyed', { eventType, ledgerId, forms });
+          return replays.carryOut(directory, {
+            kind: 'close_master',
+            ledgerId,
+            masterId,
+            actorId: caller.actorId,
+            actorType: caller.actorType,
+            signature,
+            signatureRule: 'if_keyed',
+            marks: commandMarks(call, signature === null ? null : sigDigest(eventType, ledgerId, signature.signedForm)),
+            deadline: call.deadline,
+          });
+        },
+      );
+      if (outcome.replayed) call.markReplayed();
+      return { traceledgerMasterUuid: masterId, ledgerId: outcome.event.ledgerId, status: 'CLOSED' };
+    },
+  };
+}
+
+/** A page of UUIDv7 ids, which sort by their time of creation. */
+function pageOf(
+  ids: readonly string[],
+  page: { readonly limit: number; readonly offset: number; readonly descending: boolean },
+): string[] {
+  const sorted = page.descending ? ids.toSorted().reverse() : ids.toSorted();
+  return sorted.slice(page.offset, page.offset + page.limit);
+}
+
+/** The answer to an append. It is made of the event alone, so that a replay gives the same answer again. */
+export function appendedMessage({ event }: CommandOutcome) {
+  return {
+    traceledgerMasterUuid: event.master?.id ?? '',
+    ledgerId: event.ledgerId,
+    eventType: event.eventType,
+    status: 'recorded',
+    eventId: event.id,
+    seq: BigInt(event.seq),
+    masterSeq: BigInt(event.master?.seq ?? 0),
+    hash: event.hash,
+    createdAt: event.createdAt,
+  };
+}

@@ -1,0 +1,67 @@
+import type { StoredRecord } from '../../store/record-store.ts';
+import { decodeStored } from '../../store/unreadable-record.ts';
+
+type Check = (value: unknown) => boolean;
+
+/** The check of each field of a stored value. Other fields are from a later version and are ignored. */
+export type FormOf<T> = { readonly [Field in keyof T]-?: Check };
+
+export const text: Check = (value) => typeof value === 'string';
+/** A time that Date can parse. */
+export const time: Check = (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
+export const webAddress: Check = (value) => typeof value === 'string' && URL.canParse(value);
+export const count: Check = (value) => Number.isSafeInteger(value);
+export const flag: Check = (value) => typeof value === 'boolean';
+export const anyObject: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const orNull =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value);
+export const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+export const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+export const oneOf =
+  (...words: readonly string[]): Check =>
+  (value) =>
+    words.some((word) => word === value);
+export const objectOf =
+  <T>(form: FormOf<T>): Check =>
+  (value) => {
+    if (!anyObject(value)) return false;
+    const members = value as Readonly<Record<string, unknown>>;
+    return Object.entries<Check>(form).every(([field, check]) => check(members[field]));
+  };
+
+export const textOrNull = orNull(text);
+export const worldOrNull = orNull(oneOf('sandbox', 'production'));
+
+/** How the values of one kind of record are checked. */
+export interface RecordForm<T> {
+  readonly kind: string;
+  readonly form: FormOf<T>;
+  /** The id of the record that a value belongs to, if the value has it. */
+  id?(value: T): string;
+}
+
+type Stored = Pick<StoredRecord, 'kind' | 'id' | 'value'>;
+
+/**
+ * Parses and checks a stored record. Throws TypeError or SyntaxError if the value is no JSON, lacks this form, or
+ * belongs to another record.
+ */
+export function decodeForm<T>({ id, value }: Stored, rules: RecordForm<T>): T {
+  const parsed: unknown = JSON.parse(value);
+  if (!objectOf(rules.form)(parsed)) throw new TypeError('it lacks a field, or has one of another type');
+  if (rules.id !== undefined && rules.id(parsed as T) !== id) throw new TypeError('it is another record');
+  return parsed as T;
+}
+
+/** The same, but throws UnreadableRecord. */
+export function decodeRecord<T>(record: Stored, rules: RecordForm<T>): T {
+  return decodeStored(record, () => decodeForm(record, rules));
+}

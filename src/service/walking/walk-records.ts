@@ -1,0 +1,40 @@
+import { charsOf, pageCharsMax } from '../../store/page-size.ts';
+import type { FindPage, FoundRecord, Lookup, RecordStore } from '../../store/record-store.ts';
+import { type Decoded, decodeOrPassOver } from '../../store/unreadable-record.ts';
+import type { Walk } from './walk.ts';
+import { walkedRecords } from './walked-stores.ts';
+
+/** Records of a list that are read, and in memory, at once. */
+const readAtOnceMax = 24;
+
+/**
+ * Yields the records of a list. Records that cannot be read are skipped, and others take their places on the page.
+ * Records are read in small pages, and each is decoded within the event loop budget.
+ */
+export async function* walkRecords<T>(
+  walk: Walk,
+  store: Pick<RecordStore, 'find'>,
+  kind: string,
+  lookup: Pick<Lookup, 'name' | 'value'>,
+  page: Omit<FindPage, 'charsMax'>,
+  decode: (record: FoundRecord) => T,
+): AsyncGenerator<Decoded<T>> {
+  const records = walkedRecords(walk, store);
+  let behind: Omit<FindPage, 'limit'> = page;
+  for (let left = page.limit; left > 0; ) {
+    const limit = Math.min(left, readAtOnceMax);
+    const found = await records.find(kind, lookup, { ...behind, limit, charsMax: pageCharsMax });
+    for (const record of found) {
+      const turn = walk.turn();
+      if (turn !== null) await turn;
+      walk.use(0, record.value.length);
+      const value = decodeOrPassOver(record, () => decode(record));
+      if (value === undefined) continue;
+      left -= 1;
+      yield { record, value };
+    }
+    const last = found.at(-1);
+    if (last === undefined || (found.length < limit && charsOf(found) < pageCharsMax)) return;
+    behind = { ...page, offset: 0, after: last };
+  }
+}

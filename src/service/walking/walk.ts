@@ -1,0 +1,187 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { type EventLoopBudget, eventLoopBudget } from '../limits/event-loop-budget.ts';
+import { outOfMemoryBudget } from '../limits/out-of-memory-budget.ts';
+
+/**
+ * Memory of each walk from its first page on: a page of the store (pageCharsMax and one entry more, two bytes a
+ * character), and what the walk makes of it.
+ */
+const pageHoldBytes = 4 * 1024 * 1024;
+/** Data kept for the answer is in memory three times: as it was read, as a message, and as encoded text. */
+const copiesKept = 3;
+/** The held memory grows in steps of this size. */
+const holdStepBytes = 64 * 1024;
+
+/** What the walks of a node share. */
+export interface WalkParts {
+  readonly places: WalkPlaces;
+  readonly memory: MemoryBudget;
+  readonly share?: EventLoopBudget;
+}
+
+/** Places for walks that run at once; see FairPlaces. */
+interface WalkPlaces {
+  take(caller: string, signal: AbortSignal, ended: () => LedgerError): Promise<void> | null;
+  leave(caller: string): void;
+}
+
+/** What a walk has read. */
+export interface WalkCost {
+  /** Events, lines and records. */
+  readonly examined: number;
+  readonly chars: number;
+  /** Signatures. */
+  readonly verified: number;
+}
+
+/**
+ * All reads of one call that may be long. Every page of a store is requested through the walk, so that one class
+ * enforces the bounds. The walk stops when the caller leaves or the deadline passes. It takes a place among the node's
+ * walks before its first page, keeps to the event loop budget, holds its memory in the node's budget, and counts its
+ * cost.
+ *
+ * Invariant: the place and memory that `page` takes are released by `end`, which is called once, after the answer was
+ * sent.
+ */
+export class Walk {
+  readonly signal: AbortSignal;
+  readonly #parts: WalkParts;
+  readonly #share: EventLoopBudget;
+  readonly #caller: string;
+  #entering: Promise<void> | null = null;
+  #hasPlace = false;
+  #ended = false;
+  #heldBytes = 0;
+  #keptBytes = 0;
+  #examined = 0;
+  #chars = 0;
+  #verified = 0;
+
+  /**
+   * `caller`: the key under which the walk is counted. `signal` aborts when the caller leaves or the deadline passes.
+   */
+  constructor(parts: WalkParts, caller: string, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#share = parts.share ?? eventLoopBudget;
+    this.#caller = caller;
+    this.signal = signal;
+  }
+
+  get cost(): WalkCost {
+    return { examined: this.#examined, chars: this.#chars, verified: this.#verified };
+  }
+
+  /** Throws `unavailable` if nobody waits for the answer any more. */
+  check(): void {
+    if (this.signal.aborted || this.#ended) throw endedWalk();
+  }
+
+  /**
+   * To be called before a piece of work on the main thread. Returns null if the work may start at once, else a promise
+   * to await first. Throws, or rejects, as `check` does.
+   */
+  turn(): Promise<void> | null {
+    this.check();
+    return this.#share.turn()?.then(() => this.check()) ?? null;
+  }
+
+  /** Counts what was read, parsed or hashed. */
+  use(records: number, chars: number): void {
+    this.#share.use(records, chars);
+  }
+
+  /** Counts signatures that are verified. */
+  verify(signatures: number): void {
+    this.#verified += signatures;
+  }
+
+  /**
+   * Requests many things from a store in one read. Throws as `check` does; `overloaded` if there is no place or memory.
+   */
+  async page<T>(
+    ask: () => Promise<T>,
+    sizeOf: (found: T) => { readonly count: number; readonly chars: number },
+  ): Promise<T> {
+    this.check();
+    if (!this.#hasPlace) {
+      this.#entering ??= this.#enter();
+      await this.#entering;
+    }
+    const found = await this.look(ask);
+    const { count, chars } = sizeOf(found);
+    this.#examined += count;
+    this.#chars += chars;
+    this.use(count, chars);
+    return found;
+  }
+
+  /** Requests one thing from a store. */
+  async look<T>(ask: () => Promise<T>): Promise<T> {
+    const turn = this.turn();
+    if (turn !== null) await turn;
+    try {
+      return await ask();
+    } catch (error) {
+      this.check();
+      throw error;
+    }
+  }
+
+  /** Counts characters of what was read that are kept for the answer. Throws `overloaded`. */
+  keep(chars: number): void {
+    this.#keptBytes += chars * copiesKept;
+    const wanted = this.#keptBytes + pageHoldBytes;
+    if (wanted > this.#heldBytes) this.#hold(Math.max(wanted - this.#heldBytes, holdStepBytes));
+  }
+
+  /** Waits until the answer may be encoded within the event loop budget. Throws as `check` does. */
+  async beforeAnswer(): Promise<void> {
+    if (this.#keptBytes === 0) return;
+    const turn = this.turn();
+    if (turn !== null) await turn;
+    this.use(0, this.#keptBytes / copiesKept);
+  }
+
+  /** Releases what the walk has taken. Later reads through it throw. */
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    if (this.#heldBytes > 0) this.#parts.memory.release('read', this.#heldBytes);
+    if (this.#hasPlace) this.#parts.places.leave(this.#caller);
+  }
+
+  async #enter(): Promise<void> {
+    const waits = this.#parts.places.take(this.#caller, this.signal, endedWalk);
+    if (waits !== null) await waits;
+    if (this.#ended) {
+      this.#parts.places.leave(this.#caller);
+      throw endedWalk();
+    }
+    this.#hasPlace = true;
+    this.#hold(pageHoldBytes);
+  }
+
+  #hold(bytes: number): void {
+    if (!this.#parts.memory.hold('read', bytes)) throw outOfMemoryBudget();
+    this.#heldBytes += bytes;
+  }
+}
+
+/** A walk without bounds, apart from its signal: for reads that belong to no call. */
+export function unboundedWalk(signal: AbortSignal = new AbortController().signal): Walk {
+  return new Walk(noBounds, '', signal);
+}
+
+const noBounds: WalkParts = {
+  places: { take: () => null, leave: () => {} },
+  memory: new MemoryBudget(Number.POSITIVE_INFINITY),
+};
+
+/** The error of a walk whose answer nobody waits for any more. */
+function endedWalk(): LedgerError {
+  return new LedgerError(
+    'unavailable',
+    'The call ended before all of it was read: retry; a long list can be read from its other end (order).',
+  );
+}

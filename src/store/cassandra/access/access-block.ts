@@ -1,0 +1,99 @@
+import { byCodeUnits } from '../../../domain/json/canonical.ts';
+import { isUuid } from '../../../domain/values/uuid.ts';
+import type { AccessEvent } from '../../access-log.ts';
+import { accessTime } from '../../access-order.ts';
+import { decodeOrPassOver } from '../../unreadable-record.ts';
+
+/** Most events in one row. An event takes about 100 bytes, so writing a row costs far more than its content. */
+const blockEventsMax = 32;
+const hourMs = 60 * 60 * 1000;
+const uuidChars = 36;
+
+/** Events of one actor, of one hour and of one append. */
+export interface AccessBlock {
+  readonly actorId: string;
+  readonly hour: number;
+  readonly events: readonly AccessEvent[];
+}
+
+/** Returns the hour of a time (ms since 1970), in hours since 1970. */
+export function accessHour(ms: number): number {
+  return Math.floor(ms / hourMs);
+}
+
+/**
+ * Divides the events of an append into blocks. The same events always make the same blocks, so a retry is idempotent.
+ */
+export function accessBlocks(events: readonly AccessEvent[]): AccessBlock[] {
+  const blocks: AccessBlock[] = [];
+  for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId))
+    for (const [hour, inHour] of Map.groupBy(own, ({ id }) => accessHour(accessTime(id))))
+      for (let at = 0; at < inHour.length; at += blockEventsMax)
+        blocks.push({ actorId, hour, events: inHour.slice(at, at + blockEventsMax) });
+  return blocks;
+}
+
+type EventForm = readonly [
+  id: string,
+  apiKeyId: string | null,
+  ledgerId: string | null,
+  method: string,
+  path: string,
+  responseStatus: number,
+  requestId: string,
+];
+
+/** Returns the stored text of events of one actor. */
+export function formatAccessEvents(events: readonly AccessEvent[]): string {
+  const forms = events.map(({ id, apiKeyId, ledgerId, method, path, responseStatus, requestId }): EventForm => {
+    return [id, apiKeyId, ledgerId, method, path, responseStatus, requestId];
+  });
+  return JSON.stringify(forms);
+}
+
+/**
+ * Yields the events of an actor's blocks in ascending or descending order of their ids. Blocks of several nodes overlap
+ * in time. A block is parsed only when its first event is next, so that a short page parses few blocks.
+ */
+export function* eventsInOrder(
+  actorId: string,
+  texts: readonly string[],
+  descending: boolean,
+): Generator<AccessEvent, void> {
+  const order = descending ? -1 : 1;
+  const blocks = texts
+    .map((text) => ({ text, firstToShow: descending ? lastIdIn(text) : idAt(text, 1) }))
+    .sort((left, right) => order * byCodeUnits(left.firstToShow, right.firstToShow));
+  let open: AccessEvent[] = [];
+  for (const { text, firstToShow } of blocks) {
+    const ready = open.findIndex(({ id }) => order * byCodeUnits(id, firstToShow) >= 0);
+    yield* open.splice(0, ready < 0 ? open.length : ready);
+    const stored = { kind: 'access_block', id: actorId, value: text };
+    const events = decodeOrPassOver(stored, (value) => parseAccessEvents(actorId, value)) ?? [];
+    open = [...open, ...events].sort((left, right) => order * byCodeUnits(left.id, right.id));
+  }
+  yield* open;
+}
+
+/**
+ * Separates two events in the stored text. It never occurs within an event: quotes in texts are escaped, and no text of
+ * an event ends in `,[`.
+ */
+const nextEvent = ',["';
+
+function lastIdIn(text: string): string {
+  return idAt(text, text.lastIndexOf(nextEvent) + 1 || 1);
+}
+
+/** Returns the id of the event whose text begins at `at`. */
+function idAt(text: string, at: number): string {
+  return text.slice(at + 2, at + 2 + uuidChars);
+}
+
+/** Parses what formatAccessEvents returned. Throws for any other text. */
+export function parseAccessEvents(actorId: string, text: string): AccessEvent[] {
+  return (JSON.parse(text) as EventForm[]).map(([id, apiKeyId, ledgerId, method, path, responseStatus, requestId]) => {
+    if (!isUuid(id) || typeof method !== 'string') throw new TypeError('This is no access event.');
+    return { id, actorId, apiKeyId, ledgerId, method, path, responseStatus, requestId } satisfies AccessEvent;
+  });
+}

@@ -1,0 +1,137 @@
+import type { AccessEvent, AccessLog, AccessPage } from '../../access-log.ts';
+import { accessTime, checkAccessOrder } from '../../access-order.ts';
+import { keyText } from '../keys.ts';
+import { preparedAtStart } from '../session/prepared-at-start.ts';
+import { type CqlSession, numberOf, type Statement, textOf } from '../session/session.ts';
+import { type AccessBlock, accessBlocks, accessHour, eventsInOrder, formatAccessEvents } from './access-block.ts';
+
+const ADD_BLOCK = preparedAtStart(
+  'INSERT INTO access_block (actor_id, hour, ledger_id, first_id, count, events) VALUES (?, ?, ?, ?, ?, ?)',
+);
+const ADD_HOUR = preparedAtStart('INSERT INTO access_hour (actor_id, hour) VALUES (?, ?)');
+const HOURS_UP = 'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? LIMIT ?';
+const HOURS_DOWN =
+  'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? AND hour <= ? ORDER BY hour DESC LIMIT ?';
+const OF_LEDGER = 'FROM access_block WHERE actor_id = ? AND hour = ? AND ledger_id = ?';
+const KEPT_FROM = "SELECT value FROM fact WHERE name = 'access-kept-from-hour'";
+const KEEP_FROM = "INSERT INTO fact (name, value) VALUES ('access-kept-from-hour', ?) USING TIMESTAMP ?";
+
+/** Value of ledger_id in the rows of an actor's whole history. */
+const WHOLE = '';
+const lastHour = 2 ** 31 - 1;
+const hoursAtOnce = 16;
+const writesAtOnceMax = 16;
+/** Most (actor, hour) pairs remembered as listed, so that they are not listed again with each block. */
+const hoursKnownMax = 20_000;
+
+/**
+ * The access histories of a keyspace. Each actor and hour has a partition with blocks of events. Each block is stored
+ * once for the whole history, and once for each ledger with the events of that ledger. Rows are removed by their TTL. A
+ * sweep only raises the hour from which on events are shown.
+ */
+export class CassandraAccessLog implements AccessLog {
+  readonly #session: CqlSession;
+  readonly #knownHours = new Set<string>();
+
+  constructor(session: CqlSession) {
+    this.#session = session;
+  }
+
+  async append(events: readonly AccessEvent[]): Promise<void> {
+    checkAccessOrder(events);
+    const partitions = [...Map.groupBy(accessBlocks(events), ({ actorId, hour }) => `${hour} ${actorId}`)];
+    let next = 0;
+    const work = async () => {
+      for (let partition = partitions[next++]; partition !== undefined; partition = partitions[next++])
+        await this.#write(partition[0], partition[1]);
+    };
+    await Promise.all(Array.from({ length: Math.min(partitions.length, writesAtOnceMax) }, work));
+  }
+
+  async #write(name: string, blocks: readonly AccessBlock[]): Promise<void> {
+    const [first] = blocks;
+    if (first === undefined) return;
+    // The hour is listed before its blocks are written, because readers only read hours that are listed.
+    if (!this.#knownHours.has(name)) {
+      await this.#session.write([{ cql: ADD_HOUR, params: [keyText(first.actorId), first.hour] }]);
+      if (this.#knownHours.size >= hoursKnownMax) this.#knownHours.clear();
+      this.#knownHours.add(name);
+    }
+    await this.#session.write(blocks.flatMap(blockStatements));
+  }
+
+  async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
+    const { ledgerId, since, limit, descending } = page;
+    if (limit <= 0) return [];
+    const from = Math.max(accessHour(Math.max(0, since)), await this.#keptFrom());
+    const ledger = ledgerId === null ? WHOLE : keyText(ledgerId);
+    const found: AccessEvent[] = [];
+    let skip = page.offset;
+    for await (const hour of this.#hours(actorId, from, descending)) {
+      signal?.throwIfAborted();
+      const partition = [keyText(actorId), hour, ledger];
+      // Only the first hour may hold events before `since`. In later hours events can be skipped without reading them.
+      if (skip > 0 && hour > from) {
+        const count = await this.#count(partition);
+        if (skip >= count) {
+          skip -= count;
+          continue;
+        }
+      }
+      const rows = await this.#session.read({ cql: `SELECT events ${OF_LEDGER}`, params: partition });
+      const texts = rows.flatMap((row) => textOf(row, 'events') ?? []);
+      for (const event of eventsInOrder(actorId, texts, descending)) {
+        if (accessTime(event.id) < since) continue;
+        if (skip > 0) skip -= 1;
+        else if (found.push(event) === limit) return found;
+      }
+    }
+    return found;
+  }
+
+  async sweep(before: number): Promise<number> {
+    const hour = accessHour(Math.max(0, before));
+    const kept = await this.#keptFrom();
+    if (hour <= kept) return 0;
+    await this.#session.write([{ cql: KEEP_FROM, params: [String(hour), BigInt(hour)] }]);
+    return kept === 0 ? 1 : hour - kept;
+  }
+
+  async #keptFrom(): Promise<number> {
+    const [row] = await this.#session.read({ cql: KEPT_FROM, params: [] });
+    return Number(textOf(row, 'value') ?? '0');
+  }
+
+  /** Yields the hours from `from` on in which an actor has blocks, in the order of reading. */
+  async *#hours(actorId: string, from: number, descending: boolean): AsyncGenerator<number> {
+    for (let start = descending ? lastHour : from; ; ) {
+      const key = keyText(actorId);
+      const rows = await this.#session.read(
+        descending
+          ? { cql: HOURS_DOWN, params: [key, from, start, hoursAtOnce] }
+          : { cql: HOURS_UP, params: [key, start, hoursAtOnce] },
+      );
+      const hours = rows.map((row) => numberOf(row, 'hour') ?? 0);
+      yield* hours;
+      const last = hours.at(-1);
+      if (last === undefined || hours.length < hoursAtOnce) return;
+      start = descending ? last - 1 : last + 1;
+    }
+  }
+
+  async #count(partition: readonly unknown[]): Promise<number> {
+    const rows = await this.#session.read({ cql: `SELECT count ${OF_LEDGER}`, params: partition });
+    return rows.reduce((sum, row) => sum + (numberOf(row, 'count') ?? 0), 0);
+  }
+}
+
+function blockStatements({ actorId, hour, events }: AccessBlock): Statement[] {
+  const rowOf = (ledger: string, of: readonly AccessEvent[]): Statement => {
+    const params = [keyText(actorId), hour, ledger, of[0]?.id ?? '', of.length, formatAccessEvents(of)];
+    return { cql: ADD_BLOCK, params };
+  };
+  const statements = [rowOf(WHOLE, events)];
+  for (const [ledgerId, own] of Map.groupBy(events, (event) => event.ledgerId))
+    if (ledgerId !== null) statements.push(rowOf(keyText(ledgerId), own));
+  return statements;
+}

@@ -1,0 +1,97 @@
+import { checkEntryRun } from '../../entry-order.ts';
+import { type Claim, Fenced, type Head, type LedgerEntry, OutcomeUnknown } from '../../ledger-store.ts';
+import { decodeStored } from '../../unreadable-record.ts';
+import { type CqlSession, numberOf, textOf, Undecided } from '../session/session.ts';
+import { type BatchProjections, parsePending, projectionsOfBatch } from './batch-projections.ts';
+import { type BatchPlan, batchStatements, isSameHead, readBucketState, rowsOf, scopesOf } from './bucket.ts';
+import type { KnownLedger } from './known-ledgers.ts';
+
+/** A checked batch, copied from the caller's entries. */
+export interface Batch {
+  readonly bucket: number;
+  /** The head that it follows, in this bucket or the one before. null if it is the first batch of the ledger. */
+  readonly sealed: Head | null;
+  readonly rows: BatchPlan['rows'];
+  readonly scopes: BatchPlan['scopes'];
+  readonly last: Head;
+  readonly projections: BatchProjections;
+}
+
+/** Throws TypeError if the entries do not follow one another, and RangeError if there are more than a bucket takes. */
+export function batchOf(entries: readonly LedgerEntry[], bucketEvents: number): Batch {
+  const { first, last } = checkEntryRun(entries);
+  if (entries.length > bucketEvents) throw new RangeError(`An append has at most ${bucketEvents} entries`);
+  const bucket = Math.floor(first.seq / bucketEvents);
+  return {
+    bucket,
+    sealed: first.seq === 0 ? null : { seq: first.seq - 1, hash: first.prevHash },
+    rows: rowsOf(entries),
+    scopes: scopesOf(entries),
+    last: { seq: last.seq, hash: last.hash },
+    projections: projectionsOfBatch(bucket, entries),
+  };
+}
+
+/** A plan to write a batch. `unprojected` must be projected before the batch is written; null if there is nothing. */
+interface PlannedBatch {
+  readonly plan: BatchPlan;
+  readonly unprojected: BatchProjections | null;
+}
+
+/**
+ * Finds the condition under which a batch may be written. If the batch follows what this process wrote under the same
+ * claim, nothing has to be read. The first batch of a bucket finds no head in it to compare with. Then the bucket
+ * before, read at SERIAL, must be full and end with the head that the batch follows. One of the two buckets must be
+ * under the same claim, and this bucket must not be under another one.
+ *
+ * Throws Fenced if the claim or the head is already another. Then nothing was sent.
+ */
+export async function planBatch(
+  session: CqlSession,
+  claim: Claim,
+  batch: Batch,
+  known: KnownLedger | null,
+): Promise<PlannedBatch> {
+  const { ledgerId, fence } = claim;
+  const { bucket, sealed, rows, scopes, last, projections } = batch;
+  const own = known !== null && known.fence === fence && isSameHead(known.head, sealed) ? known : null;
+  const planned = (before: Head | null, standing: string | null, pending: string): PlannedBatch => ({
+    plan: { ledgerId, fence, standing, before, rows, scopes, last, projections },
+    unprojected: own === null ? decodeStored({ kind: 'pending', id: ledgerId, value: pending }, parsePending) : null,
+  });
+  if (own !== null && own.bucket === bucket && sealed !== null) return planned(sealed, fence, '');
+
+  const state = await readBucketState(session, ledgerId, bucket);
+  if (state.head !== null) {
+    if (state.fence !== fence || !isSameHead(state.head, sealed)) throw new Fenced();
+    return planned(sealed, fence, state.pending);
+  }
+  if (sealed === null) {
+    if (state.fence !== fence) throw new Fenced();
+    return planned(null, fence, '');
+  }
+  if (bucket === 0) throw new Fenced();
+  const before = await readBucketState(session, ledgerId, bucket - 1, true);
+  const mayWrite = state.fence === fence || (state.fence === null && before.fence === fence);
+  if (!mayWrite || !isSameHead(before.head, sealed)) throw new Fenced();
+  return planned(null, state.fence, before.pending);
+}
+
+/** Writes a planned batch. Throws Fenced or OutcomeUnknown, or LedgerError if nothing was sent. */
+export async function writeBatch(session: CqlSession, plan: BatchPlan): Promise<void> {
+  const decision = await session.decide(batchStatements(plan)).catch((error: unknown) => {
+    throw error instanceof Undecided ? new OutcomeUnknown(error) : error;
+  });
+  if (decision.applied) return;
+  const standing: Head | null = headIn(decision.row);
+  // The head is this batch's own, under its own claim: the batch may have been written. Only a new claim settles that.
+  if (textOf(decision.row, 'fence') === plan.fence && isSameHead(standing, plan.last))
+    throw new OutcomeUnknown(new Error('the condition did not hold, and yet the head is the one to be written'));
+  throw new Fenced();
+}
+
+function headIn(row: Parameters<typeof textOf>[0]): Head | null {
+  const seq = numberOf(row, 'head_seq');
+  const hash = textOf(row, 'head_hash');
+  return seq === null || hash === null ? null : { seq, hash };
+}

@@ -1,0 +1,52 @@
+import { LedgerError } from '../../../domain/errors.ts';
+import type { Claim } from '../../ledger-store.ts';
+import { type CqlSession, Undecided } from '../session/session.ts';
+import { claimStatement, readBucketState } from './bucket.ts';
+import { findLogEnd, type LogEnd } from './log-end.ts';
+
+/** Attempts of a claim. An attempt fails if another process changed the bucket after it was read. */
+const attemptsMax = 20;
+const pauseMaxMs = 50;
+
+/** A claim that was made, and the end of the log at the time of the claim. */
+interface TakenClaim {
+  readonly claim: Claim;
+  readonly end: LogEnd;
+}
+
+/**
+ * Puts a new fence on the bucket that takes the next event, on condition that fence and head there are as seen. So a
+ * write under an earlier fence has either landed before and is seen, or can never land.
+ *
+ * If the last bucket of the log is full, the claim is made on the next bucket. It then guards both buckets: the full
+ * one never changes, and the first batch in the next one must find its own fence there. But a claim on the next bucket
+ * settles nothing in the full one, whose last batch may so far be on a single replica. A serial read of the full bucket
+ * settles that batch.
+ *
+ * `from` is a bucket known to hold events, null if none is known. Throws LedgerError `unavailable` if the outcome is
+ * unknown.
+ */
+export async function takeClaim(
+  session: CqlSession,
+  ledgerId: string,
+  bucketEvents: number,
+  from: number | null,
+  newFence: () => string,
+): Promise<TakenClaim> {
+  for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+    const end = await findLogEnd(session, ledgerId, bucketEvents, from);
+    const fence = newFence();
+    try {
+      const { applied } = await session.decide([claimStatement(ledgerId, end.nextBucket, end.next, fence)]);
+      if (applied) {
+        if (end.nextBucket !== end.bucket) await readBucketState(session, ledgerId, end.bucket, true);
+        return { claim: Object.freeze({ ledgerId, fence, head: end.head }), end };
+      }
+    } catch (error) {
+      if (!(error instanceof Undecided)) throw error;
+      throw new LedgerError('unavailable', 'The store did not say whether the ledger was taken over.', {}, error);
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.min(pauseMaxMs, attempt)));
+  }
+  throw new LedgerError('unavailable', 'Too many claims of this ledger at once.');
+}

@@ -1,0 +1,147 @@
+import type { Head } from '../../ledger-store.ts';
+import type { DamagedRow } from '../../store-inspection.ts';
+import { keyText } from '../keys.ts';
+import { type CqlSession, numberOf, type Row, textOf } from '../session/session.ts';
+import { parsePending } from './batch-projections.ts';
+import { bucketState } from './bucket.ts';
+import { bucketMax, findLogEnd, headOfRows, seqsOfBucket } from './log-end.ts';
+import { isSeq, seqsIn } from './scopes.ts';
+
+const HINT = 'SELECT ledger_id, bucket FROM ledger WHERE ledger_id = ?';
+const STATE =
+  'SELECT fence, head_seq, head_hash, projected_seq, pending, seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? LIMIT 1';
+const BEFORE = "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq < ? LIMIT ?";
+const BEHIND = "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq > ? LIMIT ?";
+const SCOPES = "SELECT scope, seq, row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope > ''";
+
+/** Most misplaced rows reported for each side of a bucket. */
+const namedMax = 10;
+/** After this many empty buckets in a row no further ones are read. */
+const emptyBucketsMax = 64;
+
+/** Yields the damaged rows of a ledger's log, and a damaged hint. */
+export async function* damagedLogRows(
+  session: CqlSession,
+  bucketEvents: number,
+  ledgerId: string,
+): AsyncGenerator<DamagedRow> {
+  // The hint is read before the end, so that writes meanwhile never make the hint look ahead of the end.
+  const [hint] = await session.read({ cql: HINT, params: [keyText(ledgerId)] });
+  const end = await findLogEnd(session, ledgerId, bucketEvents, null);
+  const hinted = wrongHint(hint, end.head === null ? null : end.bucket);
+  if (hinted !== null) yield { ...ofLedger('ledger', ledgerId), key: `ledger_id=${ledgerId}`, detail: hinted };
+  let lastOfBefore = -1;
+  for (let bucket = 0, empty = 0; bucket <= end.bucket && empty < emptyBucketsMax; bucket++) {
+    const [row] = await session.read({ cql: STATE, params: [keyText(ledgerId), bucket] });
+    empty = row === undefined ? empty + 1 : 0;
+    if (row === undefined) continue;
+    const at = { ...ofLedger('ledger_event', ledgerId), key: `ledger_id=${ledgerId}, bucket=${bucket}` };
+    for (const detail of wrongState(row, bucket)) yield { ...at, detail };
+    const first = Math.max(seqsOfBucket(bucket, bucketEvents).first, lastOfBefore + 1);
+    for await (const seq of misplaced(session, ledgerId, bucket, first, seqsOfBucket(bucket, bucketEvents).last)) {
+      const key = `${at.key}, scope='', seq=${seq}`;
+      yield { ...at, key, seq, detail: `seq ${seq} does not belong into bucket ${bucket}, and no reader comes to it` };
+    }
+    for (const wrong of await wrongScopeRows(session, ledgerId, bucket, bucketEvents, bucketState(row).head))
+      yield { ...at, key: `${at.key}, scope=${wrong.scope}, seq=${wrong.seq}`, detail: wrong.detail };
+    lastOfBefore = await trueEnd(session, ledgerId, bucket, bucketEvents, row);
+  }
+}
+
+function ofLedger(table: string, ledgerId: string): Pick<DamagedRow, 'table' | 'ledgerId' | 'seq'> {
+  return { table, ledgerId, seq: null };
+}
+
+/**
+ * Returns the last seq of a bucket if its head and its last row agree, else -1. After -1 it is unknown which of its
+ * first seqs the next bucket lacks.
+ */
+async function trueEnd(
+  session: CqlSession,
+  ledgerId: string,
+  bucket: number,
+  bucketEvents: number,
+  row: Row,
+): Promise<number> {
+  const { first, last } = seqsOfBucket(bucket, bucketEvents);
+  const head = await headOfRows(session, ledgerId, bucket, bucketEvents);
+  const seq = bucketState(row).head?.seq ?? -1;
+  return head?.seq === seq && seq >= first && seq <= last ? seq : -1;
+}
+
+/** Returns what is wrong with the hint, null if nothing is. `endBucket` is null if the ledger has no event. */
+function wrongHint(row: Row | undefined, endBucket: number | null): string | null {
+  if (row === undefined) return null;
+  const bucket = numberOf(row, 'bucket');
+  if (bucket === null || bucket < 0 || bucket > bucketMax) return `the hint names bucket ${bucket}, which is none`;
+  if (endBucket === null) return `the hint names bucket ${bucket}, and the ledger has no event`;
+  return bucket > endBucket ? `the hint names bucket ${bucket}, and the log ends in bucket ${endBucket}` : null;
+}
+
+/**
+ * Returns what is wrong with the static columns of a bucket, as sentences. It does not compare the head with the last
+ * row: the scrub of the events does.
+ */
+function wrongState(row: Row, bucket: number): string[] {
+  const { head, headSeq, hasRows, fence, pending } = bucketState(row);
+  const wrong: string[] = [];
+  if (!hasRows && (headSeq !== null || textOf(row, 'head_hash') !== null))
+    wrong.push(`bucket ${bucket} says where the log ends in it, and no event stands there`);
+  if (hasRows && (fence === null || fence === ''))
+    wrong.push(`bucket ${bucket} holds events, and says of nobody who wrote them (fence)`);
+  const projected = numberOf(row, 'projected_seq');
+  if (head !== null && (projected === null || projected < -1 || projected >= head.seq))
+    wrong.push(`projected_seq of bucket ${bucket} says ${projected}, which cannot be`);
+  if (!isPending(pending, bucket)) wrong.push(`pending of bucket ${bucket} cannot be read`);
+  return wrong;
+}
+
+function isPending(text: string, bucket: number): boolean {
+  try {
+    const pending = parsePending(text);
+    return pending === null || pending.bucket === bucket;
+  } catch {
+    return false;
+  }
+}
+
+async function* misplaced(
+  session: CqlSession,
+  ledgerId: string,
+  bucket: number,
+  first: number,
+  last: number,
+): AsyncGenerator<number> {
+  const place = [keyText(ledgerId), bucket];
+  for (const [cql, bound] of [
+    [BEFORE, first],
+    [BEHIND, last],
+  ] as const)
+    for (const row of await session.read({ cql, params: [...place, BigInt(bound), namedMax] })) {
+      const seq = numberOf(row, 'seq');
+      if (seq !== null) yield seq;
+    }
+}
+
+async function wrongScopeRows(
+  session: CqlSession,
+  ledgerId: string,
+  bucket: number,
+  bucketEvents: number,
+  head: Head | null,
+) {
+  const rows = await session.read({ cql: SCOPES, params: [keyText(ledgerId), bucket] });
+  // The scope rows are read before the end, so that every seq they list is at or before that end.
+  const inside = seqsOfBucket(bucket, bucketEvents);
+  const rowsEnd = (await headOfRows(session, ledgerId, bucket, bucketEvents))?.seq ?? -1;
+  const last = Math.min(inside.last, Math.max(rowsEnd, head?.seq ?? -1));
+  return rows.flatMap((row) => {
+    const [scope, seq, text] = [textOf(row, 'scope') ?? '', numberOf(row, 'seq'), textOf(row, 'row') ?? ''];
+    const seqs = seqsIn(text);
+    const isWhole = text !== '' && text.split(' ').every(isSeq) && seqs[0] === seq;
+    if (!isWhole) return [{ scope, seq, detail: `the row of scope ${scope} does not list seqs from ${seq} on` }];
+    const strange = seqs.find((one) => one < inside.first || one > last);
+    if (strange === undefined) return [];
+    return [{ scope, seq, detail: `the row of scope ${scope} lists seq ${strange}, which is not in bucket ${bucket}` }];
+  });
+}

@@ -1,0 +1,237 @@
+import { LedgerError } from '../../../domain/errors.ts';
+import { RecentMap } from '../../../runtime/collections/recent-map.ts';
+import {
+  type Cell,
+  type Claim,
+  type FoundCommand,
+  type Head,
+  type LedgerEntry,
+  type LedgerStore,
+  type Line,
+  type MarkName,
+  OutcomeUnknown,
+  type Page,
+  type ScopeEntries,
+  type ScopePage,
+  type Snapshot,
+  type StoredEntry,
+} from '../../ledger-store.ts';
+import { decodeStored } from '../../unreadable-record.ts';
+import { KeyedMutex } from '../keyed-mutex.ts';
+import { commandWindows, keyText, permanentSlot } from '../keys.ts';
+import { readLines } from '../session/lines.ts';
+import { preparedAtStart } from '../session/prepared-at-start.ts';
+import { type CqlSession, numberOf, textOf } from '../session/session.ts';
+import { type Batch, batchOf, planBatch, writeBatch } from './appending.ts';
+import { type BatchProjections, parsePending } from './batch-projections.ts';
+import { bucketEvents as bucketEventsByDefault, isSameHead, readBucketState } from './bucket.ts';
+import { takeClaim } from './claiming.ts';
+import { type KnownLedger, knownAfter, knownLedgersMax, unknownProjections } from './known-ledgers.ts';
+import { bucketOfNext, findLogEnd } from './log-end.ts';
+import { readLog } from './log-reading.ts';
+import { writeProjections } from './projecting.ts';
+import { ProjectionLag } from './projection-lag.ts';
+import { readScopePage, readScopeSeqs } from './scopes.ts';
+import { readSnapshot, writeSnapshot } from './snapshots.ts';
+
+const FENCE_BYTES = 16;
+/**
+ * Pauses between attempts to write projections, ms. After the last attempt the outcome of the append counts as unknown.
+ * Each attempt has its own time limit.
+ */
+const projectionPausesMs: readonly number[] = [20, 100, 500];
+
+const COMMANDS = preparedAtStart(
+  'SELECT id, seq, fingerprint FROM command WHERE ledger_id = ? AND slot IN ? AND id IN ?',
+);
+const CELL = preparedAtStart('SELECT version, value FROM cell WHERE key = ?');
+
+interface CassandraLedgerOptions {
+  readonly session: CqlSession;
+  /** Milliseconds since 1970. Only the retention of command keys and the choice of the newest snapshot depend on it. */
+  readonly now: () => number;
+  readonly random: (bytes: number) => Buffer;
+  /**
+   * Events in a bucket, and most entries of an append. Fixed when the keyspace is made. Smaller values are for tests.
+   */
+  readonly bucketEvents?: number;
+  /** Most writes that may wait for one ledger. */
+  readonly writesMax?: number;
+}
+
+/**
+ * The ledgers of a keyspace. Paxos on the static columns of the bucket that takes the next event decides which claim
+ * may append (bucket.ts, claiming.ts, appending.ts).
+ *
+ * Invariant: when a batch is written, all events before it have their projections. So only the newest batch of a ledger
+ * can lack projections. Its bucket keeps them (`pending`), and a claim by any node completes them.
+ */
+export class CassandraLedgerStore implements LedgerStore {
+  readonly #session: CqlSession;
+  readonly #now: () => number;
+  readonly #random: (bytes: number) => Buffer;
+  readonly #bucketEvents: number;
+  readonly #mutex: KeyedMutex;
+  /**
+   * Ledgers of which the last known claim or write is this process's, and of which all events have their projections. A
+   * ledger is forgotten if an operation fails. Then the next operation reads the store.
+   */
+  readonly #known = new RecentMap<string, KnownLedger>(knownLedgersMax);
+  readonly #lag = new ProjectionLag();
+
+  constructor({ session, now, random, bucketEvents = bucketEventsByDefault, writesMax }: CassandraLedgerOptions) {
+    this.#mutex = new KeyedMutex(writesMax);
+    this.#session = session;
+    this.#now = now;
+    this.#random = random;
+    this.#bucketEvents = bucketEvents;
+  }
+
+  claim(ledgerId: string): Promise<Claim> {
+    return this.#mutex.take(ledgerId, 'takeover', () => this.#claim(ledgerId));
+  }
+
+  async #claim(ledgerId: string): Promise<Claim> {
+    const known = this.#known.get(ledgerId) ?? null;
+    const newFence = () => this.#random(FENCE_BYTES).toString('hex');
+    const { claim, end } = await takeClaim(
+      this.#session,
+      ledgerId,
+      this.#bucketEvents,
+      known?.bucket ?? null,
+      newFence,
+    );
+    this.#lag.claimed(claim);
+    if (known === null || !isSameHead(known.head, claim.head)) {
+      this.#known.delete(ledgerId);
+      const unprojected = decodeStored({ kind: 'pending', id: ledgerId, value: end.state.pending }, parsePending);
+      if (unprojected !== null) await this.#project(ledgerId, unprojected, end.bucket > 0);
+    }
+    const scopes: ReadonlySet<string> = known?.bucket === end.bucket ? known.scopes : new Set<string>();
+    this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket, scopes });
+    this.#lag.projected(ledgerId);
+    return claim;
+  }
+
+  async append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void> {
+    const batch = batchOf(entries, this.#bucketEvents);
+    await this.#mutex.take(claim.ledgerId, 'write', () => this.#append(claim, batch));
+  }
+
+  async #append({ ledgerId, fence, head }: Claim, batch: Batch): Promise<void> {
+    const claim: Claim = { ledgerId, fence, head };
+    const known = this.#known.get(ledgerId) ?? null;
+    const { plan, unprojected } = await planBatch(this.#session, claim, batch, known);
+    if (unprojected !== null) await this.#project(ledgerId, unprojected, unprojected.bucket > 0);
+    this.#known.delete(ledgerId);
+    await writeBatch(this.#session, plan);
+    this.#lag.written(claim, batch.last, batch.rows.length);
+    try {
+      await this.#project(ledgerId, unknownProjections(batch.projections, known), plan.before === null);
+    } catch (error) {
+      this.#lag.givenUp(ledgerId);
+      // The batch is written, and the next claim completes its projections. It must not be answered as written before.
+      throw new OutcomeUnknown(error);
+    }
+    this.#lag.projected(ledgerId);
+    this.#known.set(ledgerId, knownAfter(fence, batch.last, batch.projections, known));
+  }
+
+  /**
+   * Returns how many events this process has written without knowing their projections to be written. The call starts a
+   * check in the background: events that other nodes have projected since are no longer counted in the next call.
+   */
+  projectionLag(): number {
+    void this.#lag.look((claim, head) => this.stands(claim, head));
+    return this.#lag.events;
+  }
+
+  /** Writes projections, with retries. Throws LedgerError after the last attempt. */
+  async #project(ledgerId: string, projections: BatchProjections, isFirst: boolean): Promise<void> {
+    for (const pauseMs of [...projectionPausesMs, null]) {
+      try {
+        await writeProjections(this.#session, ledgerId, projections, isFirst, this.#now());
+        return;
+      } catch (error) {
+        if (pauseMs === null || !(error instanceof LedgerError)) throw error;
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    }
+  }
+
+  async stands({ ledgerId, fence }: Claim, head: Head | null): Promise<boolean> {
+    const bucket = bucketOfNext(head, this.#bucketEvents);
+    const [state, before] = await Promise.all([
+      readBucketState(this.#session, ledgerId, bucket),
+      bucket === 0 ? null : readBucketState(this.#session, ledgerId, bucket - 1),
+    ]);
+    if (state.head !== null || bucket === 0) return state.fence === fence && isSameHead(state.head, head);
+    const isOwn = state.fence === fence || (state.fence === null && before?.fence === fence);
+    return isOwn && isSameHead(before?.head ?? null, head);
+  }
+
+  async head(ledgerId: string): Promise<Head | null> {
+    const from = this.#known.get(ledgerId)?.bucket ?? null;
+    return (await findLogEnd(this.#session, ledgerId, this.#bucketEvents, from)).head;
+  }
+
+  read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]> {
+    return readLog(this.#session, ledgerId, this.#bucketEvents, from, limit, charsMax);
+  }
+
+  readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
+    return readScopePage(this.#session, ledgerId, scope, this.#bucketEvents, page);
+  }
+
+  scopeSeqs(ledgerId: string, scope: string, page: ScopePage): Promise<number[]> {
+    return readScopeSeqs(this.#session, ledgerId, scope, this.#bucketEvents, page);
+  }
+
+  /**
+   * Looks up permanent keys in their own slots only, and the other keys in the windows only: Cassandra takes 2 µs of
+   * CPU for each id in each partition, found or not.
+   */
+  async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
+    const found = new Map<string, FoundCommand>();
+    const bySlot = Map.groupBy(marks, ({ id, permanent }) => (permanent ? permanentSlot(id) : null));
+    await Promise.all(
+      Array.from(bySlot, ([slot, those]) =>
+        this.#findInSlots(ledgerId, slot === null ? commandWindows(this.#now()) : [slot], those, found),
+      ),
+    );
+    return found;
+  }
+
+  async #findInSlots(
+    ledgerId: string,
+    slots: readonly number[],
+    marks: readonly MarkName[],
+    found: Map<string, FoundCommand>,
+  ): Promise<void> {
+    const byKey = new Map(marks.map(({ id }) => [keyText(id), id]));
+    const params = [keyText(ledgerId), slots, [...byKey.keys()]];
+    for (const row of await this.#session.read({ cql: COMMANDS, params })) {
+      const [id, seq] = [byKey.get(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? 0];
+      if (id === undefined || seq < (found.get(id)?.seq ?? 0)) continue;
+      found.set(id, { seq, fingerprint: textOf(row, 'fingerprint') ?? '' });
+    }
+  }
+
+  async cell(key: string): Promise<Cell | null> {
+    const [row] = await this.#session.read({ cql: CELL, params: [keyText(key)] });
+    const [version, value] = [numberOf(row, 'version'), textOf(row, 'value')];
+    return version === null || value === null ? null : { version, value };
+  }
+
+  lines(list: string, page: Page): Promise<Line[]> {
+    return readLines(this.#session, list, page);
+  }
+
+  snapshot(owner: string): Promise<Snapshot | null> {
+    return readSnapshot(this.#session, owner);
+  }
+
+  saveSnapshot(owner: string, snapshot: Snapshot): Promise<void> {
+    return writeSnapshot(this.#session, owner, snapshot, this.#now());
+  }
+}

@@ -1,0 +1,118 @@
+import type { Head } from '../../ledger-store.ts';
+import { keyText } from '../keys.ts';
+import { preparedAtStart } from '../session/prepared-at-start.ts';
+import { type CqlSession, numberOf } from '../session/session.ts';
+import { type BucketState, readBucketState } from './bucket.ts';
+
+const HINT = preparedAtStart('SELECT bucket FROM ledger WHERE ledger_id = ?');
+const LAST_ROW =
+  "SELECT seq FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = '' AND seq >= ? AND seq <= ? ORDER BY scope DESC, seq DESC LIMIT 1";
+
+/** Highest bucket number: a CQL int. */
+export const bucketMax = 2 ** 31 - 1;
+
+/** Where a ledger's log ends. */
+export interface LogEnd {
+  /** If the state of the bucket is damaged: the seq of its last row, with an empty hash, which no event has. */
+  readonly head: Head | null;
+  /** The bucket that holds the head (0 for an empty ledger), and its state. */
+  readonly bucket: number;
+  readonly state: BucketState;
+  /** The bucket that takes the next event, and its state. It is the next bucket if `bucket` is full. */
+  readonly nextBucket: number;
+  readonly next: BucketState;
+}
+
+/** A bucket that was read. */
+interface Look {
+  readonly bucket: number;
+  readonly state: BucketState;
+  /** As in LogEnd. */
+  readonly head: Head | null;
+}
+
+/**
+ * Finds the end of a log. It sees every append that was answered. `from` is a bucket known to hold events. If it is
+ * null, the stored hint is read. Buckets are filled in order, so about 60 reads are enough whatever the hint says:
+ * steps forward double until they pass the end, then a binary search finds it.
+ */
+export async function findLogEnd(
+  session: CqlSession,
+  ledgerId: string,
+  bucketEvents: number,
+  from: number | null,
+): Promise<LogEnd> {
+  const look = (bucket: number) => lookAt(session, ledgerId, bucket, bucketEvents);
+  const isFull = ({ bucket, head }: Look) => bucketOfNext(head, bucketEvents) > bucket;
+  let low = await look(from ?? (await readHint(session, ledgerId)));
+  let high: Look | null = null;
+  if (low.head === null && low.bucket > 0) {
+    // A hint is written after the events that it points to, so a hint to an empty bucket is wrong.
+    high = low;
+    low = await look(0);
+  }
+  for (let step = 1; high === null && isFull(low) && low.bucket < bucketMax; step *= 2) {
+    const next = await look(Math.min(low.bucket + step, bucketMax));
+    if (next.head === null) high = next;
+    else low = next;
+  }
+  while (high !== null && isFull(low) && high.bucket - low.bucket > 1) {
+    const middle = await look(Math.floor((low.bucket + high.bucket) / 2));
+    if (middle.head === null) high = middle;
+    else low = middle;
+  }
+  const { bucket, state, head } = low;
+  if (high === null || !isFull(low)) return { head, bucket, state, nextBucket: bucket, next: state };
+  return { head, bucket, state, nextBucket: high.bucket, next: high.state };
+}
+
+/** Reads where a bucket ends, from its state, or from its rows if the state is damaged. */
+export async function lookAt(
+  session: CqlSession,
+  ledgerId: string,
+  bucket: number,
+  bucketEvents: number,
+): Promise<Look> {
+  const state = await readBucketState(session, ledgerId, bucket);
+  const isSound = isSoundState(state, bucket, bucketEvents);
+  return { bucket, state, head: isSound ? state.head : await headOfRows(session, ledgerId, bucket, bucketEvents) };
+}
+
+/** Returns the bucket that takes the event after `head`. */
+export function bucketOfNext(head: Head | null, bucketEvents: number): number {
+  return head === null ? 0 : Math.floor((head.seq + 1) / bucketEvents);
+}
+
+/** Returns the range of seqs that a bucket may hold. A batch that begins in the bucket may run over its end. */
+export function seqsOfBucket(bucket: number, bucketEvents: number): { readonly first: number; readonly last: number } {
+  return { first: bucket * bucketEvents, last: (bucket + 2) * bucketEvents - 2 };
+}
+
+/** Whether the bucket's head is in the bucket's range, or the bucket has neither a head nor rows. */
+function isSoundState({ head, headSeq, hasRows }: BucketState, bucket: number, bucketEvents: number): boolean {
+  if (head === null) return headSeq === null && !hasRows;
+  const { first, last } = seqsOfBucket(bucket, bucketEvents);
+  return head.seq >= first && head.seq <= last;
+}
+
+/**
+ * Returns the seq of a bucket's last row as a head with an empty hash, null if there are no rows. So readers of a
+ * bucket with a damaged state see its events, and notice the damage by the hash.
+ */
+export async function headOfRows(
+  session: CqlSession,
+  ledgerId: string,
+  bucket: number,
+  bucketEvents: number,
+): Promise<Head | null> {
+  const { first, last } = seqsOfBucket(bucket, bucketEvents);
+  const params = [keyText(ledgerId), bucket, BigInt(first), BigInt(last)];
+  const [row] = await session.read({ cql: LAST_ROW, params });
+  const seq = numberOf(row, 'seq');
+  return seq === null ? null : { seq, hash: '' };
+}
+
+async function readHint(session: CqlSession, ledgerId: string): Promise<number> {
+  const [row] = await session.read({ cql: HINT, params: [keyText(ledgerId)] });
+  return Math.max(0, numberOf(row, 'bucket') ?? 0);
+}

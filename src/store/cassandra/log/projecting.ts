@@ -1,0 +1,80 @@
+import { commandSlot, commandTtlSeconds, keyText } from '../keys.ts';
+import { preparedAtStart } from '../session/prepared-at-start.ts';
+import type { CqlSession, Statement } from '../session/session.ts';
+import type { BatchProjections } from './batch-projections.ts';
+
+const SCOPE = preparedAtStart('INSERT INTO scope_bucket (ledger_id, scope, bucket) VALUES (?, ?, ?)');
+const MARK = preparedAtStart('INSERT INTO command (ledger_id, slot, id, seq, fingerprint) VALUES (?, ?, ?, ?, ?)');
+const MARK_FOR_A_DAY = preparedAtStart(`${MARK} USING TTL ${commandTtlSeconds}`);
+const CELL = preparedAtStart('INSERT INTO cell (key, version, value) VALUES (?, ?, ?) USING TIMESTAMP ?');
+const LINE = preparedAtStart('INSERT INTO line (list, line_order, value) VALUES (?, ?, ?)');
+const BUCKET = preparedAtStart('INSERT INTO ledger (ledger_id, bucket) VALUES (?, ?) USING TIMESTAMP ?');
+
+/** Most writes in flight, each to one partition. A batch of 64 events of 64 masters writes to that many partitions. */
+const writesAtOnceMax = 16;
+/** Most statements in one write to a partition. Far more than any batch has. */
+const statementsMax = 256;
+
+/**
+ * Writes the projections of a batch, with one write for each partition. It may be repeated, late, and by several nodes
+ * at once, because every node writes the same rows, and cells have their seq as timestamp. Only a command key that is
+ * written again later may also land in a later window, which does no harm.
+ * `isFirst`: the batch is the first of its bucket, so that the hint for the end of the log is moved to this bucket.
+ */
+export async function writeProjections(
+  session: CqlSession,
+  ledgerId: string,
+  projections: BatchProjections,
+  isFirst: boolean,
+  nowMs: number,
+): Promise<void> {
+  const writes = projectionWrites(ledgerId, projections, nowMs);
+  if (isFirst && projections.bucket > 0) writes.push([bucketHint(ledgerId, projections.bucket)]);
+  await writeAll(session, writes);
+}
+
+/**
+ * Returns the write of a ledger's hint: a bucket to start at when looking for the head. An older hint never replaces a
+ * newer one.
+ */
+export function bucketHint(ledgerId: string, bucket: number): Statement {
+  return { cql: BUCKET, params: [keyText(ledgerId), bucket, BigInt(bucket)] };
+}
+
+/** Returns the statements of the projections, grouped by partition. */
+export function projectionWrites(
+  ledgerId: string,
+  { bucket, scopes, commands, cells, lines }: BatchProjections,
+  nowMs: number,
+): Statement[][] {
+  const ledger = keyText(ledgerId);
+  const groups = new Map<string, Statement[]>();
+  const put = (partition: readonly unknown[], cql: string, params: readonly unknown[]) => {
+    const key = JSON.stringify(partition);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [{ cql, params }]);
+    else group.push({ cql, params });
+  };
+  for (const scope of scopes) put(['scope', scope], SCOPE, [ledger, keyText(scope), bucket]);
+  for (const [seq, { id, fingerprint, permanent }] of commands) {
+    const slot = commandSlot(id, permanent, nowMs);
+    put(['command', slot], permanent ? MARK : MARK_FOR_A_DAY, [ledger, slot, keyText(id), BigInt(seq), fingerprint]);
+  }
+  for (const [key, seq, value] of cells) put(['cell', key], CELL, [keyText(key), BigInt(seq), value, BigInt(seq + 1)]);
+  for (const [list, order, value] of lines) put(['line', list], LINE, [keyText(list), order, value]);
+  return [...groups.values()].flatMap(inParts);
+}
+
+async function writeAll(session: CqlSession, writes: readonly (readonly Statement[])[]): Promise<void> {
+  let next = 0;
+  const work = async () => {
+    for (let write = writes[next++]; write !== undefined; write = writes[next++]) await session.write(write);
+  };
+  await Promise.all(Array.from({ length: Math.min(writes.length, writesAtOnceMax) }, work));
+}
+
+function inParts(statements: readonly Statement[]): Statement[][] {
+  const parts: Statement[][] = [];
+  for (let at = 0; at < statements.length; at += statementsMax) parts.push(statements.slice(at, at + statementsMax));
+  return parts;
+}

@@ -1,0 +1,74 @@
+import { LedgerError } from '../../../domain/errors.ts';
+import type { ProjectionWriter } from '../../projection-writer.ts';
+import { keyText } from '../keys.ts';
+import { type CqlSession, type Statement, Undecided } from '../session/session.ts';
+import { projectionsOfBatch } from './batch-projections.ts';
+import { readBucketState, scopesOf } from './bucket.ts';
+import { writeProjections } from './projecting.ts';
+import { placesIn } from './scopes.ts';
+
+const LIST = 'INSERT INTO ledger_event (ledger_id, bucket, scope, seq, row) VALUES (?, ?, ?, ?, ?) IF NOT EXISTS';
+/** Most rows of a scope in one conditional write. */
+const rowsMax = 64;
+
+interface ProjectionWriterParts {
+  readonly session: CqlSession;
+  /** Events in a bucket, as stored in the keyspace. */
+  readonly bucketEvents: number;
+  /** Milliseconds since 1970. Command keys that are not permanent are kept for 24 hours from then. */
+  readonly now: () => number;
+}
+
+/**
+ * Writes projections into a keyspace. Cells have their seq as timestamp, so a cell that was deleted by hand stays
+ * deleted.
+ */
+export function projectionWriter({ session, bucketEvents, now }: ProjectionWriterParts): ProjectionWriter {
+  return {
+    async write(ledgerId, events) {
+      for (const [bucket, those] of Map.groupBy(events, ({ seq }) => Math.floor(seq / bucketEvents))) {
+        // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
+        const before = bucket === 0 ? null : (await readBucketState(session, ledgerId, bucket - 1)).head;
+        const byBucket = Map.groupBy(those, ({ seq }) => (seq <= (before?.seq ?? -1) ? bucket - 1 : bucket));
+        for (const [home, inside] of byBucket) {
+          for (const [scope, seqs] of scopesOf(inside)) await listInScope(session, ledgerId, home, scope, seqs);
+          await writeProjections(session, ledgerId, projectionsOfBatch(home, inside), false, now());
+        }
+      }
+    },
+  };
+}
+
+/**
+ * Lists events under a scope in the log. Each event gets a row of its own, because a row of several events would be out
+ * of order beside existing rows. The writes are conditional like all writes to the log, so that a row that was changed
+ * by hand is not overwritten, and can still be found.
+ */
+async function listInScope(
+  session: CqlSession,
+  ledgerId: string,
+  bucket: number,
+  scope: string,
+  seqs: readonly number[],
+): Promise<void> {
+  const listed = new Set((await placesIn(session, ledgerId, scope, bucket)).map(({ seq }) => seq));
+  const rows = seqs
+    .filter((seq) => !listed.has(seq))
+    .map((seq) => ({ cql: LIST, params: [keyText(ledgerId), bucket, keyText(scope), BigInt(seq), String(seq)] }));
+  for (let at = 0; at < rows.length; at += rowsMax) {
+    const together = rows.slice(at, at + rowsMax);
+    if (await isWritten(session, together)) continue;
+    // One of the rows exists already, so none was written. Write them one by one.
+    for (const row of together) await isWritten(session, [row]);
+  }
+}
+
+/** Inserts rows. Returns false if one of them exists already: then none was written. */
+async function isWritten(session: CqlSession, rows: readonly Statement[]): Promise<boolean> {
+  try {
+    return (await session.decide(rows)).applied;
+  } catch (error) {
+    if (!(error instanceof Undecided)) throw error;
+    throw new LedgerError('unavailable', 'The store did not say if rows of a scope went in: try again.', {}, error);
+  }
+}

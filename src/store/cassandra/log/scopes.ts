@@ -1,0 +1,111 @@
+import type { ScopeEntries, ScopePage, StoredEntry } from '../../ledger-store.ts';
+import { charsOf, nextPart } from '../../page-size.ts';
+import { keyText } from '../keys.ts';
+import { preparedAtStart } from '../session/prepared-at-start.ts';
+import { type CqlSession, numberOf, textOf } from '../session/session.ts';
+import { readPlaces } from './log-reading.ts';
+
+const BUCKETS = 'SELECT bucket FROM scope_bucket WHERE ledger_id = ? AND scope = ?';
+const ASCENDING = preparedAtStart(`${BUCKETS} AND bucket >= ? LIMIT ?`);
+const DESCENDING = preparedAtStart(`${BUCKETS} AND bucket <= ? ORDER BY bucket DESC LIMIT ?`);
+const SEQS = preparedAtStart('SELECT row FROM ledger_event WHERE ledger_id = ? AND bucket = ? AND scope = ?');
+const LAST_BUCKET = 2 ** 31 - 1;
+/** Buckets read concurrently. A scope may have only one event in each. */
+const bucketsAtOnce = 16;
+
+interface Place {
+  readonly seq: number;
+  readonly bucket: number;
+}
+
+/**
+ * Returns a page of a scope, as LedgerStore.readScope. Only buckets with events of the scope are read, so that the cost
+ * depends on the length of the page and not on the length of the ledger.
+ */
+export async function readScopePage(
+  session: CqlSession,
+  ledgerId: string,
+  scope: string,
+  bucketEvents: number,
+  page: ScopePage,
+): Promise<ScopeEntries> {
+  const places = await listedPlaces(session, ledgerId, scope, bucketEvents, page);
+  const { charsMax } = page;
+  const entries: StoredEntry[] = [];
+  let read = 0;
+  for (let chars = 0; read < places.length && chars < (charsMax ?? Number.POSITIVE_INFINITY); ) {
+    const left = places.length - read;
+    const atOnce = charsMax === undefined ? left : nextPart(left, read, chars, charsMax);
+    const part = await readPlaces(session, ledgerId, places.slice(read, read + atOnce));
+    entries.push(...part);
+    chars += charsOf(part);
+    read += atOnce;
+  }
+  const found = new Set(entries.map(({ seq }) => seq));
+  const seqs = places.slice(0, read).map(({ seq }) => seq);
+  return { entries, missing: seqs.filter((seq) => !found.has(seq)) };
+}
+
+/** Returns the seqs of a scope, as LedgerStore.scopeSeqs. */
+export async function readScopeSeqs(
+  session: CqlSession,
+  ledgerId: string,
+  scope: string,
+  bucketEvents: number,
+  page: ScopePage,
+): Promise<number[]> {
+  return (await listedPlaces(session, ledgerId, scope, bucketEvents, page)).map(({ seq }) => seq);
+}
+
+async function listedPlaces(
+  session: CqlSession,
+  ledgerId: string,
+  scope: string,
+  bucketEvents: number,
+  { from, limit, descending = false }: ScopePage,
+): Promise<Place[]> {
+  const key = [keyText(ledgerId), keyText(scope)];
+  const places: Place[] = [];
+  // The first seqs of a bucket may be in the bucket before, with the batch that filled that bucket.
+  const ends = descending ? LAST_BUCKET : 0;
+  const near = from === undefined ? ends : Math.floor(from / bucketEvents) - (descending ? 0 : 1);
+  for (let start = Math.min(near, LAST_BUCKET); places.length < limit; ) {
+    const rows = await session.read({
+      cql: descending ? DESCENDING : ASCENDING,
+      params: [...key, start, bucketsAtOnce + 1],
+    });
+    const listed = rows.map((row) => numberOf(row, 'bucket') ?? 0);
+    // If further buckets are listed, the ones read now are full, so that no event is missed between two parts.
+    const found = await Promise.all(
+      listed.slice(0, bucketsAtOnce).map((bucket) => placesIn(session, ledgerId, scope, bucket)),
+    );
+    for (const inBucket of found) {
+      const inOrder = descending ? inBucket.reverse() : inBucket;
+      for (const place of inOrder) {
+        const isAsked = from === undefined || (descending ? place.seq <= from : place.seq >= from);
+        if (isAsked && places.length < limit) places.push(place);
+      }
+    }
+    const next = listed[bucketsAtOnce];
+    if (next === undefined) break;
+    start = next;
+  }
+  return places;
+}
+
+/** Returns the seqs in a row of a scope, which lists events of one batch. Leaves out what is not a seq. */
+export function seqsIn(row: string): number[] {
+  return row.split(' ').flatMap((text) => (isSeq(text) ? [Number(text)] : []));
+}
+
+/** Whether the text is a seq in the form that rows of a scope use. */
+export function isSeq(text: string): boolean {
+  return /^(0|[1-9]\d{0,14})$/.test(text);
+}
+
+/** Returns the events of a scope in a bucket, ascending. There is one row for each batch with events of the scope. */
+export async function placesIn(session: CqlSession, ledgerId: string, scope: string, bucket: number): Promise<Place[]> {
+  const rows = await session.read({ cql: SEQS, params: [keyText(ledgerId), bucket, keyText(scope)] });
+  const seqs = new Set(rows.flatMap((row) => seqsIn(textOf(row, 'row') ?? '')));
+  return [...seqs].sort((one, other) => one - other).map((seq) => ({ seq, bucket }));
+}

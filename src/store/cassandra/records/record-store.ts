@@ -1,0 +1,210 @@
+import { LedgerError } from '../../../domain/errors.ts';
+import type {
+  FindPage,
+  FoundRecord,
+  PutResult,
+  RecordStore,
+  RecordWrite,
+  StoredRecord,
+  Swept,
+} from '../../record-store.ts';
+import { checkRecordWrite, unsettled } from '../../record-write.ts';
+import { recordIdMaxBytes } from '../../store-text.ts';
+import { KeyedMutex } from '../keyed-mutex.ts';
+import { type CqlSession, type Statement, textOf, Undecided } from '../session/session.ts';
+import { findRecords } from './record-finding.ts';
+import { addPlaces, dropPlaces, noPlaces, type Places, placesBeyond, placesFor } from './record-places.ts';
+import { putStatement, type RecordRow, readRecord, removeStatement } from './record-row.ts';
+import { RecordSweep } from './record-sweep.ts';
+
+const VERSION_BYTES = 16;
+/**
+ * Pauses between attempts to settle a conditional write with an unknown outcome, ms. Each attempt has its own time
+ * limit.
+ */
+const settlingPausesMs: readonly number[] = [50, 250];
+/** Most puts remembered that were not sent, to remove their index rows later. Index rows of further puts stay. */
+const unsentMax = 1_024;
+const unsentAtOnce = 16;
+
+/** The result of an operation under the mutex, and the row after it. */
+interface Turned<T> {
+  readonly result: T;
+  readonly after: RecordRow;
+}
+
+/** Index rows of a put that was not sent. */
+interface Unsent {
+  readonly kind: string;
+  readonly id: string;
+  readonly places: Places;
+}
+
+/** `unsure`: the row has another version, and it cannot be known whether this write was applied before that version. */
+type Outcome = 'applied' | 'refused' | 'unsure';
+
+/**
+ * The records of a keyspace. Each write is conditional on the record's version, by Paxos. Versions are random and never
+ * used again. So the same conditional write can be sent again to settle its outcome, because it cannot be applied
+ * twice.
+ */
+export class CassandraRecordStore implements RecordStore {
+  readonly #session: CqlSession;
+  readonly #random: (bytes: number) => Buffer;
+  readonly #mutex: KeyedMutex;
+  readonly #sweep: RecordSweep;
+  /**
+   * The row after the last operation, for operations that waited meanwhile. They need not read it: it is newer than
+   * their call.
+   */
+  readonly #left = new Map<string, RecordRow>();
+  readonly #unsent: Unsent[] = [];
+
+  /** `writesMax` is the most writes that may wait for one record. */
+  constructor(session: CqlSession, random: (bytes: number) => Buffer, writesMax?: number) {
+    this.#mutex = new KeyedMutex(writesMax);
+    this.#session = session;
+    this.#random = random;
+    this.#sweep = new RecordSweep(session, (kind, id, version) => this.remove(kind, id, version));
+  }
+
+  async get(kind: string, id: string): Promise<StoredRecord | null> {
+    return isId(id) ? (await readRecord(this.#session, kind, id)).shown : null;
+  }
+
+  async put(write: RecordWrite): Promise<PutResult> {
+    checkRecordWrite(write);
+    const copied: RecordWrite = { ...write, lookups: write.lookups.map((lookup) => ({ ...lookup })) };
+    return this.#inTurn(write.kind, write.id, (before) => this.#put(copied, before));
+  }
+
+  /**
+   * Runs `work` under the mutex of the record. `work` gets the record's row. The row after `work` is passed on to the
+   * next waiting operation. If `work` fails, or no operation waits, the next operation reads the row again.
+   */
+  async #inTurn<T>(kind: string, id: string, work: (before: RecordRow) => Promise<Turned<T>>): Promise<T> {
+    const key = JSON.stringify([kind, id]);
+    return this.#mutex.take(key, 'write', async () => {
+      const before = this.#left.get(key) ?? (await readRecord(this.#session, kind, id));
+      this.#left.delete(key);
+      const { result, after } = await work(before);
+      if (this.#mutex.hasWaiting(key)) this.#left.set(key, after);
+      return result;
+    });
+  }
+
+  async #put(
+    { kind, id, replaces, value, lookups, expiresAt }: RecordWrite,
+    before: RecordRow,
+  ): Promise<Turned<PutResult>> {
+    const standing = before.shown;
+    if (replaces !== (standing?.version ?? 'absent'))
+      return { result: { ok: false, current: standing }, after: before };
+    const version = this.#newVersion();
+    const places = placesFor(lookups, expiresAt ?? null, before.places, version);
+    const added = placesBeyond(places, before.places);
+    const outcome = await this.#putPlaced(kind, id, added, () =>
+      this.#settle(putStatement(kind, id, { version, value, places }, before.version), version),
+    );
+    if (outcome === 'unsure') throw unsettled();
+    if (outcome === 'refused') {
+      await this.#tidy(kind, id, added);
+      const after = await readRecord(this.#session, kind, id);
+      return { result: { ok: false, current: after.shown }, after };
+    }
+    this.#tidyUnsent();
+    await this.#tidy(kind, id, placesBeyond(before.places, places));
+    return { result: { ok: true, version }, after: { version, shown: { kind, id, version, value }, places } };
+  }
+
+  /**
+   * Writes the index rows, then the record. If the record was certainly not sent, its index rows never count, and are
+   * removed later.
+   */
+  async #putPlaced(kind: string, id: string, places: Places, put: () => Promise<Outcome>): Promise<Outcome> {
+    try {
+      await addPlaces(this.#session, kind, id, places);
+      return await put();
+    } catch (error) {
+      if (error instanceof LedgerError && error.code !== 'outcome_unknown') this.#keepUnsent({ kind, id, places });
+      throw error;
+    }
+  }
+
+  async remove(kind: string, id: string, version: string): Promise<boolean> {
+    if (!isId(id)) return false;
+    return this.#inTurn(kind, id, (before) => this.#remove(kind, id, version, before));
+  }
+
+  async #remove(kind: string, id: string, version: string, before: RecordRow): Promise<Turned<boolean>> {
+    if (before.shown?.version !== version) return { result: false, after: before };
+    const marker = this.#newVersion();
+    const outcome = await this.#settle(removeStatement(kind, id, marker, version), marker);
+    if (outcome === 'unsure') throw unsettled();
+    if (outcome === 'refused') return { result: false, after: await readRecord(this.#session, kind, id) };
+    await this.#tidy(kind, id, before.places);
+    return { result: true, after: { version: marker, shown: null, places: noPlaces } };
+  }
+
+  find(
+    kind: string,
+    lookup: { readonly name: string; readonly value: string },
+    page: FindPage,
+  ): Promise<FoundRecord[]> {
+    return findRecords(this.#session, kind, lookup, page);
+  }
+
+  sweep(now: number, limit: number): Promise<Swept> {
+    return this.#sweep.sweep(now, limit);
+  }
+
+  /** Sends a conditional write until its outcome is certain. `version` is the version that it writes. */
+  async #settle(statement: Statement, version: string): Promise<Outcome> {
+    let sentBefore = false;
+    for (const pauseMs of [...settlingPausesMs, null]) {
+      try {
+        const { applied, row } = await this.#session.decide([statement]);
+        if (applied || textOf(row, 'version') === version) return 'applied';
+        return sentBefore ? 'unsure' : 'refused';
+      } catch (error) {
+        if (error instanceof Undecided) sentBefore = true;
+        else if (!sentBefore) throw error;
+        if (pauseMs === null) throw unsettled(error);
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    }
+    throw unsettled();
+  }
+
+  /**
+   * Removes index rows that no longer count. Rows that cannot be removed do no harm: reads check rows against the
+   * record.
+   */
+  async #tidy(kind: string, id: string, places: Places): Promise<void> {
+    if (places.lookups.length === 0 && places.expiry === noPlaces.expiry) return;
+    await dropPlaces(this.#session, kind, id, places).catch((error: unknown) => {
+      if (!(error instanceof LedgerError)) throw error;
+    });
+  }
+
+  #keepUnsent(unsent: Unsent): void {
+    if (this.#unsent.length < unsentMax) this.#unsent.push(unsent);
+  }
+
+  /**
+   * Removes index rows of puts that were not sent. Called after a successful write, because the store answers again.
+   * Not awaited: what fails is tried again later.
+   */
+  #tidyUnsent(): void {
+    for (const unsent of this.#unsent.splice(0, unsentAtOnce))
+      dropPlaces(this.#session, unsent.kind, unsent.id, unsent.places).catch(() => this.#keepUnsent(unsent));
+  }
+
+  #newVersion(): string {
+    return this.#random(VERSION_BYTES).toString('hex');
+  }
+}
+
+function isId(id: string): boolean {
+  return id !== '' && Buffer.byteLength(id) <= recordIdMaxBytes;
+}

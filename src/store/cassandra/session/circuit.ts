@@ -1,0 +1,130 @@
+import { LedgerError } from '../../../domain/errors.ts';
+
+/**
+ * Default of CASSANDRA_REQUESTS_MAX, statements in flight. If Cassandra is too slow for that many, further statements
+ * would only take memory.
+ */
+export const defaultInFlightMax = 4_096;
+/** Consecutive failures after which the circuit opens. */
+const failuresToOpen = 5;
+/** How long the circuit stays open before one statement probes Cassandra, ms. */
+const openMs = 500;
+/** Delay of a refusal, ms, so that callers that retry at once do not keep the process busy. */
+const refusalMs = 100;
+
+/**
+ * What an attempt shows about Cassandra. `answered`: it answered, even if with an error of the statement. `gone`: it is
+ * not available. `silentNode`: this one node did not answer.
+ */
+export type Health = 'answered' | 'gone' | { readonly silentNode: string };
+
+/**
+ * A circuit breaker around every statement. While Cassandra does not answer, statements are refused with `unavailable`
+ * without being sent, so that nothing queues up. Every half second one statement is sent as a probe. Recovery needs no
+ * restart.
+ */
+export class Circuit {
+  readonly #healthOf: (error: unknown) => Health;
+  readonly #reachableNodes: () => number;
+  readonly #silentNodes = new Set<string>();
+  readonly #inFlightMax: number;
+  #inFlight = 0;
+  #failures = 0;
+  #state: 'closed' | 'open' | 'probing' = 'closed';
+  #isShut = false;
+
+  /** `reachableNodes` returns how many nodes are connected. `inFlightMax` is the most statements in flight. */
+  constructor(
+    healthOf: (error: unknown) => Health,
+    reachableNodes: () => number,
+    inFlightMax: number = defaultInFlightMax,
+  ) {
+    this.#inFlightMax = inFlightMax;
+    this.#healthOf = healthOf;
+    this.#reachableNodes = reachableNodes;
+  }
+
+  /** Number of statements in flight. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /**
+   * Runs one statement. Throws LedgerError `unavailable` or `overloaded` if the statement was not sent, DeadlinePassed
+   * if it takes longer than `deadlineMs`, and what the attempt throws.
+   */
+  async run<T>(deadlineMs: number, attempt: () => Promise<T>): Promise<T> {
+    if (this.#inFlight >= this.#inFlightMax)
+      throw new LedgerError('overloaded', 'The store has too much to do; nothing was sent to it, retry in a moment.', {
+        bound: 'CASSANDRA_REQUESTS_MAX',
+      });
+    this.#inFlight++;
+    try {
+      if (this.#isShut || this.#state === 'probing' || this.#state === 'open') return await this.#refuse();
+      if (this.#reachableNodes() === 0) return await this.#refuse();
+      const probes = this.#failures >= failuresToOpen;
+      if (probes) this.#state = 'probing';
+      try {
+        const result = await withDeadline(deadlineMs, attempt());
+        this.#answered();
+        return result;
+      } catch (error) {
+        const health = this.#healthOf(error);
+        if (health === 'answered') this.#answered();
+        else this.#failed(health);
+        throw error;
+      }
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  /** Refuses all further statements. */
+  shut(): void {
+    this.#isShut = true;
+  }
+
+  #answered(): void {
+    this.#failures = 0;
+    this.#silentNodes.clear();
+    this.#state = 'closed';
+  }
+
+  #failed(health: Exclude<Health, 'answered'>): void {
+    if (health !== 'gone') this.#silentNodes.add(health.silentNode);
+    // A silent node is no outage while other nodes may answer, however many statements wait for the silent node.
+    const mayAnswer = health !== 'gone' && this.#silentNodes.size < this.#reachableNodes();
+    if (mayAnswer && this.#state !== 'probing') return;
+    this.#failures++;
+    if (this.#failures < failuresToOpen || this.#state === 'open') return;
+    this.#state = 'open';
+    setTimeout(() => {
+      if (this.#state === 'open') this.#state = 'closed';
+    }, openMs).unref();
+  }
+
+  async #refuse(): Promise<never> {
+    await new Promise((resolve) => setTimeout(resolve, refusalMs));
+    throw new LedgerError('unavailable', 'The store cannot be reached; nothing was written.');
+  }
+}
+
+/** An attempt took longer than its deadline. The statement may still be executed. */
+export class DeadlinePassed extends Error {
+  constructor(deadlineMs: number) {
+    super(`no answer within ${deadlineMs} ms`);
+    this.name = 'DeadlinePassed';
+  }
+}
+
+async function withDeadline<T>(deadlineMs: number, attempt: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const passed = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new DeadlinePassed(deadlineMs)), deadlineMs);
+  });
+  try {
+    return await Promise.race([attempt, passed]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,192 @@
+import { OutcomeUnknown } from '../../ledger-store.ts';
+import type {
+  FindPage,
+  FoundRecord,
+  PutResult,
+  RecordStore,
+  RecordWrite,
+  StoredRecord,
+  Swept,
+} from '../../record-store.ts';
+import { checkRecordWrite, unsettled } from '../../record-write.ts';
+import { decodeOrPassOver, decodeStored } from '../../unreadable-record.ts';
+import type { Commits } from '../commits.ts';
+import {
+  expiryKey,
+  lookupPrefix,
+  orderIdKey,
+  orderIdOfKey,
+  recordKey,
+  recordOfExpiryKey,
+  timeOfExpiryKey,
+} from '../keys.ts';
+import { keysIn } from '../ranges.ts';
+import { NOTHING, type Tables } from '../tables.ts';
+import { formatRecord, parseRecord, type RecordForm } from './record-form.ts';
+import { RecordVersions } from './record-versions.ts';
+
+interface Stored extends RecordForm {
+  readonly version: number;
+}
+
+/**
+ * The records of one LMDB environment. A put or removal is one write block that is conditional on the version of the
+ * record that was read. The block also changes the record's look-ups, so that look-ups always agree with the records.
+ */
+export class LmdbRecordStore implements RecordStore {
+  readonly #openTables: Tables;
+  readonly #commits: Commits;
+  readonly #versions: RecordVersions;
+
+  constructor(tables: Tables, commits: Commits) {
+    this.#openTables = tables;
+    this.#commits = commits;
+    this.#versions = new RecordVersions(tables, commits);
+  }
+
+  /** Throws `unavailable` once the store is closed, because LMDB must not be used then. */
+  get #tables(): Tables {
+    this.#commits.checkReadable();
+    return this.#openTables;
+  }
+
+  async get(kind: string, id: string): Promise<StoredRecord | null> {
+    const key = recordKey(kind, id);
+    return key === null ? null : shown(this.#fresh(kind, id, key));
+  }
+
+  async put(write: RecordWrite): Promise<PutResult> {
+    checkRecordWrite(write);
+    this.#commits.checkUsable();
+    const { kind, id, value, lookups, expiresAt = null } = write;
+    const key = recordKey(kind, id);
+    if (key === null) throw new RangeError('No record can have this id');
+    const before = this.#fresh(kind, id, key);
+    if (write.replaces !== versionOf(before)) return { ok: false, current: shown(before) };
+    const version = this.#versions.next();
+    const after: Stored = { kind, id, version, value, lookups, expiresAt };
+    if (await this.#replace(key, before, after)) return { ok: true, version: String(version) };
+    return { ok: false, current: shown(this.#fresh(kind, id, key)) };
+  }
+
+  async remove(kind: string, id: string, version: string): Promise<boolean> {
+    const key = recordKey(kind, id);
+    const before = key === null ? null : this.#fresh(kind, id, key);
+    if (key === null || before === null || versionOf(before) !== version) return false;
+    return this.#replace(key, before, null);
+  }
+
+  async find(
+    kind: string,
+    lookup: { readonly name: string; readonly value: string },
+    page: FindPage,
+  ): Promise<FoundRecord[]> {
+    const prefix = lookupPrefix(kind, lookup.name, lookup.value);
+    let from = page.after === undefined ? undefined : orderIdKey(prefix, page.after.order, page.after.id);
+    const found: FoundRecord[] = [];
+    let charsLeft = page.charsMax ?? Number.POSITIVE_INFINITY;
+    // Further records replace those that cannot be read, because a short page tells the caller that the list ends.
+    for (let offset = page.offset; ; offset = 0) {
+      const limit = page.limit - found.length;
+      let keys = 0;
+      for (const key of keysIn(this.#tables.lookups, { ...page, limit, offset, prefix, from, behindFrom: true })) {
+        keys += 1;
+        from = Buffer.from(key);
+        const { order, id } = orderIdOfKey(key, prefix.length);
+        const record = recordKey(kind, id);
+        const stored = record === null ? null : shown(this.#storedOrPassOver(kind, id, record));
+        if (stored === null) continue;
+        found.push({ ...stored, order });
+        charsLeft -= stored.value.length;
+        if (charsLeft <= 0) return found;
+      }
+      if (keys < limit || found.length === page.limit) return found;
+    }
+  }
+
+  async sweep(now: number, limit: number): Promise<Swept> {
+    const removals: Promise<boolean>[] = [];
+    for (const key of this.#tables.expiries.getKeys({ limit })) {
+      if (timeOfExpiryKey(key) >= now) break;
+      const record = recordOfExpiryKey(key);
+      const stored = this.#storedOrPassOver('record', record.toString('utf8'), record);
+      if (stored !== null) removals.push(this.#replace(record, stored, null));
+    }
+    const removed = (await Promise.all(removals)).filter((gone) => gone).length;
+    this.#tables.expiries.resetReadTxn();
+    const [first] = this.#tables.expiries.getKeys({ limit: 1 });
+    const oldest = first === undefined ? now : timeOfExpiryKey(first);
+    return { removed, oldestLeft: oldest < now ? oldest : null };
+  }
+
+  /** Returns the committed record, by a read that begins now. Throws UnreadableRecord. */
+  #fresh(kind: string, id: string, key: Buffer): Stored | null {
+    this.#tables.records.resetReadTxn();
+    return decodeStored({ kind, id, value: '' }, () => this.#stored(key));
+  }
+
+  /** Throws TypeError if the record is damaged. */
+  #stored(key: Buffer): Stored | null {
+    const entry = this.#tables.records.getEntry(key);
+    return entry === undefined ? null : { ...parseRecord(key, entry.value), version: entry.version ?? 0 };
+  }
+
+  /** For loops over many records. Returns null if the record is absent or damaged. Reports a damaged record. */
+  #storedOrPassOver(kind: string, id: string, key: Buffer): Stored | null {
+    return decodeOrPassOver({ kind, id, value: '' }, () => this.#stored(key)) ?? null;
+  }
+
+  /**
+   * Replaces the record `before` by `after`, with look-ups and expiry, provided that `before` is still stored. Either
+   * may be null for no record. Returns whether it did. Throws `outcome_unknown`.
+   */
+  async #replace(key: Buffer, before: Stored | null, after: Stored | null): Promise<boolean> {
+    const { records } = this.#tables;
+    const block = () => {
+      if (after === null) records.remove(key);
+      else records.put(key, formatRecord(after), after.version);
+      this.#replaceLookups(before, after);
+      this.#replaceExpiry(key, before?.expiresAt ?? null, after?.expiresAt ?? null);
+    };
+    try {
+      return await this.#commits.write(() =>
+        before === null ? records.ifNoExists(key, block) : records.ifVersion(key, before.version, block),
+      );
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown)) throw error;
+      throw unsettled(error);
+    }
+  }
+
+  #replaceLookups(before: RecordForm | null, after: RecordForm | null): void {
+    const { lookups } = this.#tables;
+    const kept = new Map(after === null ? [] : lookupKeys(after));
+    for (const [name, key] of before === null ? [] : lookupKeys(before)) if (!kept.delete(name)) lookups.remove(key);
+    for (const key of kept.values()) lookups.put(key, NOTHING);
+  }
+
+  #replaceExpiry(key: Buffer, before: number | null, after: number | null): void {
+    const { expiries } = this.#tables;
+    if (before === after) return;
+    if (before !== null) expiries.remove(expiryKey(before, key));
+    if (after !== null) expiries.put(expiryKey(after, key), NOTHING);
+  }
+}
+
+/** Returns the keys of a record's look-ups, each with a text of the key to compare by. */
+export function lookupKeys({ kind, id, lookups }: Pick<RecordForm, 'kind' | 'id' | 'lookups'>): [string, Buffer][] {
+  return lookups.map(({ name, value, order }) => {
+    const key = orderIdKey(lookupPrefix(kind, name, value), order, id);
+    return [key.toString('latin1'), key];
+  });
+}
+
+function versionOf(stored: Stored | null): string {
+  return stored === null ? 'absent' : String(stored.version);
+}
+
+function shown(stored: Stored | null): StoredRecord | null {
+  if (stored === null) return null;
+  const { kind, id, value } = stored;
+  return { kind, id, version: versionOf(stored), value };
+}

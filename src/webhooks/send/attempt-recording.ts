@@ -1,0 +1,99 @@
+import { nextAttemptMs } from '../../domain/values/delivery-schedule.ts';
+import { type Clock, sleep } from '../../runtime/clock/clock.ts';
+import type { Log } from '../../runtime/telemetry/log.ts';
+import type { Deliveries } from '../../service/webhooks/deliveries.ts';
+import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+import type { HeldDelivery } from '../../service/webhooks/due-deliveries.ts';
+import { afterAttempt } from './attempt.ts';
+import type { AttemptMade, Lane, SendQueue } from './send-queue.ts';
+
+/**
+ * Successful attempts of a ledger queue are recorded together: at this number, after this time, or when the queue has
+ * nothing more to send. The same number may be on the way to the store. A crash may repeat all of these.
+ */
+export const recordedTogetherMax = 16;
+const recordedWithinMs = 50;
+/** How often a record is tried to be written before its delivery is sent again, and the pause between two tries. */
+const triesMax = 5;
+const retryMs = 1_000;
+
+interface RecordingParts {
+  readonly deliveries: Deliveries;
+  readonly clock: Clock;
+  readonly log: Log;
+  isStopped(): boolean;
+  /** Registers work that `stop` has to wait for. */
+  track(work: Promise<void>): void;
+  /**
+   * An attempt's record is stored, or could not be written. `wakeAtMs`: when to look at the delivery again, ms since
+   * 1970. null: never.
+   */
+  recorded(queue: SendQueue, deliveryId: string, wakeAtMs: number | null): void;
+}
+
+/** Records the outcomes of attempts. */
+export class AttemptRecorder {
+  readonly #parts: RecordingParts;
+
+  constructor(parts: RecordingParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Call it after each attempt of a ledger queue. Records the queue's attempts now, or together with later ones if
+   * `mayWait` is true or a record is being written. If too many attempts are not recorded, waits for the running
+   * records first, so that sending does not run too far ahead of its records.
+   */
+  async inTime(lane: Lane, mayWait: boolean): Promise<void> {
+    const isLast = lane.waiting.length === 0 || this.#parts.isStopped();
+    if (isLast || (!mayWait && lane.recording === null)) return this.record(lane);
+    if (lane.unrecorded.length < recordedTogetherMax) {
+      lane.stopTimer ??= this.#parts.clock.after(recordedWithinMs, () => this.record(lane));
+      return;
+    }
+    await lane.recording;
+    this.record(lane);
+  }
+
+  /** Starts to record all attempts of a ledger queue that are not recorded yet. */
+  record(lane: Lane): void {
+    lane.stopTimer?.();
+    lane.stopTimer = null;
+    if (lane.unrecorded.length === 0) return;
+    const settled = lane.unrecorded.splice(0).map((made) => this.#settle(lane.queue, made));
+    for (const one of settled) this.#parts.track(one);
+    const recording = Promise.allSettled([lane.recording, ...settled]).then(() => {
+      if (lane.recording === recording) lane.recording = null;
+    });
+    lane.recording = recording;
+  }
+
+  async #settle(queue: SendQueue, { pending, outcome, endedMs }: AttemptMade): Promise<void> {
+    const { clock, recorded } = this.#parts;
+    const { id, attempts } = pending.delivery;
+    if (outcome === null) return recorded(queue, id, clock.now() + retryMs);
+    const changed = afterAttempt(pending.delivery, outcome, endedMs, nextAttemptMs(attempts + 1, endedMs));
+    const next = changed.nextAttemptAt === null ? null : Date.parse(changed.nextAttemptAt);
+    recorded(queue, id, (await this.#replace(pending, changed)) ? next : clock.now() + retryMs);
+  }
+
+  /**
+   * Returns false if the store does not accept the record. The delivery then stays PENDING and is sent again. Receivers
+   * recognize it by its `webhook-id`. Has no effect on a delivery that another node or call has changed meanwhile.
+   */
+  async #replace(held: HeldDelivery, changed: DeliveryRecord): Promise<boolean> {
+    const { deliveries, clock, log, isStopped } = this.#parts;
+    for (let tries = 1; ; tries++) {
+      try {
+        await deliveries.replace(held, changed, clock.now());
+        return true;
+      } catch (error) {
+        if (tries >= triesMax || isStopped()) {
+          log.warn({ err: error, delivery_id: changed.id }, 'an attempt could not be recorded');
+          return false;
+        }
+        await sleep(clock, retryMs);
+      }
+    }
+  }
+}

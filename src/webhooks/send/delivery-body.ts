@@ -1,0 +1,47 @@
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import { WebhookBodySchema } from '../../gen/svc/v1/webhooks_pb.ts';
+import { restJson } from '../../service/encoding/message-json.ts';
+import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+
+/** The version of the body's format. */
+const apiVersion = '2026-04-14';
+
+/**
+ * Returns the body of an event's delivery: the same bytes at every attempt. `createdAt`: when the delivery was
+ * recorded, ISO.
+ */
+export function eventBody(event: LedgerEvent, createdAt: string): Buffer {
+  return Buffer.from(
+    restJson(WebhookBodySchema, {
+      apiVersion,
+      event: {
+        id: event.id,
+        ledgerId: event.ledgerId,
+        eventType: event.eventType,
+        payload: event.payload,
+        actorId: event.actorId ?? undefined,
+        createdAt: event.createdAt,
+        seq: BigInt(event.seq),
+        masterId: event.master?.id,
+        hash: event.hash,
+      },
+      createdAt,
+    }),
+  );
+}
+
+/** Returns the body of a PING, which belongs to no ledger. */
+export function pingBody(delivery: DeliveryRecord): Buffer {
+  return Buffer.from(
+    restJson(WebhookBodySchema, {
+      apiVersion,
+      event: {
+        id: delivery.eventId,
+        eventType: delivery.eventType,
+        payload: JSON.stringify({ subscription_id: delivery.subscriptionId }),
+        createdAt: delivery.eventCreatedAt,
+      },
+      createdAt: delivery.createdAt,
+    }),
+  );
+}

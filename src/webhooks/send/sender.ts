@@ -1,0 +1,250 @@
+import { isoTime } from '../../domain/values/time.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import type { Log } from '../../runtime/telemetry/log.ts';
+import type { Deliveries } from '../../service/webhooks/deliveries.ts';
+import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
+import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
+import type { Pace } from '../pace.ts';
+import type { AttemptOutcome } from './attempt.ts';
+import { AttemptRecorder } from './attempt-recording.ts';
+import { type Lane, SendQueue } from './send-queue.ts';
+import { passedByCursor, windowOf } from './send-window.ts';
+import type { AttemptResult } from './standings.ts';
+import { Targets } from './targets.ts';
+
+/** Pause after a failure of the store. */
+const retryMs = 1_000;
+/**
+ * Main thread time of a delivery, measured: body, signatures, request, answer, record, and its share of reading the
+ * next.
+ */
+const sendCostMs = 0.3;
+
+interface SenderParts {
+  readonly deliveries: Deliveries;
+  readonly pace: Pace;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Returns the subscription, or undefined if it is not active. */
+  subscription(id: string): SubscriptionRecord | undefined;
+  /** Whether this node sends for the subscription. */
+  ownsShardOf(subscriptionId: string): boolean;
+  /** Returns the first seq of a ledger that may lack delivery records. */
+  position(ledgerId: string): Promise<number>;
+  /** See attempt.ts. */
+  attempt(subscription: SubscriptionRecord, delivery: DeliveryRecord): Promise<AttemptOutcome | null>;
+  /** The receiver answered 410. Ends the subscription, and calls `drop` before it resolves. */
+  gone(subscriptionId: string): Promise<void>;
+  attempted(outcome: AttemptOutcome): void;
+}
+
+/**
+ * Sends the deliveries that are recorded as PENDING.
+ *
+ * Invariants:
+ * - Of each subscription and ledger, one delivery is sent at a time, in the order of the ledger. A retry waits for its
+ *   time, and later deliveries overtake it.
+ * - A delivery is sent only once its ledger's cursor has passed its event, so that no earlier one can appear any more.
+ * - Memory holds a window of each subscription's deliveries.
+ * - The number of attempts that are not recorded yet is bounded.
+ */
+export class Sender {
+  readonly #parts: SenderParts;
+  readonly #queues = new Map<string, SendQueue>();
+  readonly #targets: Targets<Lane>;
+  readonly #recorder: AttemptRecorder;
+  readonly #underWay = new Set<Promise<void>>();
+  #held = 0;
+  #isResting = false;
+  #stopped = false;
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts;
+    this.#targets = new Targets<Lane>({
+      clock: parts.clock,
+      ownerOf: ({ queue }) => queue.subscription.actorId,
+      freed: () => this.#dispatch(),
+    });
+    this.#recorder = new AttemptRecorder({
+      deliveries: parts.deliveries,
+      clock: parts.clock,
+      log: parts.log,
+      isStopped: () => this.#stopped,
+      track: (work) => this.#track(work),
+      recorded: (queue, deliveryId, wakeAtMs) => this.#recorded(queue, deliveryId, wakeAtMs),
+    });
+  }
+
+  /** The number of deliveries in memory. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Something may be due for the subscription. */
+  wake(subscriptionId: string): void {
+    if (this.#stopped || !this.#parts.ownsShardOf(subscriptionId)) return;
+    const subscription = this.#parts.subscription(subscriptionId);
+    if (subscription === undefined) return;
+    const queue = this.#queues.get(subscriptionId) ?? new SendQueue(subscription);
+    this.#queues.set(subscriptionId, queue);
+    queue.hasMore = true;
+    this.#refill(queue);
+  }
+
+  /** The subscription has ended, or another node sends for it now. Running attempts end, and no new ones begin. */
+  drop(subscriptionId: string): void {
+    const queue = this.#queues.get(subscriptionId);
+    if (queue === undefined) return;
+    this.#queues.delete(subscriptionId);
+    queue.silence();
+    for (const lane of queue.lanes.values()) {
+      this.#recorder.record(lane);
+      for (const { delivery } of lane.waiting) queue.held.delete(delivery.id);
+      this.#held -= lane.waiting.length;
+      lane.waiting.length = 0;
+    }
+  }
+
+  /** Begins no new attempts. Resolves when the running ones have ended and are recorded. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const queue of this.#queues.values()) {
+      queue.silence();
+      for (const lane of queue.lanes.values()) this.#recorder.record(lane);
+    }
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
+  #isGone(queue: SendQueue): boolean {
+    return this.#stopped || this.#queues.get(queue.subscription.id) !== queue;
+  }
+
+  #refill(queue: SendQueue): void {
+    if (queue.isLoading || this.#isGone(queue)) return;
+    const window = windowOf(this.#targets.isQuick(queue.origin), this.#held);
+    if (queue.hasMore && queue.held.size <= window / 4) this.#track(this.#load(queue, window));
+    else if (queue.isIdle) this.#queues.delete(queue.subscription.id);
+  }
+
+  async #load(queue: SendQueue, window: number): Promise<void> {
+    const { clock, deliveries, log } = this.#parts;
+    queue.isLoading = true;
+    queue.hasMore = false;
+    const blockedBefore = queue.blocked;
+    let isFull = false;
+    try {
+      const limit = window + queue.held.size + blockedBefore;
+      const now = isoTime(clock.now());
+      const { due, next } = await deliveries.pending(queue.subscription.id, limit, now);
+      isFull = due.length === limit;
+      if (next !== null) this.#setAlarm(queue, Date.parse(next));
+      await this.#take(queue, due);
+    } catch (error) {
+      log.warn({ err: error, subscription_id: queue.subscription.id }, 'reading deliveries failed; it is tried again');
+      this.#setAlarm(queue, clock.now() + retryMs);
+    }
+    queue.recordedMeanwhile.clear();
+    queue.isLoading = false;
+    this.#dispatch();
+    const goesOn = queue.hasMore || (isFull && queue.blocked > blockedBefore);
+    // The rest is read when the deliveries in memory are done. A wake follows when a cursor has passed the blocked
+    // ones.
+    queue.hasMore ||= isFull;
+    if (goesOn || queue.isIdle) this.#refill(queue);
+  }
+
+  /** Puts due deliveries into their ledger queues, in the order in which they were read. */
+  async #take(queue: SendQueue, due: readonly PendingDelivery[]): Promise<void> {
+    const ready = await passedByCursor(due, (ledgerId) => this.#parts.position(ledgerId));
+    queue.blocked = due.length - ready.length;
+    if (this.#isGone(queue)) return;
+    for (const pending of ready) {
+      const { id } = pending.delivery;
+      if (queue.held.has(id) || queue.recordedMeanwhile.has(id)) continue;
+      const lane = queue.add(pending);
+      this.#held += 1;
+      if (!lane.isSending && lane.waiting.length === 1) this.#targets.ready(queue.origin, lane);
+    }
+  }
+
+  /** Starts attempts while there are ledger queues that may send, free slots, and time (Pace). */
+  #dispatch(): void {
+    while (!this.#stopped && !this.#isResting) {
+      const turn = this.#targets.turn();
+      if (turn === null) return;
+      const restMs = this.#parts.pace.delayMs(sendCostMs);
+      if (restMs > 0) {
+        this.#isResting = true;
+        this.#parts.clock.after(restMs, () => {
+          this.#isResting = false;
+          this.#dispatch();
+        });
+        return;
+      }
+      this.#track(this.#send(this.#targets.take(turn)));
+    }
+  }
+
+  async #send(lane: Lane): Promise<void> {
+    const { queue } = lane;
+    const pending = lane.waiting.shift();
+    if (pending === undefined) {
+      // The subscription was dropped while the queue waited for a slot.
+      this.#recorder.record(lane);
+      this.#targets.done(lane, 'not_asked');
+      return;
+    }
+    lane.isSending = true;
+    let outcome: AttemptOutcome | null = null;
+    try {
+      outcome = await this.#parts.attempt(queue.subscription, pending.delivery);
+      if (outcome !== null) this.#parts.attempted(outcome);
+    } catch (error) {
+      const fields = { err: error, subscription_id: queue.subscription.id, delivery_id: pending.delivery.id };
+      this.#parts.log.warn(fields, 'a delivery could not be attempted; it is tried again');
+    }
+    this.#targets.done(lane, tookOf(outcome));
+    if (outcome?.verdict === 'gone') this.#track(this.#parts.gone(queue.subscription.id));
+    this.#dispatch();
+    lane.unrecorded.push({ pending, outcome, endedMs: this.#parts.clock.now() });
+    await this.#recorder.inTime(lane, outcome?.verdict === 'delivered');
+    lane.isSending = false;
+    if (lane.waiting.length > 0) this.#targets.ready(queue.origin, lane);
+    else queue.lanes.delete(lane.key);
+    this.#dispatch();
+  }
+
+  /** See RecordingParts. */
+  #recorded(queue: SendQueue, deliveryId: string, wakeAtMs: number | null): void {
+    if (queue.isLoading) queue.recordedMeanwhile.add(deliveryId);
+    if (wakeAtMs !== null) this.#setAlarm(queue, wakeAtMs);
+    queue.held.delete(deliveryId);
+    this.#held -= 1;
+    this.#refill(queue);
+  }
+
+  #setAlarm(queue: SendQueue, atMs: number): void {
+    if (this.#isGone(queue) || (queue.alarm !== null && queue.alarm.atMs <= atMs)) return;
+    const delayMs = Math.max(0, atMs - this.#parts.clock.now());
+    queue.alarmAt(
+      atMs,
+      this.#parts.clock.after(delayMs, () => {
+        queue.alarm = null;
+        this.wake(queue.subscription.id);
+      }),
+    );
+  }
+
+  #track(work: Promise<void>): void {
+    const ended = work
+      .catch((error) => this.#parts.log.error({ err: error }, 'sending webhooks met something unexpected'))
+      .finally(() => this.#underWay.delete(ended));
+    this.#underWay.add(ended);
+  }
+}
+
+function tookOf(outcome: AttemptOutcome | null): AttemptResult {
+  if (outcome === null || outcome.verdict === 'dropped') return 'not_asked';
+  return outcome.tookMs ?? 'no_answer';
+}

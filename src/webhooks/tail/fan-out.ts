@@ -1,0 +1,131 @@
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import { isoTime } from '../../domain/values/time.ts';
+import type { AnsweredSeqs } from '../../service/webhooks/answered-seqs.ts';
+import type { Deliveries } from '../../service/webhooks/deliveries.ts';
+import type { DeliveryRange } from '../../service/webhooks/delivery-blocks.ts';
+import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
+import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
+import type { LedgerStore } from '../../store/ledger-store.ts';
+import type { Pace } from '../pace.ts';
+import { asksFor, newDelivery } from './event-delivery.ts';
+import { type EventRange, nextCommitDates } from './event-range.ts';
+import { isWithin, type ReadSpan, readSpans } from './read-spans.ts';
+import { type SubscriptionStart, startOf } from './subscription-start.ts';
+
+/** Subscriptions at once. Their deliveries of a range are in memory, and their blocks are written together. */
+const subscriptionsAtOnce = 64;
+/** Main thread time, measured: making a delivery, and writing a block of deliveries with its look-ups. */
+const deliveryCostMs = 0.005;
+const blockCostMs = 0.15;
+
+export interface FanOutParts {
+  readonly ledgers: LedgerStore;
+  readonly deliveries: Deliveries;
+  readonly answeredSeqs: Pick<AnsweredSeqs, 'of'>;
+  readonly pace: Pace;
+  now(): number;
+  /** Whether this node tails the ledger. */
+  ownsShardOf(ledgerId: string): boolean;
+  /** Returns the facts of a ledger, or null if there is no such ledger. */
+  facts(ledgerId: string): Promise<LedgerFacts | null>;
+  /** So many new deliveries were recorded. */
+  fannedOut(deliveries: number): void;
+}
+
+/**
+ * Records the deliveries of a range, to those of the subscriptions whose owners could read the events when they were
+ * written. Whether an owner may still read an event is checked when it is sent. Returns the ids of the subscriptions
+ * that have deliveries, or null if another node has taken the ledger over meanwhile.
+ *
+ * The recorded range of a subscription begins where `range` does, whichever other subscriptions there are. So records
+ * from before a crash are found again.
+ */
+export async function fanOut(
+  parts: FanOutParts,
+  range: EventRange,
+  subscriptions: readonly SubscriptionRecord[],
+): Promise<ReadonlySet<string> | null> {
+  const { ledgerId, fromSeq, throughSeq, events } = range;
+  const createdAt = isoTime(parts.now());
+  const spansOf = await accessOf(parts, range);
+  const hasBegun = beginningOf(parts, range);
+  const woken = new Set<string>();
+  for (let at = 0; at < subscriptions.length; at += subscriptionsAtOnce) {
+    const made: DeliveryRange[] = [];
+    for (const subscription of subscriptions.slice(at, at + subscriptionsAtOnce)) {
+      const start = startOf(subscription);
+      const deliveries: DeliveryRecord[] = [];
+      for (const event of events) {
+        if (!asksFor(subscription, event)) continue;
+        const begun = hasBegun(start, event);
+        if (!(typeof begun === 'boolean' ? begun : await begun)) continue;
+        const spans = spansOf(subscription.actorId, event.master?.id ?? null);
+        if (!isWithin(spans instanceof Promise ? await spans : spans, event)) continue;
+        deliveries.push(newDelivery(subscription, event, createdAt));
+      }
+      if (deliveries.length === 0) continue;
+      made.push({ subscriptionId: subscription.id, ledgerId, fromSeq, throughSeq, deliveries });
+      woken.add(subscription.id);
+    }
+    if (!parts.ownsShardOf(ledgerId)) return null;
+    await record(parts, made);
+  }
+  return woken;
+}
+
+async function record({ deliveries, pace, fannedOut }: FanOutParts, ranges: readonly DeliveryRange[]): Promise<void> {
+  const written = await Promise.all(ranges.map((range) => deliveries.record(range)));
+  fannedOut(written.reduce((sum, one) => sum + one, 0));
+  const made = ranges.reduce((sum, range) => sum + range.deliveries.length, 0);
+  await pace.take(ranges.length * blockCostMs + made * deliveryCostMs);
+}
+
+/** Returns a check whether an event may have been answered after a subscription was made. */
+function beginningOf(
+  { ledgers, answeredSeqs }: FanOutParts,
+  range: EventRange,
+): (start: SubscriptionStart, event: LedgerEvent) => boolean | Promise<boolean> {
+  const nextCommitDate = nextCommitDates(ledgers, range);
+  const answered = new Map<string, number>();
+  const answeredSeq = async (subscriptionId: string) => {
+    const seq = answered.get(subscriptionId) ?? (await answeredSeqs.of(subscriptionId, range.ledgerId));
+    answered.set(subscriptionId, seq);
+    return seq;
+  };
+  const mayBeLater = async ({ subscriptionId, newestFrom }: SubscriptionStart, event: LedgerEvent) => {
+    if (event.seq <= (await answeredSeq(subscriptionId))) return false;
+    if (event.createdAt >= newestFrom) return true;
+    const next = await nextCommitDate(event);
+    return next === null || next >= newestFrom;
+  };
+  return (start, event) => {
+    if (event.createdAt < start.from) return false;
+    return event.createdAt > start.through || mayBeLater(start, event);
+  };
+}
+
+type Spans = readonly ReadSpan[];
+
+/**
+ * Returns a function that finds in which spans an actor could read. It is computed once a range for each actor and
+ * master.
+ */
+async function accessOf(
+  parts: FanOutParts,
+  range: EventRange,
+): Promise<(actorId: string, masterId: string | null) => Spans | Promise<Spans>> {
+  const ledger = await parts.facts(range.ledgerId);
+  if (ledger === null) return () => [];
+  const readable = readSpans(parts, ledger, range);
+  const known = new Map<string, Spans>();
+  return (actorId, masterId) => {
+    const key = `${actorId}|${masterId ?? ''}`;
+    const answer = known.get(key);
+    if (answer !== undefined) return answer;
+    return readable(actorId, masterId).then((spans) => {
+      known.set(key, spans);
+      return spans;
+    });
+  };
+}

@@ -1,0 +1,135 @@
+import type { SubscriptionRecord, Subscriptions } from '../../service/webhooks/subscription-record.ts';
+import { UnreadableRecord } from '../../store/unreadable-record.ts';
+import type { Pace } from '../pace.ts';
+import type { RetryUntilStopped } from '../retry-until-stopped.ts';
+import type { SubscriptionIndex } from './subscription-index.ts';
+
+const subscriptionsAtOnce = 500;
+/** Main thread time of listing a page of subscriptions or of ledgers. */
+const pageCostMs = 3;
+
+export interface KnownSubscriptionsParts {
+  readonly subscriptions: Subscriptions;
+  readonly watches: SubscriptionIndex;
+  readonly pace: Pace;
+  readonly retryUntilStopped: RetryUntilStopped;
+  /** Whether other nodes create and end subscriptions too. */
+  readonly isShared: boolean;
+  isStopped(): boolean;
+  /** Called for a subscription that this node did not know before. */
+  added(subscriptionId: string): void;
+  /** Called for a subscription that has ended without a message to this node. */
+  ended(subscriptionId: string): void;
+}
+
+/**
+ * Keeps the subscription index up to date with the store: the active subscriptions, and the ledgers that they watch.
+ */
+export class KnownSubscriptions {
+  readonly #parts: KnownSubscriptionsParts;
+  /** The count of changes of subscriptions up to which memory is up to date. null before the first read. */
+  #changes: string | null = null;
+  #isListingAgain = false;
+  #catchingUp: Promise<void> = Promise.resolve();
+
+  constructor(parts: KnownSubscriptionsParts) {
+    this.#parts = parts;
+  }
+
+  /** Reads all active subscriptions. Resolves when all are in memory. */
+  find(): Promise<void> {
+    return this.#parts.retryUntilStopped('finding subscriptions', () => this.#read());
+  }
+
+  /** Reads the subscriptions again if other nodes have changed them since the last read. One check runs at a time. */
+  catchUp(): Promise<void> {
+    const { subscriptions, retryUntilStopped, isShared } = this.#parts;
+    if (!isShared) return Promise.resolve();
+    this.#catchingUp = this.#catchingUp.then(() =>
+      retryUntilStopped('looking for new subscriptions', async () => {
+        if ((await subscriptions.changes()) !== this.#changes) await this.#read();
+      }),
+    );
+    return this.#catchingUp;
+  }
+
+  /**
+   * Adds a subscription. Its owner's ledgers are listed in the background. Has no effect if the subscription is known.
+   */
+  add(subscription: SubscriptionRecord): void {
+    const { watches, pace, retryUntilStopped, added } = this.#parts;
+    const isKnown = watches.get(subscription.id) !== undefined;
+    const isToList = watches.add(subscription);
+    if (!isKnown) added(subscription.id);
+    if (!isToList) return;
+    void retryUntilStopped('listing watched ledgers', () =>
+      watches.list(subscription.actorId, () => pace.take(pageCostMs)),
+    );
+  }
+
+  /**
+   * See WebhookWork. The end may be stored, may still land, or other nodes may not know of it. Ending the subscription
+   * again makes it certain.
+   */
+  mayHaveEnded(subscriptionId: string, at: string): void {
+    const { subscriptions, retryUntilStopped, ended } = this.#parts;
+    void retryUntilStopped('ending a subscription', async () => {
+      await subscriptions.end(subscriptionId, at, 'owner');
+      ended(subscriptionId);
+    });
+  }
+
+  /** Reads the lists in doubt again in the background, one at a time. */
+  listAgain(): void {
+    if (this.#isListingAgain) return;
+    this.#isListingAgain = true;
+    void this.#parts.retryUntilStopped('listing watched ledgers again', () => this.#listDoubted());
+  }
+
+  async #read(): Promise<void> {
+    const { subscriptions, pace } = this.#parts;
+    const changes = await subscriptions.changes();
+    const inForce = new Set<string>();
+    let after: SubscriptionRecord | null = null;
+    for (;;) {
+      await pace.take(pageCostMs);
+      const page: SubscriptionRecord[] = await subscriptions.inForce(subscriptionsAtOnce, after);
+      for (const subscription of page) {
+        inForce.add(subscription.id);
+        this.add(subscription);
+      }
+      after = page.at(-1) ?? null;
+      if (page.length < subscriptionsAtOnce) break;
+    }
+    await this.#dropEnded(inForce);
+    this.#changes = changes;
+  }
+
+  /** A subscription that was not found active has ended on another node, or was created here after the read. */
+  async #dropEnded(inForce: ReadonlySet<string>): Promise<void> {
+    const { subscriptions, watches, ended } = this.#parts;
+    for (const { id } of [...watches.all()]) {
+      if (inForce.has(id)) continue;
+      const stored = await subscriptions.get(id).catch(passOver);
+      // A damaged record says nothing, so the subscription in memory stays.
+      if (stored === null || (stored !== undefined && stored.endedAt !== null)) ended(id);
+    }
+  }
+
+  async #listDoubted(): Promise<void> {
+    const { watches, pace, isStopped } = this.#parts;
+    const rest = () => pace.take(pageCostMs);
+    await rest();
+    for (let actorId = watches.nextDoubted(); actorId !== undefined; actorId = watches.nextDoubted()) {
+      await watches.list(actorId, rest);
+      await rest();
+      if (isStopped()) break;
+    }
+    // There is no await since the last nextDoubted(), so that no doubt in between is missed.
+    this.#isListingAgain = false;
+  }
+}
+
+function passOver(error: unknown): undefined {
+  if (!(error instanceof UnreadableRecord)) throw error;
+}

@@ -1,0 +1,240 @@
+import type { LedgerEvent } from '../../domain/event/event.ts';
+import { CorruptRow, parseRow } from '../../domain/event/row.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { RecentMap } from '../../runtime/collections/recent-map.ts';
+import type { Log } from '../../runtime/telemetry/log.ts';
+import type { StoredEntry } from '../../store/ledger-store.ts';
+import type { Pace } from '../pace.ts';
+import type { Cursor, Cursors } from './cursor-record.ts';
+import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
+import { type FanOutParts, fanOut } from './fan-out.ts';
+import type { LedgerBarriers } from './ledger-barriers.ts';
+import { changesBy } from './read-spans.ts';
+import type { SubscriptionIndex } from './subscription-index.ts';
+
+/** Events a range: at 256 KiB each they are 16 MiB. The cursor moves after each range. */
+const rangeEventsMax = 64;
+/** Ledgers that are fanned out at once. More would only wait for the same disk. */
+const ledgersAtOnce = 4;
+/** Cursors kept in memory. */
+const cursorsMax = 20_000;
+/** Pause after a failure of the store. */
+const retryMs = 1_000;
+/** Main thread time of reading and parsing a row, measured. */
+const eventCostMs = 0.03;
+
+export interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
+  readonly cursors: Cursors;
+  readonly watches: SubscriptionIndex;
+  readonly barriers: Pick<LedgerBarriers, 'reaches' | 'ask'>;
+  readonly pace: Pace;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether this node runs the shard of this ledger or subscription. */
+  ownsShardOf(id: string): boolean;
+  /** The first seq that this node is writing and has not answered. null if it writes none. */
+  underWayFrom(ledgerId: string): number | null;
+  /** Resolves when every subscription that was created before the call is in memory. */
+  upToDate(): Promise<void>;
+  /** New deliveries of the subscription may be sent. */
+  queued(subscriptionId: string): void;
+}
+
+/**
+ * Tails the logs of watched ledgers. For each range of events it records the deliveries to every subscription whose
+ * owner may read them, and then moves the ledger's cursor. After a crash the range begins at the same place, and the
+ * deliveries that were recorded of it are found: none is missed or doubled.
+ */
+export class LedgerTail {
+  readonly #parts: LedgerTailParts;
+  readonly #fanOutParts: FanOutParts;
+  readonly #waiting = new Set<string>();
+  readonly #running = new Set<string>();
+  /** Ledgers whose log shows events that are not answered yet. */
+  readonly #heldBack = new Set<string>();
+  readonly #cursors = new RecentMap<string, Cursor>(cursorsMax);
+  #isOpen = false;
+  #stopped = false;
+  #idle = Promise.withResolvers<void>();
+
+  constructor(parts: LedgerTailParts) {
+    this.#parts = parts;
+    this.#fanOutParts = { ...parts, now: () => parts.clock.now() };
+    this.#idle.resolve();
+  }
+
+  /** Starts. Call it once every active subscription is known: a cursor that moves without one would skip its events. */
+  open(): void {
+    this.#isOpen = true;
+    this.#startWaiting();
+  }
+
+  /** Fans out the events after the ledger's cursor. */
+  wake(ledgerId: string): void {
+    if (this.#stopped || !this.#parts.ownsShardOf(ledgerId)) return;
+    this.#waiting.add(ledgerId);
+    this.#startWaiting();
+  }
+
+  /** Wakes the ledger if it has events after its cursor that this node was not told of. */
+  async look(ledgerId: string): Promise<void> {
+    const isFollowed = [this.#waiting, this.#running, this.#heldBack].some((ledgers) => ledgers.has(ledgerId));
+    if (isFollowed || !this.#isOpen) return;
+    const cursor = this.#cursors.get(ledgerId) ?? (await this.#start(ledgerId)).cursor;
+    const head = cursor === null ? null : await this.#parts.ledgers.head(ledgerId);
+    if (cursor !== null && head !== null && head.seq >= cursor.nextSeq) this.wake(ledgerId);
+  }
+
+  /** The running write of the ledger has ended. */
+  release(ledgerId: string): void {
+    if (this.#heldBack.delete(ledgerId)) this.wake(ledgerId);
+  }
+
+  /** The first seq of the ledger that may lack delivery records. Deliveries from there on wait, so that order holds. */
+  async position(ledgerId: string): Promise<number> {
+    const known = this.#cursors.get(ledgerId) ?? (await this.#parts.cursors.get(ledgerId));
+    return known?.nextSeq ?? 0;
+  }
+
+  /** Stops tailing a ledger, which another node tails now. */
+  forget(ledgerId: string): void {
+    this.#waiting.delete(ledgerId);
+    this.#heldBack.delete(ledgerId);
+    this.#cursors.delete(ledgerId);
+  }
+
+  /** Resolves when all work has ended. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#waiting.clear();
+    await this.#idle.promise;
+  }
+
+  #startWaiting(): void {
+    if (!this.#isOpen) return;
+    for (const ledgerId of this.#waiting) {
+      if (this.#running.size >= ledgersAtOnce) return;
+      if (this.#running.has(ledgerId)) continue;
+      if (this.#running.size === 0) this.#idle = Promise.withResolvers<void>();
+      this.#waiting.delete(ledgerId);
+      this.#running.add(ledgerId);
+      void this.#run(ledgerId);
+    }
+  }
+
+  async #run(ledgerId: string): Promise<void> {
+    try {
+      if (await this.#advance(ledgerId)) this.#waiting.add(ledgerId);
+    } catch (error) {
+      this.#cursors.delete(ledgerId);
+      this.#parts.log.warn({ err: error, ledger_id: ledgerId }, 'fanning out failed; it is tried again');
+      this.#parts.clock.after(retryMs, () => this.wake(ledgerId));
+    }
+    this.#running.delete(ledgerId);
+    // Another node moves the cursor now: the one in memory would be out of date when the ledger comes back.
+    if (!this.#parts.ownsShardOf(ledgerId)) this.forget(ledgerId);
+    if (this.#stopped) this.#waiting.clear();
+    this.#startWaiting();
+    if (this.#running.size === 0) this.#idle.resolve();
+  }
+
+  /** Fans out one range. Returns whether there may be more events. */
+  async #advance(ledgerId: string): Promise<boolean> {
+    const { ledgers, watches, barriers, pace, cursors, ownsShardOf, queued } = this.#parts;
+    await pace.take(rangeEventsMax * eventCostMs);
+    if (!watches.isWatched(ledgerId)) {
+      this.#cursors.delete(ledgerId);
+      // A cursor removed too early would send events again. One that stays does no harm.
+      if (watches.isComplete) await cursors.remove(ledgerId);
+      return false;
+    }
+    const cursor = this.#cursors.get(ledgerId) ?? (await this.#begin(ledgerId));
+    if (cursor === null) return false;
+    if (cursor === 'overtaken') return true;
+    const entries = this.#answered(ledgerId, await ledgers.read(ledgerId, cursor.nextSeq, rangeEventsMax));
+    const last = entries.at(-1);
+    const isCertain = last === undefined || barriers.reaches(ledgerId, last.seq);
+    if (!isCertain) barriers.ask(ledgerId);
+    if (last === undefined || !isCertain) {
+      this.#cursors.set(ledgerId, cursor);
+      return false;
+    }
+    // Asked after the read: it includes every subscription created, on any node, before one of these events was
+    // answered.
+    await this.#parts.upToDate();
+    const events = entries.map((entry) => this.#readable(ledgerId, entry)).filter((event) => event !== null);
+    await this.#learn(ledgerId, events);
+    const subscriptions = watches.of(ledgerId);
+    const range = { ledgerId, fromSeq: cursor.nextSeq, throughSeq: last.seq, events };
+    const woken = await fanOut(this.#fanOutParts, range, subscriptions);
+    if (woken === null) return false;
+    const nextSeq = last.seq + 1;
+    // The records are durable, so this node may send before the cursor has moved: after a crash they are found.
+    this.#cursors.set(ledgerId, { version: cursor.version, nextSeq });
+    const elsewhere: string[] = [];
+    for (const subscriptionId of woken) {
+      if (ownsShardOf(subscriptionId)) queued(subscriptionId);
+      else elsewhere.push(subscriptionId);
+    }
+    try {
+      const moved = await cursors.move(ledgerId, cursor, nextSeq);
+      if (moved === null) this.#cursors.delete(ledgerId);
+      else this.#cursors.set(ledgerId, moved);
+    } finally {
+      // Other nodes read the cursor, so they are told after it has moved. A failed move may have landed: they are told
+      // then too.
+      for (const subscriptionId of elsewhere) queued(subscriptionId);
+    }
+    return true;
+  }
+
+  /**
+   * The entries without those still being written. The log may show an event long before it is answered. A cursor past
+   * it would hide it from a subscription created in between. Asked after the read, so that no write begins in between.
+   */
+  #answered(ledgerId: string, entries: readonly StoredEntry[]): readonly StoredEntry[] {
+    const underWayFrom = this.#parts.underWayFrom(ledgerId);
+    if (underWayFrom === null || (entries.at(-1)?.seq ?? -1) < underWayFrom) return entries;
+    this.#heldBack.add(ledgerId);
+    return entries.filter(({ seq }) => seq < underWayFrom);
+  }
+
+  /**
+   * The stored cursor to begin at, so that ranges begin at the same places after a crash. null: there is nothing to
+   * begin with yet. 'overtaken': another node has just stored a cursor.
+   */
+  async #begin(ledgerId: string): Promise<Cursor | null | 'overtaken'> {
+    const { cursor, isStored } = await this.#start(ledgerId);
+    if (cursor === null || isStored) return cursor;
+    return (await this.#parts.cursors.move(ledgerId, cursor, cursor.nextSeq)) ?? 'overtaken';
+  }
+
+  #start(ledgerId: string): Promise<CursorStart> {
+    return cursorToStartAt(this.#parts, ledgerId, this.#parts.watches.of(ledgerId), rangeEventsMax);
+  }
+
+  /** Learns new readers from the events themselves: another node may have written them without telling this one. */
+  async #learn(ledgerId: string, events: readonly LedgerEvent[]): Promise<void> {
+    const lettingIn = events.filter(
+      ({ eventType }) => eventType === 'GENESIS' || eventType.endsWith('_DELEGATION_GRANTED'),
+    );
+    if (lettingIn.length === 0) return;
+    const facts = await this.#parts.facts(ledgerId);
+    const entries = lettingIn.map((event) => ({ projections: changesBy(event, facts) }));
+    this.#parts.watches.learn(ledgerId, entries);
+  }
+
+  /** Skips a row that cannot be parsed. Reads of the ledger report it; there is nothing to send. */
+  #readable(ledgerId: string, entry: StoredEntry): LedgerEvent | null {
+    try {
+      return parseRow(entry.row);
+    } catch (error) {
+      if (!(error instanceof CorruptRow)) throw error;
+      this.#parts.log.error(
+        { ledger_id: ledgerId, seq: entry.seq },
+        'a stored event cannot be read and is not delivered',
+      );
+      return null;
+    }
+  }
+}

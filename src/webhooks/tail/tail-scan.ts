@@ -1,0 +1,70 @@
+import type { Log } from '../../runtime/telemetry/log.ts';
+import type { Pace } from '../pace.ts';
+
+/** Ledgers a round. The next round continues after them. */
+const ledgersARoundMax = 2_000;
+/** Main thread time of reading a head, and sometimes a cursor. */
+const lookCostMs = 0.1;
+/** Ledgers of other nodes that are skipped without a pause. */
+const passedAtOnce = 500;
+
+interface TailScanParts {
+  readonly pace: Pace;
+  readonly log: Log;
+  /** May change during the iteration. */
+  watchedLedgers(): Iterable<string>;
+  /** Whether this node runs the ledger's shard. */
+  ownsShardOf(ledgerId: string): boolean;
+  /** Looks at one ledger. */
+  look(ledgerId: string): Promise<void>;
+}
+
+/**
+ * Scans the watched ledgers of this node, one at a time, for events that this node was not told of: a node that could
+ * not reach this one may have written them.
+ */
+export class TailScan {
+  readonly #parts: TailScanParts;
+  #walk: Iterator<string> | null = null;
+  #underWay: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(parts: TailScanParts) {
+    this.#parts = parts;
+  }
+
+  /** Runs one round, unless one runs already. Resolves at its end; never rejects. */
+  async round(): Promise<void> {
+    if (this.#underWay !== null || this.#stopped) return;
+    this.#underWay = this.#goOn().catch((error) =>
+      this.#parts.log.warn({ err: error }, 'looking at watched ledgers failed; the next round goes on'),
+    );
+    await this.#underWay;
+    this.#underWay = null;
+  }
+
+  /** Starts nothing new. Resolves when the ledger in progress is done. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#underWay;
+  }
+
+  async #goOn(): Promise<void> {
+    const { pace, ownsShardOf, look, watchedLedgers } = this.#parts;
+    this.#walk ??= watchedLedgers()[Symbol.iterator]();
+    for (let looked = 0, passed = 0; looked < ledgersARoundMax; ) {
+      const { value: ledgerId, done } = this.#walk.next();
+      if (done) {
+        this.#walk = null;
+        return;
+      }
+      const isOwned = ownsShardOf(ledgerId);
+      if (!isOwned && ++passed % passedAtOnce !== 0) continue;
+      await pace.take(lookCostMs);
+      if (this.#stopped) return;
+      if (!isOwned) continue;
+      looked += 1;
+      await look(ledgerId);
+    }
+  }
+}

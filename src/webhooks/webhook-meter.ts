@@ -1,0 +1,39 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { AttemptOutcome } from './send/attempt.ts';
+
+/** The metrics of webhooks. */
+export interface WebhookMeter {
+  /** So many delivery records were written. */
+  fannedOut(deliveries: number): void;
+  attempted(outcome: AttemptOutcome): void;
+}
+
+const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+export function webhookMeter(registry: Registry): WebhookMeter {
+  const registers = [registry];
+  const recorded = new Counter({
+    name: 'svc_webhook_deliveries_total',
+    help: 'Webhook deliveries recorded: events times the subscriptions that they are for.',
+    registers,
+  });
+  const attempts = new Counter({
+    name: 'svc_webhook_attempts_total',
+    help: 'Attempts at webhook deliveries, by verdict (dropped: the owner may not read the event any more; nothing was sent).',
+    labelNames: ['verdict'],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: 'svc_webhook_answer_seconds',
+    help: 'From sending a webhook until its receiver answered.',
+    buckets: secondsBuckets,
+    registers,
+  });
+  return {
+    fannedOut: (deliveries) => recorded.inc(deliveries),
+    attempted: ({ verdict, tookMs }) => {
+      attempts.inc({ verdict });
+      if (tookMs !== null) seconds.observe(tookMs / 1_000);
+    },
+  };
+}

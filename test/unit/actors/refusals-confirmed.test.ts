@@ -1,0 +1,340 @@
+import { describe, expect, test } from 'vitest';
+import type { LedgerActor } from '../../../src/actors/ledger/ledger-actor.ts';
+import { LedgerError } from '../../../src/domain/errors.ts';
+import { Fenced, type LedgerStore } from '../../../src/store/ledger-store.ts';
+import { ManualClock, settled } from '../../support/clock.ts';
+import {
+  append,
+  closeLedger,
+  createMaster,
+  delegate,
+  grant,
+  ledgerId,
+  mark,
+  openLedger,
+  revoke,
+  stranger,
+} from '../../support/commands.ts';
+import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
+import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../../support/store-faults.ts';
+import { codeOf, faultsOf, rig, startMs, storeWith } from '../../support/world.ts';
+
+async function open(actor: LedgerActor): Promise<void> {
+  await Promise.all([actor.submit(openLedger()), actor.submit(createMaster())]);
+}
+
+/** Two nodes over one store; the methods of the first one's store can be replaced. */
+async function twoNodes() {
+  const clock = new ManualClock(startMs);
+  const data = emptyLedgerData();
+  const replaced: Partial<LedgerStore> = {};
+  const first = rig({ clock, data, wrap: (memory) => storeWith(memory, replaced) });
+  const second = rig({ clock, data });
+  // Looked up at each call, so that a test may replace a method while the actor lives.
+  const store = first.parts.store;
+  const live = new Proxy(store, { get: (target, name) => Reflect.get(replaced, name) ?? Reflect.get(target, name) });
+  const one = rig({ clock, data, wrap: () => live });
+  const actor = one.newActor();
+  await open(actor);
+  one.meter.claims.length = 0;
+  return {
+    actor,
+    other: second.newActor(),
+    memory: first.memory,
+    replaced,
+    clock,
+    meter: one.meter,
+    log: one.log,
+    one,
+  };
+}
+
+describe('two owners of one ledger', () => {
+  test('the one whose claim was taken claims again, decides again, and writes nothing twice', async () => {
+    const { actor, other, meter, log } = await twoNodes();
+    await other.submit(append({ payload: '{"by":"other"}' }));
+    const outcomes = await Promise.all(['1', '2'].map((by) => actor.submit(append({ payload: `{"by":"${by}"}` }))));
+    expect(outcomes.map(({ event }) => event.seq)).toEqual([4, 5]);
+    expect(meter.claims).toEqual(['fenced']);
+    const events = await log();
+    expect(events.slice(3).map(({ payload }) => payload)).toEqual(['{"by":"other"}', '{"by":"1"}', '{"by":"2"}']);
+    expect(faultsOf(events)).toEqual([]);
+  });
+
+  test('in turns, many times, both get on and the chain is one', async () => {
+    const { actor, other, clock, log } = await twoNodes();
+    const all: Promise<unknown>[] = [];
+    let done = false;
+    for (let round = 0; round < 30; round++) all.push(actor.submit(append()), other.submit(append()));
+    void Promise.allSettled(all).then(() => {
+      done = true;
+    });
+    for (let step = 0; step < 200 && !done; step++) await clock.advance(50);
+    expect((await Promise.allSettled(all)).filter(({ status }) => status === 'rejected')).toEqual([]);
+    expect(await log()).toHaveLength(3 + 60);
+    expect(faultsOf(await log())).toEqual([]);
+  });
+
+  test('what was decided against old grants is decided anew: a revocation elsewhere shuts out', async () => {
+    const { actor, other, log } = await twoNodes();
+    await actor.submit(grant());
+    await other.submit(revoke());
+    expect(await codeOf(actor.submit(append({ actorId: delegate })))).toBe('not_found');
+    expect((await log()).map(({ eventType }) => eventType)).not.toContain('SHIPMENT_DISPATCHED');
+  });
+});
+
+describe('a refusal is an answer too', () => {
+  test('it is given only where claim and head still stand: granted elsewhere meanwhile, it is carried out', async () => {
+    const { actor, other, meter } = await twoNodes();
+    await other.submit(grant());
+    const { event } = await actor.submit(append({ actorId: delegate }));
+    expect(event.actorId).toBe(delegate);
+    expect(meter.claims).toEqual(['fenced']);
+  });
+
+  test('between the decision and the confirmation: the same', async () => {
+    const { actor, other, memory, replaced } = await twoNodes();
+    let asked = 0;
+    replaced.stands = async (claim, head) => {
+      asked++;
+      if (asked === 1) await other.submit(grant());
+      return memory.stands(claim, head);
+    };
+    expect(await codeOf(actor.submit(append({ actorId: delegate })))).toBe('carried out');
+    expect(asked).toBe(1);
+  });
+
+  test('where they stand it is confirmed by one read, begun after the command came', async () => {
+    const { actor, memory, replaced, meter } = await twoNodes();
+    const heads: (number | undefined)[] = [];
+    replaced.stands = (claim, head) => {
+      heads.push(head?.seq);
+      return memory.stands(claim, head);
+    };
+    expect(await codeOf(actor.submit(append({ actorId: stranger })))).toBe('not_found');
+    expect(await codeOf(actor.submit(append({ actorId: stranger })))).toBe('not_found');
+    expect(heads).toEqual([2, 2]);
+    expect(meter.claims).toEqual([]);
+  });
+
+  test('where that cannot be read it is not given', async () => {
+    const { actor, replaced } = await twoNodes();
+    replaced.stands = async () => {
+      throw new LedgerError('unavailable', 'The store does not answer.');
+    };
+    expect(await codeOf(actor.submit(append({ actorId: stranger })))).toBe('unavailable');
+  });
+
+  test('beside something written it is confirmed by the write, and fenced with it', async () => {
+    const { actor, other, replaced } = await twoNodes();
+    replaced.stands = async () => {
+      throw new Error('asked');
+    };
+    const both = () => Promise.all([append(), append({ actorId: delegate })].map((one) => codeOf(actor.submit(one))));
+    expect(await both()).toEqual(['carried out', 'not_found']);
+    await other.submit(grant());
+    expect(await both()).toEqual(['carried out', 'carried out']);
+  });
+});
+
+/** One node over a store that fails as scripted. */
+async function faulty() {
+  const faults = scriptedFaults();
+  let lateOutcomes: readonly string[] = [];
+  const world = rig({
+    wrap: (memory) => {
+      const store = faultyLedgerStore(memory, faults.choose);
+      lateOutcomes = store.lateOutcomes;
+      return store;
+    },
+  });
+  const actor = world.newActor();
+  await open(actor);
+  world.meter.claims.length = 0;
+  world.meter.batches.length = 0;
+  return { ...world, actor, fail: faults.fail, late: () => lateOutcomes };
+}
+
+describe('an append of which nobody knows whether it landed', () => {
+  const cases: [StoreFault, string, string[]][] = [
+    ['applied', 'written', []],
+    ['lost', 'not_written', []],
+    ['late', 'not_written', ['fenced']],
+    ['late-before-claim', 'written', ['landed']],
+  ];
+
+  test.each(cases)('%s: it is settled by a new claim, and each command lands once', async (fault, resolution, late) => {
+    const { actor, fail, meter, log, late: outcomes } = await faulty();
+    fail('append', fault);
+    const results = await Promise.all([
+      codeOf(actor.submit(append({ payload: '{"n":1}' }))),
+      codeOf(actor.submit(append({ actorId: stranger }))),
+      codeOf(actor.submit(append({ payload: '{"n":2}' }))),
+    ]);
+    expect(results).toEqual(['carried out', 'not_found', 'carried out']);
+    expect(meter.unknown).toEqual([resolution]);
+    expect(meter.claims).toEqual(['unknown_outcome']);
+    expect(outcomes()).toEqual(late);
+    const events = await log();
+    expect(events.slice(3).map(({ payload }) => payload)).toEqual(['{"n":1}', '{"n":2}']);
+    expect(faultsOf(events)).toEqual([]);
+    expect((await actor.submit(append())).event.seq).toBe(5);
+    expect(faultsOf(await log())).toEqual([]);
+  });
+
+  test.each(cases)('%s: a fault of the claim that settles it only takes longer', async (fault) => {
+    const { actor, fail, clock, meter, log } = await faulty();
+    fail('append', fault);
+    fail('claim', 'unavailable', 'applied', 'lost');
+    const outcome = codeOf(actor.submit(append({ deadline: startMs + 10_000 })));
+    await clock.advance(1_000);
+    expect(await outcome).toBe('carried out');
+    expect(meter.unknown).toHaveLength(1);
+    expect(await log()).toHaveLength(4);
+    expect(faultsOf(await log())).toEqual([]);
+  });
+
+  test('until it is settled nothing else is written', async () => {
+    const { actor, fail, clock, log } = await faulty();
+    fail('append', 'applied');
+    fail('claim', 'unavailable', 'unavailable');
+    const first = codeOf(actor.submit(append({ payload: '{"n":1}' })));
+    await settled();
+    const second = codeOf(actor.submit(append({ payload: '{"n":2}' })));
+    await settled();
+    expect((await log()).length).toBe(4);
+    await clock.advance(1_000);
+    expect(await Promise.all([first, second])).toEqual(['carried out', 'carried out']);
+    expect((await log()).slice(3).map(({ payload }) => payload)).toEqual(['{"n":1}', '{"n":2}']);
+  });
+
+  test('past the deadline it is told as unknown, the actor stops, and the retry with its key finds out', async () => {
+    for (const [fault, found] of [
+      ['applied', true],
+      ['lost', false],
+    ] as const) {
+      const world = await faulty();
+      const { actor, fail, clock, log } = world;
+      fail('append', fault);
+      fail('claim', ...Array<StoreFault>(400).fill('unavailable'));
+      const command = append({ marks: [mark('k1')], deadline: startMs + 10_000 });
+      const outcome = codeOf(actor.submit(command));
+      const behind = codeOf(actor.submit(append({ deadline: startMs + 60_000 })));
+      await settled();
+      const waiting = codeOf(actor.submit(append({ deadline: startMs + 60_000 })));
+      await clock.advance(61_000);
+      expect([await outcome, await behind, await waiting]).toEqual([
+        'outcome_unknown',
+        'outcome_unknown',
+        'unavailable',
+      ]);
+      expect(actor.stopped).toBe(true);
+      expect(world.meter.unknown).toEqual(['unsettled']);
+      const healthy = rig({ clock, data: world.data });
+      const again = await healthy.newActor().submit({ ...command, deadline: clock.now() + 1 });
+      expect(again.replayed).toBe(found);
+      expect((await log()).filter(({ commands }) => commands.length > 0)).toHaveLength(1);
+    }
+  });
+
+  test('where another node settles it first, by a claim of its own, both tell the same', async () => {
+    const { actor, fail, clock, data, log } = await faulty();
+    fail('append', 'applied');
+    fail('claim', 'unavailable');
+    const command = append({ marks: [mark('k1')] });
+    const first = actor.submit(command);
+    await settled();
+    const elsewhere = await rig({ clock, data }).newActor().submit(command);
+    await clock.advance(1_000);
+    expect(elsewhere.replayed).toBe(true);
+    expect((await first).event.id).toBe(elsewhere.event.id);
+    expect(await log()).toHaveLength(4);
+  });
+
+  test('where another node has gone on behind it, so does this one, masters included', async () => {
+    const { actor, fail, clock, data, log } = await faulty();
+    fail('append', 'applied');
+    fail('claim', 'unavailable');
+    const first = codeOf(actor.submit(append()));
+    await settled();
+    await rig({ clock, data }).newActor().submit(append());
+    await clock.advance(1_000);
+    expect(await first).toBe('carried out');
+    expect((await actor.submit(append())).event.master?.seq).toBe(3);
+    expect(faultsOf(await log())).toEqual([]);
+  });
+
+  test('an error that no store may throw says nothing about the write either', async () => {
+    const { replaced, actor, memory, one, log } = await twoNodes();
+    replaced.append = async (claim, entries) => {
+      await memory.append(claim, entries);
+      throw new TypeError('a driver stumbled');
+    };
+    const command = append({ marks: [mark('k1')] });
+    expect(await codeOf(actor.submit(command))).toBe('outcome_unknown');
+    delete replaced.append;
+    expect((await one.newActor().submit(command)).replayed).toBe(true);
+    expect(await log()).toHaveLength(4);
+  });
+});
+
+describe('an append that was certainly not made', () => {
+  test('unavailable: told so, and the retry writes it once', async () => {
+    const { actor, fail, log, ...world } = await faulty();
+    fail('append', 'unavailable');
+    expect(await codeOf(actor.submit(append()))).toBe('unavailable');
+    expect(await log()).toHaveLength(3);
+    expect(await codeOf(world.newActor().submit(append()))).toBe('carried out');
+    expect(await log()).toHaveLength(4);
+  });
+
+  test('fenced without end: unavailable at the deadline, nothing written', async () => {
+    const { actor, replaced, clock, log, meter } = await twoNodes();
+    replaced.append = async () => {
+      throw new Fenced();
+    };
+    const outcome = codeOf(actor.submit(append({ deadline: startMs + 1_000 })));
+    await clock.advance(2_000);
+    expect(await outcome).toBe('unavailable');
+    // With the waits in between: not one claim after the other.
+    expect(meter.claims.length).toBeLessThan(400);
+    expect(await log()).toHaveLength(3);
+    delete replaced.append;
+    expect(await codeOf(actor.submit(append()))).toBe('carried out');
+  });
+
+  test('a ledger that cannot be claimed or read: unavailable for everybody, and then it goes on', async () => {
+    for (const operation of ['claim', 'read'] as const) {
+      const { fail, log, ...world } = await faulty();
+      fail(operation, 'unavailable');
+      const fresh = world.newActor();
+      const codes = await Promise.all([append(), closeLedger()].map((one) => codeOf(fresh.submit(one))));
+      expect(codes).toEqual(['unavailable', 'unavailable']);
+      expect(await codeOf(world.newActor().submit(append()))).toBe('carried out');
+      expect(await log()).toHaveLength(4);
+    }
+  });
+});
+
+describe('what was written is told, whatever else fails', () => {
+  test('a replay whose row cannot be read does not take the others with it', async () => {
+    const { actor, memory, replaced, log } = await twoNodes();
+    const first = await actor.submit(append({ marks: [mark('k1')] }));
+    let failing = true;
+    replaced.read = async (ledger, from, limit) => {
+      if (failing) throw new LedgerError('unavailable', 'The store does not answer.');
+      return memory.read(ledger, from, limit);
+    };
+    const codes = await Promise.all(
+      [append({ marks: [mark('k1')] }), append(), append({ actorId: stranger })].map((one) =>
+        codeOf(actor.submit(one)),
+      ),
+    );
+    expect(codes).toEqual(['unavailable', 'carried out', 'not_found']);
+    failing = false;
+    expect(await actor.submit(append({ marks: [mark('k1')] }))).toEqual({ event: first.event, replayed: true });
+    expect(await log()).toHaveLength(5);
+    expect(first.event.ledgerId).toBe(ledgerId);
+  });
+});

@@ -1,0 +1,154 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ed25519Key } from '../../../src/client/signing/signing.ts';
+import { newShell } from '../../support/shell.ts';
+import { vectors } from '../../support/vectors.ts';
+
+const { dir, run, file } = newShell();
+const ledgerId = '0193a000-0000-7000-8000-000000000001';
+const actorId = '0193a000-0000-7000-8000-00000000000a';
+
+describe('keygen', () => {
+  it('writes a private key for its owner alone and shows the public one', async () => {
+    const path = join(dir, 'new.pem');
+    const { code, out, err } = await run(['keygen', '--out', path]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(ed25519Key(readFileSync(path, 'utf8')).asymmetricKeyType).toBe('ed25519');
+    expect(out).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
+    expect(await run(['keygen', '--from', path])).toEqual({ code: 0, out, err: '' });
+  });
+
+  it('never writes over a file', async () => {
+    const path = file('precious.pem', 'precious');
+    const { code, err } = await run(['keygen', '--out', path]);
+    expect({ code, err }).toEqual({ code: 1, err: `ledger-trust: ${path} cannot be written: it exists already.\n` });
+    expect(readFileSync(path, 'utf8')).toBe('precious');
+  });
+
+  it('without a file keeps the public key out of the private one’s way', async () => {
+    const { code, out, err } = await run(['keygen']);
+    expect(code).toBe(0);
+    expect(ed25519Key(out).type).toBe('private');
+    expect(err).toMatch(/^public key: [A-Za-z0-9+/]{43}=\n$/);
+  });
+});
+
+describe('sign', () => {
+  const pem = ed25519Key(Buffer.from(vectors.keys.supplier.seed_hex, 'hex')).export({ format: 'pem', type: 'pkcs8' });
+  const key = file('supplier.pem', pem.toString());
+
+  it('signs the vectors, from a file and from stdin', async () => {
+    for (const [index, vector] of vectors.signatures.slice(1, 3).entries()) {
+      const payload = index === 0 ? file('payload.json', vector.sig_payload) : '-';
+      const args = [
+        'sign',
+        '--event-type',
+        vector.event_type,
+        '--ledger-id',
+        vector.ledger_id,
+        '--payload',
+        payload,
+        '--key',
+        key,
+      ];
+      const { code, out, err } = await run(args, JSON.stringify(vector.sig_payload));
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      expect(out).toBe(
+        `canonical  ${vector.canonical_json}\ndigest     ${vector.digest_hex}\nsignature  ${vector.signature_base64}\n`,
+      );
+    }
+  });
+
+  it('shows JSON with the headers to send', async () => {
+    const [vector] = vectors.signatures;
+    const args = [
+      'sign',
+      '--json',
+      '--event-type',
+      vector?.event_type ?? '',
+      '--ledger-id',
+      vector?.ledger_id ?? '',
+      '--payload',
+      '-',
+    ];
+    const { out } = await run([...args, '--key', key, '--key-id', vectors.kid], JSON.stringify(vector?.sig_payload));
+    expect(JSON.parse(out)).toMatchObject({
+      digest: vector?.digest_hex,
+      headers: { 'X-Actor-Sig': vector?.signature_base64, 'X-Signing-Key-ID': vectors.kid },
+    });
+  });
+
+  it('signs an entity request', async () => {
+    const args = [
+      'sign',
+      '--json',
+      '--entity-request',
+      '--actor-id',
+      actorId,
+      '--method',
+      'POST',
+      '--path',
+      '/v1/entities/root-ledger',
+    ];
+    const { code, out } = await run([...args, '--timestamp', '2026-11-21T02:06:39.000Z', '--key', key]);
+    expect(code).toBe(0);
+    const shown = JSON.parse(out) as { canonical_json: string };
+    expect(shown).toMatchObject({
+      event_type: 'ENTITY_REQUEST',
+      ledger_id: actorId,
+      headers: { 'X-Timestamp': '2026-11-21T02:06:39.000Z' },
+    });
+    expect(JSON.parse(shown.canonical_json)).toMatchObject({ method: 'POST', path: '/v1/entities/root-ledger' });
+  });
+
+  const refused: [string, string][] = [
+    ['a member given twice', '{"a":1,"a":2}'],
+    ['a number that would change', '{"a":9007199254740993}'],
+    ['a list', '[1]'],
+    ['no JSON', '{'],
+  ];
+  it.each(refused)('refuses %s with one sentence', async (_, payload) => {
+    const { code, out, err } = await run(
+      ['sign', '--event-type', 'A', '--ledger-id', ledgerId, '--payload', '-', '--key', key],
+      payload,
+    );
+    expect({ code, out }).toEqual({ code: 66, out: '' });
+    expect(err).toMatch(/^ledger-trust: stdin holds no payload: [^\n]+\n$/);
+  });
+
+  it.each([
+    ['a ledger id that is none', ['--event-type', 'A', '--ledger-id', 'nope'], '--ledger-id must be a UUID'],
+    [
+      'an event type that is none',
+      ['--event-type', 'bad type', '--ledger-id', ledgerId],
+      '--event-type must be a letter',
+    ],
+    ['no ledger id', ['--event-type', 'A'], '--ledger-id is needed'],
+    [
+      'a key id that is none',
+      ['--event-type', 'A', '--ledger-id', ledgerId, '--key-id', 'key-1'],
+      '--key-id must be svc:',
+    ],
+    ['an actor id that is none', ['--entity-request', '--actor-id', 'nope'], '--actor-id must be a UUID'],
+    [
+      'a time that is none',
+      ['--entity-request', '--actor-id', actorId, '--method', 'GET', '--path', '/v1', '--timestamp', 'now'],
+      '--timestamp must be an RFC 3339 time',
+    ],
+  ])('does not sign with %s, which could never verify', async (_, args, sentence) => {
+    const { code, out, err } = await run(['sign', '--key', key, '--payload', '-', ...args], '{}');
+    expect({ code, out, err }).toEqual({ code: 64, out: '', err: expect.stringContaining(`Option ${sentence}`) });
+  });
+
+  it('refuses a file that holds no private key, and does not show what it holds', async () => {
+    const secret = file('secret.txt', 'hunter2');
+    const { code, err } = await run(
+      ['sign', '--event-type', 'A', '--ledger-id', ledgerId, '--payload', '-', '--key', secret],
+      '{}',
+    );
+    expect(code).toBe(66);
+    expect(err).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,29 @@
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { afterAll, expect, test } from 'vitest';
+import { fileSink } from '../../../src/cli/terminal/sink.ts';
+import { CliError } from '../../../src/cli/terminal/terminal.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'cli-sink-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+test('a disk that is full between two lines is told in a sentence, and nothing is left', async () => {
+  const path = join(dir, 'export.json');
+  symlinkSync('/dev/full', `${path}.part`);
+  const sink = await fileSink(path);
+  // The first line is taken; the write fails when nobody waits for one.
+  await expect(
+    (async () => {
+      for (let line = 0; line < 1_000; line++) {
+        await sink.write(`line ${line}`);
+        await setImmediate();
+      }
+    })(),
+  ).rejects.toThrow(new CliError(`${path}.part cannot be written: the disk is full.`));
+  await expect(sink.keep()).rejects.toThrow(CliError);
+  await sink.drop();
+  expect(existsSync(`${path}.part`)).toBe(false);
+  expect(existsSync(path)).toBe(false);
+});

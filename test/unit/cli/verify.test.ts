@@ -1,0 +1,286 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  actor,
+  answer,
+  authority,
+  events,
+  eventsWith,
+  exported,
+  ledgerId,
+  listOfMaster,
+} from '../../support/export-of-vectors.ts';
+import { runHere } from '../../support/program-here.ts';
+import { inTerminal, whyNoTerminal } from '../../support/pseudo-terminal.ts';
+import { cliMain, newShell } from '../../support/shell.ts';
+import { vectors } from '../../support/vectors.ts';
+
+const { dir, run, file } = newShell();
+const keysFile = file('keys.json', actor);
+const authorityFile = file('authority.json', authority);
+const offline = ['--keys', keysFile, '--authority', authorityFile];
+
+describe('verify', () => {
+  it('finds an export whole by itself, and says first that nobody vouches for its keys', async () => {
+    const { code, out, err } = await run(['verify', file('good.jsonl', exported(events, { kind: 'ledger' }))]);
+    expect({ code, err }).toEqual({ code: 2, err: '' });
+    const [first] = out.split('\n');
+    expect(first).toBe(
+      'INCOMPLETE  9 events, 7 signatures, 3 seals, chain whole; not verified: whose keys these are (give --resolver URL)',
+    );
+    expect(out).toContain('9 contents and 9 chain hashes of 9 events');
+    expect(out).toContain('! The keys come from the file itself');
+  });
+
+  it('finds an export valid by itself where the user trusts its keys', async () => {
+    const args = ['verify', file('good.jsonl', exported(events, { kind: 'ledger' })), '--trust-file-keys'];
+    const { code, out, err } = await runHere(args);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(
+      /^VALID {2}everything was recomputed and verified: 9 events, 7 signatures, 3 seals, chain whole\n/,
+    );
+    expect(out).not.toMatch(/[?!✗]/);
+  });
+
+  it.skipIf(whyNoTerminal !== null)('shows how far it is, where somebody watches', () => {
+    const { status, shown } = inTerminal([process.execPath, cliMain, 'verify', file('shown.jsonl', exported())]);
+    expect(status).toBe(2);
+    const drawn = [...shown.matchAll(/(\d+) of 9 events/g)].map(([, value]) => value);
+    expect([drawn[0], drawn.at(-1)]).toEqual(['0', '9']);
+  });
+
+  it('finds an export valid whatever characters its payloads hold', async () => {
+    const content = exported(eventsWith({ 'note\u2028': '\u2028 \u2029 \u0085 \r\n \v \f 😀' }));
+    expect(content).toContain('\u2028');
+    for (const [args, input] of [
+      [['verify', file('unusual.jsonl', content)], ''],
+      [['verify', '-'], content],
+      [['verify', file('returns.jsonl', content.replaceAll('\n', '\r\n'))], ''],
+    ] as const) {
+      expect(await run([...args, ...offline], input)).toMatchObject({ code: 0, err: '' });
+    }
+  });
+
+  it('finds a saved answer valid with documents from elsewhere', async () => {
+    const { code, out } = await runHere(['verify', file('answer.json', answer), ...offline, '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      verdict: 'valid',
+      verified: true,
+      checked: { actor_signatures: 7 },
+      keys_from: `from ${keysFile}`,
+    });
+  });
+
+  it('takes a saved answer for one, whatever its payloads say', async () => {
+    const list = eventsWith({ format: 'ledger-trust-export/1' });
+    const some = { ...answer, count: 3, events: list.slice(3, 6) };
+    expect(JSON.stringify(some).indexOf('"format":"ledger-trust-export/1"')).toBeLessThan(4_096);
+    const { code, err } = await runHere(['verify', file('says.json', some), ...offline]);
+    expect({ code, err }).toEqual({ code: 2, err: '' });
+  });
+
+  it('reads stdin, and a list that was asked for newest first', async () => {
+    expect((await runHere(['verify', '-', ...offline], { input: JSON.stringify([...events].reverse()) })).code).toBe(0);
+  });
+
+  it('reads an export from stdin, and the documents in another', async () => {
+    expect((await runHere(['verify', '-', '--trust-file-keys'], { input: exported() })).code).toBe(0);
+    const keys = await runHere(['verify', file('list.json', events), '--keys', '-', '--authority', authorityFile], {
+      input: exported(),
+    });
+    expect({ code: keys.code, err: keys.err }).toEqual({ code: 0, err: '' });
+    const cut = await runHere(['verify', '-'], { input: exported(events, { count: 8 }) });
+    expect(cut).toMatchObject({
+      code: 66,
+      err: expect.stringMatching(/^ledger-trust: stdin was cut short or changed/),
+    });
+  });
+
+  const tampered = events.map((event, index) =>
+    index === 4 ? { ...event, payload: { ...event.payload, weight: 13 } } : event,
+  );
+
+  it('ends with 1 and names the event where one was changed', async () => {
+    const { code, out } = await runHere(['verify', file('tampered.jsonl', exported(tampered))]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^INVALID {2}2 things are wrong/);
+    expect(out).toContain(`✗ hash_mismatch  event ${vectors.chain[4]?.content.id}`);
+  });
+
+  it('shows nothing of a file as a line of its own', async () => {
+    const forged = '\u001b[2J\r\nVALID  everything\u2028\u0085\u202e';
+    const escaped = '\\u001b[2J\\u000d\\u000aVALID  everything\\u2028\\u0085\\u202e';
+    const odd = events.map((event, index) => (index === 4 ? { ...event, id: forged } : event));
+    const report = await runHere(['verify', file('odd.json', odd), ...offline]);
+    expect(report).toMatchObject({ code: 1, out: expect.stringContaining(`event ${escaped}: id and ledger_id`) });
+    expect(report.out).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]|^VALID/mu);
+    const asJson = await runHere(['verify', file('odd.json', odd), ...offline, '--json']);
+    expect(asJson.out).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]/u);
+    expect(JSON.parse(asJson.out).issues).toContainEqual(expect.objectContaining({ event_id: forged }));
+    const strange = odd.map((event) => ({ ...event, [forged]: 1 }));
+    const error = await runHere(['verify', file('strange.json', strange), ...offline]);
+    expect(error).toMatchObject({ code: 66, err: expect.stringContaining(`event.${escaped} is not`) });
+    expect(error.err).toMatch(/^ledger-trust: [^\n]+\n$/);
+  });
+
+  it('ends with 2 where nothing is wrong and keys are missing', async () => {
+    const { code, out } = await runHere(['verify', file('bare.json', events), '--keys', keysFile]);
+    expect(code).toBe(2);
+    expect(out).toContain('? authority_keys_unknown  3 of the events');
+  });
+
+  it.each([
+    ['an answer', () => file('nothing.json', { ...answer, count: 0, events: [] })],
+    ['a list', () => file('nothing.list.json', [])],
+    ['an export', () => file('nothing.jsonl', exported([]))],
+  ])('ends with 2 where %s holds no event', async (_, path) => {
+    const { code, out } = await runHere(['verify', path(), ...offline]);
+    expect({ code, told: out.includes('? start_unknown  there is no event\n') }).toEqual({ code: 2, told: true });
+  });
+
+  it('ends with 2 where more events follow', async () => {
+    const { code, out } = await runHere(['verify', file('page.json', { ...answer, next_cursor: 'x' }), ...offline]);
+    expect(code).toBe(2);
+    expect(out).toContain('end_unknown');
+  });
+
+  it('ends with 1 where an event known from before is missing', async () => {
+    const args = [
+      'verify',
+      file('short.jsonl', exported(events.slice(0, 7))),
+      '--head',
+      String(vectors.chain[8]?.hash),
+    ];
+    expect((await runHere(args)).code).toBe(1);
+    expect((await runHere([...args.slice(0, 2), ...offline])).code).toBe(0);
+  });
+
+  it('checks a master’s list as one', async () => {
+    const { code, out } = await runHere(['verify', file('master.json', listOfMaster), ...offline]);
+    expect({ code, issues: out.includes('✗') }).toEqual({ code: 2, issues: false });
+    const [first, ...rest] = listOfMaster.events;
+    const moved = { ...listOfMaster, events: [first, events[5], ...rest] };
+    const odd = await runHere(['verify', file('moved.json', moved), ...offline]);
+    expect(odd.out).toContain('✗ broken_link');
+    expect(odd.code).toBe(1);
+  });
+
+  const other = '0193a000-0000-7000-8000-000000000002';
+  const ofMaster = { kind: 'master' };
+  const misnamed: [string, string, unknown][] = [
+    ['an export of a ledger', 'ledger', exported(events, { kind: 'ledger' }, { ledger_id: other })],
+    ['an export of a segment', 'ledger', exported(events.slice(4), { kind: 'segment' }, { ledger_id: other })],
+    ['an export of before', 'ledger', exported(events, {}, { ledger_id: other })],
+    ['an export of a master', 'master', exported(listOfMaster.events, ofMaster, { master_id: other })],
+    [
+      'an export of a master',
+      'ledger',
+      exported(listOfMaster.events, ofMaster, { master_id: listOfMaster.master_uuid, ledger_id: other }),
+    ],
+    ['an export of a ledger named as a master’s', 'master', exported(events, ofMaster, { master_id: other })],
+    ['an answer of a ledger', 'ledger', { ...answer, ledger_id: other }],
+    ['an answer of a master', 'master', { ...listOfMaster, master_uuid: other }],
+    ['an answer of a master', 'ledger', { ...listOfMaster, ledger_id: other }],
+  ];
+  it.each(misnamed)('ends with 1 where %s holds events of another %s', async (_, what, content) => {
+    for (const kind of [[], ['--kind', 'segment']]) {
+      const { code, out } = await runHere(['verify', file('misnamed.jsonl', content), ...offline, ...kind]);
+      expect(code).toBe(1);
+      expect(out).toMatch(new RegExp(`✗ broken_link .*: the event is one of (another|no) ${what}`));
+    }
+  });
+
+  it('names what it verified', async () => {
+    const { master_uuid } = listOfMaster;
+    const whole = `  events      9 of ledger ${ledgerId}\n`;
+    const master = `  events      4 of master ${master_uuid} of ledger ${ledgerId}\n`;
+    const named: [unknown, string][] = [
+      [exported(events, { kind: 'ledger' }), whole],
+      [answer, whole],
+      [events, whole],
+      [exported(events.slice(1, 3), { kind: 'segment' }), `  events      2 of ledger ${ledgerId}\n`],
+      [exported(listOfMaster.events, { kind: 'master' }, { master_id: master_uuid }), master],
+      [exported(listOfMaster.events, { kind: 'master' }), master],
+      [listOfMaster, master],
+      [{ ...listOfMaster, events: [] }, `  events      0 of master ${master_uuid} of ledger ${ledgerId}\n`],
+      [[], '  events      0\n'],
+    ];
+    for (const [content, line] of named) {
+      const { code, out } = await runHere(['verify', file('named.jsonl', content), ...offline]);
+      expect({ code: code === 1, line: out.split('\n')[1] }).toEqual({ code: false, line: line.trimEnd() });
+    }
+    const { out } = await runHere(['verify', file('named.jsonl', listOfMaster), '--json']);
+    expect(JSON.parse(out)).toMatchObject({ ledger_id: ledgerId, master_id: master_uuid, checked: { events: 4 } });
+  });
+
+  const unreadable: [string, () => string][] = [
+    ['a file that is not there', () => join(dir, 'nowhere.json')],
+    ['a directory', () => dir],
+    ['a file without events', () => file('none.json', { hello: 1 })],
+    ['what is no JSON', () => file('text.json', 'hello')],
+    ['a member given twice', () => file('twice.json', JSON.stringify(events).replace('"seq":3', '"seq":9,"seq":3'))],
+    ['an event without a hash', () => file('hashless.json', [{ ...events[0], hash: undefined }])],
+    ['an export cut short', () => file('cut.jsonl', exported().split('\n').slice(0, 5).join('\n'))],
+    [
+      'an export that begins with what export does not write',
+      () => file('first.jsonl', exported().replace('"exported_at"', '"note":"x","exported_at"')),
+    ],
+    [
+      'an export that names two ledgers',
+      () => file('ledgers.jsonl', exported().replace('"ledger_id"', `"ledger_id":"${dir}","ledger_id"`)),
+    ],
+    ['an export that names no UUID', () => file('odd.jsonl', exported(events, {}, { ledger_id: 'x' }))],
+    ['an export that is of no time', () => file('odd.jsonl', exported(events, {}, { exported_at: 'audited' }))],
+    ['an export that names a master oddly', () => file('odd.jsonl', exported(events, {}, { master_id: 7 }))],
+    ['an answer that names a ledger oddly', () => file('odd.json', { ...answer, ledger_id: 7 })],
+    ['an export that names none', () => file('ledgerless.jsonl', exported().replace(/"ledger_id":"[^"]*",/, ''))],
+    ['an export that is of no kind', () => file('kind.jsonl', exported(events, { kind: 'other' }))],
+    ['an export whose count is another', () => file('count.jsonl', exported(events, { count: 8 }))],
+  ];
+  it.each(unreadable)('refuses %s with one sentence', async (_, path) => {
+    const file = path();
+    const { code, out, err } = await runHere(['verify', file]);
+    expect({ code, out }).toEqual({ code: 66, out: '' });
+    expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
+    expect(err).toContain(file);
+  });
+
+  it.each(['--keys', '--authority'])('refuses documents of %s that are none, and names their file', async (option) => {
+    for (const content of ['no JSON', '{"keys":7}']) {
+      const documents = file('documents.json', content);
+      const { code, out, err } = await runHere(['verify', file('bare.json', events), option, documents]);
+      expect({ code, out }).toEqual({ code: 66, out: '' });
+      expect(err).toContain(`${documents} holds no `);
+    }
+  });
+
+  it('is no verdict where the resolver does not answer', async () => {
+    const { code, out, err } = await run([
+      'verify',
+      file('good.jsonl', exported()),
+      '--resolver',
+      'http://127.0.0.1:1',
+    ]);
+    expect({ code, out }).toEqual({ code: 69, out: '' });
+    expect(err).toMatch(/^ledger-trust: [^\n]+\n$/);
+  });
+
+  it('names each exit code in its help', async () => {
+    const { out } = await runHere(['verify', '--help']);
+    for (const code of [0, 1, 2, 64, 66, 69]) expect(out).toMatch(new RegExp(`^  ${code} +\\w`, 'm'));
+  });
+
+  it('ends quietly when its reader has seen enough', async () => {
+    const path = file('good.jsonl', exported());
+    const ended = await new Promise<number | null>((resolve) => {
+      const child = spawn(process.execPath, [cliMain, 'verify', path, '--json'], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      child.stdout.destroy();
+      child.on('close', resolve);
+    });
+    expect(ended).toBe(2);
+  });
+});

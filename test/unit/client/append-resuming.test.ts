@@ -1,0 +1,161 @@
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { openAppendStream } from '../../../src/client/append/append-stream.ts';
+import { createGrpcTransport } from '../../../src/client/call/grpc-transport.ts';
+import { LedgerTrustError } from '../../../src/client/error.ts';
+import type { Facts } from '../../../src/client/signing/facts.ts';
+import type { Signer } from '../../../src/client/signing/signing.ts';
+import type { AppendEventsRequest } from '../../../src/gen/svc/v1/masters_pb.ts';
+import { appended, event, numbers, refused, statusError, streamingService } from '../../support/streaming-service.ts';
+
+describe('an append stream that fails', () => {
+  it('resumes on a new stream from the first event that failed, with the same keys and indices', async () => {
+    let failed = 0;
+    const { open, streams } = await streamingService((request, send, _stream, number) => {
+      if (number === 0 && request.clientIndex >= 2n) {
+        failed += 1;
+        send(refused(request, failed === 1 ? 'outcome_unknown' : 'unavailable', 2n));
+      } else send(appended(request, number === 1 && request.clientIndex === 2n));
+    });
+    const stream = open();
+    const outcomes = await Promise.all([0, 1, 2, 3, 4].map((n) => stream.append(event(n))));
+    expect(outcomes.map(({ seq }) => seq)).toEqual([10, 11, 12, 13, 14]);
+    expect(outcomes.map(({ replayed }) => replayed)).toEqual([false, false, true, false, false]);
+    expect(numbers(streams[1])).toEqual([2, 3, 4]);
+    const keysOf = (requests: readonly AppendEventsRequest[] = []) =>
+      new Map(requests.map((request) => [request.clientIndex, request.idempotencyKey]));
+    const [first, second] = streams.map(keysOf);
+    for (const [index, key] of second ?? []) if (first?.has(index)) expect(first.get(index)).toBe(key);
+    await stream.close();
+  });
+
+  it('sends no event behind a failed one on the old stream once it knows of the failure', async () => {
+    const { open, streams } = await streamingService((request, send, _stream, number) =>
+      send(number === 0 ? refused(request, 'unavailable', 0n) : appended(request)),
+    );
+    const stream = open({ maxInFlight: 1, maxQueued: 10 });
+    await Promise.all([0, 1, 2].map((n) => stream.append(event(n))));
+    expect(streams.map(numbers)).toEqual([[0], [0, 1, 2]]);
+    await stream.close();
+  });
+
+  it('goes on after its connection broke', async () => {
+    const { open, streams } = await streamingService((request, send, stream, number) => {
+      if (number === 0 && request.clientIndex === 1n) stream.emit('error', statusError(status.UNAVAILABLE));
+      else send(appended(request));
+    });
+    const stream = open();
+    const outcomes = await Promise.all([0, 1, 2].map((n) => stream.append(event(n))));
+    expect(outcomes.map(({ seq }) => seq)).toEqual([10, 11, 12]);
+    expect(numbers(streams[1])).toEqual([1, 2]);
+    await stream.close();
+  });
+
+  it('goes on after the service ended the stream in an orderly way', async () => {
+    const { open, streams } = await streamingService((request, send, stream, number) => {
+      send(appended(request));
+      if (number === 0) stream.end();
+    });
+    const stream = open({ maxInFlight: 1, maxQueued: 10 });
+    for (const n of [0, 1]) await stream.append(event(n));
+    expect(streams.map(numbers)).toEqual([[0], [1]]);
+    await stream.close();
+  });
+
+  it('fails all open events when the credential is refused', async () => {
+    const { open } = await streamingService(
+      (_request, _send, stream) => void stream.emit('error', statusError(status.UNAUTHENTICATED, 'invalid_api_key')),
+    );
+    const stream = open();
+    const outcomes = await Promise.allSettled([0, 1].map((n) => stream.append(event(n))));
+    for (const outcome of outcomes)
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'invalid_api_key' } });
+    await stream.close();
+  });
+
+  it('fails the open events after its connections in a row brought nothing', async () => {
+    const { open, streams } = await streamingService((request, send) =>
+      send(refused(request, 'unavailable', request.clientIndex)),
+    );
+    const stream = open({ attemptsMax: 3 });
+    await expect(stream.append(event(0))).rejects.toMatchObject({ code: 'unavailable' });
+    expect(streams).toHaveLength(3);
+    await stream.close();
+  });
+
+  it('calls nothing unwritten that a lost connection took with it', async () => {
+    const { open, streams } = await streamingService((request, send, stream, number) => {
+      if (number === 0) stream.emit('error', statusError(status.UNAVAILABLE));
+      else send(refused(request, 'unavailable', request.clientIndex));
+    });
+    const stream = open({ attemptsMax: 3 });
+    await expect(stream.append(event(0))).rejects.toMatchObject({ code: 'connection_lost' });
+    expect(streams).toHaveLength(3);
+    await stream.close();
+  });
+
+  it('calls nothing unwritten whose outcome was unknown, whatever another event of the same stream was told', async () => {
+    const { open } = await streamingService((request, send, stream, number) => {
+      if (number > 0) stream.emit('error', statusError(status.UNAVAILABLE, 'unavailable'));
+      // Of two ledgers: each has its own index to go on from.
+      else if (request.clientIndex === 1n) {
+        send(refused({ ...request, clientIndex: 0n }, 'unavailable', 0n));
+        send(refused(request, 'outcome_unknown', 1n));
+      }
+    });
+    const stream = open({ attemptsMax: 2 });
+    const outcomes = await Promise.allSettled([stream.append(event(0)), stream.append(event(1))]);
+    expect(outcomes).toMatchObject([{ status: 'rejected' }, { reason: { code: 'outcome_unknown' } }]);
+    await stream.close();
+  });
+
+  it('calls nothing unwritten that was sent and has no outcome when its stream ends', async () => {
+    const { open } = await streamingService((request, send, stream, number) => {
+      if (number > 0) stream.emit('error', statusError(status.UNAVAILABLE, 'unavailable'));
+      else if (request.clientIndex === 1n) {
+        send(refused({ ...request, clientIndex: 0n }, 'unavailable', 0n));
+        stream.end();
+      }
+    });
+    const stream = open({ attemptsMax: 2 });
+    const outcomes = await Promise.allSettled([stream.append(event(0)), stream.append(event(1))]);
+    expect(outcomes).toMatchObject([{ status: 'rejected' }, { reason: { code: 'connection_lost' } }]);
+    await stream.close();
+  });
+
+  // not_sent: the client was closed, and the connection of its stream still stands.
+  it.each(['unavailable', 'not_sent'] as const)(
+    'sends nothing behind an event that could not be made ready for now (%s), and goes on with what comes after',
+    async (code) => {
+      const { grpcUrl, streams } = await streamingService((request, send) => send(appended(request)));
+      let failing = false;
+      const facts = {
+        master: async (masterId: string) => {
+          if (failing && masterId === 'slow') throw new LedgerTrustError(code, 'no');
+          return { masterId, ledgerId: 'l', businessRef: 'r', scope: 's' };
+        },
+        ledger: async () => ({ ledgerId: 'l', type: 'bilateral' }),
+      } as unknown as Facts;
+      const signer = { keyId: 'k', sign: async () => 'signature' } as unknown as Signer;
+      const transport = createGrpcTransport({ grpcUrl, ca: undefined, channel: undefined });
+      const clock = { monotonicMs: () => 0, sleep: async () => {}, random: () => 0 };
+      const credential = { apiKey: 'k', signer };
+      let ids = 0;
+      const stream = openAppendStream({ transport, credential, facts, clock, newId: () => `id-${ids++}` }, {});
+      await stream.append(event(0));
+      failing = true;
+      const outcomes = await Promise.allSettled([
+        stream.append(event(1)),
+        stream.append({ ...event(2), uuid: 'slow' }),
+        stream.append(event(3)),
+      ]);
+      expect(outcomes.map(({ status: how }) => how)).toEqual(['fulfilled', 'rejected', 'rejected']);
+      for (const outcome of outcomes.slice(1)) expect(outcome).toMatchObject({ reason: { code } });
+      failing = false;
+      await stream.append(event(4));
+      expect(streams.flatMap((requests) => numbers(requests))).toEqual([0, 1, 4]);
+      await stream.close();
+      await transport.close();
+    },
+  );
+});

@@ -1,0 +1,221 @@
+import { create, type DescField, type DescMessage } from '@bufbuild/protobuf';
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import { answerFromJson, answerFromMessage } from '../../../src/client/call/answer-decoding.ts';
+import { isJsonText } from '../../../src/client/call/json-text.ts';
+import { givenFields, jsonBody, pathAndQuery } from '../../../src/client/call/request-encoding.ts';
+import { endpoints } from '../../../src/client/endpoint.ts';
+import type { Answer, Event, JsonObject, LedgerTrustClient, Request } from '../../../src/client/index.ts';
+import { absentMessageNames, jsonFieldNames, jsonListFieldNames } from '../../../src/client/shapes.ts';
+import { CreateActorResponseSchema } from '../../../src/gen/svc/v1/actors_pb.ts';
+import { GrantLedgerDelegationRequestSchema } from '../../../src/gen/svc/v1/delegation_pb.ts';
+import { type Event as EventMessage, EventSchema } from '../../../src/gen/svc/v1/event_pb.ts';
+import { ListLedgerEventsRequestSchema } from '../../../src/gen/svc/v1/ledgers_pb.ts';
+import { ResolveActorResponseSchema } from '../../../src/gen/svc/v1/resolver_pb.ts';
+import { type CreateWebhookRequest, CreateWebhookRequestSchema } from '../../../src/gen/svc/v1/webhooks_pb.ts';
+import { restRoutes } from '../../../src/rpc/endpoints/routes.ts';
+import { jsonRule } from '../../../src/service/encoding/json-field.ts';
+import { restJson } from '../../../src/service/encoding/message-json.ts';
+
+function fieldsOf(desc: DescMessage, seen = new Set<DescMessage>()): DescField[] {
+  if (seen.has(desc)) return [];
+  seen.add(desc);
+  return desc.fields.flatMap((field) => [field, ...(field.message === undefined ? [] : fieldsOf(field.message, seen))]);
+}
+
+const answers = [...endpoints.values()].map(({ method }) => method.output);
+const requests = [...endpoints.values()].map(({ method }) => method.input);
+
+describe('the types of the client', () => {
+  it('name just the fields that are JSON in the descriptors', () => {
+    const raw = [...requests, ...answers].flatMap((desc) => fieldsOf(desc)).filter(isJsonText);
+    const names = (list: boolean) =>
+      [
+        ...new Set(raw.filter((field) => (field.fieldKind === 'list') === list).map(({ localName }) => localName)),
+      ].sort();
+    expect(names(false)).toEqual([...jsonFieldNames].sort());
+    expect(names(true)).toEqual([...jsonListFieldNames].sort());
+  });
+
+  it('let just those messages be absent that the descriptors leave out', () => {
+    const messages = answers
+      .flatMap((desc) => fieldsOf(desc))
+      .filter((field) => field.fieldKind === 'message' && field.oneof === undefined);
+    const omitted = messages.filter((field) => jsonRule(field).omitAbsent).map(({ localName }) => localName);
+    expect([...new Set(omitted)].sort()).toEqual([...absentMessageNames].sort());
+  });
+
+  it('are plain values', () => {
+    expectTypeOf<Event['seq']>().toEqualTypeOf<number>();
+    expectTypeOf<Event['masterSeq']>().toEqualTypeOf<number | null>();
+    expectTypeOf<Event['payload']>().toEqualTypeOf<JsonObject>();
+    expectTypeOf<Event['actorSigPayload']>().toEqualTypeOf<JsonObject | null>();
+    expectTypeOf<Answer<EventMessage>>().not.toHaveProperty('$typeName');
+    expectTypeOf<Request<CreateWebhookRequest>['eventTypes']>().toEqualTypeOf<string[] | undefined>();
+    expectTypeOf<LedgerTrustClient['getLedger']>().parameter(0).toExtend<{ readonly ledgerId: string }>();
+    expectTypeOf<LedgerTrustClient['registerDeveloper']>()
+      .returns.resolves.toHaveProperty('sandbox')
+      .not.toBeNullable();
+    expectTypeOf<LedgerTrustClient['deleteWebhook']>().returns.resolves.toEqualTypeOf<undefined>();
+  });
+});
+
+describe('the methods of the client', () => {
+  it('are all of the API, at the same REST places as the service has them', () => {
+    const routes = restRoutes().filter(({ alias }) => !alias);
+    const places = [...endpoints.values()].flatMap(({ method, rest }) =>
+      rest === null ? [] : [`${method.name} ${rest.httpMethod} ${rest.template}`],
+    );
+    expect(places.sort()).toEqual(
+      routes.map((route) => `${route.method.name} ${route.httpMethod} ${route.template}`).sort(),
+    );
+    expect(routes.length).toBeGreaterThan(50);
+  });
+
+  it('have names of their own', () => {
+    expect(new Set(requests.map(({ typeName }) => typeName)).size).toBe(endpoints.size);
+  });
+});
+
+const event: Event = {
+  id: 'e',
+  ledgerId: 'l',
+  seq: 7,
+  masterId: null,
+  masterSeq: null,
+  eventType: 'A',
+  actorId: 'a',
+  actorType: 'service',
+  payload: { n: 1.5, list: [null, true, { x: 'ö' }] },
+  hash: 'h',
+  contentHash: 'c',
+  causedByHash: null,
+  actorSig: null,
+  signingKeyId: null,
+  actorSigPayload: null,
+  authoritySig: 's',
+  authorityKeyId: 'k',
+  createdAt: 't',
+};
+const message = create(EventSchema, {
+  id: 'e',
+  ledgerId: 'l',
+  seq: 7n,
+  eventType: 'A',
+  actorId: 'a',
+  actorType: 'service',
+  payload: '{"list":[null,true,{"x":"ö"}],"n":1.5}',
+  hash: 'h',
+  contentHash: 'c',
+  authoritySig: 's',
+  authorityKeyId: 'k',
+  createdAt: 't',
+});
+
+describe('answers', () => {
+  it('are the same objects from REST and from gRPC', () => {
+    expect(answerFromMessage(EventSchema, message)).toEqual(event);
+    expect(answerFromJson(EventSchema, JSON.parse(restJson(EventSchema, message)))).toEqual(event);
+  });
+
+  it('keep lists of JSON and absent JSON', () => {
+    const actor = create(ResolveActorResponseSchema, { authorityAttestations: ['{"by":1}'] });
+    const expected = { trustGraph: null, authorityAttestations: [{ by: 1 }], preferredSigning: null, keys: [] };
+    expect(answerFromMessage(ResolveActorResponseSchema, actor)).toMatchObject(expected);
+    expect(
+      answerFromJson(ResolveActorResponseSchema, JSON.parse(restJson(ResolveActorResponseSchema, actor))),
+    ).toMatchObject(expected);
+  });
+
+  it('have null for a message that may be absent', () => {
+    expect(answerFromMessage(CreateActorResponseSchema, create(CreateActorResponseSchema, {}))).toMatchObject({
+      key: null,
+    });
+    expect(answerFromJson(CreateActorResponseSchema, { actor_id: '', svc_id: '', role: '' })).toMatchObject({
+      key: null,
+    });
+  });
+
+  const json = JSON.parse(restJson(EventSchema, message)) as Record<string, unknown>;
+  const strange: [string, unknown][] = [
+    ['no object', 'text'],
+    ['a list', []],
+    ['null', null],
+    ['a missing field', { ...json, hash: undefined }],
+    ['a text where a number is', { ...json, seq: '7' }],
+    ['an unsafe number', { ...json, seq: 2 ** 53 }],
+    ['a text as payload', { ...json, payload: '{}' }],
+    ['a list as payload', { ...json, payload: [] }],
+    ['a number where a text is', { ...json, hash: 1 }],
+  ];
+  it.each(strange)('that are %s are refused', (_, value) => {
+    expect(() => answerFromJson(EventSchema, value)).toThrow(expect.objectContaining({ code: 'invalid_answer' }));
+  });
+
+  it('with fields of a later version are read without them', () => {
+    expect(answerFromJson(EventSchema, { ...json, later: 1 })).toEqual(event);
+  });
+
+  it('whose JSON text is none are refused', () => {
+    for (const payload of ['{', '[]', '"x"']) {
+      const broken = create(EventSchema, { ...message, payload });
+      expect(() => answerFromMessage(EventSchema, broken)).toThrow(expect.objectContaining({ code: 'invalid_answer' }));
+    }
+  });
+});
+
+describe('requests', () => {
+  it('become JSON with the names of the API, JSON in canonical form', () => {
+    const given = givenFields(GrantLedgerDelegationRequestSchema, {
+      ledgerId: 'l',
+      delegateActorId: 'd',
+      role: 'OPS "x"',
+      permissions: { b: 1, access: 'read' },
+    });
+    expect(jsonBody(GrantLedgerDelegationRequestSchema.fields, given)).toBe(
+      '{"ledger_id":"l","delegate_actor_id":"d","role":"OPS \\"x\\"","permissions":{"access":"read","b":1}}',
+    );
+  });
+
+  it('put fields into the path and the query, percent-encoded', () => {
+    const fields = ListLedgerEventsRequestSchema.fields;
+    const given = givenFields(ListLedgerEventsRequestSchema, {
+      ledgerId: 'a/b#?',
+      fromSeq: 3,
+      eventType: 'A&B=C',
+      limit: undefined,
+    });
+    const [inPath, ...others] = fields;
+    if (inPath === undefined) throw new Error('no field');
+    expect(pathAndQuery('/v1/ledgers/{ledger_id}/events', others, [inPath], given)).toBe(
+      '/v1/ledgers/a%2Fb%23%3F/events?event_type=A%26B%3DC&from_seq=3',
+    );
+  });
+
+  it.each(['', '.', '..'])('with "%s" in the path are refused', (ledgerId) => {
+    const [inPath] = ListLedgerEventsRequestSchema.fields;
+    if (inPath === undefined) throw new Error('no field');
+    const given = givenFields(ListLedgerEventsRequestSchema, { ledgerId });
+    expect(() => pathAndQuery('/v1/ledgers/{ledger_id}', [], [inPath], given)).toThrow(TypeError);
+  });
+
+  const wrong: [string, object][] = [
+    ['a misspelt field', { ledgerId: 'l', permisions: {} }],
+    ['a name of the API in place of the client’s', { ledger_id: 'l' }],
+    ['a list as JSON', { permissions: [] }],
+    ['JSON text as JSON', { permissions: '{}' }],
+    ['a number as text', { role: 1 }],
+    ['what JSON cannot say', { permissions: { at: new Date(0) } }],
+    ['an undefined inside JSON', { permissions: { access: undefined } }],
+  ];
+  it.each(wrong)('with %s are refused', (_, request) => {
+    expect(() => givenFields(GrantLedgerDelegationRequestSchema, { ...request })).toThrow(TypeError);
+  });
+
+  it('with fractions or texts for whole numbers, or other things in lists, are refused', () => {
+    for (const limit of [1.5, '1', Number.NaN, 2n]) {
+      expect(() => givenFields(ListLedgerEventsRequestSchema, { limit })).toThrow(TypeError);
+    }
+    expect(() => givenFields(CreateWebhookRequestSchema, { eventTypes: [1] })).toThrow(TypeError);
+    expect(() => givenFields(CreateWebhookRequestSchema, { eventTypes: 'A' })).toThrow(TypeError);
+  });
+});

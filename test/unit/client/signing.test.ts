@@ -1,0 +1,324 @@
+import { describe, expect, it } from 'vitest';
+import { type JsonObject, publicKeyBase64, signerFromPrivateKey } from '../../../src/client/index.ts';
+import { createFacts, type Facts } from '../../../src/client/signing/facts.ts';
+import { eventSigningInput } from '../../../src/client/signing/signed-calls.ts';
+import { digestOf, ed25519Key, entityRequestInput, signatureHeaders } from '../../../src/client/signing/signing.ts';
+import { canonicalJson } from '../../../src/domain/json/canonical.ts';
+import { sha256Hex } from '../../../src/domain/keys/hash.ts';
+import { vectors } from '../../support/vectors.ts';
+
+const seed = Buffer.from(vectors.keys.supplier.seed_hex, 'hex');
+const privateKey = ed25519Key(seed);
+const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+
+const me = '0193a000-0000-7000-8000-00000000000a';
+const buyer = '0193a000-0000-7000-8000-00000000000b';
+const ledgerId = '0193a000-0000-7000-8000-000000000001';
+const masterId = '0193a000-0000-7000-8000-0000000000aa';
+const frl = '0193a000-0000-7000-8000-000000000002';
+const organizationId = '0193a000-0000-7000-8000-0000000000f1';
+const entityId = '0193a000-0000-7000-8000-0000000000e1';
+const delegateActorId = '0193a000-0000-7000-8000-00000000000d';
+
+const order: JsonObject = { ledger_type: 'ORDER', buyer_actor_id: buyer, supplier_actor_id: me };
+
+function factsOf(genesis: JsonObject, caller = me): Facts {
+  return createFacts({
+    genesis: async (id) => ({
+      id: '0193a000-0000-7000-8000-00000000e000',
+      ledgerId: id,
+      seq: 0,
+      masterId: null,
+      masterSeq: null,
+      eventType: 'GENESIS',
+      actorId: null,
+      actorType: 'service',
+      payload: genesis,
+      hash: 'a'.repeat(64),
+      contentHash: 'b'.repeat(64),
+      causedByHash: null,
+      actorSig: null,
+      signingKeyId: null,
+      actorSigPayload: null,
+      authoritySig: null,
+      authorityKeyId: null,
+      createdAt: '2026-11-21T02:06:39.100Z',
+    }),
+    master: async (id) => ({ masterId: id, ledgerId, businessRef: 'PO-2026-0001', scope: 'ORDER' }),
+    organizationLedger: async () => frl,
+    caller: async () => caller,
+  });
+}
+
+const lookups = { rootLedgerId: async () => ledgerId };
+const inputOf = async (name: string, request: object, genesis: JsonObject = order) => {
+  const input = await eventSigningInput(name, request, factsOf(genesis), lookups);
+  if (input === null) throw new Error(`${name} is not signed`);
+  return { ...input, signed: JSON.parse(input.canonical) as unknown };
+};
+
+describe('the digest and signature of the vectors', () => {
+  it.each(vectors.signatures)('$name', async (vector) => {
+    const canonical = canonicalJson(vector.sig_payload);
+    expect(canonical).toBe(vector.canonical_json);
+    const input = { eventType: vector.event_type, ledgerId: vector.ledger_id, canonical };
+    expect(Buffer.from(digestOf(input)).toString('hex')).toBe(vector.digest_hex);
+    expect(await signatureHeaders(signerFromPrivateKey(seed, vectors.kid), input)).toEqual({
+      'x-actor-sig': vector.signature_base64,
+      'x-signing-key-id': vectors.kid,
+    });
+  });
+
+  it('a business event is signed with the injected fields, and so as the vectors have it', async () => {
+    const vector = vectors.signatures[1];
+    const payload = { carrier: 'BlueDart', items: [{ unit: 'kg', sku: 'WHEAT-001', quantity: 500 }], weight: 12.5 };
+    const input = await inputOf('appendEvent', { uuid: masterId, eventType: 'SHIPMENT_DISPATCHED', payload });
+    expect(input).toMatchObject({ ledgerId, eventType: 'SHIPMENT_DISPATCHED', canonical: vector?.canonical_json });
+  });
+
+  it('a new master is signed as the vectors have it', async () => {
+    const vector = vectors.signatures[0];
+    const input = await inputOf('createMaster', { ledgerId, businessRef: 'PO-2026-0001', scope: 'ORDER' });
+    expect(input).toMatchObject({ eventType: vector?.event_type, canonical: vector?.canonical_json });
+  });
+});
+
+describe('signers', () => {
+  it('of PEM, KeyObject and seed are the same key', async () => {
+    const digest = Buffer.alloc(32, 7);
+    const made = await Promise.all([pem, privateKey, seed].map((key) => signerFromPrivateKey(key).sign(digest)));
+    expect(new Set(made).size).toBe(1);
+    expect(publicKeyBase64(privateKey)).toBe(vectors.keys.supplier.public_key_base64);
+  });
+
+  it('without a key id send none, so that the preferred key is tried', async () => {
+    const headers = await signatureHeaders(signerFromPrivateKey(seed), { eventType: 'A', ledgerId, canonical: '{}' });
+    expect(Object.keys(headers)).toEqual(['x-actor-sig']);
+  });
+
+  it('are refused for seeds of another length, for public keys and for text that is no key', () => {
+    expect(() => signerFromPrivateKey(Buffer.alloc(31))).toThrow(TypeError);
+    expect(() => signerFromPrivateKey(Buffer.alloc(64))).toThrow(TypeError);
+    expect(() => signerFromPrivateKey('-----BEGIN NONSENSE-----')).toThrow();
+    const rsa =
+      '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n';
+    expect(() => signerFromPrivateKey(rsa)).toThrow();
+  });
+});
+
+describe('what is signed', () => {
+  const both = { buyer_organization_id: buyer, supplier_organization_id: organizationId };
+
+  it('closing an ORDER ledger: its parties and the organizations that it has', async () => {
+    const { signed, eventType } = await inputOf('closeLedger', { ledgerId }, { ...order, ...both });
+    expect(eventType).toBe('LEDGER_CLOSED');
+    expect(signed).toEqual({
+      ledger_id: ledgerId,
+      ledger_type: 'ORDER',
+      requested_by_actor_id: me,
+      status: 'CLOSED',
+      buyer_actor_id: buyer,
+      supplier_actor_id: me,
+      ...both,
+    });
+    const bare = await inputOf('closeLedger', { ledgerId });
+    expect(Object.keys(bare.signed as object)).not.toContain('buyer_organization_id');
+  });
+
+  it('closing an FRL: its founder stands as supplier, with the organization of the ledger', async () => {
+    const root = { ledger_type: 'FACILITY_ROOT', primary_actor_id: me, organization_id: organizationId };
+    expect((await inputOf('closeLedger', { ledgerId }, root)).signed).toEqual({
+      ledger_id: ledgerId,
+      ledger_type: 'FACILITY_ROOT',
+      requested_by_actor_id: me,
+      status: 'CLOSED',
+      supplier_actor_id: me,
+      supplier_organization_id: organizationId,
+    });
+  });
+
+  it.each(['closeLedger', 'closeEngagement'])('%s of an engagement: the four base fields', async (name) => {
+    const engagement = {
+      ledger_type: 'ENGAGEMENT',
+      primary_actor_id: me,
+      counterparty_actor_id: buyer,
+      purpose: 'X',
+      entity_id: entityId,
+    };
+    const { signed } = await inputOf(name, { ledgerId }, engagement);
+    expect(Object.keys(signed as object)).toEqual(['ledger_id', 'ledger_type', 'requested_by_actor_id', 'status']);
+  });
+
+  it('closing a root ledger by API key: the ledger of the entity', async () => {
+    const root = { ledger_type: 'ENTITY_ROOT', primary_actor_id: me, counterparty_actor_id: me, entity_id: entityId };
+    expect(await inputOf('closeRootLedger', { actorId: me }, root)).toMatchObject({
+      ledgerId,
+      eventType: 'LEDGER_CLOSED',
+    });
+  });
+
+  it('closing a master of an ORDER ledger: no buyer actor', async () => {
+    const { signed, eventType } = await inputOf('closeMaster', { uuid: masterId }, { ...order, ...both });
+    expect(eventType).toBe('MASTER_CLOSED');
+    expect(signed).toEqual({
+      traceledger_master_uuid: masterId,
+      ledger_id: ledgerId,
+      ledger_type: 'ORDER',
+      requested_by_actor_id: me,
+      status: 'CLOSED',
+      supplier_actor_id: me,
+      ...both,
+    });
+  });
+
+  it('closing a master of an engagement: with the entity, without parties', async () => {
+    const engagement = {
+      ledger_type: 'ENGAGEMENT',
+      primary_actor_id: me,
+      counterparty_actor_id: buyer,
+      purpose: 'X',
+      entity_id: entityId,
+    };
+    const { signed } = await inputOf('closeMaster', { uuid: masterId }, engagement);
+    expect(signed).toEqual({
+      traceledger_master_uuid: masterId,
+      ledger_id: ledgerId,
+      ledger_type: 'ENGAGEMENT',
+      requested_by_actor_id: me,
+      status: 'CLOSED',
+      entity_id: entityId,
+    });
+  });
+
+  const role = 'OPS';
+  const permissions = { access: 'write' };
+  const delegations: [string, object, string, string, object][] = [
+    [
+      'grantOrganizationDelegation',
+      { organizationId, delegateActorId, role, permissions },
+      'SUPPLIER_DELEGATION_GRANTED',
+      frl,
+      { delegate_actor_id: delegateActorId, organization_id: organizationId, permissions, role },
+    ],
+    [
+      'revokeOrganizationDelegation',
+      { organizationId, delegateActorId },
+      'SUPPLIER_DELEGATION_REVOKED',
+      frl,
+      { delegate_actor_id: delegateActorId, organization_id: organizationId },
+    ],
+    [
+      'grantLedgerDelegation',
+      { ledgerId, delegateActorId, role },
+      'LEDGER_DELEGATION_GRANTED',
+      ledgerId,
+      { delegate_actor_id: delegateActorId, ledger_id: ledgerId, permissions: {}, role },
+    ],
+    [
+      'revokeLedgerDelegation',
+      { ledgerId, delegateActorId },
+      'LEDGER_DELEGATION_REVOKED',
+      ledgerId,
+      { delegate_actor_id: delegateActorId, ledger_id: ledgerId },
+    ],
+    [
+      'grantMasterDelegation',
+      { masterId, delegateActorId, role, permissions },
+      'MASTER_DELEGATION_GRANTED',
+      ledgerId,
+      { delegate_actor_id: delegateActorId, traceledger_master_id: masterId, permissions, role },
+    ],
+    [
+      'revokeMasterDelegation',
+      { masterId, delegateActorId },
+      'MASTER_DELEGATION_REVOKED',
+      ledgerId,
+      { delegate_actor_id: delegateActorId, traceledger_master_id: masterId },
+    ],
+    [
+      'grantMasterAccess',
+      { uuid: masterId, actorId: delegateActorId, access: 'read' },
+      'MASTER_DELEGATION_GRANTED',
+      ledgerId,
+      { access: 'read', delegate_actor_id: delegateActorId, traceledger_master_id: masterId },
+    ],
+    [
+      'grantMasterAccess',
+      { uuid: masterId, actorId: delegateActorId, access: 'read', expiresAt: '2030-01-01T00:00:00+01:00' },
+      'MASTER_DELEGATION_GRANTED',
+      ledgerId,
+      {
+        access: 'read',
+        delegate_actor_id: delegateActorId,
+        expires_at: '2030-01-01T00:00:00+01:00',
+        traceledger_master_id: masterId,
+      },
+    ],
+  ];
+  it.each(delegations)('%s %#', async (name, request, eventType, signedLedger, signed) => {
+    expect(await inputOf(name, request)).toMatchObject({ eventType, ledgerId: signedLedger, signed });
+    expect((await inputOf(name, request)).signed).toEqual(signed);
+  });
+
+  it.each(['getLedger', 'createLedger', 'revokeMasterAccess', 'enrollActorKey'])(
+    '%s takes no signature of an event',
+    async (name) => {
+      expect(await eventSigningInput(name, {}, factsOf(order), lookups)).toBeNull();
+    },
+  );
+
+  it('an entity request: method, path with its query, hash of the body, time', () => {
+    const body = Buffer.from('{"require_arl":true}');
+    const input = entityRequestInput(
+      me,
+      { httpMethod: 'PATCH', path: '/v1/entities/arl-gate?x=1', body },
+      '2026-11-21T02:06:39.000Z',
+    );
+    expect(input).toMatchObject({ eventType: 'ENTITY_REQUEST', ledgerId: me });
+    expect(JSON.parse(input.canonical)).toEqual({
+      method: 'PATCH',
+      path: '/v1/entities/arl-gate?x=1',
+      body_hash: sha256Hex(body),
+      timestamp: '2026-11-21T02:06:39.000Z',
+    });
+    const empty = entityRequestInput(me, { httpMethod: 'GET', path: '/', body: Buffer.alloc(0) }, 'now');
+    expect(empty.canonical).toContain('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
+  });
+
+  it('a payload member __proto__ is signed like any other', async () => {
+    const payload = JSON.parse('{"__proto__":{"x":1},"constructor":2}') as JsonObject;
+    const { canonical } = await inputOf('appendEvent', { uuid: masterId, eventType: 'PROTO', payload });
+    expect(canonical).toContain('"__proto__":{"x":1}');
+  });
+});
+
+describe('facts', () => {
+  it('are read once for all who ask at once, and again after a failure', async () => {
+    let asked = 0;
+    const facts = createFacts({
+      genesis: async () => undefined,
+      master: async (id) => {
+        asked += 1;
+        if (asked === 1) throw new Error('not now');
+        return { masterId: id, ledgerId, businessRef: 'r', scope: 'ORDER' };
+      },
+      organizationLedger: async () => frl,
+      caller: async () => me,
+    });
+    const first = await Promise.allSettled([facts.master(masterId), facts.master(masterId)]);
+    expect(first.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await Promise.all([facts.master(masterId), facts.master(masterId)]);
+    expect(asked).toBe(2);
+  });
+
+  it('are not taken from an event that is no GENESIS of the ledger', async () => {
+    const facts = createFacts({
+      ...({} as Facts),
+      genesis: async () => undefined,
+      master: async () => Promise.reject(),
+      organizationLedger: async () => '',
+      caller: async () => me,
+    });
+    await expect(facts.ledger(ledgerId)).rejects.toMatchObject({ code: 'invalid_answer' });
+  });
+});

@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import { eventContent, readEvent } from '../../../src/client/event.ts';
+import type { Event, VerifyOptions } from '../../../src/client/index.ts';
+import { contentHash, contentJson } from '../../../src/domain/event/content.ts';
+import { at, chain, changed, ofMasterA, otherValue, resealed, verify } from '../../support/vector-chain.ts';
+
+describe('the order of events', () => {
+  it.each(chain.slice(0, -1).map((_, index) => index))('a ledger without event %i is not valid', async (index) => {
+    const { verdict, issues } = await verify(chain.filter((_, position) => position !== index));
+    // Without its first event a list might as well be the rest of a longer one: nothing is wrong, and it is not whole.
+    expect(verdict).toBe(index === 0 ? 'incomplete' : 'invalid');
+    if (index > 0) expect(issues.some(({ type }) => type === 'missing_event')).toBe(true);
+  });
+
+  it.each(chain.slice(0, -1).map((_, index) => index))(
+    'events %i and the next one swapped are found',
+    async (index) => {
+      const swapped = [...chain];
+      swapped.splice(index, 2, at(index + 1), at(index));
+      expect((await verify(swapped)).verdict).toBe('invalid');
+    },
+  );
+
+  it.each(chain.map((_, index) => index))('event %i given twice is found', async (index) => {
+    const { verdict, issues } = await verify([...chain.slice(0, index + 1), ...chain.slice(index)]);
+    expect(verdict).toBe('invalid');
+    expect(issues.some(({ type }) => type === 'broken_link')).toBe(true);
+  });
+
+  it('a list cut short at its end looks whole, unless a later hash is known', async () => {
+    const short = chain.slice(0, 6);
+    expect((await verify(short)).verdict).toBe('valid');
+    const { verdict, issues } = await verify(short, { mustContain: [at(2).hash, at(7).hash] });
+    expect(verdict).toBe('invalid');
+    expect(issues).toMatchObject([{ type: 'missing_event' }]);
+    expect(issues[0]?.detail).toContain(at(7).hash);
+  });
+
+  it('a list that begins in the middle is incomplete, and what can be checked is', async () => {
+    const { verdict, incomplete, checked } = await verify(chain.slice(4));
+    expect(verdict).toBe('incomplete');
+    expect(incomplete.map(({ type, count }) => [type, count])).toEqual([
+      ['start_unknown', 1],
+      ['content_unchecked', 2],
+      ['hash_unchecked', 1],
+    ]);
+    expect(checked).toMatchObject({ events: 5, contentHashes: 3, chainHashes: 4, actorSignatures: 5 });
+  });
+
+  it.each(['ledger', 'master'] as const)('a %s that should be whole and lacks its start is found', async (kind) => {
+    const list = kind === 'master' ? ofMasterA : chain;
+    expect((await verify(list, { kind, extent: 'all' })).issues).toEqual([]);
+    const { verdict, issues } = await verify(list.slice(1), { kind, extent: 'all' });
+    expect(verdict).toBe('invalid');
+    expect(issues[0]).toMatchObject({ type: 'missing_event', eventId: list[1]?.id });
+  });
+
+  it('a change in the middle of a list that begins in the middle is still found', async () => {
+    expect((await verify(changed(6, { actorType: 'human' }).slice(4))).verdict).toBe('invalid');
+  });
+
+  it('events of two ledgers in one list are found', async () => {
+    const other = '0193a000-0000-7000-8000-000000000009';
+    const moved = resealed(
+      chain.map((event, index) => (index >= 5 ? { ...event, ledgerId: other } : event)),
+      5,
+    );
+    expect((await verify(moved)).issues.map(({ type }) => type)).toContain('broken_link');
+  });
+
+  it.each(['ledger', 'master', 'segment'] as const)('nothing at all of a %s is not whole', async (kind) => {
+    const found = await verify([], { kind });
+    expect(found).toMatchObject({ verdict: 'incomplete', verified: false, checked: { events: 0 }, head: null });
+    expect(found.incomplete.map(({ type }) => type)).toEqual(['start_unknown']);
+  });
+
+  it('nothing at all is wrong where a hash is known from before', async () => {
+    expect((await verify([], { mustContain: [at(2).hash] })).verdict).toBe('invalid');
+  });
+});
+
+describe('the events of one master', () => {
+  const options: Partial<VerifyOptions> = { kind: 'master' };
+
+  it('form a chain of contents, and say that their chain hashes were not all checked', async () => {
+    const { verdict, incomplete, checked } = await verify(ofMasterA, options);
+    expect(verdict).toBe('incomplete');
+    expect(incomplete.map(({ type }) => type)).toEqual(['hash_unchecked']);
+    expect(checked).toMatchObject({ events: 4, contentHashes: 4, actorSignatures: 4 });
+  });
+
+  it.each([1, 2])('without event %i are found to be cut', async (index) => {
+    const { verdict, issues } = await verify(
+      ofMasterA.filter((_, position) => position !== index),
+      options,
+    );
+    expect(verdict).toBe('invalid');
+    expect(issues).toContainEqual(expect.objectContaining({ type: 'missing_event' }));
+  });
+
+  it('without the first one are incomplete', async () => {
+    const { incomplete } = await verify(ofMasterA.slice(1), options);
+    expect(incomplete.map(({ type }) => type)).toContain('start_unknown');
+  });
+
+  it('with an event of a sibling master are found', async () => {
+    const sibling = at(5);
+    expect((await verify([...ofMasterA.slice(0, 2), sibling, ...ofMasterA.slice(2)], options)).verdict).toBe('invalid');
+  });
+
+  it('renumbered to hide a gap are found, whatever hashes are shown', async () => {
+    const [first, , third] = ofMasterA;
+    if (first === undefined || third === undefined) throw new Error('the vectors changed');
+    const moved = { ...third, masterSeq: 1 };
+    const content = contentHash(contentJson(eventContent(readEvent(moved), 'f'.repeat(64))));
+    expect((await verify([first, { ...moved, contentHash: content }], options)).verdict).toBe('invalid');
+  });
+
+  it('every field but the chain hash, changed alone, is found', async () => {
+    for (const [index, event] of ofMasterA.entries()) {
+      for (const name of Object.keys(event) as (keyof Event)[]) {
+        if (name === 'hash') continue;
+        const list = ofMasterA.map((held, at) =>
+          at === index ? { ...held, [name]: otherValue(name, held[name]) } : held,
+        );
+        expect((await verify(list, options)).verdict, `${name} of ${index}`).toBe('invalid');
+      }
+    }
+  });
+});
+
+describe('a segment', () => {
+  it('may have gaps, and is never taken for whole', async () => {
+    const { verdict, issues, incomplete } = await verify([at(0), at(2), at(4), at(7)], { kind: 'segment' });
+    expect(verdict).toBe('incomplete');
+    expect(issues).toEqual([]);
+    expect(incomplete).toContainEqual({
+      type: 'middle_unknown',
+      detail: '1 events are missing before seq 2: a segment, or left out',
+      eventId: at(2).id,
+      count: 3,
+    });
+  });
+
+  it('of one master may have gaps too, and holds that master alone', async () => {
+    const options = { kind: 'master', extent: 'some' } as const;
+    const some = ofMasterA.filter((_, position) => position !== 1);
+    const { verdict, incomplete } = await verify(some, options);
+    expect(verdict).toBe('incomplete');
+    expect(incomplete.map(({ type }) => type)).toContain('middle_unknown');
+    expect((await verify([...some.slice(0, 1), at(5), ...some.slice(1)], options)).verdict).toBe('invalid');
+  });
+
+  it.each([3, 4])('that begins at %i says nothing of a gap where it has none', async (start) => {
+    const { verdict, incomplete } = await verify(chain.slice(start), { kind: 'segment' });
+    expect(verdict).toBe('incomplete');
+    expect(incomplete.map(({ type }) => type)).not.toContain('middle_unknown');
+  });
+
+  it('in which a master lacks its first event, though nothing of the ledger is missing, is found', async () => {
+    const late = chain.map((event) =>
+      event.masterId === at(3).masterId ? { ...event, masterSeq: (event.masterSeq ?? 0) + 1 } : event,
+    );
+    for (const kind of ['ledger', 'segment'] as const) {
+      const { issues } = await verify(resealed(late, 3), { kind });
+      expect(issues).toContainEqual(expect.objectContaining({ type: 'missing_event', eventId: at(3).id }));
+    }
+  });
+
+  it('in which a master lacks an event that no gap of the ledger can hold is found', async () => {
+    for (const start of [0, 3]) {
+      const index = chain.findIndex((event, place) => place > start + 1 && (event.masterSeq ?? 0) > 1);
+      const lacking = chain.map((event, place) =>
+        place >= index && event.masterId === at(index).masterId
+          ? { ...event, masterSeq: (event.masterSeq ?? 0) + 1 }
+          : event,
+      );
+      const found = await verify(resealed(lacking, index).slice(start), { kind: 'segment' });
+      expect(found.issues.map(({ type }) => type)).toContain('missing_event');
+    }
+  });
+
+  it('out of order is found', async () => {
+    expect((await verify([at(0), at(4), at(2)], { kind: 'segment' })).verdict).toBe('invalid');
+  });
+});

@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { type Event, verifyEvents } from '../../../src/client/index.ts';
+import {
+  at,
+  chain,
+  changed,
+  masterA,
+  ofMasterA,
+  otherValue,
+  resealed,
+  verify,
+  whole,
+} from '../../support/vector-chain.ts';
+
+describe('a whole ledger', () => {
+  it('that another program wrote by the rules is valid, with every hash, signature and seal checked', async () => {
+    expect(await verify(chain)).toEqual({
+      verdict: 'valid',
+      verified: true,
+      issues: [],
+      incomplete: [],
+      // Six events that the actor signed, and its request to close the ledger.
+      checked: { events: 9, contentHashes: 9, chainHashes: 9, actorSignatures: 7, authoritySeals: 3 },
+      ledgerId: at(0).ledgerId,
+      masterId: null,
+      head: { seq: 8, hash: at(8).hash },
+    });
+  });
+
+  it('is invalid as another ledger, or as one of a master', async () => {
+    const other = '0193a000-0000-7000-8000-000000000002';
+    const found = await verify(chain, { ledgerId: other });
+    expect(found).toMatchObject({ verdict: 'invalid', ledgerId: other });
+    const detail = `the event is one of another ledger, ${at(0).ledgerId}`;
+    expect(found.issues).toEqual(chain.map(({ id }) => ({ eventId: id, type: 'broken_link', detail })));
+    expect((await verify(chain, { ledgerId: at(0).ledgerId })).verdict).toBe('valid');
+    const ofMaster = await verify(chain, { masterId: masterA });
+    const elsewhere = chain.filter(({ masterId }) => masterId !== masterA);
+    expect(ofMaster.issues.map(({ eventId, type }) => [eventId, type])).toEqual(
+      elsewhere.map(({ id }) => [id, 'broken_link']),
+    );
+    expect(ofMaster.issues[0]?.detail).toBe('the event is one of no master');
+  });
+
+  it('of no event at all is the one that it should be', async () => {
+    expect(await verify([])).toMatchObject({ ledgerId: null, masterId: null });
+    expect(await verify([], { ledgerId: at(0).ledgerId, masterId: masterA })).toMatchObject({
+      ledgerId: at(0).ledgerId,
+      masterId: masterA,
+    });
+  });
+
+  it('is valid from an async source too', async () => {
+    const source = async function* () {
+      yield* chain;
+    };
+    expect((await verifyEvents(source(), whole)).verdict).toBe('valid');
+  });
+
+  it('resealed by the forger of the tests, with nothing changed, is still valid', async () => {
+    expect((await verify(resealed(chain, 0))).verdict).toBe('valid');
+  });
+});
+
+describe('the events of a master', () => {
+  const kind = 'master';
+
+  it('are told with the master and its ledger', async () => {
+    const found = await verify(ofMasterA, { kind });
+    expect(found).toMatchObject({ issues: [], ledgerId: at(0).ledgerId, masterId: masterA });
+  });
+
+  it('are invalid as those of another', async () => {
+    const other = '0193a000-0000-7000-8000-0000000000bb';
+    const { issues } = await verify(ofMasterA, { kind, masterId: other });
+    const detail = `the event is one of another master, ${masterA}`;
+    expect(issues).toEqual(ofMasterA.map(({ id }) => ({ eventId: id, type: 'broken_link', detail })));
+    const ofLedger = await verify([at(0), at(1)], { kind });
+    expect(ofLedger.issues).toMatchObject([{ eventId: at(0).id, detail: 'the event is one of no master' }, {}]);
+  });
+});
+
+describe('every field of every event, changed alone', () => {
+  const names = Object.keys(at(0)) as (keyof Event)[];
+  for (const [index, event] of chain.entries()) {
+    it(`is found in event ${index}, ${event.eventType}`, async () => {
+      for (const name of names) {
+        const { verdict, issues } = await verify(changed(index, { [name]: otherValue(name, event[name]) }));
+        expect(verdict, `${name} of event ${index}`).toBe('invalid');
+        expect(issues.length, name).toBeGreaterThan(0);
+      }
+    });
+
+    it(`is found in event ${index} when the field is taken away or set to null`, async () => {
+      for (const name of names) {
+        if (
+          event[name] === null ||
+          ['id', 'ledgerId', 'seq', 'eventType', 'hash', 'contentHash', 'createdAt', 'payload', 'actorType'].includes(
+            name,
+          )
+        )
+          continue;
+        expect((await verify(changed(index, { [name]: null }))).verdict, `${name} of event ${index}`).toBe('invalid');
+      }
+    });
+
+    it(`is found in event ${index} for every member of its payloads`, async () => {
+      for (const [name, value] of Object.entries(event.payload)) {
+        const { [name]: _, ...rest } = event.payload;
+        expect((await verify(changed(index, { payload: rest }))).verdict, `without ${name}`).toBe('invalid');
+        const other = { ...event.payload, [name]: typeof value === 'string' ? `${value}x` : 'x' };
+        expect((await verify(changed(index, { payload: other }))).verdict, `other ${name}`).toBe('invalid');
+      }
+      for (const name of Object.keys(event.actorSigPayload ?? {})) {
+        const { [name]: _, ...rest } = event.actorSigPayload ?? {};
+        expect((await verify(changed(index, { actorSigPayload: rest }))).verdict, `signed without ${name}`).toBe(
+          'invalid',
+        );
+      }
+    });
+  }
+
+  it('names the event that was changed', async () => {
+    const { issues } = await verify(changed(4, { payload: { ...at(4).payload, weight: 13 } }));
+    expect(issues.map((issue) => [issue.eventId, issue.type])).toEqual([
+      [at(4).id, 'hash_mismatch'],
+      [at(4).id, 'invalid_actor_sig'],
+    ]);
+  });
+});
+
+describe('what is no event', () => {
+  const odd: [string, Partial<Event>][] = [
+    ['an upper-case id', { id: at(4).id.toUpperCase() }],
+    ['a fraction as seq', { seq: 4.5 }],
+    ['a short hash', { hash: 'abc' }],
+    ['a time without milliseconds', { createdAt: '2026-11-21T02:06:39Z' }],
+    ['a NUL in the type', { eventType: 'A\0B' }],
+    ['a number that JSON cannot say', { payload: { weight: Number.POSITIVE_INFINITY } }],
+    ['half a surrogate pair', { payload: { note: '\ud800' } }],
+  ];
+  it.each(odd)('%s is malformed and does not end the verification', async (_, change) => {
+    const { verdict, issues, checked } = await verify(changed(4, change));
+    expect(verdict).toBe('invalid');
+    expect(issues[0]).toMatchObject({ type: 'malformed_event' });
+    expect(checked.events).toBe(9);
+  });
+});

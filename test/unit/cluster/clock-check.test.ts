@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { ClockCheck, clockAhead, clockOff, isClockRight } from '../../../cluster/clock-check.ts';
+import type { CqlSession } from '../../../src/store/cassandra/session/session.ts';
+
+describe('clocks', () => {
+  test.each([
+    // before, there, after: certain is only what lies outside of the time that the look took
+    [1_000, 1_000, 1_400, 0],
+    [1_000, 1_400, 1_400, 0],
+    [1_000, 900, 1_400, 100],
+    [1_000, 1_450, 1_400, 50],
+  ])('asked from %d, there %d, heard at %d: off by %d ms', (before, there, after, offMs) => {
+    expect(clockOff(before, there, after)).toBe(offMs);
+  });
+});
+
+describe('a store that is looked at', () => {
+  /** A store that says `storeNow`, or nothing. */
+  function lookedAt() {
+    const now = { here: 5_000, monotonicMs: 0, storeNow: 5_700 as number | null };
+    const read = async () => {
+      if (now.storeNow === null) throw new Error('nobody there');
+      return [{ now: new Date(now.storeNow) }];
+    };
+    const check = new ClockCheck(
+      { read } as Partial<CqlSession> as CqlSession,
+      () => now.here,
+      () => now.monotonicMs,
+    );
+    /** Time passes by both clocks of this node. */
+    const pass = (ms: number) => {
+      now.here += ms;
+      now.monotonicMs += ms;
+      if (now.storeNow !== null) now.storeNow += ms;
+    };
+    return { now, check, pass };
+  }
+
+  test('is silent from the last look that it answered, and its clock is then the one that was found last', async () => {
+    const { now, check, pass } = lookedAt();
+    expect([check.offMs, check.silentMs]).toEqual([null, 0]);
+    pass(2_000);
+    await check.look();
+    expect([check.offMs, check.silentMs]).toEqual([700, 0]);
+    now.storeNow = null;
+    pass(7_000);
+    await check.look();
+    expect([check.offMs, check.silentMs]).toEqual([700, 7_000]);
+    now.storeNow = now.here;
+    await check.look();
+    expect([check.offMs, check.silentMs]).toEqual([0, 0]);
+  });
+
+  test('that never answers is silent from the start', async () => {
+    const { now, check } = lookedAt();
+    now.storeNow = null;
+    now.monotonicMs = 12_000;
+    await check.look();
+    expect([check.offMs, check.silentMs]).toEqual([null, 12_000]);
+  });
+
+  test('counts a clock that is set at once, forward and back, without another look', async () => {
+    const { now, check, pass } = lookedAt();
+    now.storeNow = now.here;
+    for (let look = 0; look < 3; look++) {
+      pass(2_000);
+      await check.look();
+    }
+    expect(check.aheadMs).toBe(0);
+    now.here += 3_600_000;
+    expect(check.aheadMs).toBe(3_600_000);
+    now.here -= 3_600_000 + 900;
+    expect(check.aheadMs).toBe(-900);
+    now.here += 900;
+    expect(check.aheadMs).toBe(0);
+  });
+
+  test('outvotes one server of three whose clock is wrong, and follows a clock that drifts within two looks', async () => {
+    const { now, check, pass } = lookedAt();
+    now.storeNow = now.here;
+    for (let look = 0; look < 6; look++) {
+      pass(2_000);
+      const right: number = now.storeNow ?? 0;
+      if (look % 3 === 2) now.storeNow = right + 60_000;
+      await check.look();
+      now.storeNow = right;
+      expect(check.aheadMs).toBe(0);
+    }
+    now.storeNow = (now.storeNow ?? 0) - 700;
+    await check.look();
+    await check.look();
+    expect(check.aheadMs).toBe(700);
+  });
+});
+
+test.each([
+  [1_000, 900, 1_400, 100],
+  [1_000, 1_450, 1_400, -50],
+  [1_000, 1_200, 1_400, 0],
+])('asked from %d, there %d, heard at %d: ahead by %d ms', (before, there, after, aheadMs) => {
+  expect(clockAhead(before, there, after)).toBe(aheadMs);
+});
+
+describe('a node may decide', () => {
+  const member = (id: string, clockAheadMs?: number) => ({
+    id,
+    address: 'a:1',
+    startedAt: 't',
+    shardCount: 4,
+    draining: false,
+    order: null,
+    ...(clockAheadMs === undefined ? {} : { clockAheadMs }),
+  });
+  test.each([
+    ['before it has looked', null, [0, 0], false],
+    ['with a clock that is right', 500, [0, 0], true],
+    ['with a clock that is off, while another node is right', 700, [0, 700], false],
+    ['with a clock that is off, while another node does not tell its own', 700, [undefined, 700], false],
+    ['with a clock that is off, alone', 700, [], false],
+    ['with a clock that is off, while others are off by another time', 9_000, [700, 700], false],
+    ['with a clock that is off, while others are off the other way', 700, [-700], false],
+    ['with a clock that all others have too: the store is wrong then', 60_000, [60_100, 59_700], true],
+  ])('%s', (_, aheadMs, others, isRight) => {
+    const members = [member('self', 0), ...others.map((ms, at) => member(`other-${at}`, ms))];
+    expect(isClockRight(aheadMs, members, 'self')).toBe(isRight);
+  });
+});

@@ -1,0 +1,222 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { afterAll, describe, expect, test } from 'vitest';
+import { addClusterCommands } from '../../../cluster/cli/cluster-commands.ts';
+import { advertisedAddress, readClusterConfig } from '../../../cluster/config.ts';
+import { clusterConfigTable } from '../../../cluster/config-table.ts';
+import type { LeaseServer } from '../../../cluster/placement/lease-server.ts';
+import type { Member, MemberBoard } from '../../../cluster/placement/members.ts';
+import { defaultTimings } from '../../../cluster/placement/timings.ts';
+import { shardOf } from '../../../src/actors/routing/shard.ts';
+import { ConfigError } from '../../../src/node/config.ts';
+import { ledgerId } from '../../support/commands.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'lts-cluster-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const pem = join(folder, 'some.pem');
+writeFileSync(pem, 'PEM', { mode: 0o600 });
+
+const least = {
+  REDIS_URL: 'redis://redis:6379',
+  CASSANDRA_CONTACT_POINTS: 'cassandra:9042',
+  AUTHORITY_KEY_FILE: 'a',
+  SECRETS_KEY_FILE: 's',
+  CLUSTER_SECRET: '0123456789abcdef',
+};
+const certificates = { CLUSTER_TLS_CA_FILE: pem, CLUSTER_TLS_CERT_FILE: pem, CLUSTER_TLS_KEY_FILE: pem };
+
+describe('the configuration of a clustered node', () => {
+  test('the least that is needed, and what is taken for the rest', () => {
+    const config = readClusterConfig(least);
+    expect(config).toMatchObject({ placement: 'placement', timings: defaultTimings, peers: { tls: null } });
+    expect(config.node).toMatchObject({ opsHost: '0.0.0.0', opsPort: 9100 });
+    expect(config.cassandra.contactPoints).toEqual(['cassandra:9042']);
+    expect(readClusterConfig(least).nodeId).not.toBe(config.nodeId);
+  });
+
+  test('the internal port is the one of operations', () => {
+    const { node, advertise } = readClusterConfig({ ...least, INTERNAL_HOST: '10.0.0.7', INTERNAL_PORT: '7000' });
+    expect([node.opsHost, node.opsPort, advertise]).toEqual(['10.0.0.7', 7_000, '10.0.0.7']);
+  });
+
+  test.each([
+    ['REDIS_URL', { REDIS_URL: '' }],
+    ['REDIS_URL', { REDIS_URL: 'http://redis' }],
+    ['CASSANDRA_CONTACT_POINTS', { CASSANDRA_CONTACT_POINTS: '' }],
+    ['AUTHORITY_KEY_FILE', { AUTHORITY_KEY_FILE: '' }],
+    ['SECRETS_KEY_FILE', { SECRETS_KEY_FILE: '' }],
+    ['CLUSTER_SECRET', { CLUSTER_SECRET: '' }],
+    ['CLUSTER_SECRET', { CLUSTER_SECRET: 'short' }],
+    ['CLUSTER_TLS_KEY_FILE', { ...certificates, CLUSTER_TLS_KEY_FILE: '' }],
+    ['CLUSTER_TLS_CA_FILE', { ...certificates, CLUSTER_TLS_CA_FILE: '/nowhere' }],
+    ['NODE_ID', { NODE_ID: 'two words' }],
+    ['CLUSTER_NAME', { CLUSTER_NAME: '{}' }],
+    ['LEASE_TTL_MS', { LEASE_TTL_MS: '0' }],
+    ['LEASE_TTL_MS', { LEASE_TTL_MS: '5000', LEASE_RENEW_MS: '4000', LEASE_MARGIN_MS: '1000' }],
+    ['INTERNAL_PORT', { INTERNAL_PORT: '8080' }],
+    ['INTERNAL_PORT', { INTERNAL_PORT: 'x' }],
+    ['START_WAIT_MS', { START_WAIT_MS: '-1' }],
+    ['PEER_COMMANDS_MAX', { PEER_COMMANDS_MAX: '63' }],
+    ['PEER_COMMANDS_MAX', { PEER_COMMANDS_MAX: '1e4' }],
+    ['PEER_UNSENT_MIB', { PEER_UNSENT_MIB: '3' }],
+    ['PEER_UNSENT_MIB', { PEER_UNSENT_MIB: '4097' }],
+    ['STOP_DELAY_SECONDS', { STOP_DELAY_SECONDS: '601' }],
+    ['STOP_DELAY_SECONDS', { STOP_DELAY_SECONDS: '5s' }],
+    ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: '/nowhere' }],
+    ['CLUSTER_SECRET_FILE', { CLUSTER_SECRET_FILE: pem }],
+    ['CLUSTER_SECRET', { CLUSTER_SECRET: '', CLUSTER_SECRET_FILE: pem }],
+    ['CLUSTER_TLS_CA_FILE', { SVC_MODE: 'production', TLS_TERMINATED: '1' }],
+  ])('%s is named where it is wrong', (name, wrong) => {
+    expect(() => readClusterConfig({ ...least, ...wrong })).toThrow(name);
+  });
+
+  const production = { ...least, ...certificates, SVC_MODE: 'production', TLS_TERMINATED: '1' };
+
+  test('production wants certificates, and is content with them, on any address', () => {
+    const { node, peers } = readClusterConfig({ ...production, CLUSTER_SECRET: undefined, OPS_HOST: '203.0.113.7' });
+    expect(node.opsHost).toBe('0.0.0.0');
+    expect(peers.secret).toBeNull();
+    expect(peers.tls?.ca.toString()).toBe('PEM');
+  });
+
+  test.each(['CLUSTER_TLS_KEY_FILE', 'CASSANDRA_PASSWORD_FILE', 'CLUSTER_SECRET_FILE', 'AUTHORITY_KEY_FILE'])(
+    'production refuses a %s that every user of the machine reads',
+    (name) => {
+      const file = join(folder, name);
+      writeFileSync(file, '0123456789abcdef');
+      const env = { ...production, CASSANDRA_USERNAME: 'u', CASSANDRA_PASSWORD_FILE: pem, [name]: file };
+      if (name === 'CLUSTER_SECRET_FILE') env.CLUSTER_SECRET = '';
+      chmodSync(file, 0o644);
+      expect(() => readClusterConfig(env)).toThrow(`close ${name} to other users (chmod 600 ${file})`);
+      chmodSync(file, 0o600);
+      expect(readClusterConfig(env).node.mode).toBe('production');
+    },
+  );
+
+  test('the secret may stand in a file', () => {
+    const file = join(folder, 'cluster.secret');
+    writeFileSync(file, 'fedcba9876543210\n');
+    const { peers } = readClusterConfig({ ...least, CLUSTER_SECRET: undefined, CLUSTER_SECRET_FILE: file });
+    expect(peers).toEqual({ tls: null, secret: 'fedcba9876543210' });
+  });
+
+  test('shorter leases are renewed oftener', () => {
+    expect(readClusterConfig({ ...least, LEASE_TTL_MS: '3000' }).timings).toMatchObject({
+      renewEveryMs: 1_000,
+      marginMs: 500,
+    });
+  });
+
+  test('a stop is not delayed, unless so many seconds are asked for', () => {
+    expect(readClusterConfig(least).stopDelayMs).toBe(0);
+    expect(readClusterConfig(least).peerBounds).toEqual({ commandsMax: 16_384, unsentBytesMax: 64 * 1024 * 1024 });
+    expect(readClusterConfig({ ...least, PEER_COMMANDS_MAX: '64', PEER_UNSENT_MIB: '4' }).peerBounds).toEqual({
+      commandsMax: 64,
+      unsentBytesMax: 4 * 1024 * 1024,
+    });
+    expect(readClusterConfig({ ...least, STOP_DELAY_SECONDS: '15' }).stopDelayMs).toBe(15_000);
+  });
+
+  test('every variable stands in the table once', () => {
+    const names = clusterConfigTable.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    for (const name of [...Object.keys(least), ...Object.keys(certificates), 'ADVERTISE_ADDRESS'])
+      if (!/KEY_FILE$/.test(name) || name.startsWith('CLUSTER')) expect(names).toContain(name);
+  });
+
+  test.each([
+    ['10.0.0.7', '10.0.0.7:9100'],
+    ['node-a', 'node-a:9100'],
+    ['node-a:7', 'node-a:7'],
+    ['fd00::1', '[fd00::1]:9100'],
+    ['[fd00::1]', '[fd00::1]:9100'],
+    ['[fd00::1]:7', '[fd00::1]:7'],
+  ])('%s is advertised as %s', (given, address) => {
+    expect(advertisedAddress(given, 9_100)).toBe(address);
+  });
+});
+
+describe('the commands of operators', () => {
+  const member = (id: string, from: Partial<Member> = {}): Member => {
+    return {
+      id,
+      address: `${id}:9100`,
+      startedAt: '2026-11-21T00:00:00.000Z',
+      shardCount: 4,
+      draining: false,
+      order: null,
+      ...from,
+    };
+  };
+
+  async function run(
+    args: readonly string[],
+    members: readonly Member[] = [member('node-a'), member('node-b', { draining: true })],
+  ) {
+    const orders: unknown[] = [];
+    const board: MemberBoard = {
+      announce: async () => {},
+      withdraw: async () => {},
+      list: async () => members,
+      order: async (id, order) => {
+        orders.push([id, order]);
+        return id !== 'node-free';
+      },
+    };
+    const owners = new Map([
+      [0, 'node-a'],
+      [1, 'node-a'],
+      [3, 'node-gone'],
+    ]);
+    const leases: LeaseServer = {
+      acquire: async () => ({ held: true }),
+      renew: async () => new Set(),
+      release: async () => {},
+      owner: async (shard) => owners.get(shard) ?? null,
+      owners: async () => owners,
+    };
+    let said = '';
+    const program = new Command().exitOverride().configureOutput({ writeErr: () => {} });
+    addClusterCommands(program, {
+      env: {},
+      print: (text) => {
+        said += text;
+      },
+      open: async () => ({ board, leases, [Symbol.asyncDispose]: async () => {} }),
+    });
+    await program.parseAsync(['cluster', ...args], { from: 'user' });
+    return { said, orders };
+  }
+
+  test('status: nodes with their shards, and what is nobody’s', async () => {
+    const { said } = await run(['status']);
+    expect(said).toMatch(/node-a +node-a:9100 +serving +2 /);
+    expect(said).toMatch(/node-b +node-b:9100 +stopping +0 /);
+    expect(said).toMatch(/4 shards, 1 free, 1 of nodes that are gone/);
+  });
+
+  test('shards and who-owns', async () => {
+    expect((await run(['shards'])).said).toBe('0\tnode-a\n1\tnode-a\n2\t-\n3\tnode-gone\n');
+    expect((await run(['who-owns', ledgerId])).said).toMatch(new RegExp(`^shard ${shardOf(ledgerId, 4)}: `));
+    await expect(run(['who-owns', 'PO-1'])).rejects.toThrow('UUID');
+  });
+
+  test('drain, cordon and uncordon', async () => {
+    expect((await run(['drain', 'node-a'])).orders).toEqual([['node-a', 'draining']]);
+    expect((await run(['cordon', 'node-a'])).orders).toEqual([['node-a', 'cordoned']]);
+    const { said, orders } = await run(['uncordon', 'node-gone']);
+    expect([said, orders]).toEqual(['node-gone takes shards again\n', [['node-gone', null]]]);
+  });
+
+  test('uncordon of an id that no order stands for is told so', async () => {
+    await expect(run(['uncordon', 'node-free'])).rejects.toThrow('no order stands for node-free');
+    await expect(run(['uncordon', 'node-free'])).rejects.toBeInstanceOf(ConfigError);
+  });
+
+  test('a node that is not there is not drained, and a cluster without nodes is told', async () => {
+    await expect(run(['drain', 'node-z'])).rejects.toBeInstanceOf(ConfigError);
+    await expect(run(['status'], [])).rejects.toThrow('REDIS_URL');
+  });
+});

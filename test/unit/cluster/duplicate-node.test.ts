@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import { DuplicateNodeCheck } from '../../../cluster/placement/duplicate-node-check.ts';
+import { desiredOwner } from '../../../cluster/placement/rendezvous.ts';
+import { defaultTimings } from '../../../cluster/placement/timings.ts';
+import { cluster, ids } from '../../support/placement-rig.ts';
+
+const { memberTtlMs, quietMs, leaseTtlMs } = defaultTimings;
+const all = Array.from({ length: 32 }, (_, shard) => shard);
+const sorted = (shards: readonly number[]) => shards.toSorted((one, other) => one - other);
+const sharesOf = (id: string, among: readonly string[]) => all.filter((shard) => desiredOwner(shard, among) === id);
+
+describe('a second node under an id that is in use', () => {
+  test('takes no shards, and says what to do once it is certain that the other one lives', async () => {
+    const { start, startAt, pass } = cluster();
+    const first = start('node-0');
+    await pass(2_500);
+    const second = startAt('node-0', 'elsewhere');
+    await pass(memberTtlMs - 500);
+    expect([second.rebalancing.view.namesake?.address, second.alarms]).toEqual(['node-0', []]);
+    await pass(60_000);
+    expect(second.alarms).toEqual([
+      'NODE_ID node-0 is in use at node-0 by a process started 0: give every node a NODE_ID of its own; after a crash it is free within seconds',
+    ]);
+    expect([first.alarms, first.rebalancing.view.namesake]).toEqual([[], null]);
+    expect([sorted(first.leases.held), second.leases.held]).toEqual([all, []]);
+  });
+
+  test('is told of the other one by a look, however long that has read', () => {
+    const run = (address: string) => ({
+      id: 'node-0',
+      address,
+      startedAt: 't',
+      shardCount: 1,
+      draining: false,
+      order: null,
+    });
+    const watch = new DuplicateNodeCheck(
+      run('here'),
+      memberTtlMs,
+      () => memberTtlMs,
+      () => {},
+    );
+    expect([watch.look([run('elsewhere')], 0)?.address, watch.standing]).toEqual(['elsewhere', null]);
+    expect([watch.look([run('elsewhere')], 1)?.address, watch.standing?.address]).toEqual(['elsewhere', 'elsewhere']);
+  });
+
+  test('keeps no others from their share, nor operators from draining one', async () => {
+    // Looks fall behind announcements of the one and of the other in turns.
+    const { start, startAt, pass, redis } = cluster(32, { ...defaultTimings, lookEveryMs: 700 });
+    const first = start('node-0');
+    await pass(500);
+    startAt('node-0', 'elsewhere');
+    await pass(2_500);
+    const other = start('node-1');
+    await pass(quietMs + 3_000);
+    expect(sorted(other.leases.held)).toEqual(sharesOf('node-1', ids(2)));
+    expect(sorted(first.leases.held)).toEqual(sharesOf('node-0', ids(2)));
+    redis.order('node-0', 'draining');
+    await pass(quietMs + 3_000);
+    expect([first.leases.held, sorted(other.leases.held)]).toEqual([[], all]);
+  });
+
+  test('leaves the first one seen when it stops, and serves in its place when that one stops', async () => {
+    const { start, startAt, pass } = cluster();
+    const first = start('node-0');
+    await pass(100);
+    const [second, third] = ['second', 'third'].map((address) => startAt('node-0', address));
+    if (second === undefined || third === undefined) throw new Error('no nodes');
+    await pass(10_000);
+    await Promise.all([second.rebalancing.drain(), second.rebalancing.stop(), pass(1_500)]);
+    second.life.end();
+    expect(third.rebalancing.view.namesake?.address).toBe('node-0');
+    expect(sorted(first.leases.held)).toEqual(all);
+    await Promise.all([first.rebalancing.drain(), first.rebalancing.stop(), pass(1_500)]);
+    first.life.end();
+    await pass(3_000);
+    expect([third.rebalancing.view.namesake, sorted(third.leases.held)]).toEqual([null, all]);
+  });
+
+  test('has the id if the first one was not heard of for its time: that one gives its shards up when it wakes', async () => {
+    const { start, startAt, pass } = cluster();
+    const first = start('node-0');
+    await pass(2_500);
+    first.life.pause();
+    const second = startAt('node-0', 'elsewhere');
+    await pass(memberTtlMs + 2_000);
+    expect(second.rebalancing.view.namesake).toBeNull();
+    first.life.resume();
+    await pass(3_000);
+    expect([first.leases.held, sorted(second.leases.held)]).toEqual([[], all]);
+    await pass(memberTtlMs);
+    expect([first.alarms.length, second.alarms.length]).toEqual([1, 0]);
+  });
+});
+
+describe('a node that starts again under its id', () => {
+  test('after a crash has it within the time of a member, without an alarm, and its shards with their leases', async () => {
+    const { start, pass } = cluster();
+    const before = start('node-0');
+    await pass(20_400);
+    before.life.end();
+    const again = start('node-0');
+    await pass(500);
+    expect(again.rebalancing.view.namesake?.startedAt).toBe('0');
+    await pass(memberTtlMs + 1_500);
+    expect(again.rebalancing.view.namesake).toBeNull();
+    await pass(leaseTtlMs);
+    expect([sorted(again.leases.held), again.alarms]).toEqual([all, []]);
+  });
+
+  test('after a crash goes by its dead run no longer than a member counts, though Redis is away since it was seen', async () => {
+    const { start, pass, redis } = cluster();
+    const before = start('node-0');
+    await pass(20_400);
+    before.life.end();
+    const again = start('node-0');
+    await pass(500);
+    redis.isDown = true;
+    await pass(memberTtlMs - 1_000);
+    expect(again.rebalancing.view.namesake?.startedAt).toBe('0');
+    await pass(1_000);
+    expect(again.rebalancing.view.namesake).toBeNull();
+    await pass(30_000);
+    redis.isDown = false;
+    await pass(2_500);
+    expect([again.rebalancing.view.namesake, sorted(again.leases.held), again.alarms]).toEqual([null, all, []]);
+  });
+
+  test('after a stop in order has it at once', async () => {
+    const { start, pass } = cluster();
+    const before = start('node-0');
+    await pass(20_400);
+    await Promise.all([before.rebalancing.drain(), before.rebalancing.stop(), pass(1_500)]);
+    before.life.end();
+    const again = start('node-0');
+    await pass(1_500);
+    expect([again.rebalancing.view.namesake, sorted(again.leases.held)]).toEqual([null, all]);
+  });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+import type { CommandOutcome } from '../../../src/actors/inbox/outcome.ts';
+import { outcomeFault } from '../../../src/actors/routing/outcome-check.ts';
+import type { LedgerEvent } from '../../../src/domain/event/event.ts';
+import type { Command } from '../../../src/domain/ledger/command.ts';
+import { sealEvent } from '../../../src/domain/ledger/seal.ts';
+import {
+  append,
+  buyer,
+  closeLedger,
+  closeMaster,
+  createMaster,
+  grant,
+  mark,
+  openLedger,
+  revoke,
+  siblingId,
+  signature,
+  uuid,
+} from '../../support/commands.ts';
+import { failure, nodePort, openLedgerDirectory, peersTo } from '../../support/peer-ports.ts';
+import { authority, rig } from '../../support/world.ts';
+
+const command = append({ payload: '{"amount":1}', marks: [mark('k')] });
+
+/** The event with other content, sealed as if an owner had written that. */
+function otherwise(event: LedgerEvent, change: Partial<LedgerEvent>): LedgerEvent {
+  const draft = { ...event, masterId: event.master?.id ?? null, ...change };
+  return sealEvent(draft, { ...event, ...change }, authority).event;
+}
+
+/** What a node that knows the secret may answer, though it is not so. */
+const lies: readonly (readonly [string, (event: LedgerEvent) => LedgerEvent])[] = [
+  ['of another ledger', (event) => otherwise(event, { ledgerId: uuid(2) })],
+  ['of another type', (event) => otherwise(event, { eventType: 'OTHER' })],
+  ['of another actor', (event) => otherwise(event, { actorId: buyer })],
+  ['with another payload', (event) => otherwise(event, { payload: '{"amount":2}' })],
+  ['with another cause', (event) => otherwise(event, { causedByHash: 'c'.repeat(64) })],
+  ['of another master', (event) => otherwise(event, { master: { id: siblingId, prevHash: '', seq: 1 } })],
+  ['of no master', (event) => otherwise(event, { master: null })],
+  ['with a signature', (event) => otherwise(event, { actorSig: signature('k').signature, signingKeyId: 'k' })],
+  ['of another command', (event) => otherwise(event, { commands: [mark('other')] })],
+  ['of another use of its key', (event) => otherwise(event, { commands: [mark('k', 'asks another')] })],
+  ['of no command', (event) => otherwise(event, { commands: [] })],
+  ['with another hash', (event) => ({ ...event, hash: 'a'.repeat(64) })],
+  ['with another payload under its hash', (event) => ({ ...event, payload: '{"amount":3}' })],
+];
+
+describe('an owner that answers with an event', () => {
+  test.each(lies)('%s is not believed: the call learns from the log what was written', async (_, lie) => {
+    const { directory, log } = await openLedgerDirectory();
+    const far = await nodePort(async (one) => {
+      const outcome = await directory.carryOut(one);
+      return { ...outcome, event: lie(outcome.event) };
+    });
+    const { ask, results } = peersTo(far.port);
+    expect(await failure(ask(command))).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: true });
+    expect(results).toEqual(['wrong_answer']);
+    // As the directory does then.
+    const again = await directory.submit({ ...command, resubmitted: true });
+    expect(again).toEqual({ event: (await log())[3], replayed: true });
+  });
+
+  test('that nobody wrote is not believed as a replay of another command either', async () => {
+    const { directory, log } = await openLedgerDirectory();
+    await directory.submit(append({ marks: [mark('other')] }));
+    const [, , , event] = await log();
+    if (event === undefined) throw new Error('nothing was written');
+    const far = await nodePort(async () => ({ event, replayed: true }));
+    expect(await failure(peersTo(far.port).ask(command))).toMatchObject({ mayHaveArrived: true });
+  });
+
+  test('is believed where it is the one that was asked for, of every kind of command', async () => {
+    const directory = rig().directory();
+    const named: readonly Command[] = [
+      openLedger(),
+      createMaster({ marks: [mark('1')] }),
+      append({ marks: [mark('2')], payload: '{"a":1}' }),
+      grant({ marks: [mark('3')] }),
+      grant({
+        marks: [mark('4')],
+        role: 'ACCESS',
+        access: 'read',
+        expiresAt: '2099-01-01T00:00:00.000Z',
+        signatureRule: 'optional',
+      }),
+      revoke({ marks: [mark('5')] }),
+      closeMaster({ marks: [mark('6')] }),
+      closeLedger({ marks: [mark('7')] }),
+    ];
+    for (const one of named) {
+      const outcome = await directory.submit(one);
+      expect(outcomeFault(one, outcome), one.kind).toBeNull();
+      if (one.kind === 'open_ledger') continue;
+      const replay: CommandOutcome = await directory.submit(one);
+      expect([replay.replayed, outcomeFault(one, replay)]).toEqual([true, null]);
+      // No other command takes it for its own.
+      for (const other of named) if (other !== one) expect(outcomeFault(other, outcome)).not.toBeNull();
+    }
+  });
+
+  test.each(['null', 'not JSON', '[]'])(
+    'is not believed with the payload %s, and nothing is thrown',
+    async (payload) => {
+      const { directory } = await openLedgerDirectory();
+      const command = grant({ marks: [mark('g')] });
+      const { event, replayed } = await directory.submit(command);
+      expect(outcomeFault(command, { event: otherwise(event, { payload }), replayed })).toBe('it has another payload');
+    },
+  );
+
+  test('of a command without a name is believed by what it holds', async () => {
+    const { directory } = await openLedgerDirectory();
+    const outcome = await directory.submit(append({ payload: '{"a":1}' }));
+    expect(outcomeFault(append({ payload: '{"a":1}' }), outcome)).toBeNull();
+    expect(outcomeFault(append({ payload: '{"a":2}' }), outcome)).not.toBeNull();
+  });
+});

@@ -1,0 +1,103 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { errorAnswer } from '../../../cluster/peers/answers.ts';
+import { defaultPeerBounds } from '../../../cluster/peers/peer-stream.ts';
+import { LedgerError } from '../../../src/domain/errors.ts';
+import { ManualClock, settled } from '../../support/clock.ts';
+import { streamWorld } from '../../support/peer-stream-world.ts';
+import { startMs } from '../../support/world.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+const mebibyte = 'x'.repeat(1024 * 1024);
+const refused = new LedgerError('permission_denied', 'Said by the far node.');
+
+/** A stream to a node that reads on when a test lets it, and what was asked on it. */
+function world() {
+  const { far, stream, pass } = streamWorld(new ManualClock(startMs));
+  const ended: string[] = [];
+  const ask = (text: string) => {
+    stream.ask(text).catch((error: unknown) => {
+      ended.push(error instanceof LedgerError ? error.code : 'unreachable');
+    });
+  };
+  const fill = () => {
+    for (let asked = 0; asked < 64; asked++) ask(mebibyte);
+  };
+  return { far, stream, pass, ask, fill, ended };
+}
+
+test('64 MiB wait to be sent to a node, and what is beyond is refused, however few they are', async () => {
+  const { stream, ask, fill, ended } = world();
+  expect(defaultPeerBounds.unsentBytesMax).toBe(64 * mebibyte.length);
+  fill();
+  await settled();
+  expect(ended).toEqual([]);
+  ask('{}');
+  await settled();
+  expect(ended).toEqual(['overloaded']);
+  expect(stream.waiting).toBe(64);
+});
+
+test('bytes are counted, not letters', async () => {
+  const { ask, ended } = world();
+  for (let asked = 0; asked < 32; asked++) ask('é'.repeat(mebibyte.length));
+  await settled();
+  expect(ended).toEqual([]);
+  ask('é');
+  await settled();
+  expect(ended).toEqual(['overloaded']);
+});
+
+test('what was sent makes room, before it is answered', async () => {
+  const { far, stream, ask, fill, ended } = world();
+  fill();
+  far.accept();
+  expect(far.asks).toHaveLength(64);
+  fill();
+  await settled();
+  expect(ended).toEqual([]);
+  expect(far.asks).toHaveLength(128);
+  ask('{}');
+  await settled();
+  expect(ended).toEqual([]);
+  expect(stream.waiting).toBe(129);
+});
+
+test('what was given up before it was sent makes room', async () => {
+  const { far, pass, ask, fill, ended } = world();
+  far.reads = false;
+  far.accept();
+  ask('{}');
+  await settled();
+  const [sent] = far.asks;
+  if (sent === undefined) throw new Error('nothing was sent');
+  fill();
+  // Others are carried out meanwhile, so that the stream stands.
+  await pass(12_100, () => far.answer(errorAnswer(sent.id, refused)));
+  expect(ended).toEqual(['permission_denied', ...Array(64).fill('unreachable')]);
+  fill();
+  await settled();
+  expect(ended).toHaveLength(65);
+  ask('{}');
+  await settled();
+  expect(ended.at(-1)).toBe('overloaded');
+});
+
+test('an answer to what was not sent is none, and makes no room', async () => {
+  const { far, stream, ask, fill, ended } = world();
+  fill();
+  for (let id = 1; id <= 64; id++) far.answer(errorAnswer(id, refused));
+  ask('{}');
+  await settled();
+  expect(ended).toEqual(['overloaded']);
+  expect(stream.waiting).toBe(64);
+});
+
+test('a command that fits no message is not sent, certainly, and leaves what is on the stream alone', async () => {
+  const { stream, ask, ended } = world();
+  ask('{}');
+  const tooLarge = stream.ask('x'.repeat(4 * mebibyte.length)).catch((error: unknown) => error);
+  expect(await tooLarge).toMatchObject({ name: 'PeerUnreachable', mayHaveArrived: false });
+  await settled();
+  expect([stream.waiting, ended]).toEqual([1, []]);
+});

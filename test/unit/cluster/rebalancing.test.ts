@@ -1,0 +1,285 @@
+import { describe, expect, test } from 'vitest';
+import { type Member, othersServe } from '../../../cluster/placement/members.ts';
+import { Assignment, desiredOwner } from '../../../cluster/placement/rendezvous.ts';
+import { defaultTimings } from '../../../cluster/placement/timings.ts';
+import { cluster, ids, located } from '../../support/placement-rig.ts';
+
+test('others serve where there is any who does not leave, by itself or by order', () => {
+  const from: Member = { id: 'a', address: 'a', startedAt: 't', shardCount: 4, draining: false, order: null };
+  const serve = (...members: readonly Partial<Member>[]) =>
+    othersServe(
+      members.map((member) => ({ ...from, ...member })),
+      'a',
+    );
+  expect([serve(), serve({}), serve({}, { id: 'b', draining: true }, { id: 'c', order: 'draining' })]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  expect([serve({}, { id: 'b' }), serve({ draining: true }, { id: 'b', order: 'cordoned' })]).toEqual([true, true]);
+});
+
+describe('rendezvous hashing', () => {
+  const owners = (nodes: readonly string[]) => Array.from({ length: 256 }, (_, shard) => desiredOwner(shard, nodes));
+
+  test('spreads shards, whatever the order of the nodes', () => {
+    const three = owners(ids(3));
+    for (const id of ids(3)) expect(three.filter((owner) => owner === id).length).toBeGreaterThan(60);
+    expect(owners(ids(3).reverse())).toEqual(three);
+    expect(desiredOwner(1, [])).toBeNull();
+  });
+
+  test('moves about half of the shards from three nodes to six, all of them to new nodes', () => {
+    const [three, six] = [owners(ids(3)), owners(ids(6))];
+    const moved = six.filter((owner, shard) => owner !== three[shard]);
+    expect(moved.length).toBeGreaterThan(100);
+    expect(moved.length).toBeLessThan(156);
+    expect(moved.every((owner) => !ids(3).includes(owner ?? ''))).toBe(true);
+  });
+
+  test('a node that goes moves its own shards alone', () => {
+    const [three, two] = [owners(ids(3)), owners(ids(3).filter((id) => id !== 'node-1'))];
+    for (const [shard, owner] of three.entries()) if (owner !== 'node-1') expect(two[shard]).toBe(owner);
+  });
+
+  test('a cordoned node keeps what it has and gets nothing; a draining one gets and keeps nothing', () => {
+    const member = (id: string, from: Partial<Member> = {}): Member => ({
+      id,
+      address: id,
+      startedAt: 't',
+      shardCount: 256,
+      draining: false,
+      order: null,
+      ...from,
+    });
+    const cordoned = new Assignment([member('a'), member('b', { order: 'cordoned' })], 256);
+    const draining = new Assignment(
+      [member('a'), member('b', { order: 'draining' }), member('c', { draining: true })],
+      256,
+    );
+    for (let shard = 0; shard < 256; shard++) {
+      expect([cordoned.of(shard, 'b'), cordoned.of(shard, null), cordoned.of(shard, 'a')]).toEqual(['b', 'a', 'a']);
+      expect(['a', 'b', 'c', null].map((owner) => draining.of(shard, owner))).toEqual(['a', 'a', 'a', 'a']);
+    }
+  });
+});
+
+describe('rebalancing', () => {
+  test('one node takes every shard at once; a second one gets its own after the quiet', async () => {
+    const { start, pass, leaving } = cluster();
+    const a = start('node-0');
+    await pass(2_500);
+    expect(a.leases.held).toHaveLength(32);
+    const b = start('node-1');
+    await pass(defaultTimings.quietMs - 500);
+    expect(b.leases.held).toHaveLength(0);
+    leaving.lastMs = 200;
+    await pass(4_000);
+    const wanted = Array.from({ length: 32 }, (_, shard) => shard).filter(
+      (shard) => desiredOwner(shard, ids(2)) === 'node-1',
+    );
+    expect(b.leases.held.toSorted((x, y) => x - y)).toEqual(wanted);
+    expect(a.leases.held).toHaveLength(32 - wanted.length);
+    expect(leaving.most).toBeLessThanOrEqual(defaultTimings.handOversMax);
+    expect(leaving.most).toBeGreaterThan(1);
+  });
+
+  test('members that come and go within the quiet move nothing', async () => {
+    const { start, pass } = cluster();
+    const a = start('node-0');
+    await pass(2_500);
+    const b = start('node-1');
+    await pass(500);
+    b.life.end();
+    await pass(20_000);
+    expect(a.moves.filter((reason) => reason === 'handed_over')).toEqual([]);
+    expect(a.leases.held).toHaveLength(32);
+  });
+
+  test('the shards of a killed node are taken within the lease time and two seconds', async () => {
+    const { start, pass } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    nodes[0]?.life.end();
+    await pass(defaultTimings.leaseTtlMs + 2_000);
+    const held = nodes.slice(1).flatMap(({ leases }) => leases.held);
+    expect(held.toSorted((x, y) => x - y)).toEqual(Array.from({ length: 32 }, (_, shard) => shard));
+  });
+
+  test('while Redis is down nothing moves, and owners keep what they have', async () => {
+    const { start, pass, redis } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const before = nodes.map(({ leases }) => leases.held);
+    redis.isDown = true;
+    await pass(60_000);
+    expect(nodes.map(({ leases }) => leases.held)).toEqual(before);
+    for (const { leases, id } of nodes)
+      for (const shard of leases.held) expect(await located(leases, shard, pass)).toBe(id);
+    redis.isDown = false;
+    await pass(30_000);
+    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+  });
+
+  test('each renewal is told with the time it took, and whether Redis answered it', async () => {
+    const { start, pass, redis } = cluster();
+    const { renewals } = start('node-0');
+    await pass(3 * defaultTimings.renewEveryMs);
+    expect(renewals.length).toBeGreaterThan(1);
+    expect(renewals.every(({ isAnswered }) => isAnswered)).toBe(true);
+    redis.isDown = true;
+    renewals.length = 0;
+    await pass(3 * defaultTimings.renewEveryMs);
+    expect(renewals.length).toBeGreaterThan(1);
+    expect(renewals.every(({ isAnswered, seconds }) => !isAnswered && seconds > 0)).toBe(true);
+  });
+
+  test('when Redis loses all keys, shards are acquired anew and their ledgers leave memory', async () => {
+    const { start, pass, redis } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    for (const node of nodes) node.dropped.length = 0;
+    redis.wipe();
+    await pass(20_000);
+    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(nodes.flatMap(({ dropped }) => dropped).length).toBeGreaterThan(0);
+    expect(new Set(nodes.flatMap(({ lost }) => lost))).toEqual(new Set(['missing']));
+  });
+
+  test('a paused node does not believe in its leases when it wakes, and loses them', async () => {
+    const { start, pass } = cluster();
+    const [a, b] = ids(2).map(start);
+    if (a === undefined || b === undefined) throw new Error('no nodes');
+    await pass(20_000);
+    const [shard = 0] = a.leases.held;
+    a.life.pause();
+    await pass(30_000);
+    expect(b.leases.held).toHaveLength(32);
+    a.life.resume();
+    expect(await located(a.leases, shard, pass)).toBe('node-1');
+    await pass(defaultTimings.renewEveryMs + 1_000);
+    expect(a.dropped).toContain(shard);
+    expect(new Set(a.lost)).toEqual(new Set(['ran_out']));
+  });
+
+  test('a node that drains gives everything away at once, and takes nothing back', async () => {
+    const { start, pass } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const [first] = nodes;
+    if (first === undefined) throw new Error('no node');
+    let drained = false;
+    void first.rebalancing.drain().then(() => {
+      drained = true;
+    });
+    await pass(1_000);
+    expect([drained, first.leases.held]).toEqual([true, []]);
+    await pass(10_000);
+    expect(first.leases.held).toEqual([]);
+    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+  });
+
+  test('a node that leaves keeps nothing of what others hand to it before they have read that', async () => {
+    const { start, pass, leaving } = cluster();
+    const first = start('node-0');
+    await pass(2_500);
+    const second = start('node-1');
+    leaving.lastMs = 300;
+    for (let waited = 0; leaving.now === 0 && waited < 10_000; waited += 50) await pass(50);
+    expect(leaving.now).toBeGreaterThan(0);
+    const left = second.rebalancing.drain();
+    await pass(3_000);
+    await left;
+    const stopped = second.rebalancing.stop();
+    await pass(1_000);
+    await stopped;
+    const reading = first.owners();
+    await pass(100);
+    expect([...(await reading).values()].filter((owner) => owner === 'node-1')).toEqual([]);
+    expect(second.leases.held).toEqual([]);
+  });
+
+  test('the last node lets its shards go when it drains', async () => {
+    const { start, pass, redis } = cluster();
+    const node = start('node-0');
+    await pass(3_000);
+    void node.rebalancing.drain();
+    await pass(2_000);
+    expect(node.leases.held).toEqual([]);
+    const next = start('node-1');
+    await pass(2_000);
+    expect(next.leases.held).toHaveLength(32);
+    expect(redis.isDown).toBe(false);
+  });
+
+  test('a node that alone has lost the store gives its shards to the others, and gets them back', async () => {
+    const { start, pass } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const [first] = nodes;
+    if (first === undefined) throw new Error('no node');
+    const before = first.leases.held.toSorted();
+    first.store.answers = false;
+    await pass(defaultTimings.quietMs + 3_000);
+    expect(first.leases.held).toEqual([]);
+    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    first.store.answers = true;
+    await pass(defaultTimings.quietMs + 3_000);
+    expect(first.leases.held.toSorted()).toEqual(before);
+  });
+
+  test('where all have lost the store nothing moves, then and when it is back', async () => {
+    const { start, pass } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const before = nodes.map(({ leases, moves }) => [leases.held, [...moves]]);
+    for (const { store } of nodes) store.answers = false;
+    await pass(30_000);
+    for (const { store } of nodes) store.answers = true;
+    await pass(30_000);
+    expect(nodes.map(({ leases, moves }) => [leases.held, moves])).toEqual(before);
+  });
+
+  test('a node whose clock is off gives its shards to the others at once, and gets them back when it is right', async () => {
+    const { start, pass } = cluster();
+    const nodes = ids(3).map(start);
+    await pass(20_000);
+    const [first] = nodes;
+    if (first === undefined) throw new Error('no node');
+    const before = first.leases.held.toSorted();
+    expect(before.length).toBeGreaterThan(1);
+    first.nodeClock.isRight = false;
+    await pass(2_500);
+    expect(first.leases.held).toEqual([]);
+    await pass(defaultTimings.quietMs);
+    expect(nodes.flatMap(({ leases }) => leases.held)).toHaveLength(32);
+    expect(first.leases.held).toEqual([]);
+    first.nodeClock.isRight = true;
+    await pass(defaultTimings.quietMs + 3_000);
+    expect(first.leases.held.toSorted()).toEqual(before);
+  });
+
+  test('a node that is alone and whose clock is off lets its shards go, for whichever node comes next', async () => {
+    const { start, pass } = cluster();
+    const node = start('node-0');
+    await pass(3_000);
+    node.nodeClock.isRight = false;
+    await pass(2_500);
+    expect(node.leases.held).toEqual([]);
+    const next = start('node-1');
+    await pass(2_500);
+    expect(next.leases.held).toHaveLength(32);
+  });
+
+  test('an operator drains a node and takes it back', async () => {
+    const { start, pass, redis } = cluster();
+    const nodes = ids(2).map(start);
+    await pass(20_000);
+    redis.order('node-0', 'draining');
+    await pass(10_000);
+    expect(nodes[0]?.leases.held).toEqual([]);
+    redis.order('node-0', null);
+    await pass(10_000);
+    expect(nodes[0]?.leases.held.length).toBeGreaterThan(5);
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { authorityDigest, contentHash, contentJson, eventHash } from '../../../src/domain/event/content.ts';
+import type { EventContent } from '../../../src/domain/event/event.ts';
+import { canonicalJson } from '../../../src/domain/json/canonical.ts';
+import { sha256 } from '../../../src/domain/keys/hash.ts';
+import { type VectorEvent, vectors } from '../../support/vectors.ts';
+import { authorityOf } from '../../support/world.ts';
+
+function contentOf({ content }: VectorEvent): EventContent {
+  const { master } = content;
+  return {
+    id: content.id,
+    ledgerId: content.ledger_id,
+    seq: content.seq,
+    eventType: content.event_type,
+    actorId: content.actor_id,
+    actorType: content.actor_type,
+    createdAt: content.created_at,
+    causedByHash: content.caused_by_hash,
+    master: master && { id: master.id, prevHash: master.prev_hash, seq: master.seq },
+    payloadHash: content.payload_hash,
+    actorSig: content.actor_sig,
+    actorSigPayloadHash: content.actor_sig_payload_hash,
+    signingKeyId: content.signing_key_id,
+  } as EventContent;
+}
+
+describe('golden vectors of an independent program', () => {
+  const named = vectors.chain.map((golden) => [`${golden.content.seq} ${golden.content.event_type}`, golden] as const);
+
+  test('there are events of every kind of attribution', () => {
+    expect(vectors.chain.length).toBeGreaterThan(8);
+    expect(vectors.chain.some(({ content }) => content.actor_sig_payload_hash !== null)).toBe(true);
+    expect(vectors.chain.some(({ content }) => content.caused_by_hash !== null)).toBe(true);
+  });
+
+  test.each(named)('%s: canonical content and its hash', (_, golden) => {
+    expect(contentJson(contentOf(golden))).toBe(golden.canonical_content);
+    expect(contentJson(contentOf(golden))).toBe(canonicalJson(golden.content));
+    expect(contentHash(golden.canonical_content)).toBe(golden.content_hash);
+  });
+
+  test.each(named)('%s: chain hash', (_, golden) => {
+    expect(eventHash(golden.prev_hash, golden.content_hash)).toBe(golden.hash);
+  });
+
+  test.each(named)('%s: hashes of the payloads', (_, { content, payload, actor_sig_payload: signed }) => {
+    expect(contentHash(canonicalJson(payload))).toBe(content.payload_hash);
+    expect(signed === null ? null : contentHash(canonicalJson(signed))).toBe(content.actor_sig_payload_hash);
+  });
+
+  test.each(named.filter(([, { authority_sig }]) => authority_sig !== undefined))('%s: seal', (_, golden) => {
+    const authority = authorityOf(vectors.keys.authority.seed_hex);
+    expect(authority.sign(authorityDigest(golden.hash), '')).toBe(golden.authority_sig);
+  });
+});
+
+describe('what the hashes are made of', () => {
+  const hash = 'ab'.repeat(32);
+
+  test('the first event follows no hash, the others the 32 bytes of one', () => {
+    const prefix = Buffer.from('svc-event-v1\0', 'ascii');
+    const content = Buffer.from(hash, 'hex');
+    expect(eventHash('', hash)).toBe(sha256(Buffer.concat([prefix, content])).toString('hex'));
+    const previous = Buffer.from('cd'.repeat(32), 'hex');
+    const expected = sha256(Buffer.concat([prefix, previous, content])).toString('hex');
+    expect(eventHash(previous.toString('hex'), hash)).toBe(expected);
+  });
+
+  test('a chain hash and what the authority signs of it are told apart by their prefix', () => {
+    expect(authorityDigest(hash).toString('hex')).not.toBe(eventHash('', hash));
+  });
+
+  test('text that looks like JSON stays inside its field', () => {
+    const [golden] = vectors.chain;
+    if (golden === undefined) throw new Error('no vectors');
+    const tricky = { ...contentOf(golden), actorId: 'x","seq":99,"a":"\u2028\n\\', causedByHash: '\u0000' };
+    const read = JSON.parse(contentJson(tricky)) as Record<string, unknown>;
+    expect(read.actor_id).toBe(tricky.actorId);
+    expect(read.seq).toBe(golden.content.seq);
+    expect(contentJson(tricky)).toBe(canonicalJson(read));
+  });
+});

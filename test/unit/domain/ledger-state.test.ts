@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest';
+import {
+  applyToLedger,
+  emptyLedger,
+  type LedgerState,
+  ledgerStateFrom,
+  ledgerStateJson,
+} from '../../../src/domain/ledger/ledger-state.ts';
+import {
+  append,
+  closeLedger,
+  createMaster,
+  delegate,
+  grant,
+  openingFacts,
+  openLedger,
+  revoke,
+  stranger,
+  supplier,
+  uuid,
+} from '../../support/commands.ts';
+import { chainOf } from '../../support/world.ts';
+
+const root = openingFacts('FACILITY_ROOT', { primaryActorId: supplier, organizationId: uuid(0x50) });
+
+const chain = chainOf(
+  openLedger({ facts: root, registeredPayload: '{"legal_name":"Äcme \\u2028"}' }),
+  createMaster(),
+  grant({ scope: 'ledger', role: 'OWNER' }),
+  grant({ scope: 'ledger', role: 'AUDITOR', delegateActorId: stranger, linkId: uuid(1) }),
+  grant({ scope: 'organization', delegateActorId: stranger, linkId: uuid(2), access: 'read' }),
+  grant({ scope: 'master', linkId: uuid(3) }),
+  grant({ scope: 'ledger', role: 'FINANCE', linkId: uuid(4) }),
+  append(),
+  revoke({ scope: 'ledger', delegateActorId: stranger }),
+  closeLedger(),
+  revoke({ scope: 'organization', delegateActorId: stranger }),
+);
+
+function foldOf(count: number): LedgerState {
+  return chain.events.slice(0, count).reduce(applyToLedger, emptyLedger);
+}
+
+describe('the fold of a ledger', () => {
+  test('keeps the place, hash and time of the newest event', () => {
+    for (const [index, event] of chain.events.entries()) {
+      expect(foldOf(index + 1)).toMatchObject({ seq: event.seq, hash: event.hash, createdAt: event.createdAt });
+    }
+  });
+
+  test('a grant takes the place of the one before it, and a master’s grant is none of the ledger', () => {
+    expect([...foldOf(6).ledgerGrants.keys()]).toEqual([delegate, stranger]);
+    expect(foldOf(8).ledgerGrants.get(delegate)).toMatchObject({ linkId: uuid(4), role: 'FINANCE' });
+    expect(foldOf(8).ledgerGrants.size).toBe(2);
+  });
+
+  test('a revocation ends a grant at its own scope and at no other', () => {
+    const after = foldOf(10);
+    expect([...after.ledgerGrants.keys()]).toEqual([delegate]);
+    expect([...after.organizationGrants.keys()]).toEqual([stranger]);
+    expect(foldOf(12).organizationGrants.size).toBe(0);
+  });
+
+  test('closed once, closed for good', () => {
+    expect(foldOf(10).closed).toBe(false);
+    expect(foldOf(11).closed).toBe(true);
+    expect(foldOf(12).closed).toBe(true);
+  });
+
+  test('what a business event says in its payload moves nothing', () => {
+    const before = foldOf(6);
+    const [genesis] = chain.events;
+    if (genesis === undefined) throw new Error('no genesis');
+    const loud = { ...genesis, eventType: 'NOTE', seq: 6, payload: genesis.payload };
+    expect(applyToLedger(before, loud)).toEqual({ ...before, seq: 6, hash: loud.hash });
+    const second = { ...loud, eventType: 'GENESIS', payload: '{"ledger_type":"ORDER"}' };
+    expect(applyToLedger(before, second).facts).toEqual(before.facts);
+  });
+
+  test('folding changes no state that was there before', () => {
+    const before = foldOf(4);
+    const text = ledgerStateJson(before);
+    chain.events.slice(4).reduce(applyToLedger, before);
+    expect(ledgerStateJson(before)).toBe(text);
+  });
+
+  test('comes out of a snapshot as it went in, and goes on from there alike', () => {
+    expect(ledgerStateFrom(ledgerStateJson(emptyLedger))).toEqual(emptyLedger);
+    for (let count = 1; count <= chain.events.length; count++) {
+      const read = ledgerStateFrom(ledgerStateJson(foldOf(count)));
+      expect(read).toEqual(foldOf(count));
+      expect(chain.events.slice(count).reduce(applyToLedger, read)).toEqual(chain.ledger);
+    }
+  });
+});

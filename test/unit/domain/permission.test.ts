@@ -1,0 +1,258 @@
+import { describe, expect, test } from 'vitest';
+import { type Grant, grantAccess, holdsAt } from '../../../src/domain/event/grant.ts';
+import type { Command } from '../../../src/domain/ledger/command.ts';
+import {
+  demand,
+  grantStanding,
+  masterStanding,
+  type Standing,
+  strongerStanding,
+} from '../../../src/domain/ledger/permission.ts';
+import {
+  append,
+  closeLedger,
+  closeMaster,
+  createMaster,
+  delegate,
+  grant,
+  masterId,
+  openingFacts,
+  openLedger,
+  revoke,
+  siblingId,
+  stranger,
+  supplier,
+  uuid,
+} from '../../support/commands.ts';
+import { type Chain, chainOf, start } from '../../support/world.ts';
+
+const later = '2026-11-21T03:00:00.000Z';
+
+function held(from: Partial<Grant>): Grant {
+  return {
+    linkId: uuid(1),
+    delegateActorId: delegate,
+    role: 'OPS',
+    permissions: '{}',
+    access: 'write',
+    grantedAt: start,
+    expiresAt: null,
+    grantedByActorId: supplier,
+    eventId: uuid(2),
+    ...from,
+  };
+}
+
+describe('access of a grant', () => {
+  test.each([
+    ['OWNER', {}, 'write'],
+    ['OPS', {}, 'write'],
+    ['AGENT', {}, 'write'],
+    ['FINANCE', {}, 'write'],
+    ['AUDITOR', {}, 'read'],
+    ['owner', {}, 'read'],
+    ['ACCESS', {}, 'read'],
+    ['AUDITOR', { access: 'write' }, 'write'],
+    ['OWNER', { access: 'read' }, 'read'],
+    ['OPS', { access: 'WRITE' }, 'read'],
+    ['OPS', { access: null }, 'read'],
+    ['OPS', { access: ['write'] }, 'read'],
+    ['AUDITOR', { write: true, Access: 'write' }, 'read'],
+    ['AUDITOR', JSON.parse('{"__proto__":{"access":"write"}}'), 'read'],
+  ])('%s with %j may %s', (role, permissions, access) => {
+    expect(grantAccess(role, permissions)).toBe(access);
+  });
+
+  test('a grant holds until the moment at which it runs out', () => {
+    expect(holdsAt(held({ expiresAt: later }), '2026-11-21T02:59:59.999Z')).toBe(true);
+    expect(holdsAt(held({ expiresAt: later }), later)).toBe(false);
+    expect(holdsAt(held({ expiresAt: null }), later)).toBe(true);
+  });
+
+  test('OWNER is more than a writer at ledger scope alone, and nothing more where it may only read', () => {
+    const owner = held({ role: 'OWNER' });
+    expect(grantStanding('ledger', owner, start)).toBe('owner');
+    expect(grantStanding('master', owner, start)).toBe('write');
+    expect(grantStanding('organization', owner, start)).toBe('write');
+    expect(grantStanding('ledger', held({ role: 'OWNER', access: 'read' }), start)).toBe('read');
+  });
+
+  test('one that ran out is expired, none is none', () => {
+    expect(grantStanding('ledger', held({ role: 'OWNER', expiresAt: start }), start)).toBe('expired');
+    expect(grantStanding('ledger', null, start)).toBe('none');
+    expect(grantStanding('ledger', undefined, start)).toBe('none');
+  });
+});
+
+describe('what is demanded', () => {
+  const standings: Standing[] = ['none', 'expired', 'read', 'write', 'owner', 'party'];
+  const codes = { none: 'not_found', expired: 'access_expired' } as Partial<Record<Standing, string>>;
+
+  test('the stronger of two standings counts, whatever their order', () => {
+    for (const [weaker, a] of standings.entries()) {
+      for (const b of standings.slice(weaker)) {
+        expect(strongerStanding(a, b)).toBe(b);
+        expect(strongerStanding(b, a)).toBe(b);
+      }
+    }
+  });
+
+  test.each(['read', 'write', 'owner', 'party'] as const)('%s', (needed) => {
+    for (const standing of standings) {
+      const ask = () => demand(standing, needed, 'ledger');
+      if (standings.indexOf(standing) >= standings.indexOf(needed)) expect(ask).not.toThrow();
+      else expect(ask).toThrow(expect.objectContaining({ code: codes[standing] ?? 'permission_denied' }));
+    }
+  });
+});
+
+type Who = { readonly name: string; readonly chain: () => Chain; readonly actorId: string };
+
+const order = () => chainOf(openLedger(), createMaster(), createMaster({ masterId: siblingId }));
+
+function with_(command: Command): () => Chain {
+  return () => {
+    const chain = order();
+    chain.run(command);
+    return chain;
+  };
+}
+
+const expiresAt = '2026-11-21T02:30:00.000Z';
+const delegates: readonly Who[] = [
+  { name: 'party', chain: order, actorId: supplier },
+  {
+    name: 'ledger OWNER',
+    chain: with_(grant({ scope: 'ledger', role: 'OWNER' })),
+    actorId: delegate,
+  },
+  { name: 'ledger writer', chain: with_(grant({ scope: 'ledger', role: 'OPS' })), actorId: delegate },
+  { name: 'ledger reader', chain: with_(grant({ scope: 'ledger', role: 'AUDITOR' })), actorId: delegate },
+  { name: 'master writer', chain: with_(grant({ role: 'AUDITOR', access: 'write' })), actorId: delegate },
+  { name: 'master OWNER', chain: with_(grant({ role: 'OWNER' })), actorId: delegate },
+  { name: 'master reader', chain: with_(grant({ access: 'read' })), actorId: delegate },
+  { name: 'sibling writer', chain: with_(grant({ masterId: siblingId })), actorId: delegate },
+  { name: 'expired', chain: with_(grant({ access: 'write', expiresAt })), actorId: delegate },
+  { name: 'stranger', chain: order, actorId: stranger },
+];
+
+/** What each may do, in the order of `delegates`; null: it is carried out. */
+const table: readonly [string, (actorId: string) => Command, readonly (string | null)[]][] = [
+  [
+    'append',
+    (actorId) => append({ actorId }),
+    [
+      null,
+      null,
+      null,
+      'permission_denied',
+      null,
+      null,
+      'permission_denied',
+      'not_found',
+      'access_expired',
+      'not_found',
+    ],
+  ],
+  [
+    'create a master',
+    (actorId) => createMaster({ actorId, masterId: uuid(0x77) }),
+    [null, null, null, 'permission_denied', ...Array<string>(6).fill('not_found')],
+  ],
+  [
+    'close the master',
+    (actorId) => closeMaster({ actorId }),
+    [null, ...Array<string>(6).fill('permission_denied'), 'not_found', 'access_expired', 'not_found'],
+  ],
+  [
+    'close the ledger',
+    (actorId) => closeLedger({ actorId }),
+    [null, ...Array<string>(3).fill('permission_denied'), ...Array<string>(6).fill('not_found')],
+  ],
+  [
+    'grant on the master',
+    (actorId) => grant({ actorId, delegateActorId: uuid(0x88), linkId: uuid(0x99) }),
+    [null, null, ...Array<string>(5).fill('permission_denied'), 'not_found', 'access_expired', 'not_found'],
+  ],
+  [
+    'grant on the ledger',
+    (actorId) => grant({ actorId, scope: 'ledger', delegateActorId: uuid(0x88), linkId: uuid(0x99) }),
+    [null, null, 'permission_denied', 'permission_denied', ...Array<string>(6).fill('not_found')],
+  ],
+];
+
+describe('who may do what', () => {
+  test.each(table)('%s', (_, command, expected) => {
+    for (const [index, { name, chain, actorId }] of delegates.entries()) {
+      expect([name, chain().refusal(command(actorId), later)]).toEqual([name, expected[index]]);
+    }
+  });
+
+  test('a master delegate revokes nobody, not even itself', () => {
+    const chain = with_(grant())();
+    expect(chain.refusal(revoke({ actorId: delegate }))).toBe('permission_denied');
+  });
+
+  test('a ledger OWNER may revoke itself, and is then a stranger', () => {
+    const chain = with_(grant({ scope: 'ledger', role: 'OWNER' }))();
+    expect(chain.refusal(revoke({ scope: 'ledger', actorId: delegate }))).toBe(null);
+    expect(chain.refusal(append({ actorId: delegate }))).toBe('not_found');
+  });
+
+  test('an OWNER who may only read cannot grant himself more', () => {
+    const chain = with_(grant({ scope: 'ledger', role: 'OWNER', access: 'read' }))();
+    const more = grant({ scope: 'ledger', role: 'OWNER', access: 'write', actorId: delegate });
+    expect(chain.refusal(more)).toBe('permission_denied');
+    expect(chain.refusal(append({ actorId: delegate }))).toBe('permission_denied');
+  });
+
+  test('a grant on the ledger that ran out does not hide one on the master that holds, nor the other way round', () => {
+    const chain = with_(grant({ access: 'write', expiresAt }))();
+    chain.run(grant({ scope: 'ledger', role: 'AUDITOR', linkId: uuid(0xcd) }));
+    const [master] = [chain.masters.get(masterId)];
+    if (master === undefined) throw new Error('no master');
+    expect(masterStanding(chain.ledger, master, delegate, start)).toBe('write');
+    expect(masterStanding(chain.ledger, master, delegate, later)).toBe('read');
+  });
+});
+
+describe('delegates of an organization', () => {
+  const facts = openingFacts('FACILITY_ROOT', { primaryActorId: supplier, organizationId: uuid(0x50) });
+  const root = (role: string) =>
+    chainOf(
+      openLedger({ facts, registeredPayload: '{}' }),
+      createMaster(),
+      grant({ scope: 'organization', role, masterId: null }),
+    );
+
+  test('with write they create masters and append, and neither grant nor close', () => {
+    for (const role of ['OPS', 'OWNER']) {
+      const chain = root(role);
+      expect(chain.refusal(createMaster({ actorId: delegate, masterId: siblingId }))).toBe(null);
+      expect(chain.refusal(append({ actorId: delegate }))).toBe(null);
+      expect(chain.refusal(closeMaster({ actorId: delegate }))).toBe('permission_denied');
+      expect(chain.refusal(closeLedger({ actorId: delegate }))).toBe('permission_denied');
+      for (const scope of ['organization', 'ledger', 'master'] as const)
+        expect(chain.refusal(grant({ scope, actorId: delegate, delegateActorId: stranger }))).toBe('permission_denied');
+    }
+  });
+
+  test('without write they read', () => {
+    const chain = root('AUDITOR');
+    expect(chain.refusal(append({ actorId: delegate }))).toBe('permission_denied');
+    expect(chain.refusal(createMaster({ actorId: delegate, masterId: siblingId }))).toBe('permission_denied');
+  });
+
+  test('a ledger OWNER of the root does not grant for the organization', () => {
+    const chain = root('AUDITOR');
+    chain.run(grant({ scope: 'ledger', role: 'OWNER' }));
+    expect(chain.refusal(grant({ scope: 'organization', actorId: delegate, delegateActorId: stranger }))).toBe(
+      'permission_denied',
+    );
+  });
+
+  test('a ledger without an organization has no grants of one', () => {
+    expect(order().refusal(grant({ scope: 'organization' }))).toBe('not_found');
+    expect(order().refusal(revoke({ scope: 'organization' }))).toBe('not_found');
+  });
+});

@@ -1,0 +1,206 @@
+import { describe, expect, test } from 'vitest';
+import { ledgerFacts } from '../../../src/domain/event/ledger-facts.ts';
+import { ledgerOrder, names, type Projection, projectionsOf, seqOrder } from '../../../src/domain/event/projection.ts';
+import {
+  append,
+  buyer,
+  closeLedger,
+  closeMaster,
+  createMaster,
+  delegate,
+  grant,
+  ledgerId,
+  mark,
+  masterId,
+  openingFacts,
+  openLedger,
+  revoke,
+  supplier,
+  uuid,
+} from '../../support/commands.ts';
+import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
+import { entriesAfter } from '../../support/store-entries.ts';
+import { type Chain, chainOf, start } from '../../support/world.ts';
+
+function projections(chain: Chain, seq: number): Projection[] {
+  const event = chain.events.at(seq);
+  if (event === undefined) throw new Error(`no event ${seq}`);
+  return projectionsOf(event, chain.ledger.facts);
+}
+
+/** Values of cells and lines as they are read back. */
+function read(found: readonly Projection[]): object[] {
+  return found.map((one) => ('value' in one ? { ...one, value: JSON.parse(one.value) } : one));
+}
+
+const chain = chainOf(
+  openLedger(),
+  createMaster({ marks: [mark('k1')] }),
+  append({ marks: [mark('k2'), mark('s', 'digest', true)] }),
+  grant(),
+  grant({ linkId: uuid(0xcd), access: 'read' }),
+  revoke(),
+  grant({ scope: 'ledger', linkId: uuid(0xce) }),
+  closeMaster(),
+  closeLedger(),
+);
+const facts = chain.ledger.facts;
+if (facts === null) throw new Error('no ledger');
+
+describe('what follows from each event', () => {
+  test('GENESIS: the ledger, and a line for each party', () => {
+    expect(read(projections(chain, 0))).toEqual([
+      { kind: 'scope', scope: names.ownEvents(ledgerId) },
+      { kind: 'cell', key: names.ledger(ledgerId), value: facts },
+      { kind: 'line', list: names.ledgersOf(buyer), order: ledgerOrder(facts), value: { ledgerId, role: 'buyer' } },
+      {
+        kind: 'line',
+        list: names.ledgersOf(supplier),
+        order: ledgerOrder(facts),
+        value: { ledgerId, role: 'supplier' },
+      },
+    ]);
+  });
+
+  test('an entity stands on both sides of its root and once in its list', () => {
+    const own = openingFacts('ENTITY_ROOT', {
+      primaryActorId: supplier,
+      counterpartyActorId: supplier,
+      entityId: uuid(1),
+    });
+    const lines = projections(chainOf(openLedger({ facts: own })), 0).filter(({ kind }) => kind === 'line');
+    expect(lines).toHaveLength(1);
+    expect(read(lines)).toMatchObject([{ value: { role: 'primary' } }]);
+  });
+
+  test('a master: its facts and its line in the order of the ledger', () => {
+    expect(read(projections(chain, 2))).toEqual([
+      { kind: 'scope', scope: names.masterEvents(masterId) },
+      { kind: 'command', command: mark('k1') },
+      {
+        kind: 'cell',
+        key: names.master(masterId),
+        value: expect.objectContaining({ masterId, ledgerId, createdSeq: 2 }),
+      },
+      { kind: 'line', list: names.mastersOf(ledgerId), order: seqOrder(2), value: { masterId } },
+    ]);
+  });
+
+  test('a business event: its scope and all of its marks, and nothing else', () => {
+    expect(projections(chain, 3)).toEqual([
+      { kind: 'scope', scope: names.masterEvents(masterId) },
+      { kind: 'command', command: mark('k2') },
+      { kind: 'command', command: mark('s', 'digest', true) },
+    ]);
+  });
+
+  test('a grant: what is held, the list of links, and the delegate’s lists', () => {
+    expect(read(projections(chain, 4))).toEqual([
+      { kind: 'scope', scope: names.masterEvents(masterId) },
+      { kind: 'scope', scope: names.delegationEvents('master', masterId) },
+      {
+        kind: 'cell',
+        key: names.grant('master', masterId, delegate),
+        value: { grant: expect.objectContaining({ linkId: uuid(0xcc) }), linkId: uuid(0xcc), revokedAt: null },
+      },
+      {
+        kind: 'line',
+        list: names.links('master', masterId),
+        order: seqOrder(4),
+        value: expect.objectContaining({ linkId: uuid(0xcc) }),
+      },
+      {
+        kind: 'line',
+        list: names.grantChanges('master', masterId, delegate),
+        order: seqOrder(4),
+        value: { expiresAt: null },
+      },
+      {
+        kind: 'line',
+        list: names.ledgersOf(delegate),
+        order: `${ledgerOrder(facts)}|master|${masterId}`,
+        value: { ledgerId, role: 'delegate', scope: 'master', objectId: masterId },
+      },
+      { kind: 'line', list: names.masterLinksOf(ledgerId, delegate), order: masterId, value: { masterId } },
+    ]);
+  });
+
+  test('a grant over another ends the other’s link', () => {
+    const ended = { kind: 'cell', key: names.linkEnded(uuid(0xcc)), value: start };
+    expect(read(projections(chain, 5))).toContainEqual(ended);
+    expect(read(projections(chain, 4))).not.toContainEqual(
+      expect.objectContaining({ key: names.linkEnded(uuid(0xcc)) }),
+    );
+  });
+
+  test('a revocation: nothing is held any more, and the link has ended', () => {
+    expect(read(projections(chain, 6))).toEqual([
+      { kind: 'scope', scope: names.masterEvents(masterId) },
+      { kind: 'scope', scope: names.delegationEvents('master', masterId) },
+      {
+        kind: 'cell',
+        key: names.grant('master', masterId, delegate),
+        value: { grant: null, linkId: uuid(0xcd), revokedAt: start },
+      },
+      { kind: 'cell', key: names.linkEnded(uuid(0xcd)), value: start },
+      { kind: 'line', list: names.grantChanges('master', masterId, delegate), order: seqOrder(6), value: null },
+    ]);
+  });
+
+  test('a grant of the ledger stands under its own events and in no master’s list', () => {
+    const found = projections(chain, 7);
+    expect(found).toContainEqual({ kind: 'scope', scope: names.ownEvents(ledgerId) });
+    expect(found).toContainEqual({ kind: 'scope', scope: names.delegationEvents('ledger', ledgerId) });
+    expect(JSON.stringify(found)).not.toContain('master-links');
+  });
+
+  test('closings', () => {
+    expect(read(projections(chain, 8))).toContainEqual({
+      kind: 'cell',
+      key: names.masterClosed(masterId),
+      value: start,
+    });
+    expect(read(projections(chain, 9))).toContainEqual({
+      kind: 'cell',
+      key: names.ledgerClosed(ledgerId),
+      value: start,
+    });
+  });
+
+  test('a business event that names itself like one of the service’s fields moves nothing', () => {
+    const payload = `{"delegate_actor_id":"${delegate}","link_id":"x","organization_id":"y","role":"OWNER"}`;
+    const loud = chainOf(openLedger(), createMaster(), append({ eventType: 'LEDGER_CLOSED_NOT', payload }));
+    expect(projections(loud, 3)).toEqual([{ kind: 'scope', scope: names.masterEvents(masterId) }]);
+  });
+});
+
+describe('projections commute', () => {
+  test('a cell ends with what its newest event says, and a place in a list has one value ever', async () => {
+    const all = chain.events.map((event) => projectionsOf(event, ledgerFacts(chain.events[0] ?? event)));
+    const inOrder = new MemoryLedgerStore(() => 0);
+    const claim = await inOrder.claim(ledgerId);
+    await inOrder.append(claim, entriesAfter(null, all.length, { projections: (seq) => all[seq] ?? [] }));
+    const keys = all.flat().flatMap((one) => (one.kind === 'cell' ? [one.key] : []));
+    const newest = (key: string) =>
+      all
+        .findLast((ones) => ones.some((one) => one.kind === 'cell' && one.key === key))
+        ?.find((one) => one.kind === 'cell' && one.key === key);
+    for (const key of keys) {
+      expect(await inOrder.cell(key)).toMatchObject({ value: (newest(key) as { value: string }).value });
+    }
+    // No list has two values for one order, so that lines may come in any order too.
+    const lines = new Map<string, string>();
+    for (const one of all.flat()) {
+      if (one.kind !== 'line') continue;
+      const known = lines.get(`${one.list} ${one.order}`);
+      expect(known ?? one.value).toBe(one.value);
+      lines.set(`${one.list} ${one.order}`, one.value);
+    }
+    expect(lines.size).toBeGreaterThan(5);
+  });
+
+  test('orders sort as the numbers and times that they stand for', () => {
+    const orders = [0, 9, 10, 99, 1_000, 2 ** 40, Number.MAX_SAFE_INTEGER].map(seqOrder);
+    expect(orders.toSorted()).toEqual(orders);
+  });
+});

@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest';
+import { contentHash, contentJson, eventHash } from '../../../src/domain/event/content.ts';
+import type { LedgerEvent, MasterLink } from '../../../src/domain/event/event.ts';
+import { uuidV7 } from '../../../src/domain/values/uuid.ts';
+import { copyAccesses } from '../../../src/maintenance/copy/copy-accesses.ts';
+import { copyLedger } from '../../../src/maintenance/copy/copy-ledger.ts';
+import { checkOwner, copyRecords } from '../../../src/maintenance/copy/copy-records.ts';
+import type { AccessEvent } from '../../../src/store/access-log.ts';
+import type { Head, LedgerStore } from '../../../src/store/ledger-store.ts';
+import { chainEntries } from '../../support/chain-entries.ts';
+import {
+  append,
+  createMaster,
+  grant,
+  ledgerId,
+  mark,
+  masterId,
+  openLedger,
+  siblingId,
+  uuid,
+} from '../../support/commands.ts';
+import { MemoryAccessLog } from '../../support/memory-store/access-log.ts';
+import { emptyLedgerData, type MemoryLedgerData } from '../../support/memory-store/ledger-data.ts';
+import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
+import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
+import { faultyLedgerStore, type StoreFault, scriptedFaults } from '../../support/store-faults.ts';
+import { chainOf, startMs } from '../../support/world.ts';
+
+/** More than two commits take. */
+const events = chainOf(
+  openLedger(),
+  createMaster({ marks: [mark('made', 'asks', true)] }),
+  grant(),
+  ...Array.from({ length: 140 }, (_, n) => append({ payload: `{"n":${n}}`, marks: n === 5 ? [mark('noted')] : [] })),
+).events;
+const head: Head = { seq: events.length - 1, hash: events.at(-1)?.hash ?? '' };
+
+/** A chain of which one event has another place in its master, every hash made anew. */
+function relinked(list: readonly LedgerEvent[], at: number, place: Partial<MasterLink>): LedgerEvent[] {
+  let prevHash = '';
+  return list.map((event) => {
+    const master = event.seq === at && event.master !== null ? { ...event.master, ...place } : event.master;
+    const moved = { ...event, master, prevHash };
+    const hashed = { ...moved, contentHash: contentHash(contentJson(moved)) };
+    prevHash = eventHash(prevHash, hashed.contentHash);
+    return { ...hashed, hash: prevHash };
+  });
+}
+
+interface Memory {
+  readonly data: MemoryLedgerData;
+  readonly store: LedgerStore;
+}
+
+async function memory(list: readonly LedgerEvent[] = [], nowMs = startMs): Promise<Memory> {
+  const data = emptyLedgerData();
+  const store = new MemoryLedgerStore(() => nowMs, data);
+  if (list.length > 0) await store.append(await store.claim(ledgerId), chainEntries(list));
+  return { data, store };
+}
+
+/** All that readers can find of the ledger. */
+function seen({ data }: Memory): unknown {
+  const { head: end, entries, scopes, commands } = data.ledgers.get(ledgerId) ?? {};
+  return { end, entries, scopes, commands, cells: data.cells, lines: data.lines };
+}
+
+const copy = (source: LedgerStore, target: LedgerStore, nowMs = startMs) => {
+  let count = 0;
+  const parts = {
+    source,
+    target,
+    now: () => nowMs,
+    copied: (more: number) => {
+      count += more;
+    },
+  };
+  return copyLedger(parts, ledgerId, head).then(() => count);
+};
+
+describe('a ledger that is copied', () => {
+  test('is in the target what its writer would have made of it, with all that is looked up beside it', async () => {
+    const [source, target] = [await memory(events), await memory()];
+    expect(await copy(source.store, target.store)).toBe(events.length);
+    expect(seen(target)).toEqual(seen(source));
+  });
+
+  test('is passed over when it is there', async () => {
+    const [source, target] = [await memory(events), await memory(events)];
+    const before = structuredClone(seen(target));
+    expect(await copy(source.store, target.store)).toBe(events.length);
+    expect(seen(target)).toEqual(before);
+  });
+
+  test('that has gone on in the target is left as it is', async () => {
+    const [source, target] = [await memory(events.slice(0, 100)), await memory(events)];
+    const shorter = { seq: 99, hash: events[99]?.hash ?? '' };
+    await copyLedger(
+      { source: source.store, target: target.store, now: () => startMs, copied: () => {} },
+      ledgerId,
+      shorter,
+    );
+    expect(target.data.ledgers.get(ledgerId)?.head).toEqual(head);
+    expect(target.data.ledgers.get(ledgerId)?.claims).toBe(1);
+  });
+
+  test.for<StoreFault>(['unavailable', 'lost', 'applied', 'late', 'late-before-claim'])(
+    'is whole after an append that is %s',
+    async (fault) => {
+      const [source, target] = [await memory(events), await memory()];
+      const faults = scriptedFaults();
+      faults.fail('append', fault);
+      faults.fail('claim', 'unavailable');
+      expect(await copy(source.store, faultyLedgerStore(target.store, faults.choose))).toBe(events.length);
+      expect(seen(target)).toEqual(seen(source));
+    },
+  );
+
+  test('goes on from any place where it was broken off', async () => {
+    const source = await memory(events);
+    for (const length of [1, 2, 64, 65, events.length - 1]) {
+      const target = await memory(events.slice(0, length));
+      await copy(source.store, target.store);
+      expect(seen(target)).toEqual(seen(source));
+    }
+  });
+
+  test('a day later has the marks that count for ever, and no others', async () => {
+    const dayLater = startMs + 25 * 60 * 60_000;
+    const [source, target] = [await memory(events), await memory([], dayLater)];
+    await copy(source.store, target.store, dayLater);
+    const copied = target.data.ledgers.get(ledgerId);
+    expect([...(copied?.permanentCommands.keys() ?? [])]).toEqual(['made']);
+    expect(copied?.commands.size).toBe(0);
+  });
+
+  test.for([
+    ['a payload', (row: string) => row.replace('"n":60', '"n":61')],
+    ['a hash', (row: string) => row.replace(/"hash":"\w{4}/, '"hash":"0000')],
+    ['a link', (row: string) => row.replace(/"prev_hash":"\w{4}/, '"prev_hash":"0000')],
+    ['everything', () => 'svc1\nno\nevent\nat\nall'],
+    ['the format', (row: string) => row.replace('svc1', 'svc9')],
+  ] as const)('of which %s was changed stops before that event, and says where', async ([, change]) => {
+    const [source, target] = [await memory(events), await memory()];
+    const at = events.find((event) => event.payload.includes('"n":60'))?.seq ?? -1;
+    const entry = source.data.ledgers.get(ledgerId)?.entries.get(at);
+    if (entry === undefined) throw new Error('no such entry');
+    expect(change(entry.row)).not.toBe(entry.row);
+    source.data.ledgers.get(ledgerId)?.entries.set(at, { seq: at, row: change(entry.row) });
+    await expect(copy(source.store, target.store)).rejects.toThrow(`is damaged at seq ${at} (`);
+    expect(target.data.ledgers.get(ledgerId)?.head?.seq ?? -1).toBeLessThan(at);
+  });
+
+  test.for([
+    ['all at once', 0],
+    ['going on from just before it', 30],
+  ] as const)('of which a master names another event before it stops there, copied %s', async ([, there]) => {
+    const chain = chainOf(
+      openLedger(),
+      createMaster(),
+      createMaster({ masterId: siblingId }),
+      ...Array.from({ length: 40 }, (_, n) => append({ masterId: n % 2 === 0 ? masterId : siblingId })),
+    ).events;
+    const wrong = relinked(chain, 30, { prevHash: chain[26]?.contentHash ?? '' });
+    const again = relinked(chain, 30, { prevHash: '', seq: 0 });
+    for (const list of [wrong, again]) {
+      const [source, target] = [await memory(list), await memory(list.slice(0, there))];
+      const end = { seq: list.length - 1, hash: list.at(-1)?.hash ?? '' };
+      const parts = { source: source.store, target: target.store, now: () => startMs, copied: () => {} };
+      await expect(copyLedger(parts, ledgerId, end)).rejects.toThrow('is damaged at seq 30 (');
+      expect(target.data.ledgers.get(ledgerId)?.head?.seq ?? -1).toBeLessThan(30);
+    }
+  });
+
+  test('of which an event is missing stops before it', async () => {
+    const [source, target] = [await memory(events), await memory()];
+    source.data.ledgers.get(ledgerId)?.entries.delete(64);
+    await expect(copy(source.store, target.store)).rejects.toThrow('is damaged at seq');
+    expect(target.data.ledgers.get(ledgerId)?.head?.seq).toBeLessThan(64);
+  });
+
+  test('is refused where the target has another one of its id', async () => {
+    const others = chainOf(openLedger(), createMaster({ businessRef: 'another' })).events;
+    const [source, target] = [await memory(events), await memory(others)];
+    const before = structuredClone(seen(target));
+    await expect(copy(source.store, target.store)).rejects.toThrow(
+      `stands in the target with another event at seq ${others.length - 1}, and is left as it is`,
+    );
+    expect(seen(target)).toEqual(before);
+  });
+});
+
+describe('records that are copied', () => {
+  const record = (id: string, value: string, more: object = {}) => {
+    return { kind: 'actor', id, value, lookups: [{ name: 'world', value: 'none', order: id }], ...more };
+  };
+
+  test('are put with their look-ups; the same again is done, another one is told and left', async () => {
+    const target = new MemoryRecordStore();
+    const refused: string[] = [];
+    const run = (value: string) =>
+      copyRecords({
+        records: [record('a', value), record('b', '{}'), record('gone', '{}', { expiresAt: 99 })],
+        target,
+        nowMs: 100,
+        copied: () => {},
+        refused: (sentence) => void refused.push(sentence),
+      });
+    await run('{"keys":1}');
+    await run('{"keys":1}');
+    expect(refused).toEqual([]);
+    await run('{"keys":2}');
+    expect(refused).toEqual([
+      expect.stringMatching(/^The actor a stands in the target as another one, and is left as it is/),
+    ]);
+    const found = await target.find('actor', { name: 'world', value: 'none' }, { limit: 10 });
+    expect(found.map(({ id, value }) => [id, value])).toEqual([
+      ['a', '{"keys":1}'],
+      ['b', '{}'],
+    ]);
+  });
+
+  test.for([
+    ['authority', 'keys', /sealed by another authority/],
+    ['node', 'secrets-key', /encrypted under another key/],
+  ] as const)('a target of another %s %s is refused', async ([kind, id, sentence]) => {
+    const [source, target] = [new MemoryRecordStore(), new MemoryRecordStore()];
+    await expect(checkOwner(source, target)).rejects.toThrow('No node has ever served this data');
+    for (const [owned, name] of [
+      ['authority', 'keys'],
+      ['node', 'secrets-key'],
+    ] as const)
+      await source.put({ kind: owned, id: name, replaces: 'absent', value: '"ours"', lookups: [] });
+    await checkOwner(source, target);
+    await target.put({ kind, id, replaces: 'absent', value: '"theirs"', lookups: [] });
+    await expect(checkOwner(source, target)).rejects.toThrow(sentence);
+  });
+});
+
+describe('access histories that are copied', () => {
+  const actorId = uuid(0xa);
+  const event = (minute: number): AccessEvent => ({
+    id: uuidV7(startMs + minute * 60_000, Buffer.alloc(10, minute)),
+    actorId,
+    apiKeyId: null,
+    ledgerId,
+    method: 'GET',
+    path: '/v1/ledgers',
+    responseStatus: 200,
+    requestId: `request-${minute}`,
+  });
+  const all = { ledgerId: null, since: 0, limit: 10_000, offset: 0, descending: false };
+
+  test('are whole, in order, and there once, however often', async () => {
+    const [source, target] = [new MemoryAccessLog(), new MemoryAccessLog()];
+    const made = Array.from({ length: 200 }, (_, minute) => event(minute));
+    await source.append(made);
+    for (let times = 0; times < 2; times += 1) await copyAccesses(source, target, actorId, 0);
+    expect(await target.list(actorId, all)).toEqual(made);
+    expect(await target.list(uuid(0xb), all)).toEqual([]);
+  });
+
+  test('begin where they are asked to', async () => {
+    const [source, target] = [new MemoryAccessLog(), new MemoryAccessLog()];
+    await source.append([event(1), event(2), event(3)]);
+    await copyAccesses(source, target, actorId, startMs + 2 * 60_000);
+    expect(await target.list(actorId, all)).toEqual([event(2), event(3)]);
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { FingerprintSet } from '../../../src/maintenance/scrub/fingerprint-set.ts';
+import { forEachConcurrently } from '../../../src/maintenance/scrub/for-each-concurrently.ts';
+
+describe('a set of fingerprints', () => {
+  test('has all that was added, through every growth, and nothing else', () => {
+    const set = new FingerprintSet();
+    for (let n = 0; n < 20_000; n += 1) set.add(`line ${n}`);
+    expect(set.size).toBe(20_000);
+    for (let n = 0; n < 20_000; n += 1) if (!set.has(`line ${n}`)) throw new Error(`line ${n} is not there`);
+    for (let n = 20_000; n < 40_000; n += 1) if (set.has(`line ${n}`)) throw new Error(`line ${n} is there`);
+  });
+
+  test('adding again adds nothing', () => {
+    const set = new FingerprintSet();
+    for (const text of ['a', 'b', 'a']) set.add(text);
+    expect(set.size).toBe(2);
+  });
+
+  test('an empty one has nothing', () => {
+    expect(new FingerprintSet().has('')).toBe(false);
+  });
+});
+
+describe('at most so many at once', () => {
+  test('all items are done, never more than the limit together', async () => {
+    let [running, most] = [0, 0];
+    const done: number[] = [];
+    await forEachConcurrently([1, 2, 3, 4, 5, 6, 7], 3, async (item) => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      done.push(item);
+    });
+    expect({ most, done: done.toSorted() }).toEqual({ most: 3, done: [1, 2, 3, 4, 5, 6, 7] });
+  });
+
+  test('a failure is thrown once what runs has ended, and nothing more begins', async () => {
+    const begun: number[] = [];
+    const ended: number[] = [];
+    const work = forEachConcurrently([1, 2, 3, 4, 5, 6], 2, async (item) => {
+      begun.push(item);
+      await new Promise((resolve) => setImmediate(resolve));
+      if (item === 1) throw new Error('one failed');
+      ended.push(item);
+    });
+    await expect(work).rejects.toThrow('one failed');
+    expect(begun.length).toBeLessThan(6);
+    expect(ended.length).toBe(begun.length - 1);
+  });
+
+  test('a failure of the last item is thrown too', async () => {
+    const work = forEachConcurrently([1], 4, async () => {
+      throw new Error('the last one');
+    });
+    await expect(work).rejects.toThrow('the last one');
+  });
+});

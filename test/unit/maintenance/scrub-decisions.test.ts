@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest';
+import { injectedFields } from '../../../src/domain/event/service-events.ts';
+import { canonicalJson } from '../../../src/domain/json/canonical.ts';
+import { scrubLedger } from '../../../src/maintenance/scrub/scrub-ledger.ts';
+import { chainEntries } from '../../support/chain-entries.ts';
+import { append, closeLedger, createMaster, ledgerId, masterId, openLedger, stranger } from '../../support/commands.ts';
+import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
+import { type Chain, chainOf, start, startMs } from '../../support/world.ts';
+
+/** An append with the payload that the service writes. */
+function note(chain: Chain, from: Parameters<typeof append>[0] = {}) {
+  const [facts, master] = [chain.ledger.facts, chain.masters.get(masterId)?.facts];
+  if (facts === null || master === undefined) throw new Error('no master');
+  return append({ payload: canonicalJson(injectedFields(facts, master)), ...from });
+}
+
+async function typesFound(chain: Chain, foldVersion = 1, state: string | null = null): Promise<Set<string>> {
+  const ledgers = new MemoryLedgerStore(() => startMs);
+  await ledgers.append(await ledgers.claim(ledgerId), chainEntries(chain.events));
+  const [, , third] = chain.events;
+  if (state !== null && third !== undefined)
+    await ledgers.saveSnapshot(ledgerId, { foldVersion, seq: third.seq, hash: third.hash, state });
+  const nothing = async function* () {};
+  const inspection = {
+    ledgerIds: nothing,
+    newestBatch: async () => ({ projectedSeq: 1_000, pending: [] }),
+    damagedRowsOf: nothing,
+    damagedRows: nothing,
+    records: nothing,
+    scopeEntries: async () => [],
+    commandMarks: nothing,
+    strayBuckets: nothing,
+    fullBuckets: nothing,
+    cells: nothing,
+    lines: nothing,
+  };
+  const keys = { document: () => null };
+  const expectations = null;
+  const parts = { ledgers, inspection, keys, authorityKeys: null, now: () => startMs, finish: null, expectations };
+  const { findings } = await scrubLedger(parts, ledgerId);
+  return new Set(findings.map(({ type }) => type).filter((type) => !type.startsWith('projection_')));
+}
+
+describe('a log whose hashes, links and seals are right', () => {
+  test('is whole where every event was decided by the rules', async () => {
+    const chain = chainOf(openLedger(), createMaster());
+    chain.run(note(chain));
+    chain.run(closeLedger());
+    expect(await typesFound(chain)).toEqual(new Set());
+  });
+
+  test.each([
+    [
+      'an event of a stranger',
+      'not_permitted',
+      (chain: Chain) => {
+        const grant = { access: 'write', role: 'OPS', expiresAt: null, delegateActorId: stranger };
+        chain.ledger = { ...chain.ledger, ledgerGrants: new Map([[stranger, grant as never]]) };
+        chain.run(note(chain, { actorId: stranger }));
+      },
+    ],
+    [
+      'an event after the ledger was closed',
+      'closed',
+      (chain: Chain) => {
+        chain.run(closeLedger());
+        chain.ledger = { ...chain.ledger, closed: false };
+        chain.run(note(chain));
+      },
+    ],
+    [
+      'an event of the year 2099',
+      'dated_ahead',
+      (chain: Chain) => void chain.run(note(chain), '2099-01-01T00:00:00.000Z'),
+    ],
+  ])('is found to hold %s', async (_name, type, forge) => {
+    const chain = chainOf(openLedger(), createMaster());
+    chain.run(note(chain), start);
+    forge(chain);
+    expect(await typesFound(chain)).toContain(type);
+  });
+
+  test.each(['{}', 'no JSON', 'sealed1 AAAA {}'])('beside a snapshot that says %s is told of it', async (state) => {
+    const chain = chainOf(openLedger(), createMaster());
+    expect(await typesFound(chain, 1, state)).toEqual(new Set(['wrong_snapshot']));
+    // Of another fold nothing can be said, and no node uses it.
+    expect(await typesFound(chain, 2, state)).toEqual(new Set());
+  });
+});

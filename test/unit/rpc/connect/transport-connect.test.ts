@@ -1,0 +1,186 @@
+import { gzipSync } from 'node:zlib';
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LedgerError } from '../../../../src/domain/errors.ts';
+import { ErrorInfoSchema } from '../../../../src/gen/google/rpc/error_details_pb.ts';
+import { HealthService } from '../../../../src/gen/svc/v1/health_pb.ts';
+import { MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
+import { SandboxService } from '../../../../src/gen/svc/v1/sandbox_pb.ts';
+import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
+
+let node: ListeningNode;
+let seen: { payload: string } | null = null;
+beforeAll(async () => {
+  node = await startListeningNode({
+    grpc: false,
+    corsOrigins: ['https://app.example.com'],
+    handlers: {
+      'HealthService.GetHealth': async () => ({ status: 'ok', db: [] }),
+      'MasterService.AppendEvent': async (request: { payload: string }) => {
+        seen = request;
+        if (seen.payload === '{"refuse":true}')
+          throw new LedgerError('ledger_closed', 'The ledger is closed.', { a: 1 });
+        return { seq: 5n };
+      },
+      'SandboxService.RunSandbox': async function* () {
+        yield { line: 'one' };
+        yield { line: 'two' };
+        throw new LedgerError('overloaded', 'Enough.');
+      },
+    },
+  });
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const transports = [
+  [
+    'Connect with JSON',
+    () => createConnectTransport({ baseUrl: node.base, httpVersion: '1.1', useBinaryFormat: false }),
+  ],
+  [
+    'Connect with protobuf',
+    () => createConnectTransport({ baseUrl: node.base, httpVersion: '1.1', useBinaryFormat: true }),
+  ],
+  ['gRPC-Web', () => createGrpcWebTransport({ baseUrl: node.base, httpVersion: '1.1' })],
+  [
+    'gRPC-Web with JSON',
+    () => createGrpcWebTransport({ baseUrl: node.base, httpVersion: '1.1', useBinaryFormat: false }),
+  ],
+] as const;
+
+describe.each(transports)('%s', (_name, transport) => {
+  it('answers unary calls, payloads in canonical form', async () => {
+    expect((await createClient(HealthService, transport()).getHealth({})).status).toBe('ok');
+    const masters = createClient(MasterService, transport());
+    const request = { uuid: masterId, eventType: 'A', payload: '{"b":1.0, "a":2}' };
+    expect((await masters.appendEvent(request, { headers: bearer })).seq).toBe(5n);
+    expect(seen?.payload).toBe('{"a":2,"b":1}');
+  });
+
+  it('refusals carry code, ErrorInfo and request id', async () => {
+    const masters = createClient(MasterService, transport());
+    const refused = (payload: string, headers: Record<string, string>) =>
+      masters.appendEvent({ uuid: masterId, eventType: 'A', payload }, { headers }).then(
+        () => null,
+        (error: unknown) => ConnectError.from(error),
+      );
+    const error = await refused('{"refuse":true}', { ...bearer, 'x-request-id': 'r-9' });
+    expect([error?.code, error?.rawMessage, error?.metadata.get('x-request-id')]).toEqual([
+      Code.FailedPrecondition,
+      'The ledger is closed.',
+      'r-9',
+    ]);
+    expect(error?.findDetails(ErrorInfoSchema)[0]).toMatchObject({
+      reason: 'ledger_closed',
+      domain: 'svc',
+      metadata: { request_id: 'r-9', details: '{"a":1}' },
+    });
+    expect((await refused('{', {}))?.code).toBe(Code.Unauthenticated);
+    expect((await refused('{', bearer))?.findDetails(ErrorInfoSchema)[0]?.reason).toBe('invalid_json');
+    const large = await refused(`{"a":"${'x'.repeat(1024 * 1024)}"}`, bearer);
+    expect(large?.findDetails(ErrorInfoSchema)[0]?.reason).toBe('payload_too_large');
+  });
+
+  it('streams answers, then the error', async () => {
+    const lines: string[] = [];
+    const run = async () => {
+      for await (const { line } of createClient(SandboxService, transport()).runSandbox({})) lines.push(line);
+    };
+    await expect(run()).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(lines).toEqual(['one', 'two']);
+  });
+});
+
+describe('raw requests to Connect', () => {
+  const path = '/svc.v1.MasterService/AppendEvent';
+  const ask = async (body: string | Buffer, headers: Record<string, string>, method = 'POST', at = path) => {
+    const response = await fetch(node.base + at, {
+      method,
+      headers: { ...bearer, 'content-type': 'application/json', ...headers },
+      ...(method === 'GET' ? {} : { body: typeof body === 'string' ? body : new Uint8Array(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, text, response };
+  };
+
+  it.each([
+    ['a key twice', '{"uuid":"a","uuid":"b"}', 'duplicate_key'],
+    ['an unknown field', '{"uuidd":"a"}', 'invalid_argument'],
+    ['broken JSON', '{"uuid":', 'invalid_json'],
+    ['a number for text', '{"uuid":1}', 'invalid_argument'],
+  ])('%s is %s', async (_name, body, reason) => {
+    const { status, text } = await ask(body, {});
+    expect([
+      status,
+      (JSON.parse(text) as { details: { debug?: { reason: string } }[] }).details[0]?.debug?.reason,
+    ]).toEqual([400, reason]);
+  });
+
+  it.each([
+    ['an unknown field', '{"uuid":"a","uuidd":"a"}', 'uuidd', 'one of uuid, eventType, payload'],
+    ['a value of another kind', '{"uuid":"a","event_type":1}', 'event_type', 'a string'],
+    ['no object', '[]', 'body', 'a JSON object'],
+  ])('%s is named in details', async (_name, body, field, expected) => {
+    const { text } = await ask(body, {});
+    const { details } = JSON.parse(text) as { details: { debug: { metadata: { details: string } } }[] };
+    expect(JSON.parse(details[0]?.debug.metadata.details ?? '{}')).toEqual({ field, expected });
+  });
+
+  it('a gzip bomb is payload_too_large', async () => {
+    const bomb = gzipSync(Buffer.alloc(200 * 1024 * 1024));
+    const { text } = await ask(bomb, { 'content-encoding': 'gzip' });
+    expect(text).toContain('payload_too_large');
+  });
+
+  it('a compressed message is read, one that is none or of another kind refused', async () => {
+    const body = '{"uuid":"a","eventType":"A","payload":"{}"}';
+    expect((await ask(gzipSync(body), { 'content-encoding': 'gzip' })).status).toBe(200);
+    expect((await ask(body, { 'content-encoding': 'gzip' })).text).toContain('invalid_argument');
+    expect((await ask(body, { 'content-encoding': 'zstd' })).text).toContain('unsupported_media_type');
+    expect((await ask(body, { 'content-encoding': 'toString' })).text).toContain('unsupported_media_type');
+  });
+
+  it('an unknown method, a GET and a strange media type get the envelope', async () => {
+    const code = (text: string) => (JSON.parse(text) as { error: { code: string } }).error.code;
+    expect(code((await ask('{}', {}, 'POST', '/svc.v1.MasterService/Nope')).text)).toBe('route_not_found');
+    expect(code((await ask('{}', {}, 'POST', '/svc.v1.MasterService/AppendEvents')).text)).toBe('route_not_found');
+    const get = await ask('', {}, 'GET');
+    expect([get.status, get.response.headers.get('allow'), code(get.text)]).toEqual([
+      405,
+      'POST, OPTIONS',
+      'method_not_allowed',
+    ]);
+    expect(code((await ask('{}', { 'content-type': 'text/plain' })).text)).toBe('unsupported_media_type');
+  });
+
+  it.each([
+    ['Connect', { 'connect-timeout-ms': 'abc' }, 'Connect-Timeout-Ms'],
+    ['Connect', { 'connect-timeout-ms': '12345678901' }, 'Connect-Timeout-Ms'],
+    ['gRPC-Web', { 'content-type': 'application/grpc-web+proto', 'grpc-timeout': 'abc' }, 'grpc-timeout'],
+    ['gRPC-Web', { 'content-type': 'application/grpc-web+proto', 'grpc-timeout': '5' }, 'grpc-timeout'],
+  ])('a timeout of %s that is none gets the envelope: %o', async (_protocol, headers, header) => {
+    seen = null;
+    const body = '{"uuid":"a","eventType":"A","payload":"{}"}';
+    const { status, text, response } = await ask(body, { ...headers, 'x-request-id': 'r-7' });
+    expect([status, response.headers.get('x-request-id')]).toEqual([400, 'r-7']);
+    expect(JSON.parse(text)).toMatchObject({
+      error: { code: 'invalid_argument', request_id: 'r-7', details: { header } },
+    });
+    expect(seen).toBeNull();
+  });
+
+  it('a timeout in the form of the protocol is kept', async () => {
+    const body = '{"uuid":"a","eventType":"A","payload":"{}"}';
+    expect((await ask(body, { 'connect-timeout-ms': '5000' })).status).toBe(200);
+    // The header of the other protocol says nothing here.
+    expect((await ask(body, { 'grpc-timeout': 'abc' })).status).toBe(200);
+  });
+
+  it('pages of an allowed origin may call', async () => {
+    const { response } = await ask('{"uuid":"a","eventType":"A","payload":"{}"}', {
+      origin: 'https://app.example.com',
+    });
+    expect(response.headers.get('access-control-allow-origin')).toBe('https://app.example.com');
+  });
+});

@@ -1,0 +1,307 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { fromBinary } from '@bufbuild/protobuf';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { LedgerError } from '../../../../src/domain/errors.ts';
+import { ErrorInfoSchema } from '../../../../src/gen/google/rpc/error_details_pb.ts';
+import { StatusSchema } from '../../../../src/gen/google/rpc/status_pb.ts';
+import { type AppendEventsRequest, MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
+import { attackerOf, type GrpcTarget, untilClosed } from '../../../support/attacks/grpc-connections.ts';
+import { floods } from '../../../support/attacks/grpc-floods.ts';
+import { run as shakeHands } from '../../../support/attacks/grpc-handshakes.ts';
+import { run as reflect } from '../../../support/attacks/grpc-reflection.ts';
+import { run as untaken } from '../../../support/attacks/grpc-untaken.ts';
+import { grpcMessage } from '../../../support/attacks/http2-frames.ts';
+import { ownCertificate } from '../../../support/certificate.ts';
+import { callGrpc, grpcClient } from '../../../support/grpc-client.ts';
+import { bearer, type ListeningNode, startListeningNode } from '../../../support/listening-node.ts';
+
+// What callers may make the gRPC port hold, by the port as it is; bounds in time have tests with a clock of their own
+// (call-stream.test.ts).
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const mebibyte = 1024 * 1024;
+const append = '/svc.v1.MasterService/AppendEvent';
+const appends = '/svc.v1.MasterService/AppendEvents';
+const history = '/svc.v1.MasterService/ListMasters';
+let node: ListeningNode;
+/** The same ports with TLS. */
+let secure: ListeningNode;
+let taken = 0;
+/** What appends throw. */
+let thrown: LedgerError | null = null;
+const target = (): GrpcTarget => ({ grpc: node.grpcAddress });
+
+beforeAll(async () => {
+  node = await startListeningNode({
+    memoryBytes: 128 * mebibyte,
+    rates: { append: { perSecond: 100, burst: 150 } },
+    handlers: {
+      'MasterService.AppendEvent': async () => {
+        taken += 1;
+        if (thrown !== null) throw thrown;
+        return {};
+      },
+      'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>) {
+        for await (const { clientIndex } of requests) yield { clientIndex };
+      },
+    },
+  });
+  secure = await startListeningNode({ tls: ownCertificate(), handlers: {} });
+});
+afterAll(async () => {
+  await node[Symbol.asyncDispose]();
+  await secure[Symbol.asyncDispose]();
+});
+beforeEach(() => {
+  taken = 0;
+  thrown = null;
+});
+
+interface Call {
+  readonly stream: ClientHttp2Stream;
+  /** Headers or trailers with grpc-status. */
+  readonly ended: Promise<IncomingHttpHeaders>;
+}
+
+function open(session: ClientHttp2Session, path: string, headers: IncomingHttpHeaders = bearer): Call {
+  const grpc = { 'content-type': 'application/grpc', te: 'trailers' };
+  const stream = session.request({ ':method': 'POST', ':path': path, ...grpc, ...headers });
+  stream.on('error', () => {}).resume();
+  const ended = new Promise<IncomingHttpHeaders>((resolve) => {
+    const look = (found: IncomingHttpHeaders): void => {
+      if (found['grpc-status'] !== undefined) resolve(found);
+    };
+    stream
+      .on('response', look)
+      .on('trailers', look)
+      .on('close', () => resolve({}));
+  });
+  return { stream, ended };
+}
+
+function session(): ClientHttp2Session & Disposable {
+  const made = connect(`http://127.0.0.1:${node.grpc.port}`);
+  made.on('error', () => {});
+  return Object.assign(made, { [Symbol.dispose]: () => made.destroy() });
+}
+
+function reasonOf(answered: IncomingHttpHeaders): string | undefined {
+  const bytes = Buffer.from(String(answered['grpc-status-details-bin'] ?? ''), 'base64');
+  const [any] = fromBinary(StatusSchema, bytes).details;
+  return any === undefined ? undefined : anyUnpack(any, ErrorInfoSchema)?.reason;
+}
+
+/** An honest call is answered, and nothing is held. */
+async function expectCalm(): Promise<void> {
+  const client = grpcClient(node.grpcAddress);
+  const { error } = await callGrpc(client, MasterService.method.appendEvent, { payload: '{}' }, bearer);
+  client.close();
+  expect(error).toBeNull();
+  await expect.poll(() => node.memory.heldBytes(), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => node.pipeline.running.size, { timeout: 10_000 }).toBe(0);
+}
+
+const almost = grpcMessage(Buffer.alloc(mebibyte - 1), 0, mebibyte);
+
+test('a caller without a credential is refused before its message has come', async () => {
+  using one = session();
+  const calls = [append, appends, history].map((path) => open(one, path, {}));
+  for (const { stream } of calls) stream.write(almost.subarray(0, 1_000));
+  const answers = await Promise.all(calls.map(({ ended }) => ended));
+  expect(answers.map(reasonOf)).toEqual(['unauthenticated', 'unauthenticated', 'unauthenticated']);
+  await expectCalm();
+});
+
+test('a large message waits for its caller’s rate', async () => {
+  using one = session();
+  const calls = Array.from({ length: 300 }, () => open(one, append));
+  for (const { stream } of calls) stream.write(almost.subarray(0, 10));
+  const first = await Promise.race(calls.map(({ ended }) => ended));
+  expect([reasonOf(first), taken]).toEqual(['rate_limited', 0]);
+  one.destroy();
+  await delay(1_500);
+  await expectCalm();
+});
+
+test('a message that comes slowly is answered as any other', async () => {
+  using one = session();
+  const { stream, ended } = open(one, append);
+  const message = grpcMessage(Buffer.alloc(0));
+  stream.write(message.subarray(0, 3));
+  await expect.poll(() => node.pipeline.running.size, { timeout: 5_000 }).toBe(1);
+  stream.write(message.subarray(3));
+  await delay(400);
+  stream.end();
+  expect([(await ended)['grpc-status'], taken]).toEqual(['0', 1]);
+  const gone = open(one, append);
+  gone.stream.write(message.subarray(0, 3));
+  await delay(400);
+  gone.stream.close();
+  await expectCalm();
+});
+
+test('messages that do not end have 8 MiB a connection; what is beyond is overloaded, and the setting is named', async () => {
+  using one = session();
+  const calls = Array.from({ length: 10 }, () => open(one, append));
+  for (const { stream } of calls) stream.write(almost);
+  const answered = await Promise.race(calls.map(({ ended }) => ended));
+  expect([answered['grpc-status'], reasonOf(answered), taken]).toEqual(['14', 'overloaded', 0]);
+  expect(Buffer.from(String(answered['grpc-status-details-bin']), 'base64').toString()).toContain(
+    'GRPC_CONNECTION_REQUEST_MIB',
+  );
+  await expect.poll(() => node.memory.heldBytes('request')).toBeGreaterThan(7 * mebibyte);
+  one.destroy();
+  await expectCalm();
+});
+
+test('a connection of compressed messages is unpacked only as far as its rate and its bound go', async () => {
+  using one = session();
+  const packed = grpcMessage(gzipSync(Buffer.alloc(mebibyte)), 1);
+  const without = Array.from({ length: 50 }, () => open(one, append, { 'grpc-encoding': 'gzip' }));
+  for (const { stream } of without) stream.write(packed);
+  expect(new Set((await Promise.all(without.map(({ ended }) => ended))).map(reasonOf))).toEqual(
+    new Set(['unauthenticated']),
+  );
+  // The rate has calls again.
+  await delay(1_000);
+  const calls = Array.from({ length: 50 }, () => open(one, append, { ...bearer, 'grpc-encoding': 'gzip' }));
+  for (const { stream } of calls) stream.write(packed);
+  const first = await Promise.race(calls.map(({ ended }) => ended));
+  expect(reasonOf(first)).toBe('overloaded');
+  await delay(500);
+  expect(node.memory.heldBytes('request')).toBeLessThan(10 * mebibyte);
+  one.destroy();
+  await expectCalm();
+});
+
+test.each([
+  ['grpc-timeout', '-1S'],
+  ['grpc-timeout', '1'],
+  ['grpc-timeout', '123456789S'],
+  ['grpc-timeout', '1S1S'],
+])('%s: %s is refused', async (name, value) => {
+  using one = session();
+  const { stream, ended } = open(one, append, { ...bearer, [name]: value });
+  stream.end(grpcMessage(Buffer.alloc(0)));
+  const answered = await ended;
+  expect([answered['grpc-status'], reasonOf(answered), taken]).toEqual(['13', 'invalid_argument', 0]);
+});
+
+test('a call with 20 KiB of headers is refused, and its connection lives on; one with 8 KiB is answered', async () => {
+  using one = session();
+  const call = (path: string, headerBytes: number): Promise<IncomingHttpHeaders> => {
+    const pieces = Array.from({ length: 4 }, (_, at) => [`x-piece-${at}`, 'x'.repeat(headerBytes / 4)]);
+    const { stream, ended } = open(one, path, { ...bearer, ...Object.fromEntries(pieces) });
+    stream.end(grpcMessage(Buffer.alloc(0)));
+    return ended;
+  };
+  for (const path of [append, appends]) {
+    const refused = await call(path, 20 * 1024);
+    expect([refused['grpc-status'], reasonOf(refused), taken]).toEqual(['8', 'invalid_argument', 0]);
+  }
+  expect([(await call(append, 8 * 1024))['grpc-status'], taken]).toEqual(['0', 1]);
+  await expectCalm();
+});
+
+test('a node that stops ends connections over TLS, also those whose handshake has not ended', async () => {
+  const stopping = await startListeningNode({ tls: ownCertificate(), handlers: {} });
+  const over = new AbortController();
+  const attacker = await attackerOf({ grpc: stopping.grpcAddress, tls: true }, over.signal);
+  const silent = await attackerOf({ grpc: stopping.grpcAddress }, over.signal);
+  await stopping[Symbol.asyncDispose]();
+  await Promise.all([untilClosed(attacker), untilClosed(silent)]);
+});
+
+test('a TLS handshake that is none ends with its connection', async () => {
+  const over = new AbortController();
+  const plain = await attackerOf({ grpc: secure.grpcAddress }, over.signal);
+  await untilClosed(plain);
+  expect(over.signal.aborted).toBe(false);
+});
+
+test('a long timeout is none that has passed', async () => {
+  using one = session();
+  const { stream, ended } = open(one, append, { ...bearer, 'grpc-timeout': '99999999H' });
+  stream.end(grpcMessage(Buffer.alloc(0)));
+  expect((await ended)['grpc-status']).toBe('0');
+});
+
+test('a message with a flag byte of 0x80 is refused, also within a stream', async () => {
+  using one = session();
+  for (const path of [append, appends]) {
+    const { stream, ended } = open(one, path);
+    stream.end(grpcMessage(Buffer.alloc(0), 0x80));
+    const answered = await ended;
+    expect([reasonOf(answered), taken]).toEqual(['invalid_argument', 0]);
+  }
+});
+
+test('errors that repeat what was sent leave whole in 4 KiB, and no other call of the connection ends', async () => {
+  using one = session();
+  thrown = new LedgerError('invalid_signature', 'x'.repeat(70_000), { expected_canonical_json: '"'.repeat(200_000) });
+  const idle = Array.from({ length: 40 }, () => open(one, appends));
+  const wrong = open(one, append);
+  wrong.stream.end(grpcMessage(Buffer.alloc(0)));
+  const unknown = open(one, '/grpc.health.v1.Health/Check');
+  unknown.stream.end(grpcMessage(Buffer.concat([Buffer.from([0x0a, 0x90, 0x4e]), Buffer.alloc(10_000, 'x')])));
+  for (const { ended } of [wrong, unknown]) {
+    const answered = await ended;
+    expect(Buffer.from(String(answered['grpc-status-details-bin']), 'base64').length).toBeLessThanOrEqual(4 * 1024);
+    expect(String(answered['grpc-message']).length).toBeLessThan(2 * 1024);
+  }
+  expect([reasonOf(await wrong.ended), reasonOf(await unknown.ended)]).toEqual(['invalid_signature', 'not_found']);
+  thrown = null;
+  expect(idle.map(({ stream }) => stream.closed)).toEqual(idle.map(() => false));
+  one.destroy();
+  await expectCalm();
+});
+
+async function attackFor(ms: number, attack: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const over = new AbortController();
+  const running = attack(over.signal);
+  await delay(ms);
+  over.abort();
+  await running;
+}
+
+test('reflection is read as its answers are taken: of one that takes none, one request a stream is', async () => {
+  let most = 0;
+  const watching = setInterval(() => {
+    most = Math.max(most, node.memory.heldBytes());
+  }, 50);
+  await attackFor(1_500, (signal) => reflect(target(), signal, 2));
+  clearInterval(watching);
+  // A quarter of the budget for answers, and one for requests.
+  expect(most).toBeLessThan(70 * mebibyte);
+  expect(most).toBeGreaterThan(0);
+  await expectCalm();
+});
+
+test('a caller that reads no socket holds little', async () => {
+  await attackFor(1_500, (signal) => untaken(target(), signal, 2));
+  await expectCalm();
+});
+
+test('connections that begin and do not go on leave the port to others, and hold nothing of the budget', async () => {
+  for (const tls of [false, true]) {
+    const attacked = { grpc: (tls ? secure : node).grpcAddress, tls };
+    await attackFor(1_500, (signal) => shakeHands(attacked, signal, 2));
+  }
+  await expectCalm();
+});
+
+test.each(Object.keys(floods))('a flood of %s ends, over TLS too, and an honest call is answered', async (name) => {
+  for (const tls of [false, true]) {
+    const attacked = { grpc: (tls ? secure : node).grpcAddress, tls };
+    const over = new AbortController();
+    const attacker = await attackerOf(attacked, over.signal);
+    await floods[name]?.(attacker);
+    over.abort();
+    await untilClosed(attacker);
+  }
+  await expectCalm();
+});

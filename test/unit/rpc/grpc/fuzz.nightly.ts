@@ -1,0 +1,33 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, test, vi } from 'vitest';
+import { ownCertificate } from '../../../support/certificate.ts';
+import { expectWhole, startFuzzedNode } from '../../../support/grpc-fuzz-rig.ts';
+import { fuzzFor } from '../../../support/http2-fuzz.ts';
+import { startListeningNode } from '../../../support/listening-node.ts';
+
+vi.setConfig({ testTimeout: 600_000 });
+
+test('minutes of frames of all kinds leave the gRPC port whole and with nothing held', async () => {
+  await using node = await startFuzzedNode();
+  const firstSeed = Date.now() % 1_000_000_000;
+  console.log(`first seed of the frames: ${firstSeed}`);
+  for (let round = 0; round < 12; round += 1) {
+    const seeds = await fuzzFor({ grpc: node.grpcAddress }, 10_000, firstSeed + round * 100_000);
+    console.log(`${seeds.length} seeds up to ${seeds.at(-1)}`);
+    await expectWhole(node);
+  }
+});
+
+test('a TLS handshake that has not ended after 10 s ends with its connection', async () => {
+  await using node = await startListeningNode({ tls: ownCertificate(), handlers: {} });
+  const begun = performance.now();
+  const sockets = [null, Buffer.from([0x16, 3, 1, 16, 0, 1])].map((hello) => {
+    const socket = connect(node.grpc.port, '127.0.0.1', () => hello !== null && socket.write(hello));
+    return socket.on('error', () => {}).resume();
+  });
+  await Promise.all(sockets.map((socket) => once(socket, 'close')));
+  const ms = performance.now() - begun;
+  expect(ms).toBeGreaterThan(9_000);
+  expect(ms).toBeLessThan(15_000);
+});

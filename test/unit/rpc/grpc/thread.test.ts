@@ -1,0 +1,93 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from '@grpc/grpc-js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type AppendEventRequest,
+  type AppendEventsRequest,
+  MasterService,
+} from '../../../../src/gen/svc/v1/masters_pb.ts';
+import { openGrpcListener } from '../../../../src/rpc/grpc/main/listener.ts';
+import { SeededRandom } from '../../../simulation/random.ts';
+import { callGrpc, grpcClient, openGrpcStream } from '../../../support/grpc-client.ts';
+import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
+
+let node: ListeningNode;
+let client: Client;
+const random = new SeededRandom(24);
+
+beforeAll(async () => {
+  node = await startListeningNode({
+    handlers: {
+      'MasterService.AppendEvent': async ({ eventType }: AppendEventRequest) => {
+        await delay(random.between(0, 8));
+        return { hash: eventType };
+      },
+      'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>) {
+        for await (const { clientIndex, eventType } of requests)
+          yield { clientIndex, outcome: { case: 'appended', value: { replayed: false, event: { hash: eventType } } } };
+      },
+    },
+  });
+  client = grpcClient(node.grpcAddress);
+});
+afterAll(async () => {
+  client.close();
+  await node[Symbol.asyncDispose]();
+});
+
+test('calls that come and go at random get their own answers and no other’s', async () => {
+  let answered = 0;
+  let givenUp = 0;
+  const unary = async (name: string) => {
+    const request = { uuid: masterId, eventType: name, payload: '{}' };
+    const deadlineMs = random.chance(0.3) ? random.between(1, 6) : 10_000;
+    const { message } = await callGrpc(client, MasterService.method.appendEvent, request, bearer, deadlineMs);
+    if (message === null) givenUp += 1;
+    else {
+      answered += 1;
+      expect(message).toMatchObject({ hash: name });
+    }
+  };
+  const stream = (name: string) =>
+    new Promise<void>((resolve) => {
+      const own = openGrpcStream(client, MasterService.method.appendEvents, bearer);
+      const requests = random.between(1, 20);
+      const until = random.chance(0.5) ? requests : random.between(0, requests - 1);
+      let got = 0;
+      own.on('data', (answer: { outcome: { value: { event: { hash: string } } } }) => {
+        expect(answer.outcome.value.event.hash).toBe(`${name} ${got}`);
+        got += 1;
+        answered += 1;
+        if (got === until && until < requests) own.cancel();
+      });
+      own.on('end', resolve).on('error', () => {
+        givenUp += 1;
+        resolve();
+      });
+      for (let at = 0; at < requests; at++) own.write({ clientIndex: BigInt(at), eventType: `${name} ${at}` });
+      own.end();
+      if (until === 0) own.cancel();
+    });
+  const worker = async (at: number) => {
+    for (let round = 0; round < 30; round++) {
+      const name = `${at}.${round}`;
+      await (random.chance(0.7) ? unary(name) : stream(name));
+    }
+  };
+  await Promise.all(Array.from({ length: 24 }, (_, at) => worker(at)));
+  expect(answered).toBeGreaterThan(500);
+  expect(givenUp).toBeGreaterThan(50);
+  await expect.poll(() => node.pipeline.running.size).toBe(0);
+});
+
+test('a port that is taken is told with its code, as every listener tells it', async () => {
+  const { pipeline, grpc, memory } = node;
+  const answers = { unrouted: () => {} };
+  const given = { endpoints: new Map(), pipeline, answers, clientAddress: () => '', newId: () => '' };
+  const bounds = { connectionRequestBytes: 1, connectionAnswerBytes: 1 };
+  const parts = { ...given, tls: null, bounds, memory, now: Date.now };
+  await expect(openGrpcListener(parts, '127.0.0.1', grpc.port)).rejects.toMatchObject({
+    message: expect.stringContaining(`Cannot listen on 127.0.0.1 port ${grpc.port}`),
+    cause: { code: 'EADDRINUSE' },
+  });
+});

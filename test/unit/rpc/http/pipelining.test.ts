@@ -1,0 +1,230 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { pages } from '../../../../src/node/pages.ts';
+import { limits } from '../../../../src/runtime/limits/limits.ts';
+import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
+import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
+
+const memory = new MemoryBudget(64 * 1024 * 1024);
+let node: ListeningNode;
+/** What the two methods do; each test sets its own. */
+let health: () => Promise<object>;
+let append: (payload: string) => Promise<object>;
+beforeAll(async () => {
+  const handlers = {
+    'HealthService.GetHealth': () => health(),
+    'MasterService.AppendEvent': ({ payload }: { payload: string }) => append(payload),
+  };
+  node = await startListeningNode({ grpc: false, handlers, memory, pages });
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const sockets: Socket[] = [];
+/** Lets the calls end that a test has held. */
+let letGo = () => {};
+beforeEach(() => {
+  health = async () => ({ status: 'ok' });
+  letGo = () => {};
+  append = async () => ({ seq: 1n });
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  health = async () => ({ status: 'ok' });
+  letGo();
+  // Whatever happened to a connection, nothing stays counted for it.
+  await expect.poll(() => memory.heldBytes()).toBe(0);
+});
+
+function open(): Socket & { text: string } {
+  const socket = Object.assign(connect(node.http.port, '127.0.0.1'), { text: '' });
+  socket.on('error', () => {});
+  socket.on('data', (chunk) => {
+    socket.text += chunk.toString('latin1');
+  });
+  sockets.push(socket);
+  return socket;
+}
+
+const ask = (id: string, header = '') => `GET /v1/health HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n${header}\r\n`;
+/** The request ids of all answers, in order. */
+const answered = ({ text }: { text: string }) => [...text.matchAll(/^x-request-id: (\S+)\r$/gim)].map(([, id]) => id);
+const ids = (count: number) => Array.from({ length: count }, (_, at) => `request-${at}`);
+
+/** Health answers when it is let. */
+function holdHealth() {
+  let underWay = 0;
+  let most = 0;
+  const waiting: (() => void)[] = [];
+  health = async () => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    underWay -= 1;
+    return { status: 'ok' };
+  };
+  letGo = () => {
+    for (const go of waiting.splice(0)) go();
+  };
+  return {
+    get underWay() {
+      return underWay;
+    },
+    get most() {
+      return most;
+    },
+  };
+}
+
+test('four requests of a connection are served at a time; the others wait, and all are answered in order', async () => {
+  const held = holdHealth();
+  const socket = open();
+  socket.write(
+    ids(20)
+      .map((id) => ask(id))
+      .join(''),
+  );
+  await expect.poll(() => held.underWay).toBe(limits.httpUnderWayMax);
+  await delay(50);
+  expect(held.underWay).toBe(limits.httpUnderWayMax);
+  expect(memory.heldBytes('request')).toBeGreaterThan(16 * 4_096);
+  const going = setInterval(letGo, 1);
+  await expect.poll(() => answered(socket)).toEqual(ids(20));
+  clearInterval(going);
+  expect(held.most).toBe(limits.httpUnderWayMax);
+});
+
+test('requests of another connection do not wait for them', async () => {
+  const held = holdHealth();
+  open().write(
+    ids(20)
+      .map((id) => ask(id))
+      .join(''),
+  );
+  await expect.poll(() => held.underWay).toBe(limits.httpUnderWayMax);
+  open().write(ask('other'));
+  await expect.poll(() => held.underWay).toBe(limits.httpUnderWayMax + 1);
+});
+
+test('a connection that sends 1,500 small requests ahead ends, and its node holds nothing for it', async () => {
+  const held = holdHealth();
+  const socket = open();
+  socket.write('GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_500));
+  await once(socket, 'close');
+  expect(held.most).toBe(limits.httpUnderWayMax);
+  await expect.poll(() => memory.heldBytes()).toBe(0);
+  letGo();
+  await expect.poll(() => node.pipeline.running.size).toBe(0);
+});
+
+test('what a connection sends beyond that is not parsed', async () => {
+  holdHealth();
+  let parsed = 0;
+  const count = () => {
+    parsed += 1;
+  };
+  subscribe('http.server.request.start', count);
+  const socket = open();
+  socket.write('GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_500));
+  await once(socket, 'close');
+  unsubscribe('http.server.request.start', count);
+  expect(parsed).toBe(limits.httpUnderWayMax + limits.httpWaitingMax + 1);
+});
+
+test('a client that pipelines 2,000 requests of ordinary size is answered in full: it is read as it is served', async () => {
+  const socket = open();
+  const header = `X-Padding: ${'x'.repeat(1_500)}\r\n`;
+  socket.write(
+    ids(2_000)
+      .map((id) => ask(id, header))
+      .join(''),
+  );
+  await expect.poll(() => answered(socket).length, { timeout: 20_000 }).toBe(2_000);
+  expect(answered(socket)).toEqual(ids(2_000));
+});
+
+test('bodies of pipelined requests arrive whole, each at its request', async () => {
+  const seen: number[] = [];
+  append = async (payload) => {
+    seen.push(payload.length);
+    await delay(1);
+    return { seq: 1n };
+  };
+  const request = (size: number) => {
+    const body = JSON.stringify({ event_type: 'A', payload: { x: 'y'.repeat(size) } });
+    const head = [`POST /v1/traceledger/master/${masterId}/events HTTP/1.1`, 'Host: a'];
+    head.push(`Authorization: ${bearer.authorization}`, 'Content-Type: application/json');
+    return `${head.join('\r\n')}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  };
+  const sizes = Array.from({ length: 40 }, (_, at) => (at % 5 === 0 ? 200_000 : 10 * at));
+  const socket = open();
+  socket.write(sizes.map(request).join(''));
+  await expect.poll(() => socket.text.match(/HTTP\/1.1 200 OK/g)?.length, { timeout: 20_000 }).toBe(sizes.length);
+  expect(seen.sort()).toEqual(sizes.map((size) => size + '{"x":""}'.length).sort());
+});
+
+test('openapi.json 1,500 times on a connection that reads nothing: the node holds no copy of it', async () => {
+  const socket = connect(node.http.port, '127.0.0.1').on('error', () => {});
+  sockets.push(socket);
+  const request = `GET /openapi.json HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(2_000)}\r\n\r\n`;
+  let most = 0;
+  const watching = setInterval(() => {
+    most = Math.max(most, memory.heldBytes('answer'));
+  }, 1);
+  socket.pause().write(request.repeat(1_500));
+  await delay(500);
+  clearInterval(watching);
+  expect(memory.heldBytes('request')).toBeGreaterThan(0);
+  expect(most).toBe(0);
+});
+
+test('bytes that are no HTTP behind requests are answered after these', async () => {
+  const held = holdHealth();
+  const socket = open();
+  socket.write(
+    `${ids(6)
+      .map((id) => ask(id))
+      .join('')}no HTTP at all\r\n\r\n`,
+  );
+  await expect.poll(() => held.underWay).toBe(limits.httpUnderWayMax);
+  await delay(20);
+  expect(socket.text).toBe('');
+  const going = setInterval(letGo, 1);
+  await once(socket, 'close');
+  clearInterval(going);
+  expect(answered(socket).slice(0, 6)).toEqual(ids(6));
+  expect([...socket.text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)).toEqual([
+    ...Array.from({ length: 6 }, () => '200'),
+    '400',
+  ]);
+});
+
+test('a CONNECT behind requests is answered after these', async () => {
+  const held = holdHealth();
+  const socket = open();
+  socket.write(`${ask('one')}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`);
+  await expect.poll(() => held.underWay).toBe(1);
+  await delay(20);
+  expect(socket.text).toBe('');
+  letGo();
+  await once(socket, 'close');
+  expect([...socket.text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)).toEqual(['200', '405']);
+});
+
+test('a client that asks for a CONNECT and resets its connection ends nothing else', async () => {
+  const errors: unknown[] = [];
+  const note = (error: unknown) => void errors.push(error);
+  process.on('uncaughtExceptionMonitor', note);
+  const held = holdHealth();
+  const socket = open();
+  socket.write(`${ask('one')}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`);
+  await expect.poll(() => held.underWay).toBe(1);
+  socket.resetAndDestroy();
+  await delay(50);
+  letGo();
+  await delay(50);
+  process.off('uncaughtExceptionMonitor', note);
+  expect(errors).toEqual([]);
+});

@@ -1,0 +1,247 @@
+import { create } from '@bufbuild/protobuf';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, it } from 'vitest';
+import { statusOf } from '../../../src/rpc/call/status.ts';
+import { parseTemplate } from '../../../src/rpc/endpoints/path-template.ts';
+import { restRoutes } from '../../../src/rpc/endpoints/routes.ts';
+import { openApiDocument } from '../../../src/rpc/openapi/document.ts';
+import { restJson } from '../../../src/service/encoding/message-json.ts';
+
+type Json = { [key: string]: unknown };
+
+const document = JSON.parse(JSON.stringify(openApiDocument())) as Json;
+
+function at(pointer: string): unknown {
+  let value: unknown = document;
+  for (const part of pointer.replace(/^#\//, '').split('/')) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name))
+      throw new Error(`Nothing at ${pointer}`);
+    value = (value as Json)[name];
+  }
+  return value;
+}
+
+function walk(value: unknown, visit: (object: Json) => void): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) visit(value as Json);
+  for (const inner of Object.values(value)) walk(inner, visit);
+}
+
+interface Operation extends Json {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly tags: string[];
+  readonly security: Json[];
+  readonly parameters: Json[];
+  readonly requestBody?: { content: Record<string, { schema: Json; example: unknown }> };
+  readonly responses: Record<string, Json>;
+}
+
+const paths = document.paths as Record<string, Record<string, Operation>>;
+const operations = Object.entries(paths).flatMap(([template, item]) =>
+  Object.entries(item).map(([method, operation]) => ({
+    name: `${method.toUpperCase()} ${template}`,
+    template,
+    operation,
+  })),
+);
+
+/** A parameter itself, where it is given by reference. */
+function resolved(parameter: Json): Json {
+  return typeof parameter.$ref === 'string' ? (at(parameter.$ref) as Json) : parameter;
+}
+
+const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+ajv.addSchema({ $id: 'https://api.test/', ...document });
+
+/** Checks a value against a schema whose references point into the document. */
+function failures(schema: Json, value: unknown): unknown {
+  const text = JSON.stringify(schema).replaceAll('"#/components/', '"https://api.test/#/components/');
+  const validate = ajv.compile(JSON.parse(text) as Json);
+  validate(value);
+  return validate.errors;
+}
+
+describe('the OpenAPI document', () => {
+  it('is OpenAPI 3.1 with the parts that readers need', () => {
+    expect(document).toMatchObject({ openapi: '3.1.0', info: { title: expect.any(String), version: 'v1' } });
+    expect(operations.length).toBe(restRoutes().length);
+  });
+
+  it('has no reference that leads nowhere, and no component that nothing refers to', () => {
+    const used = new Set<string>();
+    walk(document, (object) => {
+      if (typeof object.$ref === 'string') used.add(object.$ref);
+    });
+    expect(used.size).toBeGreaterThan(100);
+    for (const pointer of used) expect(() => at(pointer)).not.toThrow();
+    for (const kind of ['schemas', 'parameters', 'headers']) {
+      for (const name of Object.keys(at(`#/components/${kind}`) as Json))
+        expect(used).toContain(`#/components/${kind}/${name}`);
+    }
+    const responses = Object.keys(at('#/components/responses') as Json);
+    // A method that a path does not take belongs to no operation of that path.
+    expect(responses.filter((name) => !used.has(`#/components/responses/${name}`))).toEqual(['Error405']);
+  });
+
+  it('names each operation once and describes it under a tag that exists', () => {
+    const tags = (document.tags as { name: string }[]).map((tag) => tag.name);
+    expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(operations.length);
+    for (const { operation } of operations) {
+      expect(operation.operationId).toMatch(/^[A-Za-z]+[A-Za-z0-9]*$/);
+      expect(operation.description.length).toBeGreaterThan(10);
+      expect(operation.summary).toMatch(/\.$/);
+      for (const tag of operation.tags) expect(tags).toContain(tag);
+    }
+  });
+
+  it('names only credentials that it declares', () => {
+    const schemes = Object.keys(at('#/components/securitySchemes') as Json);
+    for (const { operation } of operations) {
+      for (const alternative of operation.security)
+        for (const name of Object.keys(alternative)) expect(schemes).toContain(name);
+    }
+  });
+
+  it.each(operations.map((entry) => [entry.name, entry] as const))(
+    '%s has the parameters of its path, each once',
+    (_name, entry) => {
+      const parameters = entry.operation.parameters.map(resolved);
+      const keys = parameters.map((parameter) => `${parameter.in} ${String(parameter.name).toLowerCase()}`);
+      expect(new Set(keys).size).toBe(keys.length);
+      const inPath = parameters.filter((parameter) => parameter.in === 'path');
+      const params = parseTemplate(entry.template).flatMap((segment) =>
+        segment.kind === 'param' ? [segment.name] : [],
+      );
+      expect(inPath.map((parameter) => parameter.name)).toEqual(params);
+      for (const parameter of inPath) expect(parameter.required).toBe(true);
+      for (const parameter of parameters) {
+        expect(parameter.description).toEqual(expect.any(String));
+        expect(parameter.schema).toEqual(expect.any(Object));
+      }
+    },
+  );
+
+  it.each(operations.map((entry) => [entry.name, entry.operation] as const))(
+    '%s has examples that are valid',
+    (_name, operation) => {
+      for (const parameter of operation.parameters.map(resolved)) {
+        if ('example' in parameter) expect(failures(parameter.schema as Json, parameter.example)).toBeNull();
+      }
+      const request = operation.requestBody?.content['application/json'];
+      if (request) expect(failures(request.schema, request.example)).toBeNull();
+      const answer = operation.responses['200'] as
+        | { content?: Record<string, { schema: Json; example?: unknown }> }
+        | undefined;
+      const json = answer?.content?.['application/json'];
+      if (json) expect(failures(json.schema, json.example)).toBeNull();
+      for (const response of Object.values(operation.responses))
+        expect(resolved(response).description).toEqual(expect.any(String));
+    },
+  );
+
+  it('describes every field of every schema', () => {
+    for (const [name, schema] of Object.entries(at('#/components/schemas') as Record<string, Json>)) {
+      if (name === 'Error') continue;
+      expect([name, schema.description]).toEqual([name, expect.stringMatching(/\w.*\.$/)]);
+      for (const [field, inner] of Object.entries(schema.properties as Record<string, Json>)) {
+        expect([name, field, inner.description]).toEqual([name, field, expect.stringMatching(/\w.*[.;:]$|\.$/)]);
+      }
+    }
+  });
+
+  it('requires of an answer exactly the fields that an empty message is written with', () => {
+    for (const route of restRoutes()) {
+      if (route.emptyAnswer || route.responseBody || route.method.methodKind !== 'unary') continue;
+      const { output } = route.method;
+      const schema = at(`#/components/schemas/${output.name}`) as { required: string[]; properties: Json };
+      expect([output.name, Object.keys(JSON.parse(restJson(output, create(output))))]).toEqual([
+        output.name,
+        schema.required,
+      ]);
+      expect(Object.keys(schema.properties)).toEqual(output.fields.map((field) => field.name));
+    }
+  });
+
+  it('refuses a misspelt field, null for a required one and a missing one', () => {
+    const schema = { $ref: '#/components/schemas/GrantOrganizationDelegationRequest' };
+    const grant = { organization_id: 'o', delegate_actor_id: 'd', role: 'OPS' };
+    expect(failures(schema, grant)).toBeNull();
+    expect(failures(schema, { ...grant, permissions: null })).toBeNull();
+    expect(failures(schema, { ...grant, permisions: {} })).not.toBeNull();
+    expect(failures(schema, { ...grant, permissions: 'write' })).not.toBeNull();
+    expect(failures(schema, { ...grant, role: null })).not.toBeNull();
+    expect(failures(schema, { ...grant, role: '1 bad role' })).not.toBeNull();
+    expect(failures(schema, { organization_id: 'o', role: 'OPS' })).not.toBeNull();
+  });
+
+  it('keeps a field of the path out of the body', () => {
+    expect(Object.keys(at('#/components/schemas/AppendEventRequest/properties') as Json)).toEqual([
+      'event_type',
+      'payload',
+    ]);
+  });
+
+  it('lists each error code under its status, and the envelope', () => {
+    const codes = at('#/components/schemas/Error/properties/error/properties/code/enum') as Parameters<
+      typeof statusOf
+    >[0][];
+    expect(codes).toHaveLength(37);
+    for (const code of codes) {
+      const response = at(`#/components/responses/Error${statusOf(code).http}`) as Json;
+      expect(response.description).toContain(`\`${code}\``);
+    }
+    for (const response of Object.values(at('#/components/responses') as Record<string, Json>)) {
+      const json = (response.content as Record<string, { schema: Json; example: Json }>)['application/json'];
+      if (!json) throw new Error('An error without its envelope');
+      expect(failures(json.schema, json.example)).toBeNull();
+    }
+  });
+
+  it('says which calls are signed and which take an idempotency key', () => {
+    const headersOf = (name: string) =>
+      operations
+        .find((entry) => entry.name === name)
+        ?.operation.parameters.map((parameter) => resolved(parameter).name);
+    expect(headersOf('PATCH /v1/ledgers/{ledger_id}/close')).toEqual(
+      expect.arrayContaining(['Idempotency-Key', 'X-Signing-Key-ID', 'X-Actor-Sig']),
+    );
+    expect(headersOf('POST /v1/traceledger/master/{uuid}/events')).toContain('X-Delivery-Chain');
+    expect(headersOf('POST /v1/actors')).not.toContain('Idempotency-Key');
+    expect(headersOf('GET /v1/ledgers')).toEqual(expect.not.arrayContaining(['Idempotency-Key', 'X-Actor-Sig']));
+  });
+
+  it('names X-ACTOR-TYPE on the calls that write an event of the caller’s type, and on no other', () => {
+    const named = operations.filter(({ operation }) =>
+      operation.parameters.some((parameter) => resolved(parameter).name === 'X-ACTOR-TYPE'),
+    );
+    // Openings and closings of ledgers are events of type `service` whatever the caller says.
+    expect(named.map(({ name }) => name).sort()).toEqual([
+      'DELETE /v1/traceledger/master/{uuid}/access/{link_id}',
+      'PATCH /v1/delegation/ledger',
+      'PATCH /v1/delegation/master',
+      'PATCH /v1/delegation/organization',
+      'PATCH /v1/traceledger/master/{uuid}/close',
+      'POST /v1/delegation/ledger',
+      'POST /v1/delegation/master',
+      'POST /v1/delegation/organization',
+      'POST /v1/traceledger/master',
+      'POST /v1/traceledger/master/{uuid}/access',
+      'POST /v1/traceledger/master/{uuid}/events',
+    ]);
+  });
+
+  it('does not show a secret, a previous hash or an IP address in any answer but those that make a secret', () => {
+    const named = new Map<string, string[]>();
+    for (const [name, schema] of Object.entries(at('#/components/schemas') as Record<string, Json>)) {
+      for (const field of Object.keys(schema.properties as Json)) named.set(field, [...(named.get(field) ?? []), name]);
+    }
+    expect(named.get('api_key')).toEqual(['CreateApiKeyResponse', 'ProductionIdentity', 'SandboxIdentity']);
+    expect(named.get('secret')).toEqual(['CreateWebhookResponse']);
+    expect(named.get('fingerprint')).toEqual(['AuthorityKey', 'GetAuthorityResponse', 'OnboardEntityResponse']);
+    for (const field of ['prev_hash', 'ip', 'ip_address', 'user_agent', 'command'])
+      expect(named.has(field)).toBe(false);
+  });
+});

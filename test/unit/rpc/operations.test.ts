@@ -1,0 +1,318 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { request as httpsRequest } from 'node:https';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  Client,
+  credentials,
+  type GrpcObject,
+  loadPackageDefinition,
+  type ServiceClientConstructor,
+} from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { afterEach, describe, expect, it } from 'vitest';
+import { HealthService } from '../../../src/gen/svc/v1/health_pb.ts';
+import { clientAddressBehind } from '../../../src/rpc/call/client-address.ts';
+import { openInternalListener } from '../../../src/rpc/internal-listener.ts';
+import { createMetrics } from '../../../src/runtime/telemetry/metrics.ts';
+import { createSecretBox } from '../../../src/service/records/secret-box.ts';
+import { callGrpc, grpcClient } from '../../support/grpc-client.ts';
+import {
+  bearer,
+  type ListeningNode,
+  type ListeningNodeOptions,
+  masterId,
+  startListeningNode,
+} from '../../support/listening-node.ts';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
+});
+async function start(options: Partial<ListeningNodeOptions>): Promise<ListeningNode> {
+  const handlers = { 'HealthService.GetHealth': async () => ({ status: 'ok' }), ...options.handlers };
+  const node = await startListeningNode({ ...options, handlers });
+  cleanups.push(() => node[Symbol.asyncDispose]());
+  return node;
+}
+
+describe('rate limits', () => {
+  const register = (node: ListeningNode, headers: Record<string, string> = {}) =>
+    fetch(`${node.base}/v1/actors`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: '{}',
+    });
+
+  it('creating calls without a credential are counted by address, and say when to come again', async () => {
+    const node = await start({
+      rates: { create: { perSecond: 0.1, burst: 2 } },
+      handlers: { 'ActorService.CreateActor': async () => ({}) },
+    });
+    expect([(await register(node)).status, (await register(node)).status]).toEqual([200, 200]);
+    const limited = await register(node);
+    expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '10']);
+    expect([limited.headers.get('ratelimit'), limited.headers.get('ratelimit-policy')]).toEqual([
+      '"create";r=0;t=10',
+      '"create";q=2;w=20',
+    ]);
+    expect((await limited.json()) as object).toMatchObject({
+      error: { code: 'rate_limited', details: { retry_after_s: 10 } },
+    });
+    expect((await fetch(`${node.base}/health`)).status).toBe(200);
+  });
+
+  it('behind a trusted proxy the forwarded address counts, else it means nothing', async () => {
+    const options = {
+      rates: { create: { perSecond: 0.1, burst: 1 } },
+      handlers: { 'ActorService.CreateActor': async () => ({}) },
+    };
+    const statuses = async (node: ListeningNode) => {
+      const answers = [];
+      for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.1'])
+        answers.push((await register(node, { 'x-forwarded-for': `10.9.9.9, ${address}` })).status);
+      return answers;
+    };
+    expect(await statuses(await start({ ...options, trustedProxies: ['127.0.0.1'] }))).toEqual([200, 200, 429]);
+    expect(await statuses(await start(options))).toEqual([200, 429, 429]);
+  });
+
+  it('appends and other calls of a key have limits of their own, the same through gRPC', async () => {
+    const one = { perSecond: 0.1, burst: 1 };
+    const node = await start({
+      rates: { call: one, append: one },
+      handlers: { 'MasterService.AppendEvent': async () => ({}), 'DeveloperService.GetDeveloper': async () => ({}) },
+    });
+    const append = () =>
+      fetch(`${node.base}/v1/traceledger/master/${masterId}/events`, {
+        method: 'POST',
+        headers: { ...bearer, 'content-type': 'application/json' },
+        body: '{"event_type":"A","payload":{}}',
+      });
+    const me = () => fetch(`${node.base}/v1/developer/me`, { headers: bearer });
+    expect([(await append()).status, (await me()).status, (await append()).status, (await me()).status]).toEqual([
+      200, 200, 429, 429,
+    ]);
+    const client = grpcClient(node.grpcAddress);
+    cleanups.push(() => client.close());
+    const { DeveloperService } = await import('../../../src/gen/svc/v1/developer_pb.ts');
+    const { error, info, metadata } = await callGrpc(client, DeveloperService.method.getDeveloper, {}, bearer);
+    expect([error?.code, info?.reason, metadata.get('retry-after')]).toEqual([8, 'rate_limited', ['10']]);
+  });
+
+  it('addresses from X-Forwarded-For: the first hop that is not trusted, and never what is no address', () => {
+    const behind = clientAddressBehind(['10.0.0.0/8']);
+    expect(behind('10.0.0.1', '203.0.113.5, 10.0.0.2')).toBe('203.0.113.5');
+    expect(behind('10.0.0.1', '198.51.100.9, 203.0.113.5')).toBe('203.0.113.5');
+    expect(behind('192.0.2.1', '203.0.113.5')).toBe('192.0.2.1');
+    expect(behind('10.0.0.1', 'nonsense')).toBe('10.0.0.1');
+    expect(behind('10.0.0.1', '10.0.0.3')).toBe('10.0.0.3');
+  });
+});
+
+describe('the internal port', () => {
+  it('tells metrics, liveness and readiness, and nothing else', async () => {
+    const metrics = createMetrics();
+    metrics.requests.inc({ transport: 'rest', method: 'm', code: 'ok' });
+    let ready = false;
+    const transport = await openInternalListener(
+      { metrics, readiness: async () => (ready ? { ready } : { ready, reason: 'the store is away' }) },
+      '127.0.0.1',
+      0,
+    );
+    cleanups.push(() => transport[Symbol.asyncDispose]());
+    const get = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${transport.port}${path}`, { method });
+    expect(await (await get('/metrics')).text()).toContain(
+      'svc_requests_total{transport="rest",method="m",code="ok"} 1',
+    );
+    expect((await get('/health/live')).status).toBe(200);
+    expect(await (await get('/health/ready')).json()).toEqual({ status: 'not ready', reason: 'the store is away' });
+    ready = true;
+    expect([
+      (await get('/health/ready')).status,
+      (await get('/v1/health')).status,
+      (await get('/metrics', 'POST')).status,
+    ]).toEqual([200, 404, 405]);
+  });
+
+  it('a port in use is a sentence that names it', async () => {
+    const parts = { metrics: createMetrics(), readiness: async () => ({ ready: true }) };
+    const transport = await openInternalListener(parts, '127.0.0.1', 0);
+    cleanups.push(() => transport[Symbol.asyncDispose]());
+    await expect(openInternalListener(parts, '127.0.0.1', transport.port)).rejects.toThrow(
+      `Cannot listen on 127.0.0.1 port ${transport.port}`,
+    );
+  });
+});
+
+describe('gRPC beside the API', () => {
+  const load = (module: string, file: string): GrpcObject => {
+    const root = createRequire(import.meta.url).resolve(`${module}/package.json`);
+    return loadPackageDefinition(loadSync(join(root, '..', file), { keepCase: true }));
+  };
+
+  it('reflection lists the services and gives the file of a symbol', async () => {
+    const node = await start({});
+    const loaded = load('@grpc/reflection', 'build/proto/grpc/reflection/v1/reflection.proto');
+    const service = at(loaded, 'grpc', 'reflection', 'v1', 'ServerReflection') as unknown as ServiceClientConstructor;
+    const client = new service(node.grpcAddress, credentials.createInsecure());
+    cleanups.push(() => client.close());
+    const stream = (client as unknown as { ServerReflectionInfo(): NodeJS.ReadWriteStream }).ServerReflectionInfo();
+    stream.on('error', () => {});
+    const ask = (request: object) =>
+      new Promise<object>((resolve) => {
+        stream.once('data', resolve);
+        stream.write(request as never);
+      });
+    const { list_services_response: listed } = (await ask({ list_services: '' })) as {
+      list_services_response: { service: { name: string }[] };
+    };
+    expect(listed.service.map(({ name }) => name)).toContain('svc.v1.LedgerService');
+    const answer = await ask({ file_containing_symbol: 'svc.v1.MasterService.AppendEvents' });
+    expect(answer).toHaveProperty('file_descriptor_response.file_descriptor_proto.0');
+    stream.end();
+  });
+
+  it('health follows the node', async () => {
+    const node = await start({});
+    const loaded = load('grpc-health-check', 'proto/health/v1/health.proto');
+    const service = at(loaded, 'grpc', 'health', 'v1', 'Health') as unknown as ServiceClientConstructor;
+    const client = new service(node.grpcAddress, credentials.createInsecure());
+    cleanups.push(() => client.close());
+    const check = (name: string) =>
+      new Promise<string>((resolve, reject) =>
+        (
+          client as unknown as {
+            Check(request: object, done: (error: Error | null, answer: { status: string }) => void): void;
+          }
+        ).Check({ service: name }, (error, answer) =>
+          error === null ? resolve(String(answer.status)) : reject(error),
+        ),
+      );
+    const before = await check('svc.v1.LedgerService');
+    node.grpc.setServing(false);
+    expect([await check('svc.v1.LedgerService'), await check('')]).not.toContain(before);
+  });
+});
+
+function at(object: GrpcObject, ...path: string[]): unknown {
+  return path.reduce<unknown>((inner, name) => (inner as GrpcObject)[name], object);
+}
+
+describe('stopping', () => {
+  it('lets running calls finish, takes no new connection, and is done', async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const node = await start({
+      handlers: { 'HealthService.GetTerms': async () => held.then(() => ({ version: '1.0', text: 't' })) },
+    });
+    const client = grpcClient(node.grpcAddress);
+    cleanups.push(() => client.close());
+    const rest = fetch(`${node.base}/v1/legal/terms`);
+    const grpc = callGrpc(client, HealthService.method.getTerms, {});
+    while (node.pipeline.running.size < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    const closed = Promise.all([node.http.close(5_000), node.grpc.close(5_000)]);
+    await expect(fetch(`${node.base}/health`)).rejects.toThrow();
+    release();
+    expect([(await rest).status, (await grpc).message]).toMatchObject([200, { version: '1.0' }]);
+    await closed;
+  });
+
+  it('a call that does not end is cut off after the grace', async () => {
+    const node = await start({ handlers: { 'HealthService.GetTerms': () => new Promise<object>(() => {}) } });
+    const rest = fetch(`${node.base}/v1/legal/terms`).then(
+      () => 'answered',
+      () => 'cut off',
+    );
+    while (node.pipeline.running.size < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    await Promise.all([node.http.close(100), node.grpc.close(100)]);
+    expect(await rest).toBe('cut off');
+  });
+});
+
+describe('TLS', () => {
+  it('both public ports speak it, and nothing else', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'tls-'));
+    cleanups.push(() => rmSync(directory, { recursive: true }));
+    const [keyFile, certFile] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+    execFileSync(
+      'openssl',
+      [
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
+        '-nodes',
+        '-keyout',
+        keyFile,
+        '-out',
+        certFile,
+        '-days',
+        '2',
+        '-subj',
+        '/CN=localhost',
+        '-addext',
+        'subjectAltName=DNS:localhost',
+      ],
+      { stdio: 'ignore' },
+    );
+    const tls = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
+    const node = await start({ tls });
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const request = httpsRequest(
+        { host: '127.0.0.1', servername: 'localhost', port: node.http.port, path: '/health', ca: tls.cert },
+        (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        },
+      );
+      request.on('error', reject).end();
+    });
+    expect(status).toBe(200);
+    await expect(fetch(`http://127.0.0.1:${node.http.port}/health`)).rejects.toThrow();
+    const client = new Client(node.grpcAddress, credentials.createSsl(tls.cert), {
+      'grpc.ssl_target_name_override': 'localhost',
+    });
+    cleanups.push(() => client.close());
+    expect((await callGrpc(client, HealthService.method.getHealth, {})).message).toMatchObject({ status: 'ok' });
+  });
+});
+
+describe('the secret box', () => {
+  const key = Buffer.alloc(32, 1);
+  const random = (length: number) => Buffer.alloc(length, ++turn);
+  let turn = 0;
+  const box = createSecretBox(key, random);
+
+  it('opens what it sealed, in the same context alone', () => {
+    const sealed = box.seal(Buffer.from('whsec_x'), 'webhook/1');
+    expect(box.open(sealed, 'webhook/1').toString()).toBe('whsec_x');
+    expect(() => box.open(sealed, 'webhook/2')).toThrow();
+    expect(sealed).not.toContain(Buffer.from('whsec_x').toString('base64').slice(0, 6));
+  });
+
+  it('the same secret is sealed differently each time, and any changed byte is found', () => {
+    const [one, two] = [box.seal(Buffer.from('s'), 'c'), box.seal(Buffer.from('s'), 'c')];
+    expect(one).not.toBe(two);
+    const bytes = Buffer.from(one, 'base64');
+    for (let at = 0; at < bytes.length; at += 1) {
+      const changed = Buffer.from(bytes);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      expect(() => box.open(changed.toString('base64'), 'c')).toThrow();
+    }
+    expect(() => box.open('', 'c')).toThrow();
+  });
+
+  it('another key opens nothing and has another fingerprint', () => {
+    const other = createSecretBox(Buffer.alloc(32, 2), random);
+    expect(() => other.open(box.seal(Buffer.from('s'), 'c'), 'c')).toThrow();
+    expect(other.fingerprint).not.toBe(box.fingerprint);
+    expect(() => createSecretBox(Buffer.alloc(31), random)).toThrow(RangeError);
+  });
+});

@@ -1,0 +1,141 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RunningCall } from '../../../../src/rpc/call/running-call.ts';
+import { addressKey, callsOf, createCallRates, walkerOf } from '../../../../src/rpc/pipeline/call-rates.ts';
+import { createRateLimiter } from '../../../../src/rpc/pipeline/rate-limit.ts';
+import type { Caller } from '../../../../src/service/calls/call.ts';
+
+const limit = { name: 'call', perSecond: 10, burst: 3 };
+
+describe('token bucket', () => {
+  it('gives its burst at once, then one token each tenth of a second', () => {
+    const limiter = createRateLimiter(limit, 10);
+    expect([0, 0, 0].map((at) => limiter.take('a', at))).toEqual([null, null, null]);
+    expect(limiter.take('a', 0)).toEqual({
+      retryAfterS: 1,
+      rateLimit: '"call";r=0;t=1',
+      rateLimitPolicy: '"call";q=3;w=1',
+    });
+    expect(limiter.take('a', 100)).toBe(null);
+    expect(limiter.take('a', 199)).not.toBe(null);
+  });
+
+  it('one key does not use up another', () => {
+    const limiter = createRateLimiter({ ...limit, burst: 1 }, 10);
+    expect([limiter.take('a', 0), limiter.take('b', 0)]).toEqual([null, null]);
+    expect(limiter.take('a', 0)).not.toBe(null);
+  });
+
+  it('says how long to wait at slow rates', () => {
+    const limiter = createRateLimiter({ name: 'create', perSecond: 0.1, burst: 1 }, 10);
+    limiter.take('a', 0);
+    expect(limiter.take('a', 0)?.retryAfterS).toBe(10);
+    expect(limiter.take('a', 4_000)?.retryAfterS).toBe(6);
+  });
+
+  it('forgets the key not seen for longest, and no other', () => {
+    const limiter = createRateLimiter({ ...limit, perSecond: 0.001, burst: 1 }, 2);
+    limiter.take('old', 0);
+    limiter.take('kept', 0);
+    limiter.take('kept', 1);
+    limiter.take('new', 2);
+    expect(limiter.take('kept', 3)).not.toBe(null);
+    expect(limiter.take('old', 3)).toBe(null);
+  });
+
+  it('rate 0 never limits', () => {
+    const limiter = createRateLimiter({ ...limit, perSecond: 0, burst: 0 }, 2);
+    expect(Array.from({ length: 100 }, () => limiter.take('a', 0)).every((limited) => limited === null)).toBe(true);
+  });
+
+  it('what was done already may take more than there is, and the next calls wait for it', () => {
+    const limiter = createRateLimiter(limit, 10);
+    limiter.charge('a', 13, 0);
+    expect(limiter.take('a', 0)?.retryAfterS).toBe(2);
+    expect(limiter.take('a', 1_099)).not.toBe(null);
+    expect(limiter.take('a', 1_100)).toBe(null);
+    expect(limiter.take('b', 0)).toBe(null);
+  });
+
+  it('over any time gives no more than burst and rate, also when the clock stands', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(300), { maxLength: 200 }), (stepsMs) => {
+        const limiter = createRateLimiter(limit, 10);
+        let now = 0;
+        let taken = 0;
+        for (const step of stepsMs) {
+          now += step;
+          if (limiter.take('a', now) === null) taken += 1;
+        }
+        return taken <= limit.burst + (now * limit.perSecond) / 1000 + 1e-6;
+      }),
+    );
+  });
+});
+
+describe('calls beyond their rate', () => {
+  const size = { perSecond: 1, burst: 2 };
+
+  /** Whether calls of one key, all at the same moment, were let in, and whether those turned away are recorded. */
+  function admitted(count: number, isAppend: boolean): string[] {
+    const rates = createCallRates({ create: size, append: size, call: size });
+    return Array.from({ length: count }, () => {
+      const call = { caller: { apiKeyId: 'key' }, endpoint: { isAppend }, headers: [], isRecorded: true };
+      try {
+        rates.admit(call as unknown as RunningCall, () => '192.0.2.7', 0);
+        return 'in';
+      } catch {
+        return call.isRecorded ? 'recorded' : 'not recorded';
+      }
+    });
+  }
+
+  it.each([true, false])('are recorded up to that rate, and beyond it no more (append: %s)', (isAppend) => {
+    expect(admitted(6, isAppend)).toEqual(['in', 'in', 'recorded', 'recorded', 'not recorded', 'not recorded']);
+  });
+});
+
+describe('reads', () => {
+  const small = { examined: 499, verified: 0, chars: 100 };
+
+  it('count as one more call for each 500 examined, 50 signatures verified and 1 MiB read', () => {
+    expect(callsOf(small)).toBe(0);
+    expect(callsOf({ examined: 10_000, verified: 0, chars: 64 * 1024 * 1024 })).toBe(20 + 64);
+    expect(callsOf({ examined: 1_000, verified: 1_000, chars: 1024 * 1024 })).toBe(2 + 20 + 1);
+  });
+
+  it('take that from the bucket of their caller, and small ones nothing', () => {
+    const size = { perSecond: 1, burst: 10 };
+    const rates = createCallRates({ create: size, append: size, call: size });
+    const caller = { apiKeyId: 'key' };
+    const call = { caller, endpoint: { isAppend: false }, headers: [], isRecorded: true } as unknown as RunningCall;
+    const address = () => '192.0.2.7';
+    for (let at = 0; at < 5; at++) {
+      rates.admit(call, address, 0);
+      rates.charge(call, address, small, 0);
+    }
+    rates.charge(call, address, { examined: 10_000, verified: 0, chars: 0 }, 0);
+    const waits = { code: 'rate_limited', details: { retry_after_s: 16 } };
+    expect(() => rates.admit(call, address, 0)).toThrow(expect.objectContaining(waits));
+    expect(() => rates.admit(call, address, 16_000)).not.toThrow();
+  });
+
+  it('are counted for an actor whatever keys it has, and for an address where nobody has proved who calls', () => {
+    const byKey = { actorId: 'an actor', apiKeyId: 'a key' } as Caller;
+    expect(walkerOf(byKey, '192.0.2.7')).toBe('an actor');
+    expect(walkerOf({ ...byKey, apiKeyId: null }, '192.0.2.7')).toBe('an actor 192.0.2.7');
+    expect(walkerOf(null, '2001:db8:1:2::9')).toBe('2001:db8:1:2::/64');
+  });
+});
+
+describe('addresses', () => {
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::9', '2001:db8:1:2::/64'],
+    ['::1', '0:0:0:0::/64'],
+  ])('%s counts as %s', (address, key) => {
+    expect(addressKey(address)).toBe(key);
+  });
+});

@@ -1,0 +1,82 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { LedgerError } from '../../../../src/domain/errors.ts';
+import { Auth } from '../../../../src/gen/svc/v1/options_pb.ts';
+import type { BidiCall } from '../../../../src/rpc/call/incoming-call.ts';
+import type { RunningCall } from '../../../../src/rpc/call/running-call.ts';
+import { watchCredential } from '../../../../src/rpc/pipeline/stream-credential.ts';
+import { limits } from '../../../../src/runtime/limits/limits.ts';
+import { bearer, fakeCredentials, goodKey } from '../../../support/listening-node.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A stream under watch whose handler the test ends. */
+function watched() {
+  const credentials = fakeCredentials();
+  const aborts: string[] = [];
+  const failures: LedgerError[] = [];
+  const stop = vi.fn();
+  const call = {
+    endpoint: { rule: { auth: Auth.BEARER } },
+    ending: null as LedgerError | null,
+    answered: false,
+    abort: (reason: string) => void aborts.push(reason),
+  };
+  const exchange = {
+    header: (name: string) => (name === 'authorization' ? bearer.authorization : undefined),
+    requests: { stop },
+  };
+  const answerFor = (_call: RunningCall, _exchange: BidiCall, error: LedgerError) => void failures.push(error);
+  const watch = watchCredential(
+    credentials,
+    call as unknown as RunningCall,
+    exchange as unknown as BidiCall,
+    answerFor,
+  );
+  return { credentials, call, watch, stop, aborts, failures };
+}
+
+test('a stream whose credential ended takes no more, and ends with that once all outcomes went out', async () => {
+  const { credentials, call, watch, stop, failures } = watched();
+  await vi.advanceTimersByTimeAsync(limits.streamCredentialCheckMs);
+  expect(stop).not.toHaveBeenCalled();
+  credentials.revoked.add(goodKey);
+  await vi.advanceTimersByTimeAsync(limits.streamCredentialCheckMs);
+  expect(stop).toHaveBeenCalledOnce();
+  expect(call.ending).toMatchObject({ code: 'invalid_api_key' });
+  // The handler has ended: the pipeline answers with `ending`.
+  watch.stop();
+  await vi.advanceTimersByTimeAsync(2 * limits.streamLastOutcomesMs);
+  expect(failures).toEqual([]);
+});
+
+test('events that were taken and have no outcome by then are called unknown, not refused', async () => {
+  const { credentials, call, watch, aborts, failures } = watched();
+  credentials.revoked.add(goodKey);
+  await vi.advanceTimersByTimeAsync(limits.streamCredentialCheckMs + limits.streamLastOutcomesMs - 1);
+  expect(failures).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(failures).toMatchObject([{ code: 'outcome_unknown' }]);
+  expect(call).toMatchObject({ answered: true, ending: { code: 'outcome_unknown' } });
+  expect(aborts).toHaveLength(1);
+  watch.stop();
+});
+
+test('a stream that was answered meanwhile is not answered twice', async () => {
+  const { credentials, call, watch, failures } = watched();
+  credentials.revoked.add(goodKey);
+  await vi.advanceTimersByTimeAsync(limits.streamCredentialCheckMs);
+  call.answered = true;
+  await vi.advanceTimersByTimeAsync(limits.streamLastOutcomesMs);
+  expect(failures).toEqual([]);
+  watch.stop();
+});
+
+test('a store that cannot be asked ends no stream', async () => {
+  const { credentials, call, watch, stop } = watched();
+  credentials.byApiKey = () => Promise.reject(new LedgerError('unavailable', 'away'));
+  await vi.advanceTimersByTimeAsync(4 * limits.streamCredentialCheckMs);
+  expect(stop).not.toHaveBeenCalled();
+  expect(call.ending).toBeNull();
+  watch.stop();
+});

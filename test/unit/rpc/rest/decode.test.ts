@@ -1,0 +1,266 @@
+import { describe, expect, it } from 'vitest';
+import { LedgerError } from '../../../../src/domain/errors.ts';
+import { parseJson } from '../../../../src/domain/json/json.ts';
+import { ListNetworkActorsResponseSchema } from '../../../../src/gen/svc/v1/actors_pb.ts';
+import { EventSchema, IntegritySchema } from '../../../../src/gen/svc/v1/event_pb.ts';
+import { restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
+import { decodeRequest, readMessage } from '../../../../src/rpc/rest/decode.ts';
+
+interface Sent {
+  readonly pathParams?: Readonly<Record<string, string>>;
+  readonly query?: string;
+  readonly body?: string;
+}
+
+function read(name: string, sent: Sent = {}): unknown {
+  const route = restRoutes().find((candidate) => candidate.method.name === name);
+  if (!route) throw new Error(`No route for ${name}`);
+  const body = sent.body === undefined || sent.body === '' ? null : parseJson(sent.body);
+  return decodeRequest(route, { pathParams: sent.pathParams ?? {}, query: sent.query ?? '', body });
+}
+
+function refusal(action: () => unknown): LedgerError {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof LedgerError) return error;
+    throw error;
+  }
+  throw new Error('It was accepted');
+}
+
+function expectRefused(action: () => unknown, field: string, expected?: string): void {
+  const error = refusal(action);
+  expect(error.code).toBe('invalid_argument');
+  expect(error.details.field).toBe(field);
+  if (expected !== undefined) expect(error.details.expected).toBe(expected);
+}
+
+const grant = { organization_id: 'o', delegate_actor_id: 'd', role: 'OPS' };
+
+describe('a request body', () => {
+  it('becomes the message, with the fields of the path', () => {
+    const body = '{"event_type":"A","payload":{"b":1.0,"a":"x"}}';
+    expect(read('AppendEvent', { pathParams: { uuid: 'm' }, body })).toMatchObject({
+      $typeName: 'svc.v1.AppendEventRequest',
+      uuid: 'm',
+      eventType: 'A',
+      payload: '{"a":"x","b":1}',
+    });
+  });
+
+  it('keeps JSON objects as canonical text, hostile keys included', () => {
+    const body = '{"event_type":"A","payload":{"__proto__":{"x":1},"constructor":2,"\\u0061":3}}';
+    expect(read('AppendEvent', { body })).toMatchObject({ payload: '{"__proto__":{"x":1},"a":3,"constructor":2}' });
+    expect(({} as { x?: unknown }).x).toBeUndefined();
+  });
+
+  it('tells an absent field from an empty one', () => {
+    const absent = read('GrantOrganizationDelegation', { body: JSON.stringify(grant) }) as { permissions?: string };
+    expect(absent.permissions).toBeUndefined();
+    expect(read('GrantOrganizationDelegation', { body: JSON.stringify({ ...grant, permissions: {} }) })).toMatchObject({
+      permissions: '{}',
+    });
+    expect((read('SetArlGate', { body: '{}' }) as { requireArl?: boolean }).requireArl).toBeUndefined();
+    expect(read('SetArlGate', { body: '{"require_arl":false}' })).toMatchObject({ requireArl: false });
+  });
+
+  it('takes null for an optional field as absent', () => {
+    const body = JSON.stringify({ ...grant, permissions: null });
+    expect((read('GrantOrganizationDelegation', { body }) as { permissions?: string }).permissions).toBeUndefined();
+    expect(read('CreateWebhook', { body: '{"url":"u","event_types":null}' })).toMatchObject({ eventTypes: [] });
+  });
+
+  it('refuses null for any other field', () => {
+    const body = JSON.stringify({ ...grant, role: null });
+    expectRefused(() => read('GrantOrganizationDelegation', { body }), 'role', 'a string');
+    expectRefused(() => read('AppendEvent', { body: '{"payload":null}' }), 'payload', 'a JSON object');
+  });
+
+  it('refuses a misspelt field by name and says what there is', () => {
+    const body = JSON.stringify({ ...grant, permisions: { access: 'read' } });
+    const error = refusal(() => read('GrantOrganizationDelegation', { body }));
+    expect(error.details).toEqual({
+      field: 'permisions',
+      expected: 'one of organization_id, delegate_actor_id, role, permissions',
+    });
+    expect(error.message).toContain('"permisions"');
+  });
+
+  it.each(['__proto__', 'constructor', 'toString', 'organizationId', 'ORGANIZATION_ID', '', '$typeName'])(
+    'refuses the field %j',
+    (name) => {
+      const body = `{${JSON.stringify(name)}:"x"}`;
+      expectRefused(() => read('GrantOrganizationDelegation', { body }), name);
+    },
+  );
+
+  it('refuses a field that stands in the path', () => {
+    expectRefused(() => read('AppendEvent', { pathParams: { uuid: 'm' }, body: '{"uuid":"other"}' }), 'uuid');
+  });
+
+  it('cuts a very long unknown name short', () => {
+    const error = refusal(() => read('CreateActor', { body: `{"${'x'.repeat(100_000)}":1}` }));
+    expect(error.message.length).toBeLessThan(300);
+    expect(String(error.details.field).length).toBeLessThan(200);
+  });
+
+  it.each([
+    ['CreateActor', '{"role":1}', 'role', 'a string'],
+    ['CreateActor', '{"role":["PARTICIPANT"]}', 'role', 'a string'],
+    ['CreateActor', '{"role":{}}', 'role', 'a string'],
+    ['SetArlGate', '{"require_arl":"true"}', 'require_arl', 'true or false'],
+    ['SetArlGate', '{"require_arl":1}', 'require_arl', 'true or false'],
+    ['AppendEvent', '{"payload":"{}"}', 'payload', 'a JSON object'],
+    ['AppendEvent', '{"payload":[]}', 'payload', 'a JSON object'],
+    ['OnboardEntity', '{"metadata":"x"}', 'metadata', 'a JSON object'],
+    ['OnboardEntity', '{"metadata":[{}]}', 'metadata', 'a JSON object'],
+    ['CreateWebhook', '{"event_types":"A"}', 'event_types', 'an array'],
+    ['CreateWebhook', '{"event_types":{"0":"A"}}', 'event_types', 'an array'],
+    ['CreateWebhook', '{"event_types":["A",null]}', 'event_types[1]', 'a string'],
+    ['CreateWebhook', '{"event_types":[["A"]]}', 'event_types[0]', 'a string'],
+  ])('%s refuses %s', (name, body, field, expected) => {
+    expectRefused(() => read(name, { body }), field, expected);
+  });
+
+  it.each(['[]', '"x"', '1', 'true'])('%s is no body', (body) => {
+    expectRefused(() => read('CreateActor', { body }), 'body', 'a JSON object');
+    expectRefused(() => read('CloseLedger', { body }), 'body', 'a JSON object');
+  });
+
+  it('may be empty, null or {} alike where the method has no body fields', () => {
+    const plain = read('CloseLedger', { pathParams: { ledger_id: 'l' } });
+    expect(plain).toMatchObject({ ledgerId: 'l' });
+    for (const body of ['', 'null', '{}', ' {} ']) {
+      expect(read('CloseLedger', { pathParams: { ledger_id: 'l' }, body })).toEqual(plain);
+    }
+    expectRefused(() => read('CloseLedger', { body: '{"status":"CLOSED"}' }), 'status', 'no fields');
+  });
+
+  it('may be empty where every field is optional, and is not null there', () => {
+    expect(read('CreateActor')).toEqual(read('CreateActor', { body: '{}' }));
+    expectRefused(() => read('CreateActor', { body: 'null' }), 'body');
+  });
+
+  it('is not looked at where a method takes its fields from the query', () => {
+    expect(read('ListLedgers', { query: 'status=OPEN', body: '{"status":1}' })).toMatchObject({ status: 'OPEN' });
+  });
+
+  it('does not take fields from the query', () => {
+    expect((read('CreateActor', { query: 'role=X', body: '{}' }) as { role?: string }).role).toBeUndefined();
+  });
+});
+
+describe('nested messages', () => {
+  it('are read with their lists and numbers', () => {
+    const text = '{"count":2,"actors":[{"actor_id":"a"},{"actor_id":"b"}]}';
+    expect(readMessage(ListNetworkActorsResponseSchema, parseJson(text), '')).toMatchObject({
+      count: 2,
+      actors: [{ actorId: 'a' }, { actorId: 'b' }],
+    });
+    expect(readMessage(EventSchema, parseJson('{"seq":9007199254740991}'), '')).toMatchObject({
+      seq: 9007199254740991n,
+    });
+  });
+
+  it.each([
+    ['{"issues":[{},{"tpye":"x"}]}', 'issues[1].tpye'],
+    ['{"issues":[{"type":7}]}', 'issues[0].type'],
+    ['{"issues":[7]}', 'issues[0]'],
+  ])('%s is refused with the whole path', (text, field) => {
+    expectRefused(() => readMessage(IntegritySchema, parseJson(text), ''), field);
+  });
+
+  it.each(['1.5', '2147483648', '-2147483649', '"1"', 'true'])('%s is no 32-bit integer', (count) => {
+    expectRefused(() => readMessage(ListNetworkActorsResponseSchema, parseJson(`{"count":${count}}`), ''), 'count');
+  });
+
+  it.each(['0.5', '1e300', '9007199254740992', '"7"'])('%s is no integer that JSON keeps', (seq) => {
+    expectRefused(() => readMessage(EventSchema, parseJson(`{"seq":${seq}}`), ''), 'seq', 'an integer');
+  });
+});
+
+describe('a query', () => {
+  it('becomes typed fields, and what it does not name is ignored', () => {
+    const query =
+      'limit=1000&from_seq=9007199254740991&event_type=A%20B&api_key=svc_sk_test_x&x=%zz&order=desc&&=&%zz=1';
+    expect(read('ListLedgerEvents', { pathParams: { ledger_id: 'l' }, query })).toMatchObject({
+      ledgerId: 'l',
+      limit: 1000,
+      fromSeq: 9007199254740991n,
+      eventType: 'A B',
+      order: 'desc',
+    });
+  });
+
+  it('leaves absent what it does not have', () => {
+    const request = read('ListLedgerEvents') as Record<string, unknown>;
+    for (const name of ['limit', 'offset', 'cursor', 'fromSeq', 'verify']) expect(request[name]).toBeUndefined();
+  });
+
+  it('cannot set a field of the path', () => {
+    expect(read('GetLedger', { pathParams: { ledger_id: 'l' }, query: 'ledger_id=other' })).toMatchObject({
+      ledgerId: 'l',
+    });
+  });
+
+  it('reads plus as a space and its code as a plus', () => {
+    expect(read('ListEntities', { query: 'display_name=Loom+7&unique_id=a%2Bb' })).toMatchObject({
+      displayName: 'Loom 7',
+      uniqueId: 'a+b',
+    });
+  });
+
+  it('reads true and false alone as booleans', () => {
+    expect(read('ListActorKeys', { query: 'include_revoked=true' })).toMatchObject({ includeRevoked: true });
+    expect(read('ListActorKeys', { query: 'include_revoked=false' })).toMatchObject({ includeRevoked: false });
+    for (const value of ['1', 'TRUE', 'yes', '']) {
+      expectRefused(
+        () => read('ListActorKeys', { query: `include_revoked=${value}` }),
+        'include_revoked',
+        'true or false',
+      );
+    }
+  });
+
+  it.each([
+    'abc',
+    '',
+    '1.0',
+    '1e3',
+    '0x10',
+    '+5',
+    '%205',
+    '01',
+    '-0',
+    '2147483648',
+    '99999999999999999999',
+    'NaN',
+    '５',
+  ])('limit=%s is refused', (value) => {
+    expectRefused(() => read('ListLedgers', { query: `limit=${value}` }), 'limit', 'a 32-bit integer');
+  });
+
+  it('leaves bounds to the service', () => {
+    expect(read('ListLedgers', { query: 'limit=-1&offset=100001' })).toMatchObject({ limit: -1, offset: 100001 });
+  });
+
+  it.each(['from_seq=9007199254740993', 'from_seq=', 'from_seq=1.5', 'from_seq'])('%s is refused', (query) => {
+    expectRefused(() => read('ListLedgerEvents', { query }), 'from_seq', 'an integer');
+  });
+
+  it('names each parameter once', () => {
+    expectRefused(() => read('ListLedgers', { query: 'limit=1&limit=2' }), 'limit', 'given once');
+    expectRefused(() => read('ListLedgers', { query: 'status=OPEN&%73tatus=CLOSED' }), 'status', 'given once');
+  });
+
+  it('of broken percent-encoding is refused where it is read', () => {
+    expectRefused(() => read('ListLedgers', { query: 'status=%FF' }), 'status', 'percent-encoded UTF-8');
+  });
+
+  it('with hostile names sets nothing', () => {
+    expect(read('ListLedgers', { query: '__proto__=1&constructor=2&$typeName=x&ledgerType=ORDER' })).toEqual(
+      read('ListLedgers'),
+    );
+  });
+});

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { LedgerError } from '../../../src/domain/errors.ts';
+import { FairPlaces, type PlaceBounds } from '../../../src/runtime/limits/fair-places.ts';
+
+const overloaded = () => new LedgerError('overloaded', 'too many wait');
+const ended = () => new LedgerError('unavailable', 'gone');
+const going = new AbortController().signal;
+
+/** Places, and what became of each request: its name once it has a place, `name: code` once it is refused. */
+function placesWith(bounds: Partial<PlaceBounds>) {
+  const places = new FairPlaces({ perCaller: 2, total: 3, waiting: 100, ...bounds }, overloaded);
+  const told: string[] = [];
+  const take = (caller: string, name: string, signal = going): void => {
+    const tell = (error: unknown) => void told.push(`${name}: ${(error as LedgerError).code}`);
+    try {
+      const waits = places.take(caller, signal, ended);
+      if (waits === null) told.push(name);
+      else waits.then(() => void told.push(name), tell);
+    } catch (error) {
+      tell(error);
+    }
+  };
+  const since = async (): Promise<string[]> => {
+    await new Promise((resolve) => void setImmediate(resolve));
+    return told.splice(0);
+  };
+  return { places, take, since };
+}
+
+test('a caller has no more places than one may have, and all together no more than the node has', async () => {
+  const { places, take, since } = placesWith({});
+  for (const at of [1, 2, 3, 4]) take('a', `a${at}`);
+  for (const at of [1, 2]) take('b', `b${at}`);
+  expect(await since()).toEqual(['a1', 'a2', 'b1']);
+  expect([places.held, places.waiting]).toEqual([3, 3]);
+});
+
+test('callers who wait get places in turn, however many each of them asked for', async () => {
+  const { places, take, since } = placesWith({ perCaller: 1, total: 1 });
+  for (let at = 0; at < 50; at++) take('many', `many${at}`);
+  take('few', 'few0');
+  take('few', 'few1');
+  take('one', 'one0');
+  expect(await since()).toEqual(['many0']);
+  const order: string[] = [];
+  for (const caller of ['many', 'many', 'few', 'one', 'many', 'few']) {
+    places.leave(caller);
+    order.push(...(await since()));
+  }
+  expect(order).toEqual(['many1', 'few0', 'one0', 'many2', 'few1', 'many3']);
+});
+
+test('who waits is let go when its signal ends, and takes no place afterwards', async () => {
+  const { places, take, since } = placesWith({ perCaller: 1, total: 1 });
+  const gone = new AbortController();
+  take('a', 'a0');
+  take('b', 'b0', gone.signal);
+  take('c', 'c0');
+  gone.abort();
+  take('d', 'd0', gone.signal);
+  expect(await since()).toEqual(['a0', 'd0: unavailable', 'b0: unavailable']);
+  places.leave('a');
+  expect(await since()).toEqual(['c0']);
+  places.leave('c');
+  expect([places.held, places.waiting]).toEqual([0, 0]);
+});
+
+test('where too many wait, the caller with most of them is refused and not the one that comes', async () => {
+  const { places, take, since } = placesWith({ perCaller: 1, total: 1, waiting: 3 });
+  for (let at = 0; at < 5; at++) take('many', `many${at}`);
+  expect(await since()).toEqual(['many0', 'many4: overloaded']);
+  take('few', 'few0');
+  expect(await since()).toEqual(['many3: overloaded']);
+  take('other', 'other0');
+  take('few', 'few1');
+  expect(await since()).toEqual(['few1: overloaded', 'many2: overloaded']);
+  expect(places.waiting).toBe(3);
+});

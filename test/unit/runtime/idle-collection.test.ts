@@ -1,0 +1,37 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { expect, test } from 'vitest';
+
+const module = JSON.stringify(new URL('../../../src/runtime/limits/idle-collection.ts', import.meta.url).href);
+
+/**
+ * A thread that held 96 MiB for long enough to be taken for lasting, and from then on makes a little at a time, so that
+ * V8 sees no reason to collect. Says how many MiB it holds in the end.
+ */
+const burst = (call: string): string => `
+  import { setTimeout as delay } from 'node:timers/promises';
+  import { getHeapStatistics } from 'node:v8';
+  import { parentPort } from 'node:worker_threads';
+  import { collectWhenIdle } from ${module};
+  ${call}
+  await delay(300);
+  let held = Array.from({ length: 96 }, () => Array.from({ length: 2 ** 15 }, (_, at) => ({ at })));
+  held = held.length === 0 ? held : null;
+  const more = setInterval(() => JSON.stringify(Array.from({ length: 2_000 }, (_, at) => ({ at }))), 20);
+  await delay(2_000);
+  clearInterval(more);
+  parentPort.postMessage(getHeapStatistics().total_physical_size / 2 ** 20);
+`;
+
+async function heldMib(call: string): Promise<number> {
+  const thread = new Worker(new URL(`data:text/javascript,${encodeURIComponent(burst(call))}`));
+  const [mib] = await once(thread, 'message');
+  await thread.terminate();
+  return mib;
+}
+
+test('a thread that has become idle gives back the memory of a burst', async () => {
+  const [without, held] = await Promise.all([heldMib(''), heldMib('collectWhenIdle(200);')]);
+  expect(without).toBeGreaterThan(80);
+  expect(held).toBeLessThan(40);
+});

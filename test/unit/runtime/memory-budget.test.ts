@@ -1,0 +1,60 @@
+import { Worker } from 'node:worker_threads';
+import { describe, expect, test } from 'vitest';
+import { defaultMemoryBudgetBytes, MemoryBudget } from '../../../src/runtime/limits/memory-budget.ts';
+
+const MiB = 1024 * 1024;
+
+describe('MemoryBudget', () => {
+  test('what would go beyond the bound is refused and counts nothing', () => {
+    const budget = new MemoryBudget(1_024);
+    budget.hold('request', 1_000);
+    expect(budget.hold('answer', 64)).toBe(false);
+    expect(budget.heldBytes('answer')).toBe(0);
+    expect(budget.heldBytes()).toBe(1_024);
+  });
+
+  test('what was released can be held again', () => {
+    const budget = new MemoryBudget(1_024);
+    budget.hold('request', 1_000);
+    budget.release('request', 1_000);
+    expect(budget.heldBytes()).toBe(0);
+    expect(budget.hold('read', 1_024)).toBe(true);
+  });
+
+  test('what is added beyond the bound keeps others out until it is released', () => {
+    const budget = new MemoryBudget(1_024);
+    budget.add('stream', 2_048);
+    expect(budget.hold('read', 1)).toBe(false);
+    budget.release('stream', 2_048);
+    expect(budget.hold('read', 1)).toBe(true);
+  });
+
+  test('each kind is counted apart', () => {
+    const budget = new MemoryBudget(MiB);
+    budget.hold('request', 64);
+    budget.hold('peer', 128);
+    expect([budget.heldBytes('request'), budget.heldBytes('peer'), budget.heldBytes()]).toEqual([64, 128, 192]);
+  });
+
+  test('another thread counts in the same place', async () => {
+    const budget = new MemoryBudget(MiB);
+    const url = new URL('../../../src/runtime/limits/memory-budget.ts', import.meta.url);
+    const code = `
+      const { workerData } = require('node:worker_threads');
+      import(${JSON.stringify(url.href)}).then(({ MemoryBudget }) => MemoryBudget.of(workerData).hold('request', 6400));`;
+    const worker = new Worker(code, { eval: true, workerData: budget.shared });
+    await new Promise((resolve, reject) => worker.on('exit', resolve).on('error', reject));
+    expect(budget.heldBytes('request')).toBe(6_400);
+  });
+});
+
+describe('defaultMemoryBudgetBytes', () => {
+  test('is a quarter of the smaller of memory and heap', () => {
+    expect(defaultMemoryBudgetBytes(512 * MiB, 2_048 * MiB)).toBe(128 * MiB);
+    expect(defaultMemoryBudgetBytes(4_096 * MiB, 320 * MiB)).toBe(80 * MiB);
+  });
+
+  test('is 256 MiB at most', () => {
+    expect(defaultMemoryBudgetBytes(64 * 1_024 * MiB, 4_096 * MiB)).toBe(256 * MiB);
+  });
+});

@@ -1,0 +1,220 @@
+import { Registry } from 'prom-client';
+import { describe, expect, test } from 'vitest';
+import { meterAccesses } from '../../../../src/node/access-meter.ts';
+import { historyBounds } from '../../../../src/service/audit/access-history.ts';
+import { StoreStopped } from '../../../../src/store/store-stopped.ts';
+import { isOpen, numbers, accessHistoryRig as rig, unavailable, upTo } from '../../../support/access-history-rig.ts';
+import { settled } from '../../../support/clock.ts';
+
+const { flushAfterMs, flushRecords, waitRecords, heldRecordsMax, retryFirstMs, retryMaxMs, lastFlushMs } =
+  historyBounds;
+
+describe('a store that fails', () => {
+  test('records are kept, tried again after longer and longer pauses, and all written in their order', async () => {
+    const { note, appends, clock, store, stored, reports } = rig();
+    store.fault = unavailable();
+    note(3);
+    await clock.advance(flushAfterMs);
+    expect(appends).toHaveLength(1);
+    for (const [pauseMs, tries] of [
+      [retryFirstMs, 2],
+      [2 * retryFirstMs, 3],
+      [4 * retryFirstMs, 4],
+    ] as const) {
+      await clock.advance(pauseMs - 1);
+      expect(appends).toHaveLength(tries - 1);
+      await clock.advance(1);
+      expect(appends).toHaveLength(tries);
+    }
+    note(2);
+    await clock.advance(100 * retryMaxMs);
+    expect(appends.length).toBeGreaterThan(100);
+    expect(appends.length).toBeLessThan(115);
+    store.fault = null;
+    await clock.advance(retryMaxMs + flushAfterMs);
+    expect(numbers(await stored())).toEqual([0, 1, 2, 3, 4]);
+    expect(reports).toEqual(['failing true 3', 'recovered']);
+  });
+
+  test('a batch that is tried again is the same batch, so that one which was written after all stands there once', async () => {
+    const { note, appends, clock, store } = rig();
+    store.fault = unavailable();
+    note(2);
+    await clock.advance(flushAfterMs);
+    note(2);
+    store.fault = null;
+    await clock.advance(retryFirstMs);
+    expect(appends[1]).toEqual(appends[0]);
+  });
+
+  test('once the store has stopped for good no answer waits for room, and every record counts as lost', async () => {
+    const { note, appends, clock, store, queue, reports } = rig();
+    store.fault = new StoreStopped();
+    note(1);
+    await clock.advance(flushAfterMs);
+    expect(note(waitRecords + 10).filter((room) => room !== undefined)).toEqual([]);
+    await clock.advance(retryMaxMs);
+    expect([appends.length, queue.held, queue.lost]).toEqual([1, 0, waitRecords + 11]);
+    await queue[Symbol.asyncDispose]();
+    expect(reports).toEqual([`lost ${waitRecords + 11} true`]);
+  });
+
+  test('flush does not wait for a store that fails', async () => {
+    const { note, clock, queue, store } = rig();
+    store.fault = unavailable();
+    note(1);
+    expect(await isOpen(queue.flush())).toBe(false);
+    expect(await isOpen(queue.flush())).toBe(false);
+    store.fault = null;
+    await clock.advance(retryFirstMs);
+    expect(queue.held).toBe(0);
+  });
+
+  test('when too many records wait, answers wait for room, and no record is lost', async () => {
+    const { note, queue, record, clock, store, stored, reports } = rig();
+    store.fault = unavailable();
+    expect(note(waitRecords - 1).every((room) => room === undefined)).toBe(true);
+    await settled();
+    const [first, second] = [queue.note(record()), queue.note(record())];
+    expect(await isOpen(first)).toBe(true);
+    expect(await isOpen(second)).toBe(true);
+    await clock.advance(retryFirstMs);
+    expect(await isOpen(first)).toBe(true);
+    store.fault = null;
+    await clock.advance(retryMaxMs);
+    expect(await isOpen(first)).toBe(false);
+    expect(await isOpen(second)).toBe(false);
+    await clock.advance(flushAfterMs);
+    expect(numbers(await stored())).toEqual(upTo(waitRecords + 1));
+    expect(reports.filter((line) => line.startsWith('lost'))).toEqual([]);
+  });
+
+  test('beyond the last bound records are lost, nothing more is held, and it is said how many', async () => {
+    const { note, queue, clock, store, reports } = rig();
+    store.fault = unavailable();
+    note(heldRecordsMax + 5);
+    expect(queue.held).toBe(heldRecordsMax);
+    store.fault = null;
+    await clock.advance(retryMaxMs);
+    expect(queue.held).toBe(0);
+    expect(reports).toContain('lost 5 true');
+  });
+
+  test('events that no store takes are given up and do not hold up the others', async () => {
+    const { note, clock, store, stored, reports } = rig();
+    store.fault = new RangeError('no UUID');
+    note(2);
+    await clock.advance(flushAfterMs);
+    store.fault = null;
+    note(1);
+    await clock.advance(flushAfterMs);
+    expect(numbers(await stored())).toEqual([2]);
+    expect(reports).toEqual(['lost 2 false']);
+  });
+});
+
+describe('a stopping node', () => {
+  test('writes what waits, at once', async () => {
+    const { note, queue, stored, clock } = rig();
+    note(flushRecords + 3);
+    await queue[Symbol.asyncDispose]();
+    expect(numbers(await stored())).toEqual(upTo(flushRecords + 3));
+    expect(clock.timers).toBe(0);
+  });
+
+  test('waits for the write under way and writes what came behind it', async () => {
+    const { note, queue, store, stored, clock } = rig();
+    const gate = Promise.withResolvers<void>();
+    store.gate = gate.promise;
+    note(1);
+    await clock.advance(flushAfterMs);
+    note(1);
+    const disposed = queue[Symbol.asyncDispose]();
+    expect(await isOpen(disposed)).toBe(true);
+    gate.resolve();
+    await disposed;
+    expect(numbers(await stored())).toEqual([0, 1]);
+  });
+
+  test('tries a failing store again before it gives up, says what was lost, and lets waiting answers go', async () => {
+    const { note, queue, record, store, clock, reports, appends } = rig();
+    store.fault = unavailable();
+    note(waitRecords);
+    const waiting = queue.note(record());
+    await settled();
+    const disposed = queue[Symbol.asyncDispose]();
+    await clock.advance(lastFlushMs - 1);
+    expect(appends.length).toBeGreaterThan(10);
+    expect(await isOpen(disposed)).toBe(true);
+    await clock.advance(1);
+    await disposed;
+    expect(await isOpen(waiting)).toBe(false);
+    expect(reports.at(-1)).toBe(`lost ${waitRecords + 1} true`);
+    const tries = appends.length;
+    await clock.advance(10 * retryMaxMs);
+    expect(appends).toHaveLength(tries);
+  });
+
+  test('a store that recovers while the node stops gets everything', async () => {
+    const { note, queue, store, clock, stored, reports } = rig();
+    store.fault = unavailable();
+    note(2);
+    await clock.advance(flushAfterMs + 5 * retryMaxMs);
+    const disposed = queue[Symbol.asyncDispose]();
+    store.fault = null;
+    await clock.advance(lastFlushMs - 1);
+    await disposed;
+    expect(numbers(await stored())).toEqual([0, 1]);
+    expect(reports.at(-1)).toBe('recovered');
+  });
+
+  test('a store that hangs does not keep the node from stopping', async () => {
+    const { note, queue, store, clock, reports } = rig();
+    store.gate = new Promise(() => {});
+    note(2);
+    const disposed = queue[Symbol.asyncDispose]();
+    await clock.advance(lastFlushMs);
+    await disposed;
+    expect(reports).toEqual(['lost 2 true']);
+  });
+
+  test('a record that comes too late is counted, and its answer does not wait', async () => {
+    const { queue, record, reports } = rig();
+    await queue[Symbol.asyncDispose]();
+    expect(queue.note(record())).toBeUndefined();
+    expect(queue.held).toBe(0);
+    expect(reports).toEqual(['lost 1 true']);
+  });
+});
+
+describe('what operators see', () => {
+  test('how many records wait, and how many were lost, whyever', async () => {
+    const { note, queue, clock, store } = rig();
+    const registry = new Registry();
+    meterAccesses(registry, queue);
+    const seen = async () => {
+      const text = await registry.metrics();
+      return ['svc_access_records_held', 'svc_access_records_lost_total'].map((name) =>
+        Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]),
+      );
+    };
+    expect(await seen()).toEqual([0, 0]);
+    store.fault = unavailable();
+    note(heldRecordsMax + 7);
+    // Told at once, though the log is told when it is over.
+    expect(await seen()).toEqual([heldRecordsMax, 7]);
+    store.fault = null;
+    await clock.advance(retryMaxMs);
+    expect(await seen()).toEqual([0, 7]);
+    store.fault = new RangeError('no UUID');
+    note(2);
+    await clock.advance(flushAfterMs);
+    expect(await seen()).toEqual([0, 9]);
+    store.gate = new Promise(() => {});
+    note(3);
+    const disposed = queue[Symbol.asyncDispose]();
+    await clock.advance(lastFlushMs);
+    await disposed;
+    expect((await seen())[1]).toBe(12);
+  });
+});

@@ -1,0 +1,144 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { isoTime } from '../../../../src/domain/values/time.ts';
+import {
+  type Authority,
+  AuthorityMismatch,
+  beginRotation,
+  openAuthority,
+  readAuthority,
+  rotateAuthority,
+} from '../../../../src/service/authority/authority.ts';
+import { AuthorityWatch, rotationLeadMs, untrusted } from '../../../../src/service/authority/authority-watch.ts';
+import type { RecordStore } from '../../../../src/store/record-store.ts';
+import { ManualClock } from '../../../support/clock.ts';
+import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
+import { startMs } from '../../../support/world.ts';
+
+const digest = Buffer.alloc(32, 7);
+const newKey = () => generateKeyPairSync('ed25519').privateKey;
+
+/** A node that watches a store, whose reads can be made to fail. */
+async function scene() {
+  const clock = new ManualClock(startMs);
+  const stored = new MemoryRecordStore();
+  let isCut = false;
+  const records: RecordStore = {
+    get: async (kind, id) => {
+      if (isCut) throw new Error('cut off');
+      return stored.get(kind, id);
+    },
+    put: (write) => stored.put(write),
+    remove: (...record) => stored.remove(...record),
+    find: (...query) => stored.find(...query),
+    sweep: (...until) => stored.sweep(...until),
+  };
+  const key = newKey();
+  const authority = await openAuthority(records, key, isoTime(clock.now()));
+  const told: string[] = [];
+  const watch = new AuthorityWatch({ records, authority, clock, warn: (what) => told.push(what) });
+  await watch.start();
+  return {
+    clock,
+    key,
+    authority,
+    watch,
+    told,
+    records: stored,
+    cut: (value: boolean) => {
+      isCut = value;
+    },
+  };
+}
+
+/** Whether the node seals an event of so many milliseconds from now. */
+function seals(authority: Authority, clock: ManualClock, inMs = 0): boolean {
+  try {
+    return authority.sign(digest, isoTime(clock.now() + inMs)) !== '';
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'unavailable' });
+    return false;
+  }
+}
+
+test('a node that looks at the store seals for as long as it runs', async () => {
+  const { authority, clock, told } = await scene();
+  for (let minutes = 0; minutes < 5; minutes++) {
+    expect(seals(authority, clock)).toBe(true);
+    await clock.advance(60_000);
+  }
+  expect(told).toEqual([]);
+});
+
+test('a node that cannot look seals for a while, then nothing, and again once it can', async () => {
+  const { authority, clock, cut, told } = await scene();
+  cut(true);
+  await clock.advance(5_000);
+  expect(seals(authority, clock)).toBe(true);
+  await clock.advance(rotationLeadMs);
+  expect(seals(authority, clock)).toBe(false);
+  expect(told).toEqual([expect.stringContaining('failed')]);
+  cut(false);
+  await clock.advance(500);
+  expect(seals(authority, clock)).toBe(true);
+});
+
+test('a node that slept over a rotation seals nothing that is dated after the end of its key', async () => {
+  const { authority, clock, records, key } = await scene();
+  await beginRotation(records, key);
+  // No timer of the node runs from here on.
+  clock.jump(rotationLeadMs);
+  const { validFrom } = await rotateAuthority(records, key, newKey(), isoTime(clock.now()));
+  expect(seals(authority, clock)).toBe(false);
+  for (let inMs = -rotationLeadMs; inMs < 1_000; inMs += 250)
+    if (seals(authority, clock, inMs)) expect(isoTime(clock.now() + inMs) < validFrom).toBe(true);
+  await clock.advance(60_000);
+  expect(seals(authority, clock)).toBe(false);
+  expect(untrusted(authority)).toContain('AUTHORITY_KEY_FILE');
+});
+
+test('a running node stops to seal while a rotation is under way, and says why, once', async () => {
+  const { authority, clock, records, key, told } = await scene();
+  await beginRotation(records, key);
+  await clock.advance(5_000);
+  expect(untrusted(authority)).toContain('rotation');
+  await clock.advance(rotationLeadMs);
+  expect(seals(authority, clock)).toBe(false);
+  expect(told).toEqual([expect.stringContaining('rotate-authority')]);
+  const next = newKey();
+  await rotateAuthority(records, key, next, isoTime(clock.now()));
+  await clock.advance(5_000);
+  expect(untrusted(authority)).toContain('AUTHORITY_KEY_FILE');
+  // It goes on to check what the new key seals.
+  expect(authority.keys).toHaveLength(2);
+  const opened = await openAuthority(records, next, isoTime(clock.now()));
+  expect(seals(opened, clock)).toBe(true);
+});
+
+test('a node that starts while a rotation is under way seals nothing, whatever its clock says', async () => {
+  const { clock, records, key } = await scene();
+  await beginRotation(records, key);
+  const authority = await openAuthority(records, key, isoTime(clock.now()));
+  const watch = new AuthorityWatch({ records, authority, clock, warn: () => {} });
+  await watch.start();
+  expect(seals(authority, clock)).toBe(false);
+  expect(seals(authority, clock, -86_400_000)).toBe(false);
+  watch.stop();
+});
+
+test('a rotation that was broken off is begun again and finished, with another key too', async () => {
+  const { clock, records, key } = await scene();
+  await beginRotation(records, key);
+  await beginRotation(records, key);
+  const next = newKey();
+  await rotateAuthority(records, key, next, isoTime(clock.now()));
+  expect(await readAuthority(records)).toMatchObject({ rotating: false, keys: [{}, {}] });
+  await expect(beginRotation(records, key)).rejects.toThrow(AuthorityMismatch);
+  await expect(rotateAuthority(records, key, newKey(), isoTime(clock.now()))).rejects.toThrow(AuthorityMismatch);
+});
+
+test('a node that has stopped looks no more', async () => {
+  const { clock, watch } = await scene();
+  watch.stop();
+  expect(clock.timers).toBe(0);
+});

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { names } from '../../../../src/domain/event/projection.ts';
+import { LedgerReading } from '../../../../src/service/reading/ledger-reading.ts';
+import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
+import { MemoryLedgerStore } from '../../../support/memory-store/ledger-store.ts';
+import { storeWith } from '../../../support/world.ts';
+
+const ledgerId = '0199dddd-0000-7000-8000-000000000001';
+const delegateId = '0199aaaa-0000-7000-8000-000000000001';
+const masterIds = Array.from({ length: 10_000 }, (_, n) => `0199cccc-0000-7000-8000-${String(n).padStart(12, '0')}`);
+
+/** A delegate of so many masters, of 10,000 if nothing is said, that has lost all but one, or all. */
+function delegateOf(held: string | null, masters: readonly string[] = masterIds) {
+  const ended = { grant: null, linkId: 'l', revokedAt: '2026-11-21T02:06:39.100Z' };
+  const grant = { role: 'AUDITOR', access: 'read', expiresAt: null };
+  const cells = new Map<string, unknown>([
+    [
+      names.ledger(ledgerId),
+      { ledgerId, type: 'ORDER', buyerActorId: 'b', supplierActorId: 's', organizationId: null },
+    ],
+    ...masters.map((id) => [names.grant('master', id, delegateId), id === held ? { grant } : ended] as const),
+  ]);
+  let looks = 0;
+  const store = storeWith(new MemoryLedgerStore(() => 0), {
+    cell: async (key) => {
+      if (key.startsWith(names.grant('master', '', '').slice(0, -1))) looks += 1;
+      const value = cells.get(key);
+      return value === undefined ? null : { version: 1, value: JSON.stringify(value) };
+    },
+    lines: async (list, { from, offset = 0, limit, descending = false }) => {
+      expect(list).toBe(names.masterLinksOf(ledgerId, delegateId));
+      const listed = descending ? masters.toReversed() : masters;
+      const first = (from === undefined ? 0 : listed.indexOf(from)) + offset;
+      const found = listed.slice(first, first + limit);
+      return found.map((masterId) => ({ order: masterId, value: JSON.stringify({ masterId }) }));
+    },
+  });
+  return { reading: new LedgerReading(store, () => 0), looks: () => looks };
+}
+
+/** The most masters that were looked at in one turn of the event loop. */
+async function mostAtOnce(looks: () => number, work: Promise<unknown>): Promise<number> {
+  let isOver = false;
+  const over = work.finally(() => {
+    isOver = true;
+  });
+  let [most, before] = [0, 0];
+  while (!isOver) {
+    await new Promise((resolve) => setImmediate(resolve));
+    most = Math.max(most, looks() - before);
+    before = looks();
+  }
+  await over;
+  return most;
+}
+
+test('others have their turns while the masters that a delegate has lost are looked through', async () => {
+  for (const held of [null, masterIds[0] ?? '']) {
+    const { reading, looks } = delegateOf(held);
+    const sees = reading.seesSome(ledgerId, delegateId);
+    expect(await mostAtOnce(looks, sees)).toBeLessThanOrEqual(200);
+    expect([await sees, looks()]).toEqual([held !== null, masterIds.length]);
+  }
+  const { reading, looks } = delegateOf(null);
+  const seen = reading.seen(unboundedWalk(), ledgerId, delegateId).catch((error: unknown) => error);
+  expect(await mostAtOnce(looks, seen)).toBeLessThanOrEqual(200);
+  expect(await seen).toMatchObject({ code: 'not_found' });
+});
+
+test('a delegate of 10,000 masters is told by the first that it reads', async () => {
+  const { reading, looks } = delegateOf(masterIds.at(-1) ?? '');
+  expect(await reading.seesSome(ledgerId, delegateId)).toBe(true);
+  expect(looks()).toBe(1);
+});
+
+test('of more masters than are looked through, a delegate sees the newest', async () => {
+  const more = [...masterIds, '0199cccc-0000-7000-8000-000000010000', '0199cccc-0000-7000-8000-000000010001'];
+  for (const held of more.slice(-2)) {
+    const { reading } = delegateOf(held, more);
+    expect(await reading.seesSome(ledgerId, delegateId)).toBe(true);
+    expect(await reading.seen(unboundedWalk(), ledgerId, delegateId)).toMatchObject({ masters: [held] });
+  }
+});

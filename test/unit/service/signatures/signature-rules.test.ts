@@ -1,0 +1,119 @@
+import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test, vi } from 'vitest';
+import { createKeyReader } from '../../../../src/client/verify/key-source.ts';
+import { checkPublicKey, verifyingKey } from '../../../../src/domain/keys/public-key.ts';
+import { hasIdentityR, verifyDigest } from '../../../../src/domain/keys/signature.ts';
+import { checkingKey, signatureCheck } from '../../../../src/service/signatures/signature-check.ts';
+import { verifySignature } from '../../../../src/service/signatures/signature-verifier.ts';
+import { signatureOfNonceZero } from '../../../support/nonce-zero.ts';
+
+/**
+ * Libraries that accept whatever they are asked, where a test says so: what is still refused is refused by a rule of
+ * this service.
+ */
+const asked = vi.hoisted(() => ({ yes: false, calls: 0 }));
+vi.mock('node:crypto', async (original) => {
+  const crypto = await original<typeof import('node:crypto')>();
+  const mocked = (...args: Parameters<typeof crypto.verify>) => {
+    if (!asked.yes) return crypto.verify(...args);
+    asked.calls += 1;
+    const answer = args.at(-1);
+    return typeof answer === 'function' ? answer(null, true) : true;
+  };
+  return { ...crypto, verify: mocked };
+});
+vi.mock('sodium-native', async (original) => {
+  const { default: sodium } = await original<{ readonly default: typeof import('sodium-native') }>();
+  const mocked = (...args: Parameters<typeof sodium.crypto_sign_verify_detached>) => {
+    if (!asked.yes) return sodium.crypto_sign_verify_detached(...args);
+    asked.calls += 1;
+    return true;
+  };
+  return { default: { ...sodium, crypto_sign_verify_detached: mocked } };
+});
+
+interface Vector {
+  readonly what: string;
+  readonly public_key_hex: string;
+  readonly message_hex: string;
+  readonly signature_hex: string;
+  readonly key_accepted: boolean;
+  readonly valid: boolean;
+}
+const { vectors } = JSON.parse(
+  readFileSync(new URL('../../../vectors/tlog/ed25519.json', import.meta.url), 'utf8'),
+) as {
+  readonly vectors: readonly Vector[];
+};
+
+const check = await signatureCheck();
+const bytes = (hex: string) => Buffer.from(hex, 'hex');
+
+/** Each way in which the service, the client and the command line verify: false where the key is refused. */
+async function verdicts({ public_key_hex, message_hex, signature_hex }: Vector) {
+  const [publicKey, message, signature] = [bytes(public_key_hex), bytes(message_hex), bytes(signature_hex)];
+  const key = verifyingKey(publicKey.toString('base64'));
+  return {
+    client: key !== null && verifyDigest(message, signature, key),
+    appends: key !== null && check(message, signature, checkingKey(publicKey.toString('base64url'))),
+    seals: key !== null && (await verifySignature(message, signature, key)),
+  };
+}
+
+describe('the six signatures of ed25519.json', () => {
+  test.each(vectors)('$what: the key is accepted: $key_accepted, the signature is valid: $valid', async (vector) => {
+    const base64 = bytes(vector.public_key_hex).toString('base64');
+    expect(verifyingKey(base64) !== null).toBe(vector.key_accepted);
+    expect(createKeyReader()(base64) !== null).toBe(vector.key_accepted);
+    if (!vector.key_accepted)
+      expect(() => checkPublicKey(base64)).toThrow(expect.objectContaining({ code: 'invalid_public_key' }));
+    const { valid } = vector;
+    expect(await verdicts(vector)).toEqual({ client: valid, appends: valid, seals: valid });
+  });
+});
+
+describe('a signature whose R is the identity point', () => {
+  const seed = Buffer.alloc(32, 5);
+  const der = Buffer.concat([bytes('302e020100300506032b657004220420'), seed]);
+  const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' });
+  const publicKey = Buffer.from(x, 'base64url');
+  const message = Buffer.alloc(32, 6);
+  const of = (signature: Buffer): Vector => ({
+    what: '',
+    public_key_hex: publicKey.toString('hex'),
+    message_hex: message.toString('hex'),
+    signature_hex: signature.toString('hex'),
+    key_accepted: true,
+    valid: false,
+  });
+
+  test('is refused though every library accepts it, before any is asked', async () => {
+    asked.yes = true;
+    try {
+      asked.calls = 0;
+      const nonceZero = of(signatureOfNonceZero(seed, publicKey, message));
+      expect(await verdicts(nonceZero)).toEqual({ client: false, appends: false, seals: false });
+      expect(asked.calls).toBe(0);
+      expect(await verdicts(of(Buffer.alloc(64, 1)))).toEqual({ client: true, appends: true, seals: true });
+      expect(asked.calls).toBe(3);
+    } finally {
+      asked.yes = false;
+    }
+  });
+
+  test('is told from every other R', () => {
+    const identity = Buffer.from([1, ...new Uint8Array(63)]);
+    expect(hasIdentityR(identity)).toBe(true);
+    for (let at = 0; at < 32; at++) {
+      const other = Buffer.from(identity);
+      other[at] = (other[at] ?? 0) ^ 0x80;
+      expect([at, hasIdentityR(other)]).toEqual([at, false]);
+    }
+    const anyS = Buffer.from(identity).fill(0xff, 32);
+    expect(hasIdentityR(anyS)).toBe(true);
+    expect(hasIdentityR(sign(null, message, privateKey))).toBe(false);
+    expect(verify(null, message, createPublicKey(privateKey), sign(null, message, privateKey))).toBe(true);
+  });
+});

@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest';
+import { LedgerError } from '../../../../src/domain/errors.ts';
+import { type ApiParts, apiOf } from '../../../../src/node/api.ts';
+import { apiServices } from '../../../../src/rpc/endpoints/routes.ts';
+import { FairPlaces } from '../../../../src/runtime/limits/fair-places.ts';
+import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
+import { Identities } from '../../../../src/service/actors/identities.ts';
+import type { Call } from '../../../../src/service/calls/call.ts';
+import { Walk } from '../../../../src/service/walking/walk.ts';
+import { buyer, ledgerId, masterId, stranger } from '../../../support/commands.ts';
+import {
+  absentId,
+  endlessAccesses,
+  endlessLedgers,
+  endlessRecords,
+  engagementId,
+  type OnAsk,
+} from '../../../support/endless-stores.ts';
+import { startMs } from '../../../support/world.ts';
+
+type Handler = (request: unknown, call: Call) => Promise<unknown>;
+
+const rest = () => new Promise((resolve) => void setImmediate(resolve));
+const events = { eventType: 'NOPE' };
+const world = { actorId: buyer };
+/** Somebody who holds no grant of the ledger, and may have held one of each of its masters. */
+const delegate = { actorId: stranger };
+
+/** The methods that read lists, and what they are asked for so that they look for ever, or as far as they may. */
+const walks: Readonly<Record<string, { readonly request: object; readonly caller?: { readonly actorId: string } }>> = {
+  'DeveloperService.getDeveloper': { request: {} },
+  'DeveloperService.createApiKey': { request: { name: 'another' } },
+  'ActorService.listNetworkActors': { request: { limit: 1_000, offset: 100_000 } },
+  'OrganizationService.listOrganizations': { request: { limit: 1_000 } },
+  'EntityService.listEntities': { request: { displayName: 'a name', entityType: 'OTHER' } },
+  'EntityService.getRootLedger': { request: { actorId: buyer }, caller: delegate },
+  'EntityService.closeRootLedger': { request: { actorId: buyer }, caller: delegate },
+  'EngagementService.getEngagement': { request: { ledgerId: engagementId }, caller: delegate },
+  'EngagementService.closeEngagement': { request: { ledgerId: engagementId }, caller: delegate },
+  'LedgerService.listLedgers': { request: { status: 'CLOSED' } },
+  'LedgerService.getLedger': { request: { ledgerId }, caller: delegate },
+  'LedgerService.listLedgerEvents': { request: { ledgerId, ...events } },
+  'LedgerService.closeLedger': { request: { ledgerId }, caller: delegate },
+  'MasterService.createMaster': { request: { ledgerId, businessRef: 'PO-1', scope: 'S' }, caller: delegate },
+  'MasterService.listMasters': { request: { ledgerId, limit: 1_000 } },
+  'MasterService.listMasterEvents': { request: { uuid: masterId, ...events } },
+  'MasterService.listMasterAccess': { request: { uuid: masterId } },
+  'DelegationService.grantLedgerDelegation': {
+    request: { ledgerId, delegateActorId: buyer, role: 'OPS' },
+    caller: delegate,
+  },
+  'DelegationService.revokeLedgerDelegation': { request: { ledgerId, delegateActorId: buyer }, caller: delegate },
+  'DelegationService.listOrganizationDelegations': { request: { organizationId: ledgerId } },
+  'DelegationService.listLedgerDelegations': { request: { ledgerId } },
+  'DelegationService.listMasterDelegations': { request: { masterId } },
+  'DelegationService.getDelegationSnapshot': { request: { ledgerId } },
+  'DelegationService.getDelegationProof': { request: { ledgerId, ...events } },
+  'AuditService.listAccessEvents': { request: {} },
+  'WebhookService.createWebhook': {
+    request: { url: 'https://hooks.example/', eventTypes: [], ledgerId },
+    caller: delegate,
+  },
+  'WebhookService.listWebhooks': { request: { limit: 1_000 } },
+  'WebhookService.listWebhookDeliveries': { request: { id: ledgerId, offset: 100_000 } },
+  'WebhookService.redeliverWebhook': { request: { id: ledgerId, deliveryId: absentId } },
+};
+
+/** These ask a store for single things, or for a bounded number of them. */
+const others: readonly string[] = [
+  'HealthService.getHealth',
+  'HealthService.getTerms',
+  'SandboxService.runSandbox',
+  'DeveloperService.registerDeveloper',
+  'DeveloperService.revokeApiKey',
+  'ActorService.createActor',
+  'ActorService.getActor',
+  'ActorService.lookupActor',
+  'ActorService.listActorKeys',
+  'ActorService.enrollActorKey',
+  'ActorService.preferActorKey',
+  'ActorService.revokeActorKey',
+  'ResolverService.resolveActor',
+  'ResolverService.getAuthority',
+  'OrganizationService.onboardOrganization',
+  'OrganizationService.getOrganization',
+  'OrganizationService.enrichOrganization',
+  'EntityService.onboardEntity',
+  'EntityService.getEntity',
+  'EntityService.createRootLedger',
+  'EntityService.setArlGate',
+  'EngagementService.createEngagement',
+  'LedgerService.createLedger',
+  'MasterService.getMaster',
+  'MasterService.appendEvent',
+  'MasterService.appendEvents',
+  'MasterService.closeMaster',
+  'MasterService.grantMasterAccess',
+  'MasterService.revokeMasterAccess',
+  'DelegationService.grantOrganizationDelegation',
+  'DelegationService.revokeOrganizationDelegation',
+  'DelegationService.grantMasterDelegation',
+  'DelegationService.revokeMasterDelegation',
+  'WebhookService.deleteWebhook',
+  'WebhookService.testWebhook',
+];
+
+/** The whole API over stores without end. */
+function endlessApi(onAsk: OnAsk): ReadonlyMap<string, Handler> {
+  const records = endlessRecords(onAsk);
+  const parts = {
+    ledgers: endlessLedgers(onAsk),
+    records,
+    access: { log: endlessAccesses(onAsk), queue: { flush: async () => {} } },
+    identities: new Identities(records, () => startMs),
+    clock: { now: () => startMs },
+    webhooks: { targets: { production: false, ownPorts: () => new Set(), ownAddresses: () => [] }, work: {} },
+    stores: [],
+  } as unknown as ApiParts;
+  const api = apiOf(parts);
+  return new Map(
+    api.flatMap(({ service, handlers }) =>
+      [...handlers].map(([name, handler]): [string, Handler] => [`${service.name}.${name}`, handler as Handler]),
+    ),
+  );
+}
+
+/** Calls a method whose caller hangs up while the n-th page is read; what happened then. */
+async function hungUpAt(method: string, nth: number) {
+  const { request, caller = world } = walks[method] ?? { request: {} };
+  const hangUp = new AbortController();
+  let pages = 0;
+  let asksAfter = 0;
+  const handlers = endlessApi((kind) => {
+    if (hangUp.signal.aborted) asksAfter += 1;
+    if (kind === 'page') pages += 1;
+    if (pages === nth) hangUp.abort();
+  });
+  const places = new FairPlaces({ perCaller: 1, total: 1, waiting: 1 }, () => new LedgerError('overloaded', 'full'));
+  const memory = new MemoryBudget(1024 * 1024 * 1024);
+  const walk = new Walk({ places, memory }, 'a caller', hangUp.signal);
+  const id = { newId: () => absentId, randomBytes: (length: number) => Buffer.alloc(length), now: startMs };
+  const call = { caller: { ...caller, world: 'sandbox' }, walk, signal: hangUp.signal, command: null, ...id };
+  const handler = handlers.get(method) as Handler;
+  const outcome = await handler(request, call as unknown as Call).then(
+    () => 'answered',
+    (error: unknown) => (error instanceof LedgerError ? error.code : String(error)),
+  );
+  for (let turns = 0; turns < 5; turns++) await rest();
+  walk.end();
+  return { outcome, pages, asksAfter, held: [places.held, memory.heldBytes()] };
+}
+
+describe('what a call reads', () => {
+  test('every method of the API stands in one of the two lists', () => {
+    const methods = apiServices.flatMap(({ name, methods }) => methods.map(({ localName }) => `${name}.${localName}`));
+    expect([...Object.keys(walks), ...others].sort()).toEqual(methods.sort());
+  });
+
+  test.each(Object.keys(walks))('%s asks the store for nothing more once its caller has gone', async (method) => {
+    for (const nth of [1, 2, 5]) {
+      const { outcome, pages, asksAfter, held } = await hungUpAt(method, nth);
+      expect({ outcome, pages: pages > 0, asksAfter, held }).toEqual({
+        outcome,
+        pages: true,
+        asksAfter: 0,
+        held: [0, 0],
+      });
+      // One page may be all there is to read.
+      if (pages === nth) expect(outcome).toBe('unavailable');
+    }
+  });
+
+  test.each(others.filter((method) => !method.startsWith('SandboxService') && !method.endsWith('appendEvents')))(
+    '%s asks no store for a list',
+    async (method) => {
+      let pages = 0;
+      const handlers = endlessApi((kind) => {
+        if (kind === 'page') pages += 1;
+      });
+      const call = { caller: { actorId: buyer, world: 'sandbox' }, command: null, now: startMs, newId: () => ledgerId };
+      // Whatever is missing here to carry the call out comes behind its reading.
+      await handlers
+        .get(method)?.({ uuid: masterId, ledgerId, actorId: buyer, id: ledgerId }, call as never)
+        .catch(() => {});
+      expect(pages).toBe(0);
+    },
+  );
+});

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { StartError } from '../../../../src/runtime/start-error.ts';
+import { checkReplicas, joinedMaxMs } from '../../../../src/store/cassandra/session/server-checks.ts';
+
+/** The one sentence that an operator reads, or that nothing was wrong, and how long that took. `nodes`: the data centre of each, by time. */
+async function toldAfter(nodes: (nowMs: number) => readonly string[], replication: Readonly<Record<string, number>>) {
+  const time = { nowMs: 0 };
+  const wait = {
+    isOver: () => time.nowMs >= joinedMaxMs,
+    pause: async (ms: number) => {
+      time.nowMs += ms;
+    },
+  };
+  const read = async () =>
+    nodes(time.nowMs).map((dataCenter, at) => ({ address: `10.0.0.${at}`, dataCenter, version: 'a', isUp: at === 0 }));
+  const told = await checkReplicas(read, new Map(Object.entries(replication)), wait).then(
+    () => 'fine',
+    (error: unknown) => (error instanceof StartError ? error.message : String(error)),
+  );
+  return { told, waitedMs: time.nowMs };
+}
+const told = async (nodes: readonly string[], replication: Readonly<Record<string, number>>) =>
+  (await toldAfter(() => nodes, replication)).told;
+
+describe('a keyspace is asked for with', () => {
+  test('as many replicas as its data centre has nodes, or fewer: it can be made', async () => {
+    const all = [
+      told(['dc1'], { dc1: 1 }),
+      told(['dc1', 'dc1', 'dc1', 'dc1'], { dc1: 3 }),
+      told(['dc1', 'dc2', 'dc1', 'dc2', 'dc1'], { dc1: 3, dc2: 2 }),
+    ];
+    expect(await Promise.all(all)).toEqual(['fine', 'fine', 'fine']);
+  });
+
+  test('as many replicas as its data centre has nodes soon: the last one, which has just started, is waited for', async () => {
+    const joining = (nowMs: number) => (nowMs < 20_000 ? ['dc1', 'dc1'] : ['dc1', 'dc1', 'dc1']);
+    expect(await toldAfter(joining, { dc1: 3 })).toEqual({ told: 'fine', waitedMs: 20_000 });
+    expect(await toldAfter(joining, { dc1: 2 })).toEqual({ told: 'fine', waitedMs: 0 });
+    expect(await toldAfter(joining, { dc1: 4 })).toEqual({
+      told: expect.stringContaining('has 3 of the 4 nodes'),
+      waitedMs: joinedMaxMs,
+    });
+  });
+
+  test('more replicas than its data centre has nodes: it is told how many there are, and what to ask for', async () => {
+    expect(await told(['dc1'], { dc1: 3 })).toBe(
+      'Data centre dc1 has 1 of the 3 nodes of Cassandra that 3 replicas need: add nodes first, or ask for fewer replicas by --replication dc1:1.',
+    );
+    expect(await told(['dc1', 'dc1', 'dc1', 'dc2', 'dc2'], { dc1: 3, dc2: 3 })).toContain('--replication dc2:2');
+  });
+
+  test('a data centre that is not there: those that are there are named at once', async () => {
+    expect(await told(['dc1', 'dc1', 'dc2'], { dc1: 2, dc3: 1 })).toBe(
+      'Cassandra has no data centre dc3: name those that it has (dc1, dc2) in --replication.',
+    );
+    expect((await toldAfter(() => ['dc1'], { dc3: 1 })).waitedMs).toBe(0);
+  });
+});

@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import {
+  append,
+  createMaster,
+  delegate,
+  grant,
+  ledgerId,
+  masterId,
+  openLedger,
+  supplier,
+  uuid,
+} from '../../support/commands.ts';
+import { typesSent, webhookRig } from '../../support/webhook-rig.ts';
+import { storeWith } from '../../support/world.ts';
+
+const url = 'https://hooks.example/a';
+
+/** A node that holds all shards, and one that carries out what could not reach it. `reads`: of the first one's webhooks. */
+async function twoNodes() {
+  const reads = { heads: [] as string[], rows: 0 };
+  const first = webhookRig({
+    ownsShardOf: () => true,
+    tellOthers: () => {},
+    wrapLedgers: (inner) =>
+      storeWith(inner, {
+        head: (id) => {
+          reads.heads.push(id);
+          return inner.head(id);
+        },
+        read: (id, from, limit) => {
+          reads.rows += 1;
+          return inner.read(id, from, limit);
+        },
+      }),
+  });
+  const other = first.restarted({ ownsShardOf: () => false, tellOthers: () => {} });
+  other.webhooks.start();
+  await first.run(openLedger(), createMaster());
+  return { first, other, reads };
+}
+
+test('an event that a node without the shard carried out is delivered from the next look on, without a further one', async () => {
+  const { first, other } = await twoNodes();
+  await first.subscribe(supplier, { url });
+  await first.run(append({ eventType: 'HERE' }));
+  await first.quiet();
+  await other.run(append({ eventType: 'ELSEWHERE' }));
+  await other.quiet();
+  expect(typesSent(first, url)).toEqual(['HERE']);
+  first.webhooks.lookForDue();
+  await first.quiet();
+  expect(typesSent(first, url)).toEqual(['HERE', 'ELSEWHERE']);
+});
+
+test('so is one of a ledger that had none since the subscription, and so no cursor', async () => {
+  const { first, other } = await twoNodes();
+  await first.clock.advance(60_000);
+  await first.subscribe(supplier, { url });
+  await first.quiet();
+  await other.run(append({ eventType: 'ELSEWHERE' }));
+  first.webhooks.lookForDue();
+  await first.quiet();
+  expect(typesSent(first, url)).toEqual(['ELSEWHERE']);
+});
+
+test('who was let in elsewhere gets the events behind that, though somebody else watches the ledger', async () => {
+  const { first, other } = await twoNodes();
+  await first.subscribe(supplier, { url: 'https://supplier.example/' });
+  await first.subscribe(delegate, { url });
+  await first.quiet();
+  await other.run(grant({ access: 'read', masterId, linkId: uuid(0x77) }), append({ eventType: 'ELSEWHERE' }));
+  first.webhooks.lookForDue();
+  await first.quiet();
+  await first.run(append({ eventType: 'HERE' }));
+  await first.quiet();
+  expect(typesSent(first, url).slice(-2)).toEqual(['ELSEWHERE', 'HERE']);
+});
+
+test('a ledger opened elsewhere is found within 20 looks, with all its events', async () => {
+  const { first, other } = await twoNodes();
+  await first.subscribe(supplier, { url });
+  await first.quiet();
+  const opened = uuid(0x2);
+  const its = { ledgerId: opened, masterId: uuid(0xab) };
+  await other.run(openLedger({ ledgerId: opened }), createMaster(its), append({ ...its, eventType: 'ELSEWHERE' }));
+  for (let look = 0; look < 20; look++) {
+    await first.clock.advance(15_000);
+    first.webhooks.lookForDue();
+    await first.quiet();
+  }
+  expect(first.posts.filter(({ event }) => event.ledger_id === opened).map(({ event }) => event.seq)).toEqual([
+    0, 1, 2, 3,
+  ]);
+});
+
+test('a look at a ledger at rest reads its head alone', async () => {
+  const { first, reads } = await twoNodes();
+  await first.subscribe(supplier, { url });
+  await first.run(append());
+  await first.quiet();
+  Object.assign(reads, { heads: [], rows: 0 });
+  first.webhooks.lookForDue();
+  await first.quiet();
+  expect(reads).toEqual({ heads: [ledgerId], rows: 0 });
+});
+
+test('a node that stands alone does not look: nobody else writes', async () => {
+  const heads: string[] = [];
+  const alone = webhookRig({
+    wrapLedgers: (inner) =>
+      storeWith(inner, {
+        head: (id) => {
+          heads.push(id);
+          return inner.head(id);
+        },
+      }),
+  });
+  await alone.run(openLedger(), createMaster());
+  await alone.subscribe(supplier, { url });
+  await alone.run(append());
+  await alone.quiet();
+  heads.length = 0;
+  alone.webhooks.lookForDue();
+  await alone.quiet();
+  expect(heads).toEqual([]);
+});

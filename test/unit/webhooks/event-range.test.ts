@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { unpaced } from '../../../src/actors/batching/batch-pacing.ts';
+import { batchEventsMax, crowdedBatchEventsMax } from '../../../src/actors/bounds.ts';
+import { sharedActorState } from '../../../src/actors/ledger/shared-actor-state.ts';
+import { nextCommitDates } from '../../../src/webhooks/tail/event-range.ts';
+import { append, createMaster, ledgerId, openLedger } from '../../support/commands.ts';
+import { rig, storeWith } from '../../support/world.ts';
+
+test('what was committed next is found behind the largest commit that a store takes, from its first event on', async () => {
+  const world = rig({
+    wrap: (memory) =>
+      storeWith(memory, {
+        append: async (claim, entries) => {
+          await memory.append(claim, entries);
+          world.clock.jump(1);
+        },
+      }),
+  });
+  const { clock, meter, newActor, parts } = world;
+  const actor = newActor(sharedActorState(clock, { ...unpaced, crowdedMax: crowdedBatchEventsMax }));
+  await actor.submit(openLedger());
+  await actor.submit(createMaster());
+  meter.batches.length = 0;
+  await Promise.all(Array.from({ length: 2 * crowdedBatchEventsMax }, () => actor.submit(append())));
+  expect(meter.batches.slice(0, 2)).toEqual([crowdedBatchEventsMax, batchEventsMax]);
+
+  const log = await world.log();
+  const first = log.length - 2 * crowdedBatchEventsMax;
+  const events = log.slice(0, first + 1);
+  const next = nextCommitDates(parts.store, { ledgerId, fromSeq: 1, throughSeq: events.length, events });
+  const [event, behind] = [log[first], log[first + crowdedBatchEventsMax]];
+  if (event === undefined || behind === undefined) throw new Error('the log is shorter than what was written');
+  expect(log[first + crowdedBatchEventsMax - 1]?.createdAt).toBe(event.createdAt);
+  expect(await next(event)).toBe(behind.createdAt);
+});

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import { ownKind } from '../../../src/service/webhooks/own-deliveries.ts';
+import { unsettled } from '../../../src/store/record-write.ts';
+import { append, supplier } from '../../support/commands.ts';
+import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
+import { faultyRecordStore, scriptedFaults } from '../../support/store-faults.ts';
+import { hookUrl, onlyDelivery, second, webhookOrder } from '../../support/webhook-order.ts';
+import { answer, typesSent } from '../../support/webhook-rig.ts';
+import { recordsWith, storeWith } from '../../support/world.ts';
+
+describe('faults', () => {
+  test('a delivery whose record cannot be written comes again, and one that reads cannot answer waits', async () => {
+    const faults = scriptedFaults();
+    const world = await webhookOrder({ wrapRecords: (inner) => faultyRecordStore(inner, faults.choose) });
+    const { id } = await world.subscribe(supplier, { url: hookUrl });
+    world.receivers.set(hookUrl, () => {
+      faults.fail('record-write', ...Array<'unavailable'>(5).fill('unavailable'));
+      world.receivers.delete(hookUrl);
+      return answer(200);
+    });
+    await world.run(append());
+    await world.quiet();
+    for (let at = 0; at < 10; at++) {
+      await world.clock.advance(second);
+      await world.quiet();
+    }
+    expect(world.posts).toHaveLength(2);
+    expect(await onlyDelivery(world, id)).toMatchObject({ status: 'DELIVERED', attempt: 0 });
+  });
+
+  test('a PING whose record landed, though the store did not say so, is sent without a look', async () => {
+    const memory = new MemoryRecordStore();
+    const records = recordsWith(memory, {
+      put: async (write) => {
+        const put = await memory.put(write);
+        if (write.kind === ownKind && write.replaces === 'absent') throw unsettled();
+        return put;
+      },
+    });
+    const world = await webhookOrder({ records });
+    const { id } = await world.subscribe(supplier, { url: hookUrl });
+    await world.quiet();
+    const tested = world.api.testWebhook({ $typeName: 'svc.v1.TestWebhookRequest', id }, world.call(supplier));
+    await expect(tested).rejects.toMatchObject({ code: 'outcome_unknown' });
+    await world.quiet();
+    expect(typesSent(world, hookUrl)).toEqual(['PING']);
+  });
+
+  test('an event that cannot be read now is no attempt', async () => {
+    let down = false;
+    const world = await webhookOrder({
+      wrapLedgers: (inner) =>
+        storeWith(inner, {
+          read: async (ledger, from, limit) => {
+            if (down && limit === 1 && from === 4) throw new Error('the disk is slow');
+            return inner.read(ledger, from, limit);
+          },
+        }),
+    });
+    const { id } = await world.subscribe(supplier, { url: hookUrl });
+    await world.run(append());
+    await world.quiet();
+    down = true;
+    await world.run(append());
+    await world.quiet();
+    await world.clock.advance(5 * second);
+    await world.quiet();
+    const before = (await world.deliveries(supplier, id)).deliveries;
+    expect(before[1]).toMatchObject({ status: 'PENDING', attempt: 0, lastError: undefined });
+    down = false;
+    await world.clock.advance(second);
+    await world.quiet();
+    const after = (await world.deliveries(supplier, id)).deliveries;
+    expect(after[1]).toMatchObject({ status: 'DELIVERED', attempt: 0 });
+  });
+});

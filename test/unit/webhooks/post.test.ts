@@ -1,0 +1,170 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createHttpsServer } from 'node:https';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
+import { createPoster } from '../../../src/webhooks/post/http-post.ts';
+import { receiverConnector } from '../../../src/webhooks/post/receiver-connect.ts';
+import {
+  closeServers,
+  countingListener,
+  development,
+  listenOnAny,
+  posterFor,
+  receiver,
+  servers,
+} from '../../support/webhook-poster.ts';
+
+afterAll(closeServers);
+
+describe('receivers that misbehave', () => {
+  test('nobody there, no such name, and no TLS where TLS is asked for', async () => {
+    const listener = await countingListener('127.0.0.1');
+    const { post } = posterFor(development, async () => []);
+    expect(await post('https://nowhere.example/')).toEqual({ kind: 'failed', fault: 'unknown_name' });
+    expect(await post('http://127.0.0.1:1/')).toEqual({ kind: 'failed', fault: 'not_reached' });
+    expect(await post(`https://127.0.0.1:${listener.port}/`)).toEqual({ kind: 'failed', fault: 'tls_failed' });
+  });
+
+  test('one that never answers is given up when its time is over', async () => {
+    const { url } = await receiver(() => {});
+    const { post } = posterFor(development);
+    expect(await post(url, AbortSignal.timeout(200))).toEqual({ kind: 'failed', fault: 'timeout' });
+  });
+
+  test('a name server that never answers is given up too', async () => {
+    const { post } = posterFor(development, () => new Promise(() => {}));
+    expect(await post('https://hooks.example/', AbortSignal.timeout(200))).toEqual({
+      kind: 'failed',
+      fault: 'timeout',
+    });
+  });
+
+  test('an answer without end is read up to 64 KiB; its status counts', async () => {
+    let written = 0;
+    const { url } = await receiver((_request, response) => {
+      response.writeHead(200);
+      const chunk = Buffer.alloc(64 * 1024, 97);
+      const more = () => {
+        while (!response.destroyed && written < 64 * 1024 * 1024) {
+          written += chunk.length;
+          if (!response.write(chunk)) return void response.once('drain', more);
+        }
+      };
+      more();
+    });
+    const { post } = posterFor(development);
+    expect(await post(url)).toEqual({ kind: 'answered', status: 200 });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(written).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  test('a status whose body breaks off counts; a connection that breaks off before does not', async () => {
+    const { url } = await receiver((_request, response) => {
+      response.writeHead(200, { 'content-length': '10' }).write('a');
+      setTimeout(() => response.destroy(), 20);
+    });
+    const cut = await receiver((request) => request.socket.destroy());
+    const { post } = posterFor(development);
+    expect(await post(url)).toEqual({ kind: 'answered', status: 200 });
+    expect(await post(cut.url)).toEqual({ kind: 'failed', fault: 'broken_off' });
+    expect(cut.sockets()).toBe(1);
+  });
+
+  test('a body that drips after the status holds its connection until the time is over, and is delivered', async () => {
+    const { url } = await receiver((_request, response) => {
+      response.writeHead(200).write('a');
+      const timer = setInterval(() => response.write('a'), 10);
+      response.on('close', () => clearInterval(timer));
+    });
+    const { post } = posterFor(development);
+    expect(await post(url, AbortSignal.timeout(200))).toEqual({ kind: 'answered', status: 200 });
+  });
+
+  test('headers beyond 16 KiB and what is no HTTP fail', async () => {
+    const { url } = await receiver((_request, response) =>
+      response.writeHead(200, { 'x-long': 'a'.repeat(17_000) }).end(),
+    );
+    const noise = createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.6\r\n'));
+    await new Promise<void>((resolve) => noise.listen(0, '127.0.0.1', resolve));
+    servers.push(noise);
+    const { post } = posterFor(development);
+    expect(await post(url)).toMatchObject({ kind: 'failed' });
+    expect(await post(`http://127.0.0.1:${(noise.address() as AddressInfo).port}/`)).toMatchObject({ kind: 'failed' });
+  });
+});
+
+describe('TLS', () => {
+  /** A key and a certificate of its own authority for `name`. */
+  function certificate(name: string): { key: string; cert: string } {
+    const folder = mkdtempSync(join(tmpdir(), 'webhook-tls-'));
+    const at = (file: string) => join(folder, file);
+    const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`];
+    const made = ['-keyout', at('key.pem'), '-out', at('cert.pem'), '-days', '2', '-nodes'];
+    const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+    execFileSync('openssl', [...kind, ...subject, ...made], { stdio: 'ignore' });
+    const files = { key: readFileSync(at('key.pem'), 'utf8'), cert: readFileSync(at('cert.pem'), 'utf8') };
+    rmSync(folder, { recursive: true });
+    return files;
+  }
+
+  test('a certificate has to be of a trusted authority and for the name of the URL', async () => {
+    const tls = certificate('hooks.example');
+    const names: (string | false)[] = [];
+    const server = createHttpsServer(tls, (_request, response) => response.end('ok'));
+    server.on('secureConnection', (socket) => names.push(socket.servername ?? ''));
+    const port = await listenOnAny(server);
+    const lookup = async () => ['127.0.0.1'];
+    const poster = (trustedCa?: string) => {
+      const given = { policy: development, lookup, clock: systemClock };
+      const made = createPoster(receiverConnector(trustedCa === undefined ? given : { ...given, trustedCa }), 4);
+      servers.push({ close: () => made[Symbol.asyncDispose]() });
+      return (host: string) =>
+        made.post({
+          url: `https://${host}:${port}/`,
+          headers: {},
+          body: Buffer.from('{}'),
+          signal: AbortSignal.timeout(5_000),
+        });
+    };
+    const failed = { kind: 'failed', fault: 'tls_failed' };
+    expect(await poster(tls.cert)('hooks.example')).toEqual({ kind: 'answered', status: 200 });
+    expect(await poster(tls.cert)('other.example')).toEqual(failed);
+    expect(await poster()('hooks.example')).toEqual(failed);
+    expect(names[0]).toBe('hooks.example');
+  });
+});
+
+describe('connections', () => {
+  test('are kept for the next delivery, and one that was closed meanwhile is no failure', async () => {
+    const seen: Buffer[] = [];
+    let close = false;
+    const target = await receiver((request, response, body) => {
+      seen.push(body);
+      if (close) {
+        close = false;
+        request.socket.destroy();
+      } else response.end('thanks');
+    });
+    const { post } = posterFor(development);
+    for (let at = 0; at < 10; at++) expect(await post(target.url)).toEqual({ kind: 'answered', status: 200 });
+    expect(target.sockets()).toBeLessThan(4);
+    close = true;
+    expect(await post(target.url)).toEqual({ kind: 'answered', status: 200 });
+    expect(seen).toHaveLength(12);
+  });
+
+  test('what is posted arrives as it is, with its path and query', async () => {
+    let seen: unknown;
+    const target = await receiver((request, response, body) => {
+      seen = [request.method, request.url, request.headers['content-type'], body.toString()];
+      response.writeHead(204).end();
+    });
+    const { post } = posterFor(development);
+    expect(await post(target.url)).toEqual({ kind: 'answered', status: 204 });
+    expect(seen).toEqual(['POST', '/hook?a=1', 'application/json', '{}']);
+  });
+});

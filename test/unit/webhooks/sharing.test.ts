@@ -1,0 +1,238 @@
+import { expect, test } from 'vitest';
+import { LedgerError } from '../../../src/domain/errors.ts';
+import type { RecordStore } from '../../../src/store/record-store.ts';
+import { unsettled } from '../../../src/store/record-write.ts';
+import { append, createMaster, ledgerId, openLedger, supplier } from '../../support/commands.ts';
+import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
+import { heldReceiver, type WebhookRig, webhookRig } from '../../support/webhook-rig.ts';
+import { recordsWith } from '../../support/world.ts';
+
+const url = 'https://hooks.example/a';
+
+interface TwoNodes {
+  /** Takes the API's calls, and owns nothing to begin with. */
+  readonly first: WebhookRig;
+  /** Runs the ledger. */
+  readonly second: WebhookRig;
+  readonly own: { first: Set<string>; second: Set<string> };
+  /** What nodes told each other. */
+  readonly told: string[];
+}
+
+/**
+ * Two nodes on one store that share no memory. What they tell each other is heard at once, if `hears`. `wrapSecond`: what the second node's
+ * webhooks see of the store.
+ */
+async function twoNodes({
+  hears,
+  records = new MemoryRecordStore(),
+  wrapSecond = (inner) => inner,
+}: {
+  readonly hears: boolean;
+  readonly records?: RecordStore;
+  readonly wrapSecond?: (inner: RecordStore) => RecordStore;
+}): Promise<TwoNodes> {
+  const own = { first: new Set<string>(), second: new Set([ledgerId]) };
+  const told: string[] = [];
+  const nodes: WebhookRig[] = [];
+  const tellOthers = (id: string) => {
+    told.push(id);
+    if (hears) for (const { webhooks } of nodes) webhooks.heard(id);
+  };
+  const first = webhookRig({ ownsShardOf: (id) => own.first.has(id), tellOthers, records });
+  const second = first.restarted({ ownsShardOf: (id) => own.second.has(id), tellOthers, wrapRecords: wrapSecond });
+  nodes.push(first, second);
+  second.webhooks.start();
+  await second.run(openLedger(), createMaster());
+  await second.quiet();
+  // Of a ledger that another node writes, subscriptions take the newest commit too if it may have been answered after them.
+  first.clock.jump(20_000);
+  return { first, second, own, told };
+}
+
+/** A subscription to the ledger, made and served by the first node, of which the second one knows. */
+async function subscribeAtFirst({ first, second, own }: TwoNodes): Promise<void> {
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  await second.webhooks.catchUp();
+}
+
+async function quiet({ first, second }: TwoNodes): Promise<void> {
+  await first.quiet();
+  await second.quiet();
+}
+
+test('an event answered after a subscription of another node is recorded for it, and sent by the node that sends for it', async () => {
+  const nodes = await twoNodes({ hears: true });
+  const { first, second, own, told } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  // The ledger is followed already, for somebody else: nothing but the store says that there is one more.
+  await second.subscribe(supplier, { url: 'https://hooks.example/b', ledgerId });
+  await second.run(append());
+  await quiet(nodes);
+  expect(first.posts.map(({ url: to, event }) => [to, event.seq])).toEqual([[url, 3]]);
+  expect(told).toContain(id);
+  expect(second.posts).toEqual([]);
+});
+
+test('a ledger that nobody watched is followed from the next look on, with what was answered in between', async () => {
+  const nodes = await twoNodes({ hears: true });
+  const { first, second, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url });
+  own.first.add(id);
+  await second.run(append(), append());
+  await quiet(nodes);
+  expect(first.posts).toEqual([]);
+  await second.webhooks.catchUp();
+  await quiet(nodes);
+  expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4]);
+});
+
+test('what was heard for a subscription that was not known yet is sent as soon as it is', async () => {
+  const nodes = await twoNodes({ hears: true });
+  const { first, second, own, told } = nodes;
+  const { id } = await second.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  await second.run(append());
+  await quiet(nodes);
+  expect(told).toContain(id);
+  expect(first.posts).toEqual([]);
+  await first.webhooks.catchUp();
+  await quiet(nodes);
+  expect(first.posts.map(({ event }) => event.seq)).toEqual([3]);
+});
+
+test('the last of a burst is sent without a look, however late the cursor’s write lands', async () => {
+  let held: PromiseWithResolvers<void> | null = null;
+  const nodes = await twoNodes({
+    hears: true,
+    wrapSecond: (inner) =>
+      recordsWith(inner, {
+        put: async (write) => {
+          if (write.kind === 'webhook_cursor') await held?.promise;
+          return inner.put(write);
+        },
+      }),
+  });
+  const { first, second, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  const ofSecond = await second.subscribe(supplier, { url: 'https://hooks.example/b', ledgerId });
+  own.second.add(ofSecond.id);
+  await second.webhooks.catchUp();
+  await second.run(append());
+  await quiet(nodes);
+  expect(first.posts.map(({ event }) => event.seq)).toEqual([3]);
+  held = Promise.withResolvers<void>();
+  await second.run(append());
+  await quiet(nodes);
+  // Who follows the ledger knows where its cursor is about to stand; others read it.
+  expect([first.posts.length, second.posts.length]).toEqual([1, 2]);
+  held.resolve();
+  await quiet(nodes);
+  expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4]);
+});
+
+test('so it is where that write lands and is told as outcome_unknown', async () => {
+  let isInDoubt = false;
+  const nodes = await twoNodes({
+    hears: true,
+    wrapSecond: (inner) =>
+      recordsWith(inner, {
+        put: async (write) => {
+          const put = await inner.put(write);
+          if (!isInDoubt || write.kind !== 'webhook_cursor') return put;
+          isInDoubt = false;
+          throw unsettled();
+        },
+      }),
+  });
+  const { first, second } = nodes;
+  await subscribeAtFirst(nodes);
+  await second.run(append());
+  await quiet(nodes);
+  isInDoubt = true;
+  await second.run(append());
+  await quiet(nodes);
+  expect([isInDoubt, first.posts.map(({ event }) => event.seq)]).toEqual([false, [3, 4]]);
+});
+
+test('what was told and never heard is found by looking', async () => {
+  const nodes = await twoNodes({ hears: false });
+  const { first, second } = nodes;
+  await subscribeAtFirst(nodes);
+  await second.run(append());
+  await quiet(nodes);
+  expect(first.posts).toEqual([]);
+  first.webhooks.lookForDue();
+  await quiet(nodes);
+  expect(first.posts).toHaveLength(1);
+});
+
+test('a subscription that ended on another node is sent nothing from the next look on', async () => {
+  const nodes = await twoNodes({ hears: true });
+  const { first, second, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.second.add(id);
+  await second.webhooks.catchUp();
+  await second.run(append());
+  await quiet(nodes);
+  expect(second.posts).toHaveLength(1);
+  await first.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, first.call(supplier));
+  await second.webhooks.catchUp();
+  await second.run(append());
+  await quiet(nodes);
+  expect(second.posts).toHaveLength(1);
+  expect(second.webhooks.subscription(id)).toBeUndefined();
+});
+
+test('so it is where the DELETE failed before it could say so to other nodes', async () => {
+  const memory = new MemoryRecordStore();
+  let isFailing = false;
+  const records = recordsWith(memory, {
+    put: async (write) => {
+      if (!isFailing || write.kind !== 'webhook_changes') return memory.put(write);
+      isFailing = false;
+      throw new LedgerError('unavailable', 'The store does not answer.');
+    },
+  });
+  const nodes = await twoNodes({ hears: true, records });
+  const { first, second, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.second.add(id);
+  await second.webhooks.catchUp();
+  isFailing = true;
+  const request = { $typeName: 'svc.v1.DeleteWebhookRequest', id } as const;
+  const deleted = first.api.deleteWebhook(request, first.call(supplier));
+  await expect(deleted).rejects.toMatchObject({ code: 'outcome_unknown' });
+  await first.quiet();
+  await second.webhooks.catchUp();
+  await second.run(append());
+  await quiet(nodes);
+  expect(second.webhooks.subscription(id)).toBeUndefined();
+  expect(second.posts).toEqual([]);
+});
+
+test('a node that is no longer the one that sends begins no further attempt, though nobody has told it to give up', async () => {
+  const nodes = await twoNodes({ hears: true });
+  const { first, own } = nodes;
+  const { id } = await first.subscribe(supplier, { url, ledgerId });
+  own.first.add(id);
+  const { receiver, waiting } = heldReceiver();
+  first.receivers.set(url, receiver);
+  await nodes.second.webhooks.catchUp();
+  await nodes.second.run(append(), append(), append());
+  await quiet(nodes);
+  expect(first.posts).toHaveLength(1);
+  own.first.delete(id);
+  for (const answer of waiting.splice(0)) answer();
+  await first.clock.advance(5_000);
+  await quiet(nodes);
+  expect(first.posts).toHaveLength(1);
+  own.first.add(id);
+  first.receivers.delete(url);
+  first.webhooks.lookForDue();
+  await quiet(nodes);
+  expect(first.posts.map(({ event }) => event.seq)).toEqual([3, 4, 5]);
+});

@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import { isoTime } from '../../../src/domain/values/time.ts';
+import { type SubscriptionRecord, subscriptionsIn } from '../../../src/service/webhooks/subscription-record.ts';
+import { buyer, supplier } from '../../support/commands.ts';
+import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
+import { faultyRecordStore, scriptedFaults } from '../../support/store-faults.ts';
+import { webhookRig } from '../../support/webhook-rig.ts';
+import { recordsWith } from '../../support/world.ts';
+
+test('the secret stands in no record as it is', async () => {
+  const written: string[] = [];
+  const memory = new MemoryRecordStore();
+  const records = recordsWith(memory, {
+    put: (write) => {
+      written.push(JSON.stringify(write));
+      return memory.put(write);
+    },
+  });
+  const world = webhookRig({ records });
+  const { id, secret } = await world.subscribe(supplier);
+  expect((await records.get('webhook_subscription', id))?.value).toContain('"sealedSecret":"');
+  expect(written.join('\n')).not.toContain(secret.replace(/^whsec_/, ''));
+  expect(written.join('\n')).not.toContain(Buffer.from(secret).toString('base64'));
+});
+
+test('an actor has a thousand subscriptions at most; one that has ended counts no more, and others’ do not count', async () => {
+  const world = webhookRig();
+  const subscriptions = subscriptionsIn(world.records);
+  const made = isoTime(world.clock.now());
+  for (let at = 0; at < 999; at++) await subscriptions.create(subscription(`made-${at}`, made));
+  await world.subscribe(buyer);
+  const { id } = await world.subscribe(supplier);
+  await expect(world.subscribe(supplier)).rejects.toMatchObject({
+    code: 'invalid_argument',
+    details: { limit: 1_000 },
+  });
+  await world.subscribe(buyer);
+  await world.api.deleteWebhook({ $typeName: 'svc.v1.DeleteWebhookRequest', id }, world.call(supplier));
+  await world.subscribe(supplier);
+  await expect(world.subscribe(supplier)).rejects.toMatchObject({ code: 'invalid_argument' });
+});
+
+test('the newest subscription in force is the one of the latest date, whichever was written last', async () => {
+  const subscriptions = subscriptionsIn(new MemoryRecordStore());
+  expect(await subscriptions.newestInForce()).toBeNull();
+  const make = (id: string, createdAt: string) => subscriptions.create(subscription(id, createdAt));
+  await make('a', '2026-11-21T03:00:00.000Z');
+  await make('b', '2026-11-21T02:00:00.000Z');
+  expect((await subscriptions.newestInForce())?.id).toBe('a');
+  await subscriptions.end('a', '2026-11-21T04:00:00.000Z', 'owner');
+  expect((await subscriptions.newestInForce())?.id).toBe('b');
+});
+
+describe('a subscription that is ended again', () => {
+  const ended = '2026-11-21T04:00:00.000Z';
+
+  /** One that `end` has ended, once the note of the change has failed if `failing`. `notes`: writes of the record that counts changes. */
+  async function endedOnce(failing: boolean) {
+    const memory = new MemoryRecordStore();
+    const faults = scriptedFaults();
+    const faulty = faultyRecordStore(memory, faults.choose);
+    let notes = 0;
+    const subscriptions = subscriptionsIn(
+      recordsWith(memory, {
+        put: (write) => {
+          if (write.kind !== 'webhook_changes') return memory.put(write);
+          notes += 1;
+          return faulty.put(write);
+        },
+      }),
+    );
+    await subscriptions.create(subscription('a', '2026-11-21T03:00:00.000Z'));
+    const before = await subscriptions.changes();
+    if (failing) faults.fail('record-write', 'unavailable');
+    const first = subscriptions.end('a', ended, 'owner');
+    if (failing) await expect(first).rejects.toMatchObject({ code: 'outcome_unknown' });
+    else expect(await first).toBe(true);
+    return { subscriptions, before, faults, notes: () => notes };
+  }
+
+  test('at the same time by the same is that end, whose change is noted if it was not', async () => {
+    const { subscriptions, before } = await endedOnce(true);
+    expect(await subscriptions.changes()).toBe(before);
+    expect(await subscriptions.end('a', ended, 'owner')).toBe(true);
+    expect(await subscriptions.changes()).not.toBe(before);
+  });
+
+  test.each([
+    ['later', '2026-11-21T04:00:59.000Z', 'owner'],
+    ['by another', ended, 'receiver'],
+  ] as const)(
+    '%s, within a minute, has the change noted too if that can be, and is told that it had ended',
+    async (_what, at, by) => {
+      const { subscriptions, before, faults } = await endedOnce(true);
+      faults.fail('record-write', 'unavailable');
+      expect(await subscriptions.end('a', at, by)).toBe(false);
+      expect(await subscriptions.changes()).toBe(before);
+      expect(await subscriptions.end('a', at, by)).toBe(false);
+      expect(await subscriptions.changes()).not.toBe(before);
+    },
+  );
+
+  test('later than that writes nothing to the record that all nodes share', async () => {
+    const { subscriptions, notes } = await endedOnce(false);
+    const before = notes();
+    expect(await subscriptions.end('a', '2026-11-21T04:01:01.000Z', 'owner')).toBe(false);
+    expect(notes()).toBe(before);
+  });
+});
+
+test('a change is noted in two writes at most, however often others note theirs', async () => {
+  const memory = new MemoryRecordStore();
+  let notes = 0;
+  const subscriptions = subscriptionsIn(
+    recordsWith(memory, {
+      put: async (write) => {
+        if (write.kind === 'webhook_changes') {
+          notes += 1;
+          if (notes <= 10) await memory.put(write);
+        }
+        return memory.put(write);
+      },
+    }),
+  );
+  await subscriptions.create(subscription('a', '2026-11-21T03:00:00.000Z'));
+  expect([notes, await subscriptions.changes()]).toEqual([2, '2']);
+});
+
+test('what is not there cannot end, and changes nothing', async () => {
+  const subscriptions = subscriptionsIn(new MemoryRecordStore());
+  const before = await subscriptions.changes();
+  expect(await subscriptions.end('a', '2026-11-21T04:00:00.000Z', 'owner')).toBe(false);
+  expect(await subscriptions.changes()).toBe(before);
+});
+
+function subscription(id: string, createdAt: string): SubscriptionRecord {
+  const target = { url: 'https://hooks.example/', eventTypes: [], ledgerId: null };
+  return { id, actorId: supplier, ...target, createdAt, sealedSecret: '', endedAt: null, endedBy: null };
+}

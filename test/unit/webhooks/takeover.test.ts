@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest';
+import { names } from '../../../src/domain/event/projection.ts';
+import type { SubscriptionRecord } from '../../../src/service/webhooks/subscription-record.ts';
+import type { LedgerStore } from '../../../src/store/ledger-store.ts';
+import { SubscriptionIndex } from '../../../src/webhooks/tail/subscription-index.ts';
+import {
+  append,
+  createMaster,
+  delegate,
+  grant,
+  ledgerId,
+  masterId,
+  openLedger,
+  supplier,
+  uuid,
+} from '../../support/commands.ts';
+import { typesSent, webhookRig } from '../../support/webhook-rig.ts';
+import { rig, storeWith } from '../../support/world.ts';
+
+const url = 'https://delegate.example/';
+const otherId = uuid(0x2);
+
+/** A node that works for the ledger, and another one that has run for a while and works for none. `lists`: whose ledgers that one has read. */
+async function twoNodes() {
+  const own = { first: true, second: false };
+  const lists: string[] = [];
+  const first = webhookRig({ ownsShardOf: () => own.first, tellOthers: () => {} });
+  const second = webhookRig({
+    rig: first.rig,
+    records: first.records,
+    secretsKey: first.secretsKey,
+    started: false,
+    ownsShardOf: () => own.second,
+    tellOthers: () => {},
+    wrapLedgers: (inner) =>
+      storeWith(inner, {
+        lines: (list, page) => {
+          lists.push(list);
+          return inner.lines(list, page);
+        },
+      }),
+  });
+  await first.subscribe(delegate, { url });
+  await first.run(openLedger(), createMaster());
+  second.webhooks.start();
+  await second.quiet();
+  const takeOver = (isNew: (id: string) => boolean = () => true) => {
+    own.first = false;
+    return second.webhooks.takeOver(isNew, () => {
+      own.second = true;
+    });
+  };
+  return { first, second, lists, takeOver };
+}
+
+const letIn = () => grant({ access: 'read', masterId, linkId: uuid(0x77) });
+
+describe('a node that takes a shard over', () => {
+  for (const isWatched of [true, false]) {
+    const by = isWatched ? 'somebody else watches' : 'nobody else watches';
+    test(`delivers to who was let in on another node since it listed, of a ledger that ${by}`, async () => {
+      const { first, second, takeOver } = await twoNodes();
+      if (isWatched) await first.subscribe(supplier, { url: 'https://supplier.example/' });
+      await second.webhooks.catchUp();
+      await first.run(letIn(), append({ eventType: 'ON_FIRST' }));
+      await first.quiet();
+      first.kill();
+      await first.run(append({ eventType: 'ANSWERED_BEFORE_KILL' }));
+      await takeOver();
+      await second.run(append({ eventType: 'BEFORE_THE_LISTS' }));
+      await second.quiet();
+      await second.run(append({ eventType: 'ON_SECOND' }));
+      await second.quiet();
+      expect(typesSent(first, url)).toContain('ON_FIRST');
+      const rest = typesSent(second, url).filter((type) => type !== 'ON_FIRST' && !type.endsWith('_GRANTED'));
+      expect(rest).toEqual(['ANSWERED_BEFORE_KILL', 'BEFORE_THE_LISTS', 'ON_SECOND']);
+    });
+  }
+
+  test('reads each owner’s list once for all shards that come together', async () => {
+    const { second, lists, takeOver } = await twoNodes();
+    lists.length = 0;
+    await Promise.all(Array.from({ length: 85 }, () => takeOver()));
+    await second.quiet();
+    expect(lists.filter((list) => list === names.ledgersOf(delegate)).length).toBeLessThanOrEqual(2);
+    expect(lists.length).toBeGreaterThan(0);
+  });
+});
+
+describe('a list in doubt', () => {
+  const wide: SubscriptionRecord = {
+    id: uuid(0x51),
+    actorId: delegate,
+    url,
+    eventTypes: [],
+    ledgerId: null,
+    createdAt: '2026-01-01T00:00:00.000Z',
+    sealedSecret: '',
+    endedAt: null,
+    endedBy: null,
+  };
+  const rest = async () => {};
+  const listed = async (wrap: (inner: LedgerStore) => LedgerStore = (inner) => inner) => {
+    const watches = new SubscriptionIndex(wrap(rig().memory), () => {});
+    watches.add(wide);
+    await watches.list(delegate, rest);
+    return watches;
+  };
+
+  test('counts for the ledgers in doubt alone, until it is read again', async () => {
+    const watches = await listed();
+    watches.doubt((id) => id === otherId);
+    expect([watches.of(ledgerId), watches.of(otherId), watches.isComplete]).toEqual([[], [wide], false]);
+    await watches.list(delegate, rest);
+    expect([watches.of(otherId), watches.isComplete, watches.nextDoubted()]).toEqual([[], true, undefined]);
+  });
+
+  test('stays in doubt where the doubt came up while it was read', async () => {
+    let duringRead = () => {};
+    const watches = await listed((inner) =>
+      storeWith(inner, {
+        lines: (list, page) => {
+          duringRead();
+          return inner.lines(list, page);
+        },
+      }),
+    );
+    duringRead = () => watches.doubt((id) => id === otherId);
+    await watches.list(delegate, rest);
+    expect([watches.of(otherId), watches.nextDoubted()]).toEqual([[wide], delegate]);
+  });
+
+  test('is nobody’s any more once the subscription has ended', async () => {
+    const watches = await listed();
+    watches.doubt(() => true);
+    watches.remove(wide.id);
+    expect([watches.nextDoubted(), watches.isComplete]).toEqual([undefined, true]);
+  });
+
+  test('that cannot be read holds no other one up', async () => {
+    const watches = await listed();
+    watches.add({ ...wide, id: uuid(0x52), actorId: supplier });
+    watches.doubt(() => true);
+    expect([watches.nextDoubted(), watches.nextDoubted(), watches.nextDoubted()]).toEqual([
+      delegate,
+      supplier,
+      delegate,
+    ]);
+  });
+});
