@@ -6,7 +6,7 @@ import { inTerminal, whyNoTerminal } from '../../support/pseudo-terminal.ts';
 import { cliMain, newShell } from '../../support/shell.ts';
 
 const { dir } = newShell();
-const at = (path: string) => new URL(`../../../src/cli/${path}`, import.meta.url).pathname;
+const at = (path: string) => new URL(`../../../src/cli/terminal/${path}`, import.meta.url).pathname;
 
 /** Counts to 5 as commands do, in a process of its own. */
 const counting = `
