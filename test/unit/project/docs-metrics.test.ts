@@ -17,7 +17,7 @@ import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 const root = join(import.meta.dirname, '../../..');
 const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
 /** All pages but that of the API, whose fields look like metrics. */
-const documents = readdirSync(join(root, 'docs'))
+const documents = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.md') && name !== 'api.md')
   .map((name) => readFileSync(join(root, 'docs', name), 'utf8'));
 

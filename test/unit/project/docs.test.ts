@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { apiText, withTables } from '../../../docs/make.ts';
 
@@ -12,22 +12,52 @@ test('the tables of variables and limits in the documentation are those of the c
   expect(withTables(read('operations.md'))).toBe(read('operations.md'));
 });
 
-test('every file that the documentation names is there', () => {
-  const root = join(import.meta.dirname, '../../..');
-  const pages = [
-    'README.md',
-    'CHANGELOG.md',
-    'SECURITY.md',
-    ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
-  ];
-  const named = pages
+const root = join(import.meta.dirname, '../../..');
+const pages = [
+  ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+];
+const textOf = (page: string) => readFileSync(join(root, page), 'utf8');
+
+test('every file that the documentation names is there', () => {
+  const named = pages
     .flatMap((page) => [
-      ...readFileSync(join(root, page), 'utf8').matchAll(/`((?:src|cluster|test|bench|proto|docs)\/[\w./-]+)`/g),
+      // A path, with or without the name of something in the file: `src/main.ts` or `src/main.ts: main`.
+      ...textOf(page).matchAll(/`((?:src|cluster|test|bench|proto|docs)\/[\w./-]+)(?:: #?\w+)?`/g),
     ])
     .map(([, path = '']) => path);
   expect(named.length).toBeGreaterThan(100);
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test('every link from one document to another leads to a file', () => {
+  const links = pages.flatMap((page) =>
+    [...textOf(page).matchAll(/\]\(([^)#:]+)\)/g)].map(([, target = '']) => join(dirname(page), target)),
+  );
+  expect(links.length).toBeGreaterThan(50);
+  expect(links.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test('every document is in the index of documents', () => {
+  const index = textOf('docs/README.md');
+  const inDocs = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md') && name !== 'README.md');
+  const outside = readdirSync(root).filter((name) => name.endsWith('.md'));
+  const expected = [...inDocs, ...outside.map((name) => `../${name}`)];
+  expect(expected.filter((path) => !index.includes(`](${path})`))).toEqual([]);
+});
+
+test('every decision is dated, has its three headings, and is in the list of decisions', () => {
+  const names = readdirSync(join(root, 'docs/adr'))
+    .filter((name) => name !== 'README.md')
+    .sort();
+  const list = textOf('docs/adr/README.md');
+  const form = /^# \d+\. .+\n\nDate: \d{4}-\d\d-\d\d\n\n## Context\n[\s\S]+\n## Decision\n[\s\S]+\n## Consequences\n/;
+  expect(names.filter((name) => !form.test(textOf(`docs/adr/${name}`)))).toEqual([]);
+  expect(names.filter((name) => !list.includes(`(${name})`))).toEqual([]);
+  const numbers = names.map((name) => Number(name.slice(0, 4)));
+  expect(numbers).toEqual(names.map((_, at) => at + 1));
 });
 
 test('the page of the API is that of the descriptors', () => {
