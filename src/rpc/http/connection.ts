@@ -68,6 +68,9 @@ export class HttpConnection {
   /** Serves a request, at once or when a place is free. */
   take(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
     if (this.#isEnding || this.socket.destroyed) return;
+    // A caller that hangs up may make a request fail after its reader has gone. An error without any listener would end
+    // the process.
+    request.on('error', () => {});
     this.newest = response;
     if (this.#underWay.length < limits.httpUnderWayMax) this.#begin(request, response, serve);
     else this.#wait(request, response, serve);

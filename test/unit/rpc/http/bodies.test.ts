@@ -9,10 +9,12 @@ const memory = new MemoryBudget(4096 * KiB);
 let node: ListeningNode;
 let payloads: string[] = [];
 let heldBytes = 0;
+let answered = Promise.resolve();
 beforeAll(async () => {
   const append = async ({ payload }: { payload: string }) => {
     heldBytes = memory.heldBytes('request');
     payloads.push(payload);
+    await answered;
     return { seq: 1n };
   };
   node = await startListeningNode({ grpc: false, handlers: { 'MasterService.AppendEvent': append }, memory });
@@ -31,6 +33,7 @@ const head = [
   'Content-Type: application/json',
   'Transfer-Encoding: chunked',
 ].join('\r\n');
+const keepAlive = head.replace('Connection: close\r\n', '');
 const bodyOf = (payload: string) => `{"event_type":"A","payload":${payload}}`;
 const inChunks = (parts: readonly string[]) =>
   parts.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('');
@@ -61,4 +64,30 @@ test('a body of large and small chunks in turn arrives whole', async () => {
   }
   expect(await send(parts)).toContain('HTTP/1.1 200 OK');
   expect(payloads).toEqual([payload]);
+});
+
+test('a reset within the body of a pipelined request ends its connection and nothing else', async () => {
+  const uncaught: unknown[] = [];
+  const note = (error: unknown) => uncaught.push(error);
+  const others = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException').on('uncaughtException', note);
+  const first = Promise.withResolvers<void>();
+  answered = first.promise;
+  try {
+    const socket = connect(node.http.port, '127.0.0.1').on('error', () => {});
+    socket.write(`${keepAlive}\r\n\r\n${inChunks([bodyOf('{}')])}0\r\n\r\n`);
+    await expect.poll(() => payloads).toEqual(['{}']);
+    const heldByFirst = memory.heldBytes('request');
+    socket.write(`${head}\r\n\r\n${inChunks(['{"event_type":'])}`);
+    await expect.poll(() => memory.heldBytes('request')).toBeGreaterThan(heldByFirst);
+    socket.resetAndDestroy();
+    await expect.poll(() => memory.heldBytes('request')).toBe(0);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(uncaught).toEqual([]);
+  } finally {
+    first.resolve();
+    answered = Promise.resolve();
+    process.off('uncaughtException', note);
+    for (const listener of others) process.on('uncaughtException', listener);
+  }
 });
