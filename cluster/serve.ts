@@ -4,7 +4,7 @@ import { hearStopSignals, outliveReaders, type StopSignals } from '../src/cli/te
 import type { Environment } from '../src/node/config.ts';
 import type { RunningNode } from '../src/node/start-node.ts';
 import { urlHost } from '../src/runtime/config/url-host.ts';
-import { boundHeapGrowth } from '../src/runtime/limits/heap-growth.ts';
+import { boundHeapGrowth } from '../src/runtime/limits/node-memory.ts';
 import { collectWhenIdle } from '../src/runtime/limits/idle-collection.ts';
 import { StartError } from '../src/runtime/start-error.ts';
 import { bufferedLines, createLog, type NodeLog } from '../src/runtime/telemetry/log.ts';

@@ -5,7 +5,7 @@ import type { SecretBox } from '../../service/records/secret-box.ts';
 import { Walk, type WalkParts } from '../../service/walking/walk.ts';
 import { checkIdempotencyKey, commandId } from '../../service/writing/command-mark.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { freshEntropy, pooledRandom, type Random } from '../call/entropy.ts';
+import { freshEntropy, type Random } from '../call/entropy.ts';
 import type { BidiCall, Decoded, IncomingCall, StreamCall, UnaryCall } from '../call/incoming-call.ts';
 import { requestIdOf } from '../call/request-id.ts';
 import { RunningCall } from '../call/running-call.ts';
@@ -51,13 +51,7 @@ export interface Pipeline {
   readonly running: CallRegister;
 }
 
-export function createPipeline(given: PipelineParts): Pipeline {
-  const parts: PipelineParts = {
-    ...given,
-    random: pooledRandom(given.random),
-    now: given.now,
-    monotonicMs: given.monotonicMs,
-  };
+export function createPipeline(parts: PipelineParts): Pipeline {
   /** Answers in place of a handler that still runs. */
   const answerFor = (call: RunningCall, exchange: IncomingCall, error: LedgerError): void => {
     exchange.fail(call, error);
