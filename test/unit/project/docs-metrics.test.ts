@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Metric, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createClusterMetrics } from '../../../cluster/metrics.ts';
-import { meterAccesses } from '../../../src/node/access-meter.ts';
+import { meterAccesses } from '../../../src/node/subsystems/accesses.ts';
 import { RecordSweeping } from '../../../src/node/record-sweeping.ts';
 import { refusedSnapshots } from '../../../src/node/refused-snapshots.ts';
 import { watchUnreadable } from '../../../src/node/unreadable-records.ts';
