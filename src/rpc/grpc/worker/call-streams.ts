@@ -64,7 +64,7 @@ export function watchCallStreams(parts: CallStreamsParts): void {
   const sweep = (): void => {
     connections.nowMs = performance.now();
     for (const stream of streams) stream.look(connections.nowMs);
-    connections.tell();
+    connections.updateBudget();
   };
   setInterval(sweep, limits.grpcSweepMs).unref();
 }

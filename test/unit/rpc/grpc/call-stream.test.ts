@@ -88,7 +88,7 @@ class Rig {
   pass(ms: number): void {
     this.connections.nowMs += ms;
     for (const stream of this.#streams) stream.look(this.connections.nowMs);
-    this.connections.tell();
+    this.connections.updateBudget();
   }
 
   held(): number[] {
