@@ -9,7 +9,7 @@ import {
 import { Slab } from '../../../runtime/collections/slab.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
 import type { Connections } from '../connections.ts';
-import type { GrpcMethod } from '../thread-messages.ts';
+import type { GrpcMethod } from '../worker-messages.ts';
 import { CallStream, callStreamKey, isGrpc, type WatchedStream } from './call-stream.ts';
 import { frameHeadBytes } from './framing.ts';
 

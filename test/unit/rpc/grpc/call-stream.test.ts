@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { Connections } from '../../../../src/rpc/grpc/connections.ts';
-import type { GrpcMethod } from '../../../../src/rpc/grpc/thread-messages.ts';
 import { CallStream, type RefusedStatusObject } from '../../../../src/rpc/grpc/worker/call-stream.ts';
+import type { GrpcMethod } from '../../../../src/rpc/grpc/worker-messages.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 
