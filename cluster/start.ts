@@ -23,7 +23,7 @@ import { redisNews } from './redis/redis-news.ts';
  * How far ahead the end of a revoked key is dated. No node uses a key's record for longer than a second after reading
  * it, and no clock is off the store's by more than half a second (docs/architecture.md).
  */
-const revocationLeadMs = 2_000;
+export const revocationLeadMs = 2_000;
 
 /**
  * Starts a node of a cluster: stores in Cassandra, leases and members in Redis. A Redis that does not answer does not

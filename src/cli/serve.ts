@@ -12,7 +12,7 @@ import { exitCodes } from './terminal/exit-codes.ts';
 import { hearStopSignals, outliveReaders } from './terminal/stop-signals.ts';
 
 /** Milliseconds. A stop that takes longer ends the process at once. */
-const stopMaxMs = 18_000;
+export const stopMaxMs = 18_000;
 /**
  * Milliseconds that a node whose disk failed still answers reads, and refuses writes, before it stops. A monitor that
  * looks every 15 seconds sees it, and a load balancer that asks for readiness sends its calls elsewhere.

@@ -22,7 +22,7 @@ import type { RunningCall } from '../../call/running-call.ts';
 import { statusOf } from '../../call/status.ts';
 import type { Endpoint } from '../../endpoints/endpoint.ts';
 import { tooLarge } from '../../http/body.ts';
-import { encodeAnswer } from './binary-encode.ts';
+import { encodeAnswer } from './encode.ts';
 import type { ReportedCall } from './reported-call.ts';
 import { RequestQueue } from './request-queue.ts';
 
