@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { checkoutVariables, nodeArguments } from '../src/runtime/limits/node-arguments.ts';
+import { checkoutVariables, nodeArguments } from '../src/runtime/limits/node-memory.ts';
 import { sumOf } from './sum.ts';
 
 /** The server under test, a process of its own. */

@@ -65,7 +65,7 @@ export async function openWebhookNode() {
     random: randomBytes,
     meter: {
       committed: () => {},
-      verdict: () => {},
+      answered: () => {},
       claimed: () => {},
       fenced: () => {},
       damaged: () => {},

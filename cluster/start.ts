@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { batchPaces } from '../src/actors/bounds.ts';
 import { ConfigError } from '../src/node/config.ts';
 import { readNodeKeys } from '../src/node/node-keys.ts';
-import { type RunningNode, startNodeOver } from '../src/node/start-node.ts';
+import type { RunningNode } from '../src/node/node-parts.ts';
+import { startNodeOver } from '../src/node/start-node.ts';
 import { goodClock } from '../src/runtime/clock/plausible-clock.ts';
 import { systemClock } from '../src/runtime/clock/system-clock.ts';
 import { MemoryBudget } from '../src/runtime/limits/memory-budget.ts';
@@ -22,7 +23,7 @@ import { redisNews } from './redis/redis-news.ts';
  * How far ahead the end of a revoked key is dated. No node uses a key's record for longer than a second after reading
  * it, and no clock is off the store's by more than half a second (docs/architecture.md).
  */
-const revocationLeadMs = 2_000;
+export const revocationLeadMs = 2_000;
 
 /**
  * Starts a node of a cluster: stores in Cassandra, leases and members in Redis. A Redis that does not answer does not

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { nodeArguments, nodeVariables } from '../../src/runtime/limits/node-arguments.ts';
+import { nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memory.ts';
 import { StartError } from '../../src/runtime/start-error.ts';
 import type { BalancedNode } from './balancer.ts';
 import { type ServerProcess, startServerProcess } from './child-process.ts';

@@ -1,4 +1,4 @@
-/** Bounds of the actor model, each with its reason. */
+/** Bounds of the actor model, each with its reason. test/unit/runtime/bounds.test.ts checks how they relate. */
 
 /**
  * Events in one commit, in any store. More gain little on Cassandra (64 rows reach 41,000 rows/s), and delay the first
@@ -33,15 +33,12 @@ export const batchPaces = {
 /** How often waiting batches are checked, ms. */
 export const batchTickMs = 25;
 
-/** Waiting commands of one ledger: 64 commits (half as many, larger ones on LMDB), about a second of work. */
+/** Waiting commands of one ledger: about a second of work. */
 export const mailboxCommandsMax = 4_096;
 export const mailboxBytesMax = 32 * 1024 * 1024;
 export const mailboxLimits = { commandsMax: mailboxCommandsMax, bytesMax: mailboxBytesMax } as const;
 
-/**
- * Events between two snapshots. A tail to replay stays below 1,024 events (twice this, and a batch each) if one save is
- * late.
- */
+/** Events between two snapshots. */
 export const snapshotEveryEvents = 384;
 /** Events after a failed save until the next one. */
 export const snapshotRetryEvents = 64;
@@ -60,10 +57,7 @@ export const passivateWhenCrowdedAfterMs = 1_000;
 /** After loading this many ledgers, idle ones are looked for at once. */
 export const ledgersLoadedBetweenLooks = 1_000;
 
-/**
- * The greatest age of the keys that a batch is decided with, ms. A cluster dates a revocation 2 s ahead, and caches
- * keys for 1 s.
- */
+/** The greatest age of the keys that a batch is decided with, ms. */
 export const keysReadAgeMaxMs = 500;
 /** How often a busy ledger checks for passed deadlines, ms. A refusal may be late by this much. */
 export const deadlineCheckMs = 50;

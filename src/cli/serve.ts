@@ -1,10 +1,10 @@
 import { type Config, type Environment, readConfig } from '../node/config.ts';
 import { startEmbedded } from '../node/embedded.ts';
 import { readTls } from '../node/listeners.ts';
-import type { RunningNode } from '../node/start-node.ts';
+import type { RunningNode } from '../node/node-parts.ts';
 import { urlHost } from '../runtime/config/url-host.ts';
-import { boundHeapGrowth } from '../runtime/limits/heap-growth.ts';
 import { collectWhenIdle } from '../runtime/limits/idle-collection.ts';
+import { boundHeapGrowth } from '../runtime/limits/node-memory.ts';
 import { bufferedLines, createLog, type NodeLog } from '../runtime/telemetry/log.ts';
 import { redaction, secretsIn } from '../runtime/telemetry/redaction.ts';
 import { refuse } from './refuse.ts';
@@ -12,7 +12,7 @@ import { exitCodes } from './terminal/exit-codes.ts';
 import { hearStopSignals, outliveReaders } from './terminal/stop-signals.ts';
 
 /** Milliseconds. A stop that takes longer ends the process at once. */
-const stopMaxMs = 18_000;
+export const stopMaxMs = 18_000;
 /**
  * Milliseconds that a node whose disk failed still answers reads, and refuses writes, before it stops. A monitor that
  * looks every 15 seconds sees it, and a load balancer that asks for readiness sends its calls elsewhere.

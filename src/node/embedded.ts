@@ -11,7 +11,8 @@ import type { RecordStore } from '../store/record-store.ts';
 import { UnreadableRecord } from '../store/unreadable-record.ts';
 import type { Config } from './config.ts';
 import { keysInUse, readNodeKeys } from './node-keys.ts';
-import { type RunningNode, startNodeOver } from './start-node.ts';
+import type { RunningNode } from './node-parts.ts';
+import { startNodeOver } from './start-node.ts';
 
 /** On a single node a revocation takes effect with its answer. */
 const revocationLeadMs = 0;

@@ -12,20 +12,12 @@ interface ListenerPlace {
   readonly host: string;
 }
 
-/** The listeners of a node, opened one by one. If one cannot be opened, those opened before are closed. */
-export class Listeners {
-  readonly #opened: Listener[] = [];
-
-  /** Throws ConfigError, which says what to set, if the address or port cannot be used. */
-  async add<T extends Listener>(place: ListenerPlace, opening: Promise<T>): Promise<T> {
-    try {
-      const listener = await opening;
-      this.#opened.push(listener);
-      return listener;
-    } catch (error) {
-      await Promise.all(this.#opened.map((listener) => listener.close(0)));
-      throw listenError(place, error);
-    }
+/** Waits for a listener. Throws ConfigError, which says what to set, if the address or port cannot be used. */
+export async function listen<T extends Listener>(place: ListenerPlace, opening: Promise<T>): Promise<T> {
+  try {
+    return await opening;
+  } catch (error) {
+    throw listenError(place, error);
   }
 }
 

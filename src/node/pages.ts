@@ -1,26 +1,25 @@
-import type { FastifyInstance } from 'fastify';
-import { docsAsset, docsContentSecurityPolicy, docsPaths } from '../rpc/openapi/docs-page.ts';
+import type { Pages } from '../rpc/http/pages.ts';
+import { type DocsAsset, docsAssets, docsContentSecurityPolicy } from '../rpc/openapi/docs-page.ts';
 import { openApiBytes } from '../rpc/openapi/document.ts';
 
-/** Serves the API's description and the page to read and try it, on the HTTP port. */
-export function pages(app: FastifyInstance): void {
-  app.get('/openapi.json', (_request, reply) =>
-    reply
-      .header('content-type', 'application/json; charset=utf-8')
-      .header('access-control-allow-origin', '*')
-      .send(openApiBytes()),
-  );
-  app.get('/', (_request, reply) => reply.redirect('/docs'));
-  for (const path of docsPaths()) {
-    app.get(path, (_request, reply) => {
-      const asset = docsAsset(path);
-      if (asset === null) return reply.callNotFound();
-      return reply
-        .header('content-type', asset.contentType)
-        .header('content-security-policy', docsContentSecurityPolicy)
-        .header('x-content-type-options', 'nosniff')
-        .header('cache-control', 'public, max-age=300')
-        .send(asset.body);
-    });
-  }
+/** The API's description, and the page to read and try it, on the HTTP port. */
+export const pages: Pages = new Map([
+  ['/', () => ({ status: 302, headers: ['location', '/docs'], body: Buffer.alloc(0) })],
+  [
+    '/openapi.json',
+    () => ({
+      status: 200,
+      headers: ['content-type', 'application/json; charset=utf-8', 'access-control-allow-origin', '*'],
+      body: openApiBytes(),
+    }),
+  ],
+  ...[...docsAssets].map(([path, asset]) => [path, () => docsAnswer(asset())] as const),
+]);
+
+function docsAnswer({ contentType, body }: DocsAsset) {
+  const headers = [
+    ...['content-type', contentType, 'content-security-policy', docsContentSecurityPolicy],
+    ...['x-content-type-options', 'nosniff', 'cache-control', 'public, max-age=300'],
+  ];
+  return { status: 200, headers, body };
 }

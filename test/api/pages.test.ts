@@ -49,6 +49,9 @@ test.each([
 test('OPTIONS of a page names its methods, and what is no page is none of any method', async () => {
   const asked = await fetch(`${node.base}/docs`, { method: 'OPTIONS' });
   expect([asked.status, asked.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS']);
-  for (const path of ['/docs/../docs/package.json', '/docs/nothing', '/docs//', '/docs*x', '/:(', '/docs::'])
+  const others = ['/docs/../docs/package.json', '/docs/nothing', '/docs//', '/docs*x', '/:(', '/docs::', '/docsx'];
+  others.push('/docs/package.json', '/docs/swagger-ui.css.map', '/docs/%2e%2e/package.json', '/docs/index.html');
+  others.push('/docs//swagger-ui.css', '/docs/__proto__');
+  for (const path of others)
     for (const method of ['GET', 'POST']) expectRefused(await rest(node.base, method, path), 404, 'route_not_found');
 });

@@ -8,7 +8,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { readConfig } from '../../src/node/config.ts';
 import { startEmbedded } from '../../src/node/embedded.ts';
 import { readTls } from '../../src/node/listeners.ts';
-import type { RunningNode } from '../../src/node/start-node.ts';
+import type { RunningNode } from '../../src/node/node-parts.ts';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
 import { watchHost } from '../support/host-watch.ts';
 import { type ProcessEnvironment, runToEnd, startNodeProcess } from '../support/node-process.ts';

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/node/config.ts';
 import { startEmbedded } from '../../src/node/embedded.ts';
-import type { RunningNode } from '../../src/node/start-node.ts';
+import type { RunningNode } from '../../src/node/node-parts.ts';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
 import { compileCache } from '../support/compile-cache.ts';
 

@@ -201,7 +201,7 @@ function neverAsking(store: CassandraLedgerStore): LedgerStore {
 function actorMeter(counts: Counts): ActorMeter {
   return {
     committed: () => {},
-    verdict: (result) => {
+    answered: (result) => {
       if (result === 'replayed') counts.replayed++;
     },
     claimed: () => void counts.claims++,

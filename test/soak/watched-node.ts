@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { nodeArguments, nodeVariables } from '../../src/runtime/limits/node-arguments.ts';
+import { nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memory.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 
 /** A node in production mode with default settings, started as the image starts it, and what is seen of it from outside. */

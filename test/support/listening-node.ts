@@ -150,7 +150,7 @@ export async function startListeningNode(options: ListeningNodeOptions): Promise
   const tls = options.tls ?? null;
   const newId = () => uuidV7(now(), randomBytes(10));
   const cors = corsFor(options.corsOrigins ?? []);
-  const { pages = () => {} } = options;
+  const { pages = new Map() } = options;
   const tlsOnly = tls !== null;
   const httpParts = {
     endpoints,

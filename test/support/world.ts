@@ -151,15 +151,15 @@ export class TestKeys implements SigningKeys {
 export class TestMeter implements ActorMeter {
   readonly batches: number[] = [];
   readonly claims: string[] = [];
-  readonly verdicts: string[] = [];
+  readonly answers: string[] = [];
   readonly unknown: string[] = [];
   fencings = 0;
 
   committed(events: number): void {
     this.batches.push(events);
   }
-  verdict(result: string): void {
-    this.verdicts.push(result);
+  answered(result: string): void {
+    this.answers.push(result);
   }
   claimed(reason: string): void {
     this.claims.push(reason);

@@ -280,7 +280,7 @@ export class LedgerActor {
   #answer(decided: DecidedBatch): void {
     for (const result of decided.results) {
       if (result.kind === 'replayed') continue;
-      this.#parts.meter.verdict(result.kind);
+      this.#parts.meter.answered(result.kind);
       if (result.kind === 'written') result.pending.resolve({ event: result.event, replayed: false });
       else this.#queue.refuse(result.pending, result.error);
     }
@@ -292,7 +292,7 @@ export class LedgerActor {
    */
   async #replay(result: Extract<CommandResult, { kind: 'replayed' }>): Promise<void> {
     const { store, meter } = this.#parts;
-    meter.verdict('replayed');
+    meter.answered('replayed');
     try {
       const [entry] = await store.read(this.ledgerId, result.seq, 1);
       if (entry?.seq !== result.seq) throw new Error(`ledger ${this.ledgerId}: seq ${result.seq} is missing`);

@@ -21,7 +21,7 @@ import { readBody } from '../http/body.ts';
 import { HttpCall } from '../http/http-call.ts';
 import type { HttpResponse } from '../http/response.ts';
 import { type ConnectFormat, unpackMessage } from './body.ts';
-import { readProtobufJson } from './json.ts';
+import { readProtobufJson } from './decode.ts';
 
 /**
  * One Connect or gRPC-Web call with a single request; its answer is one message or a stream. It reads its body itself,

@@ -143,27 +143,27 @@ async function* emptyMessage(request: IncomingMessage): AsyncIterable<Uint8Array
 
 function register(parts: HttpHandlerParts, router: ConnectRouter, endpoint: Endpoint): void {
   const { method } = endpoint;
-  const exchangeOf = (context: HandlerContext): ConnectCall => {
+  const callOf = (context: HandlerContext): ConnectCall => {
     const node = context.values.get(nodeRequest);
     const format = connectFormat(node?.request.headers['content-type']);
     if (node === null || format === null) throw new TypeError('A Connect call without its request');
-    const exchange = new ConnectCall(node.request, node.response, parts.clientAddress, endpoint, format, context);
-    watchHangUp(parts, exchange, node.response);
-    return exchange;
+    const incoming = new ConnectCall(node.request, node.response, parts.clientAddress, endpoint, format, context);
+    watchHangUp(parts, incoming, node.response);
+    return incoming;
   };
   if (method.methodKind === 'unary') {
     const unary = async (_empty: unknown, context: HandlerContext): Promise<object> => {
-      const exchange = exchangeOf(context);
-      void parts.pipeline.unary(endpoint, exchange);
-      for await (const answer of exchange.answers) return answer;
+      const incoming = callOf(context);
+      void parts.pipeline.unary(endpoint, incoming);
+      for await (const answer of incoming.answers) return answer;
       throw new TypeError('A unary call without an answer');
     };
     router.rpc(method as DescMethodUnary, unary as MethodImpl<DescMethodUnary>);
   } else if (method.methodKind === 'server_streaming') {
     const stream = (_empty: unknown, context: HandlerContext): AsyncIterable<object> => {
-      const exchange = exchangeOf(context);
-      void parts.pipeline.serverStream(endpoint, exchange);
-      return exchange.answers;
+      const incoming = callOf(context);
+      void parts.pipeline.serverStream(endpoint, incoming);
+      return incoming.answers;
     };
     router.rpc(method as DescMethodServerStreaming, stream as MethodImpl<DescMethodServerStreaming>);
   }

@@ -1,5 +1,6 @@
 import { constants, type Http2Session } from 'node:http2';
 import { Slab } from '../../runtime/collections/slab.ts';
+import { FairShare } from '../../runtime/limits/fair-share.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 
@@ -21,12 +22,8 @@ const share = 1 / 4;
 export class Connection {
   readonly session: Http2Session;
   readonly slot: number;
-  /** Bytes of calls and their unfinished requests. */
-  requestBytes = 0;
   /** Bytes of requests that have begun and not ended. */
   unfinishedBytes = 0;
-  /** Bytes of requests that wait in Node's buffers while their streams are paused. Updated at each sweep. */
-  pausedBytes = 0;
   answerBytes = 0;
   /** How many of its calls were refused because it held too much. Halved every second. */
   refusals = 0;
@@ -52,8 +49,6 @@ interface StandardStream {
   displace(): void;
 }
 
-const noHolders: Holders = { atMs: Number.NaN, largest: null, holding: 0 };
-
 /** The property of a session that holds its Connection. */
 const connectionOf = Symbol('connection');
 
@@ -67,21 +62,23 @@ export class Connections {
   nowMs: number;
   readonly #all = new Slab<Connection>();
   readonly #memory: MemoryBudget;
-  readonly #shareBytes: number;
-  readonly #heldBytes = { request: 0, answer: 0, stream: 0 };
-  readonly #toldBytes = { request: 0, answer: 0, stream: 0 };
-  #pausedBytes = 0;
+  /** Calls with their unfinished requests, and what waits in Node's buffers while streams are paused. */
+  readonly #requests: FairShare<Connection>;
+  readonly #answers: FairShare<Connection>;
+  readonly #answerBytes = { answer: 0, stream: 0 };
+  readonly #budgetBytes = { request: 0, answer: 0, stream: 0 };
   /** Oldest first. */
   readonly #standard = new Set<StandardStream>();
   #forgotMs: number;
-  readonly #found: Record<HeldKind, Holders> = { requestBytes: noHolders, answerBytes: noHolders };
 
   constructor(bounds: GrpcBounds, memory: MemoryBudget, nowMs = performance.now()) {
     this.nowMs = nowMs;
     this.#forgotMs = nowMs;
     this.bounds = bounds;
     this.#memory = memory;
-    this.#shareBytes = memory.maxBytes * share;
+    const end = (connection: Connection): void => connection.end();
+    this.#requests = new FairShare(memory.maxBytes * share, end);
+    this.#answers = new FairShare(memory.maxBytes * share, end);
   }
 
   of(session: Http2Session & { [connectionOf]?: Connection }): Connection {
@@ -100,29 +97,22 @@ export class Connections {
    * too much and this one holds more than its part: its call must be refused.
    */
   request(connection: Connection, bytes: number): boolean {
-    connection.requestBytes += bytes;
-    this.#heldBytes.request += bytes;
-    if (bytes <= 0 || this.#heldBytes.request + this.#pausedBytes <= this.#shareBytes) return true;
-    const { largest, holding } = this.#holders('requestBytes');
-    if (bytesOf(connection, 'requestBytes') > this.#shareBytes / holding) return false;
-    largest?.end();
-    return true;
+    this.#requests.add(connection, bytes);
+    return bytes <= 0 || this.#requests.makeRoom(connection);
   }
 
   /** Adds `bytes` to what waits in Node's buffers. */
   paused(connection: Connection, bytes: number): void {
-    connection.pausedBytes += bytes;
-    this.#pausedBytes += bytes;
-    if (bytes > 0 && this.#heldBytes.request + this.#pausedBytes > this.#shareBytes)
-      this.#holders('requestBytes').largest?.end();
+    this.#requests.add(connection, bytes);
+    if (bytes > 0) this.#requests.endLargestIfFull();
   }
 
   /** Adds `bytes` to what answers hold. If all hold too much together, the connection that holds most is ended. */
   answer(connection: Connection, kind: 'answer' | 'stream', bytes: number): void {
     connection.answerBytes += bytes;
-    this.#heldBytes[kind] += bytes;
-    if (bytes > 0 && this.#heldBytes.answer + this.#heldBytes.stream > this.#shareBytes)
-      this.#holders('answerBytes').largest?.end();
+    this.#answerBytes[kind] += bytes;
+    this.#answers.add(connection, bytes);
+    if (bytes > 0) this.#answers.endLargestIfFull();
   }
 
   /**
@@ -159,52 +149,21 @@ export class Connections {
   }
 
   /** Updates the node's budget with what is held now. */
-  tell(): void {
+  updateBudget(): void {
     if (this.nowMs - this.#forgotMs >= 1_000) {
       this.#forgotMs = this.nowMs;
       for (const one of this.#all) one.refusals = Math.floor(one.refusals / 2);
     }
-    this.#tell('request', this.#heldBytes.request + this.#pausedBytes);
-    this.#tell('answer', this.#heldBytes.answer);
-    this.#tell('stream', this.#heldBytes.stream);
+    this.#setBudget('request', this.#requests.heldBytes);
+    this.#setBudget('answer', this.#answerBytes.answer);
+    this.#setBudget('stream', this.#answerBytes.stream);
   }
 
-  #tell(kind: 'request' | 'answer' | 'stream', bytes: number): void {
-    const told = this.#toldBytes[kind];
-    if (told === bytes) return;
+  #setBudget(kind: 'request' | 'answer' | 'stream', bytes: number): void {
+    const before = this.#budgetBytes[kind];
+    if (before === bytes) return;
     this.#memory.add(kind, bytes);
-    this.#memory.release(kind, told);
-    this.#toldBytes[kind] = bytes;
+    this.#memory.release(kind, before);
+    this.#budgetBytes[kind] = bytes;
   }
-
-  /**
-   * Returns the connection that holds most and how many hold anything. The largest one is ended so that connections
-   * that hold little need not be refused. The result is cached until the next sweep, or until that connection holds
-   * nothing: it is needed with each byte that arrives.
-   */
-  #holders(kind: HeldKind): Holders {
-    const found = this.#found[kind];
-    if (found.atMs === this.nowMs && found.largest !== null && bytesOf(found.largest, kind) > 0) return found;
-    let largest: Connection | null = null;
-    let holding = 0;
-    for (const one of this.#all) {
-      if (bytesOf(one, kind) > 0) holding += 1;
-      if (largest === null || bytesOf(one, kind) > bytesOf(largest, kind)) largest = one;
-    }
-    this.#found[kind] = { atMs: this.nowMs, largest, holding };
-    return this.#found[kind];
-  }
-}
-
-type HeldKind = 'requestBytes' | 'answerBytes';
-
-interface Holders {
-  /** The time of the sweep. */
-  readonly atMs: number;
-  readonly largest: Connection | null;
-  readonly holding: number;
-}
-
-function bytesOf({ requestBytes, pausedBytes, answerBytes }: Connection, kind: HeldKind): number {
-  return kind === 'answerBytes' ? answerBytes : requestBytes + pausedBytes;
 }

@@ -1,5 +1,5 @@
 /**
- * The protocol between the worker (thread.ts) and the main thread. All that a thread sends in one turn of its event
+ * The protocol between the worker (worker.ts) and the main thread. All that a thread sends in one turn of its event
  * loop goes over in one buffer, frame after frame. A frame is a kind, a call's number, and the fields of its kind.
  */
 
@@ -217,7 +217,7 @@ export class FrameReader {
 }
 
 /** A call of grpc-js that the main thread answers. */
-export interface ThreadCall {
+export interface WorkerCall {
   /** Carries out a frame. Returns true if it was the call's last frame. */
   handle(kind: number, frame: FrameReader): boolean;
 }

@@ -30,8 +30,6 @@ export class HttpConnection {
   readonly socket: Socket;
   /** The answer to the newest request; null before the first request. */
   newest: HttpResponse | null = null;
-  /** Bytes of bodies that have begun and not ended. */
-  unfinishedBytes = 0;
   readonly #memory: MemoryBudget;
   readonly #underWay: HttpResponse[] = [];
   readonly #waiting: WaitingRequest[] = [];

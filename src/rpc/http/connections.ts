@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { FairShare } from '../../runtime/limits/fair-share.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { HttpConnection } from './connection.ts';
@@ -25,9 +26,11 @@ export class HttpConnections implements Disposable {
   readonly #monotonicMs: () => number;
   readonly #rules: AnswerRules;
   readonly #open = new Set<HttpConnection>();
-  /** Connections with unfinished bodies, and what these bodies hold together. */
-  readonly #unfinished = new Set<HttpConnection>();
-  #unfinishedBytes = 0;
+  /**
+   * Unfinished bodies. They need no credential to begin and may take seconds, so they have their own share of the
+   * budget.
+   */
+  readonly #unfinished: FairShare<HttpConnection>;
   /** Raw sockets below TLS, from the start of their handshake on. */
   readonly #belowTls = new Set<Socket>();
   readonly #sweep: NodeJS.Timeout;
@@ -37,12 +40,13 @@ export class HttpConnections implements Disposable {
   /** `headers` is a list `name, value, …`; every answer carries them. */
   constructor(memory: MemoryBudget, headers: readonly string[], monotonicMs: () => number) {
     this.#memory = memory;
+    this.#unfinished = new FairShare(memory.maxBytes * unfinishedShare, (connection) => connection.abort());
     this.#monotonicMs = monotonicMs;
     this.#rules = {
       memory,
       headers,
       holdUnfinished: (response, bytes) => this.#holdUnfinished(this.#connectionOf(response), bytes),
-      releaseUnfinished: (response, bytes) => this.#addUnfinished(this.#connectionOf(response), -bytes),
+      releaseUnfinished: (response, bytes) => this.#releaseUnfinished(this.#connectionOf(response), bytes),
       makeRoom: (response, bytes) => this.#makeRoom(this.#connectionOf(response), bytes),
       // While draining, the newest answer is the last one. An earlier answer is not: more requests may be behind its
       // own.
@@ -77,33 +81,16 @@ export class HttpConnections implements Disposable {
     return this.of(response.req.socket);
   }
 
-  /**
-   * Counts bytes of an unfinished body. Bodies need no credential to begin and may take seconds, so they have their own
-   * share of the budget. If the share is full, a connection that holds more than its equal part is refused (returns
-   * false). Otherwise the connection that holds most is ended.
-   */
   #holdUnfinished(connection: HttpConnection | null, bytes: number): boolean {
     if (connection === null) return true;
-    this.#addUnfinished(connection, bytes);
-    const shareBytes = this.#memory.maxBytes * unfinishedShare;
-    if (this.#unfinishedBytes <= shareBytes) return true;
-    if (connection.unfinishedBytes > shareBytes / this.#unfinished.size) {
-      this.#addUnfinished(connection, -bytes);
-      return false;
-    }
-    // The largest one holds more than the equal part, so ending it frees enough.
-    let largest = connection;
-    for (const one of this.#unfinished) if (one.unfinishedBytes > largest.unfinishedBytes) largest = one;
-    largest.abort();
-    return true;
+    this.#unfinished.add(connection, bytes);
+    if (this.#unfinished.makeRoom(connection)) return true;
+    this.#unfinished.add(connection, -bytes);
+    return false;
   }
 
-  #addUnfinished(connection: HttpConnection | null, bytes: number): void {
-    if (connection === null) return;
-    connection.unfinishedBytes += bytes;
-    this.#unfinishedBytes += bytes;
-    if (connection.unfinishedBytes > 0) this.#unfinished.add(connection);
-    else this.#unfinished.delete(connection);
+  #releaseUnfinished(connection: HttpConnection | null, bytes: number): void {
+    if (connection !== null) this.#unfinished.add(connection, -bytes);
   }
 
   /** Returns the request listener that serves requests within the bounds of their connections. */

@@ -21,8 +21,8 @@ export interface HttpHandlerParts {
 export type CallHandler = HttpHandler;
 
 /** Ends the signal of a call if its caller goes away before the answer is out. */
-export function watchHangUp(parts: HttpHandlerParts, exchange: IncomingCall, response: ServerResponse): void {
+export function watchHangUp(parts: HttpHandlerParts, incoming: IncomingCall, response: ServerResponse): void {
   response.on('close', () => {
-    if (!response.writableFinished) parts.pipeline.running.hangUp(exchange);
+    if (!response.writableFinished) parts.pipeline.running.hangUp(incoming);
   });
 }

@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { MemoryBudget, MemoryKind } from '../../runtime/limits/memory-budget.ts';
 
 /** A multiple of the memory budget's own unit. */
-const countStepBytes = 1_024;
+export const countStepBytes = 1_024;
 
 /** Bytes that all answers share, such as a constant document. Writing them copies nothing, so they are not counted. */
 const shared = new WeakSet<Uint8Array>();

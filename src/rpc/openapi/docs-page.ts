@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { sharedBytes } from '../http/response.ts';
 
 /** A file of the documentation page. */
-interface DocsAsset {
+export interface DocsAsset {
   readonly contentType: string;
   readonly body: Buffer;
 }
@@ -44,41 +43,23 @@ const START = `SwaggerUIBundle({
 });
 `;
 
-const made: ReadonlyMap<string, DocsAsset> = new Map([
-  ['/docs', { contentType: 'text/html; charset=utf-8', body: sharedBytes(Buffer.from(PAGE)) }],
-  ['/docs/start.js', { contentType: 'text/javascript; charset=utf-8', body: sharedBytes(Buffer.from(START)) }],
+const html = sharedBytes(Buffer.from(PAGE));
+const script = sharedBytes(Buffer.from(START));
+
+/** The files of the documentation page by their paths. A file of a package is read once, on its first request. */
+export const docsAssets: ReadonlyMap<string, () => DocsAsset> = new Map([
+  ['/docs', () => ({ contentType: 'text/html; charset=utf-8', body: html })],
+  ['/docs/start.js', () => ({ contentType: 'text/javascript; charset=utf-8', body: script })],
+  ['/docs/swagger-ui.css', packaged('swagger-ui.css', 'text/css; charset=utf-8')],
+  ['/docs/swagger-ui-bundle.js', packaged('swagger-ui-bundle.js', 'text/javascript; charset=utf-8')],
+  ['/docs/favicon-32x32.png', packaged('favicon-32x32.png', 'image/png')],
 ]);
 
-/** The files of swagger-ui-dist that the page needs. Nothing else of the package is served. */
-const packaged: ReadonlyMap<string, string> = new Map([
-  ['/docs/swagger-ui.css', 'text/css; charset=utf-8'],
-  ['/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
-  ['/docs/favicon-32x32.png', 'image/png'],
-]);
-
-const read = new Map<string, DocsAsset>();
-
-/**
- * Returns the file under a path of the documentation page (`/docs` and below), or null if there is none. A file is
- * read once, on its first request.
- */
-export function docsAsset(path: string): DocsAsset | null {
-  const trimmed = path === '/docs/' ? '/docs' : path;
-  const own = made.get(trimmed) ?? read.get(trimmed);
-  if (own) return own;
-  const contentType = packaged.get(trimmed);
-  if (contentType === undefined) return null;
-  const file = join(packageFolder(), trimmed.slice('/docs/'.length));
-  const asset = { contentType, body: sharedBytes(readFileSync(file)) };
-  read.set(trimmed, asset);
-  return asset;
-}
-
-/** Returns the paths of all files of the page. */
-export function docsPaths(): readonly string[] {
-  return [...made.keys(), ...packaged.keys()];
-}
-
-function packageFolder(): string {
-  return dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+/** A file of swagger-ui-dist. Nothing else of the package is served. */
+function packaged(name: string, contentType: string): () => DocsAsset {
+  let body: Buffer | null = null;
+  return () => {
+    body ??= sharedBytes(readFileSync(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`)));
+    return { contentType, body };
+  };
 }

@@ -13,8 +13,8 @@ import { isProven, isUnread, recordsOf } from './call-accesses.ts';
  * history has room again.
  */
 export interface AnswerLog {
-  succeeded(call: RunningCall, exchange: IncomingCall): Promise<void> | undefined;
-  failed(call: RunningCall, exchange: IncomingCall, error: LedgerError): Promise<void> | undefined;
+  succeeded(call: RunningCall, incoming: IncomingCall): Promise<void> | undefined;
+  failed(call: RunningCall, incoming: IncomingCall, error: LedgerError): Promise<void> | undefined;
   /** An error after the answer was given. */
   late(call: RunningCall, error: LedgerError): void;
   /** A request that no method of the API answers. */
@@ -77,7 +77,7 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
    * Puts the access records of a call into the history. `error` is null on success. If a slow handler was answered for,
    * that answer is recorded and the handler's own answer is not.
    */
-  const keep = (call: RunningCall, exchange: IncomingCall, status: number, error: LedgerError | null) => {
+  const keep = (call: RunningCall, incoming: IncomingCall, status: number, error: LedgerError | null) => {
     const { caller } = call;
     const { history } = parts;
     if (history === null || caller === null || !call.isRecorded || (error === null && call.answered)) return undefined;
@@ -87,12 +87,12 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
       // The request is read once the answer is on its way.
       return history(
         Promise.resolve().then(() => {
-          call.request = exchange.readable();
-          return recordsOf(call, caller, exchange, outcome);
+          call.request = incoming.readable();
+          return recordsOf(call, caller, incoming, outcome);
         }),
       );
     }
-    const records = recordsOf(call, caller, exchange, outcome);
+    const records = recordsOf(call, caller, incoming, outcome);
     if (records instanceof Promise) return history(records);
     let waits: Promise<void> | undefined;
     // The history is one queue, so room for the last record means room for all of them.
@@ -101,15 +101,15 @@ export function createAnswerLog(parts: AnswerLogParts): AnswerLog {
   };
 
   return {
-    succeeded(call, exchange) {
+    succeeded(call, incoming) {
       const status = call.endpoint.route?.emptyAnswer === true ? 204 : 200;
       note(call, 'ok', status, null);
-      return keep(call, exchange, status, null);
+      return keep(call, incoming, status, null);
     },
-    failed(call, exchange, error) {
+    failed(call, incoming, error) {
       const status = statusOf(error.code).http;
       note(call, error.code, status, error);
-      return keep(call, exchange, status, error);
+      return keep(call, incoming, status, error);
     },
     late(call, error) {
       log.warn(

@@ -35,12 +35,12 @@ interface Outcome {
 export function recordsOf(
   call: RunningCall,
   caller: Caller,
-  exchange: IncomingCall,
+  incoming: IncomingCall,
   { status, isRefused, at }: Outcome,
 ): readonly AccessRecord[] | Promise<readonly AccessRecord[]> {
   const naming = nameLedgers(call, isRefused);
   if (naming === undefined && call.ledgers === null) return [];
-  const { verb: method, path: whole } = exchange.equivalent(call.request);
+  const { verb: method, path: whole } = incoming.equivalent(call.request);
   const path = cutPath(whole);
   const { actorId, apiKeyId } = caller;
   const { requestId } = call;

@@ -11,62 +11,62 @@ import type { RunningCall } from '../call/running-call.ts';
  * have written anything.
  */
 export interface CallRegister {
-  add(call: RunningCall, exchange: IncomingCall): void;
-  remove(exchange: IncomingCall): void;
+  add(call: RunningCall, incoming: IncomingCall): void;
+  remove(incoming: IncomingCall): void;
   readonly size: number;
   /** Resolves with true when no call runs any more, or with false if some still run after `timeoutMs`. */
   drained(timeoutMs: number): Promise<boolean>;
   /** Ends the signal of a call whose caller has gone. */
-  hangUp(exchange: IncomingCall): void;
+  hangUp(incoming: IncomingCall): void;
   /**
    * Takes no more requests from all streams. Each stream ends with this error once the requests that were taken are
    * answered.
    */
   endStreams(error: LedgerError): void;
   /** The same for one stream. */
-  endStream(exchange: BidiCall, error: LedgerError): void;
+  endStream(incoming: BidiCall, error: LedgerError): void;
   [Symbol.dispose](): void;
 }
 
 export function createCallRegister(
   now: () => number,
-  answerFor: (call: RunningCall, exchange: IncomingCall, error: LedgerError) => void,
+  answerFor: (call: RunningCall, incoming: IncomingCall, error: LedgerError) => void,
 ): CallRegister {
-  const exchanges = new Slab<IncomingCall>();
+  const calls = new Slab<IncomingCall>();
   const waiting = new Set<() => void>();
 
   const sweep = (): void => {
-    if (exchanges.size === 0) return;
+    if (calls.size === 0) return;
     const time = now();
-    for (const exchange of exchanges) {
-      const { call } = exchange;
+    for (const incoming of calls) {
+      const { call } = incoming;
       if (call === null || call.deadline > time) continue;
       call.abort('deadline passed');
       if (call.answered || call.deadline + limits.deadlineGraceMs > time) continue;
       call.answered = true;
-      answerFor(call, exchange, lateError(call));
+      answerFor(call, incoming, lateError(call));
     }
   };
   const timer = setInterval(sweep, limits.deadlineSweepMs).unref();
 
   return {
     get size() {
-      return exchanges.size;
+      return calls.size;
     },
-    add(call, exchange) {
-      exchange.call = call;
-      call.slot = exchanges.add(exchange);
+    add(call, incoming) {
+      incoming.call = call;
+      call.slot = calls.add(incoming);
     },
-    remove(exchange) {
-      const { call } = exchange;
+    remove(incoming) {
+      const { call } = incoming;
       if (call === null) return;
       // A connection keeps its call objects longer than the calls run.
-      exchange.call = null;
-      exchanges.remove(call.slot);
-      if (exchanges.size === 0) for (const wake of waiting) wake();
+      incoming.call = null;
+      calls.remove(call.slot);
+      if (calls.size === 0) for (const wake of waiting) wake();
     },
     drained(timeoutMs) {
-      if (exchanges.size === 0) return Promise.resolve(true);
+      if (calls.size === 0) return Promise.resolve(true);
       return new Promise((resolve) => {
         const done = (empty: boolean): void => {
           clearTimeout(late);
@@ -78,12 +78,12 @@ export function createCallRegister(
         waiting.add(wake);
       });
     },
-    hangUp(exchange) {
+    hangUp(incoming) {
       // grpc-js and node:http report the end of answered calls in the same way.
-      if (exchange.call?.answered === false) exchange.call.abort('caller gone');
+      if (incoming.call?.answered === false) incoming.call.abort('caller gone');
     },
     endStreams(error) {
-      for (const exchange of exchanges) if (isStream(exchange)) endStream(exchange, error);
+      for (const incoming of calls) if (isStream(incoming)) endStream(incoming, error);
     },
     endStream,
     [Symbol.dispose]() {
@@ -92,14 +92,14 @@ export function createCallRegister(
   };
 }
 
-function endStream(exchange: BidiCall, error: LedgerError): void {
-  if (exchange.call === null) return;
-  exchange.call.ending = error;
-  exchange.requests.stop();
+function endStream(incoming: BidiCall, error: LedgerError): void {
+  if (incoming.call === null) return;
+  incoming.call.ending = error;
+  incoming.requests.stop();
 }
 
-function isStream(exchange: IncomingCall): exchange is BidiCall {
-  return 'requests' in exchange;
+function isStream(incoming: IncomingCall): incoming is BidiCall {
+  return 'requests' in incoming;
 }
 
 function lateError(call: RunningCall): LedgerError {

@@ -9,14 +9,14 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
  * all transports. The body counts as its message, in which fields of JSON text are canonical, so white space, the order
  * of members and the wire format make no difference.
  */
-export function fingerprintOf(endpoint: Endpoint, decoded: Decoded, exchange: IncomingCall): string {
+export function fingerprintOf(endpoint: Endpoint, decoded: Decoded, incoming: IncomingCall): string {
   if (isAppendEvent(decoded)) {
     const { uuid, eventType, payload } = decoded.message;
-    return appendFingerprint(uuid, eventType, payload, exchange.query);
+    return appendFingerprint(uuid, eventType, payload, incoming.query);
   }
   const body = toBinary(endpoint.method.input, decoded.message, { writeUnknownFields: false });
-  const { verb, path } = exchange.equivalent(decoded.message);
-  return callFingerprint(verb, path + exchange.query, body);
+  const { verb, path } = incoming.equivalent(decoded.message);
+  return callFingerprint(verb, path + incoming.query, body);
 }
 
 function isAppendEvent(decoded: Decoded): decoded is Decoded & { readonly message: AppendEventRequest } {

@@ -5,7 +5,7 @@ import type { SecretBox } from '../../service/records/secret-box.ts';
 import { Walk, type WalkParts } from '../../service/walking/walk.ts';
 import { checkIdempotencyKey, commandId } from '../../service/writing/command-mark.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import { freshEntropy, pooledRandom, type Random } from '../call/entropy.ts';
+import { freshEntropy, type Random } from '../call/entropy.ts';
 import type { BidiCall, Decoded, IncomingCall, StreamCall, UnaryCall } from '../call/incoming-call.ts';
 import { requestIdOf } from '../call/request-id.ts';
 import { RunningCall } from '../call/running-call.ts';
@@ -44,37 +44,31 @@ interface PipelineParts {
  * every error becomes the call's answer.
  */
 export interface Pipeline {
-  unary(endpoint: Endpoint, exchange: UnaryCall): Promise<void>;
-  serverStream(endpoint: Endpoint, exchange: StreamCall): Promise<void>;
-  bidi(endpoint: Endpoint, exchange: BidiCall): Promise<void>;
+  unary(endpoint: Endpoint, incoming: UnaryCall): Promise<void>;
+  serverStream(endpoint: Endpoint, incoming: StreamCall): Promise<void>;
+  bidi(endpoint: Endpoint, incoming: BidiCall): Promise<void>;
   /** The calls that run. */
   readonly running: CallRegister;
 }
 
-export function createPipeline(given: PipelineParts): Pipeline {
-  const parts: PipelineParts = {
-    ...given,
-    random: pooledRandom(given.random),
-    now: given.now,
-    monotonicMs: given.monotonicMs,
-  };
+export function createPipeline(parts: PipelineParts): Pipeline {
   /** Answers in place of a handler that still runs. */
-  const answerFor = (call: RunningCall, exchange: IncomingCall, error: LedgerError): void => {
-    exchange.fail(call, error);
-    void parts.answers.failed(call, exchange, error);
+  const answerFor = (call: RunningCall, incoming: IncomingCall, error: LedgerError): void => {
+    incoming.fail(call, error);
+    void parts.answers.failed(call, incoming, error);
   };
   const running = createCallRegister(parts.now, answerFor);
 
-  const begin = (endpoint: Endpoint, exchange: IncomingCall, timeoutMs: number): RunningCall => {
+  const begin = (endpoint: Endpoint, incoming: IncomingCall, timeoutMs: number): RunningCall => {
     const now = parts.now();
     const entropy = freshEntropy(parts.random, now);
-    const requestId = requestIdOf(exchange.header('x-request-id'), entropy.newId);
-    const deadline = now + Math.min(exchange.timeoutMs, timeoutMs);
+    const requestId = requestIdOf(incoming.header('x-request-id'), entropy.newId);
+    const deadline = now + Math.min(incoming.timeoutMs, timeoutMs);
     const openWalk = (walking: RunningCall): Walk =>
-      new Walk(parts.walks, walkerOf(walking.caller, exchange.address()), walking.signal);
+      new Walk(parts.walks, walkerOf(walking.caller, incoming.address()), walking.signal);
     const call = new RunningCall(
       endpoint,
-      exchange.transport,
+      incoming.transport,
       requestId,
       now,
       deadline,
@@ -82,88 +76,88 @@ export function createPipeline(given: PipelineParts): Pipeline {
       entropy,
       openWalk,
     );
-    running.add(call, exchange);
+    running.add(call, incoming);
     return call;
   };
 
-  const end = (call: RunningCall, exchange: IncomingCall): void => {
+  const end = (call: RunningCall, incoming: IncomingCall): void => {
     const walk = call.openedWalk;
     if (walk !== null) {
       walk.end();
-      parts.rates.charge(call, () => exchange.address(), walk.cost, parts.monotonicMs());
+      parts.rates.charge(call, () => incoming.address(), walk.cost, parts.monotonicMs());
     }
-    running.remove(exchange);
+    running.remove(incoming);
   };
 
-  const fail = async (call: RunningCall, exchange: IncomingCall, thrown: unknown): Promise<void> => {
+  const fail = async (call: RunningCall, incoming: IncomingCall, thrown: unknown): Promise<void> => {
     const error = outward(thrown);
     if (call.answered) return parts.answers.late(call, error);
-    const noted = parts.answers.failed(call, exchange, error);
+    const noted = parts.answers.failed(call, incoming, error);
     if (noted !== undefined) await noted;
     if (call.answered) return;
     call.answered = true;
-    exchange.fail(call, error);
+    incoming.fail(call, error);
   };
 
   return {
     running,
 
-    async unary(endpoint, exchange) {
-      const call = begin(endpoint, exchange, limits.callTimeoutMs);
+    async unary(endpoint, incoming) {
+      const call = begin(endpoint, incoming, limits.callTimeoutMs);
       try {
-        const signed = await admit(parts, call, exchange);
-        const decoded = take(call, exchange);
+        const signed = await admit(parts, call, incoming);
+        const decoded = take(call, incoming);
         const handler = endpoint.handler as UnaryHandler;
-        const key = call.caller !== null && endpoint.changesState ? exchange.idempotencyKey() : undefined;
+        const key = call.caller !== null && endpoint.changesState ? incoming.idempotencyKey() : undefined;
         const answer =
           key === undefined && signed === null
             ? await handler(decoded.message, call)
-            : await runOnceOnly(parts, call, exchange, decoded, key, signed, handler);
+            : await runOnceOnly(parts, call, incoming, decoded, key, signed, handler);
         if (call.openedWalk !== null) await call.openedWalk.beforeAnswer();
-        exchange.encode?.(answer);
-        const noted = parts.answers.succeeded(call, exchange);
+        incoming.encode?.(answer);
+        const noted = parts.answers.succeeded(call, incoming);
         if (noted !== undefined) await noted;
         if (call.answered) return;
-        exchange.succeed(call, answer);
+        incoming.succeed(call, answer);
         call.answered = true;
       } catch (thrown) {
-        await fail(call, exchange, thrown);
+        await fail(call, incoming, thrown);
       } finally {
-        end(call, exchange);
+        end(call, incoming);
       }
     },
 
-    async serverStream(endpoint, exchange) {
-      const call = begin(endpoint, exchange, limits.serverStreamTimeoutMs);
+    async serverStream(endpoint, incoming) {
+      const call = begin(endpoint, incoming, limits.serverStreamTimeoutMs);
       try {
-        await admit(parts, call, exchange);
-        const { message } = take(call, exchange);
-        await sendAll(call, exchange, (endpoint.handler as ServerStreamHandler)(message, call));
-        await finish(parts, call, exchange);
+        await admit(parts, call, incoming);
+        const { message } = take(call, incoming);
+        await sendAll(call, incoming, (endpoint.handler as ServerStreamHandler)(message, call));
+        await finish(parts, call, incoming);
       } catch (thrown) {
-        await fail(call, exchange, thrown);
+        await fail(call, incoming, thrown);
       } finally {
-        end(call, exchange);
+        end(call, incoming);
       }
     },
 
-    async bidi(endpoint, exchange) {
-      const call = begin(endpoint, exchange, Number.POSITIVE_INFINITY);
+    async bidi(endpoint, incoming) {
+      const call = begin(endpoint, incoming, Number.POSITIVE_INFINITY);
       try {
-        await admit(parts, call, exchange);
-        const watch = watchCredential(parts.credentials, call, exchange, answerFor);
+        await admit(parts, call, incoming);
+        const watch = watchCredential(parts.credentials, call, incoming, answerFor);
         try {
-          await sendAll(call, exchange, (endpoint.handler as BidiStreamHandler)(exchange.requests, call));
+          await sendAll(call, incoming, (endpoint.handler as BidiStreamHandler)(incoming.requests, call));
         } finally {
           watch.stop();
         }
         if (call.ending !== null) throw call.ending;
-        await finish(parts, call, exchange);
+        await finish(parts, call, incoming);
       } catch (thrown) {
-        await fail(call, exchange, thrown);
+        await fail(call, incoming, thrown);
       } finally {
-        exchange.requests.stop();
-        end(call, exchange);
+        incoming.requests.stop();
+        end(call, incoming);
       }
     },
   };
@@ -173,26 +167,26 @@ export function createPipeline(given: PipelineParts): Pipeline {
  * Checks the credential and the rate limit, and receives the request. If an entity's signature over the whole request
  * is part of its credential, checks it too and returns what was signed.
  */
-async function admit(parts: PipelineParts, call: RunningCall, exchange: IncomingCall): Promise<EntityRequest | null> {
+async function admit(parts: PipelineParts, call: RunningCall, incoming: IncomingCall): Promise<EntityRequest | null> {
   const { rule } = call.endpoint;
-  const identified = identify(parts.credentials, rule, exchange);
+  const identified = identify(parts.credentials, rule, incoming);
   const caller = identified instanceof Promise ? await identified : identified;
   call.caller = caller;
   refuseByWrongClock(parts, call);
-  parts.rates.admit(call, () => exchange.address(), parts.monotonicMs());
-  const received = exchange.receive();
+  parts.rates.admit(call, () => incoming.address(), parts.monotonicMs());
+  const received = incoming.receive();
   if (received !== undefined) await received;
   if (caller === null) return null;
-  const signature = signatureOf(exchange);
+  const signature = signatureOf(incoming);
   if (caller.via === 'entity_header' && !rule.signed) {
-    const signed = () => exchange.signedRequest();
-    const timestamp = exchange.header('x-timestamp');
+    const signed = () => incoming.signedRequest();
+    const timestamp = incoming.header('x-timestamp');
     const request = await checkEntityRequest(parts.credentials, caller, signature, timestamp, signed, parts.now());
     if (request !== null) call.markVerified();
     return request;
   }
   call.signature = signature;
-  call.deliveryChain = exchange.header('x-delivery-chain') ?? null;
+  call.deliveryChain = incoming.header('x-delivery-chain') ?? null;
   return null;
 }
 
@@ -214,8 +208,8 @@ function refuseByWrongClock({ isClockRight }: PipelineParts, { caller, endpoint 
 }
 
 /** Decodes the request and keeps it for the handler and the access records. */
-function take(call: RunningCall, exchange: IncomingCall): Decoded {
-  const decoded = exchange.decode();
+function take(call: RunningCall, incoming: IncomingCall): Decoded {
+  const decoded = incoming.decode();
   call.parsed = decoded.json;
   call.request = decoded.message;
   return decoded;
@@ -228,7 +222,7 @@ function take(call: RunningCall, exchange: IncomingCall): Decoded {
 function runOnceOnly(
   parts: PipelineParts,
   call: RunningCall,
-  exchange: IncomingCall,
+  incoming: IncomingCall,
   decoded: Decoded,
   key: string | undefined,
   signed: EntityRequest | null,
@@ -239,7 +233,7 @@ function runOnceOnly(
   const id = key === undefined ? null : commandId(caller.actorId, checkIdempotencyKey(key));
   const run = (): Promise<object> => {
     if (id === null) return handler(decoded.message, call);
-    const fingerprint = fingerprintOf(endpoint, decoded, exchange);
+    const fingerprint = fingerprintOf(endpoint, decoded, incoming);
     if (!endpoint.rule.writesLedger) return runOnce(parts, call, id, fingerprint, () => handler(decoded.message, call));
     call.command = { id, fingerprint, permanent: false };
     return handler(decoded.message, call);
@@ -247,22 +241,22 @@ function runOnceOnly(
   return signed === null ? run() : useEntityRequest(parts.records, caller.actorId, signed, id, parts.now()).then(run);
 }
 
-async function sendAll(call: RunningCall, exchange: StreamCall, answers: AsyncIterable<object>): Promise<void> {
+async function sendAll(call: RunningCall, incoming: StreamCall, answers: AsyncIterable<object>): Promise<void> {
   for await (const answer of answers) {
     if (call.aborted) return;
-    const full = exchange.send(call, answer);
+    const full = incoming.send(call, answer);
     if (full !== undefined) await full;
   }
 }
 
-async function finish(parts: PipelineParts, call: RunningCall, exchange: StreamCall): Promise<void> {
+async function finish(parts: PipelineParts, call: RunningCall, incoming: StreamCall): Promise<void> {
   if (call.answered) return;
   if (call.aborted) throw new LedgerError('unavailable', 'The stream ended before all of it was sent.');
-  const noted = parts.answers.succeeded(call, exchange);
+  const noted = parts.answers.succeeded(call, incoming);
   if (noted !== undefined) await noted;
   if (call.answered) return;
   call.answered = true;
-  exchange.end(call);
+  incoming.end(call);
 }
 
 /** Returns a LedgerError as it is, and anything else as `internal` with its cause, which only the log shows. */

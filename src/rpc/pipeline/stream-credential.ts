@@ -20,8 +20,8 @@ interface CredentialWatch {
 export function watchCredential(
   credentials: Credentials,
   call: RunningCall,
-  exchange: BidiCall,
-  answerFor: (call: RunningCall, exchange: BidiCall, error: LedgerError) => void,
+  incoming: BidiCall,
+  answerFor: (call: RunningCall, incoming: BidiCall, error: LedgerError) => void,
 ): CredentialWatch {
   let checking = false;
   let last: NodeJS.Timeout | undefined;
@@ -29,18 +29,18 @@ export function watchCredential(
     if (checking || call.ending !== null) return;
     checking = true;
     try {
-      await identify(credentials, call.endpoint.rule, exchange);
+      await identify(credentials, call.endpoint.rule, incoming);
     } catch (thrown) {
       // If the store does not answer, the stream goes on: its appends would fail by themselves.
       if (!(thrown instanceof LedgerError) || thrown.code === 'unavailable') return;
       call.ending = thrown;
-      exchange.requests.stop();
+      incoming.requests.stop();
       last = setTimeout(() => {
         call.abort('credential ended');
         if (call.answered) return;
         call.answered = true;
         call.ending = openEventsError();
-        answerFor(call, exchange, call.ending);
+        answerFor(call, incoming, call.ending);
       }, limits.streamLastOutcomesMs).unref();
     } finally {
       checking = false;

@@ -50,9 +50,9 @@ export function createRestHandler(parts: HttpHandlerParts): CallHandler {
       void parts.pipeline.serverStream(endpoint, stream);
       return;
     }
-    const exchange = new RestCall(request, response, parts.clientAddress, entry, params, extra);
-    watchHangUp(parts, exchange, response);
-    void parts.pipeline.unary(endpoint, exchange);
+    const incoming = new RestCall(request, response, parts.clientAddress, entry, params, extra);
+    watchHangUp(parts, incoming, response);
+    void parts.pipeline.unary(endpoint, incoming);
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * All bounds of the transports, with their units in their names and their reasons beside them. Bounds of actors and
- * stores are in their own files.
+ * stores are in their own files. test/unit/runtime/bounds.test.ts checks how they relate.
  */
 export const limits = Object.freeze({
   /** The largest request body of REST, and the largest message of gRPC and Connect, decompressed. */
@@ -57,9 +57,7 @@ export const limits = Object.freeze({
   httpWaitingMax: 60,
   /** How often connections are checked for answers that their clients do not read. */
   answerSweepMs: 1_000,
-  /**
-   * If the kernel takes nothing of an answer for this long, its connection is ended: within 30 s, including the sweep.
-   */
+  /** If the kernel takes nothing of an answer for this long, its connection is ended. */
   answerStallMs: 25_000,
   /**
    * The time for the connections that hold most, while three quarters of the budget, or of its half for answers, are
@@ -184,6 +182,6 @@ export const limits = Object.freeze({
   readSignaturesPerCall: 50,
   readCharsPerCall: 1024 * 1024,
 
-  /** How long a stopping node waits for running calls. The whole stop takes at most 20 s. */
+  /** How long a stopping node waits for running calls. */
   stopGraceMs: 10_000,
 } as const);

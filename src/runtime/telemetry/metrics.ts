@@ -23,7 +23,7 @@ const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /** Values that are read when the metrics are collected. */
-interface CurrentLoad {
+export interface CurrentLoad {
   runningCalls(): number;
   mailboxDepth(): number;
   verificationQueue(): number;

@@ -13,7 +13,7 @@ import { type ActorRecord, actorCollection, type SigningKeyRecord } from './acto
  * How old a cached actor may be, ms. Revoking a key relies on it: after this time all nodes know that the key is
  * ending.
  */
-const freshMs = 1_000;
+export const actorFreshMs = 1_000;
 /** Cached actors, some 2 KB each. */
 const cachedMax = 10_000;
 
@@ -155,7 +155,7 @@ export class Identities implements SigningKeys {
 
 /** A time in the future means that the clock was set back since then: the age is unknown. */
 function isFresh(readAt: number, now: number): boolean {
-  return readAt <= now && readAt >= now - freshMs;
+  return readAt <= now && readAt >= now - actorFreshMs;
 }
 
 function keysOf(actor: ActorRecord): ActorKeys {

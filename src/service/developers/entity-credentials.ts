@@ -10,7 +10,7 @@ import { apiKeyCollection } from './api-key-record.ts';
 import type { Credentials, KeyOwner } from './credentials.ts';
 
 /** How long a valid API key is cached, ms: a revoked key is refused on all nodes within a second. */
-const keyFreshMs = 1_000;
+export const keyFreshMs = 1_000;
 const keysCachedMax = 10_000;
 
 /** A cache of valid API keys. `forget` removes a revoked key, so that this node refuses it at once. */

@@ -1,3 +1,4 @@
+import { FairShare } from '../../runtime/limits/fair-share.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 
 /** The part of the node's budget that all streams together may use. */
@@ -14,41 +15,37 @@ const stepBytes = 64 * 1024;
  */
 export class StreamsMemory {
   readonly #memory: MemoryBudget;
-  #heldBytes = 0;
+  readonly #streams: FairShare<StreamMemory>;
   #countedBytes = 0;
-  /** Streams that hold anything. */
-  #streams = 0;
 
   constructor(memory: MemoryBudget) {
     this.#memory = memory;
+    this.#streams = new FairShare(memory.maxBytes * share);
   }
 
   ofStream(): StreamMemory {
     return new StreamMemory(this);
   }
 
-  /** Adds bytes for a stream that held `before` bytes. Negative bytes are released. */
-  hold(before: number, bytes: number): void {
-    if (before === 0 && bytes > 0) this.#streams += 1;
-    if (before > 0 && before + bytes === 0) this.#streams -= 1;
-    this.#heldBytes += bytes;
-    if (Math.abs(this.#heldBytes - this.#countedBytes) >= stepBytes) this.#update();
+  hold(stream: StreamMemory, bytes: number): void {
+    this.#streams.add(stream, bytes);
+    if (Math.abs(this.#streams.heldBytes - this.#countedBytes) >= stepBytes) this.#update();
   }
 
   /**
-   * Whether a stream that holds `own` bytes may take one more event. A stream that holds nothing always may, so that
-   * none stops for good. A stream below its equal share may while the node has room, whatever the other streams hold.
+   * Whether a stream may take one more event. A stream that holds nothing always may, so that none stops for good. A
+   * stream below its equal share may while the node has room, whatever the other streams hold.
    */
-  mayTake(own: number): boolean {
+  mayTake(stream: StreamMemory): boolean {
+    const own = this.#streams.heldBy(stream);
     if (own === 0) return true;
-    const { maxBytes } = this.#memory;
-    if (this.#memory.heldBytes() >= maxBytes) return false;
-    return this.#heldBytes < maxBytes * share || own < (maxBytes * share) / this.#streams;
+    if (this.#memory.heldBytes() >= this.#memory.maxBytes) return false;
+    return this.#streams.heldBytes < this.#streams.maxBytes || own < this.#streams.partBytes;
   }
 
   /** Updates the budget in whole steps, so that what is added is released in the same units. */
   #update(): void {
-    const bytes = Math.floor(this.#heldBytes / stepBytes) * stepBytes;
+    const bytes = Math.floor(this.#streams.heldBytes / stepBytes) * stepBytes;
     if (bytes > this.#countedBytes) this.#memory.add('stream', bytes - this.#countedBytes);
     else this.#memory.release('stream', this.#countedBytes - bytes);
     this.#countedBytes = bytes;
@@ -58,19 +55,17 @@ export class StreamsMemory {
 /** The bytes that one stream holds. */
 export class StreamMemory {
   readonly #all: StreamsMemory;
-  #heldBytes = 0;
 
   constructor(all: StreamsMemory) {
     this.#all = all;
   }
 
   get mayTake(): boolean {
-    return this.#all.mayTake(this.#heldBytes);
+    return this.#all.mayTake(this);
   }
 
   /** Adds bytes. Negative bytes are released. */
   hold(bytes: number): void {
-    this.#all.hold(this.#heldBytes, bytes);
-    this.#heldBytes += bytes;
+    this.#all.hold(this, bytes);
   }
 }

@@ -8,7 +8,7 @@ import { type EventQuery, type EventStart, isFiltered } from './event-query.ts';
 import { type EventPlace, missing, readEvent } from './stored-event.ts';
 
 /** A page ends before the event that would make its JSON larger. */
-const pageBytesMax = 2 * 1024 * 1024;
+export const pageBytesMax = 2 * 1024 * 1024;
 /** Upper bound of a page's JSON without its events. Integrity issues are not counted. */
 const pageFrameBytes = 512;
 /** A filtered page ends after examining this many events. */

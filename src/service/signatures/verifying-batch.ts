@@ -15,7 +15,7 @@ export interface VerifyingBatch {
 }
 
 /** One byte an item: 1 if the signature is valid, else 0. */
-export type VerifyingVerdicts = Uint8Array<ArrayBuffer>;
+export type VerifyingResults = Uint8Array<ArrayBuffer>;
 
 /** Writes the item at index `at`. */
 export function writeItem(

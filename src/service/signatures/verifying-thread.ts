@@ -1,7 +1,7 @@
 import { constants, getPriority, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { type CheckingKey, checkingKey, signatureCheck } from './signature-check.ts';
-import { itemBytes, readItem, type VerifyingBatch, type VerifyingVerdicts } from './verifying-batch.ts';
+import { itemBytes, readItem, type VerifyingBatch, type VerifyingResults } from './verifying-batch.ts';
 
 /** Script of a verifying thread: receives batches and answers with their results, in order. */
 const port = parentPort;
@@ -23,12 +23,12 @@ try {
 port.on('message', (batch: VerifyingBatch) => {
   for (const [number, x] of batch.keys) keys.set(number, checkingKey(x));
   const count = batch.items.length / itemBytes;
-  const verdicts: VerifyingVerdicts = new Uint8Array(count);
+  const results: VerifyingResults = new Uint8Array(count);
   for (let at = 0; at < count; at++) {
     const { keyNumber, digest, signature } = readItem(batch.items, at);
     const key = keys.get(keyNumber);
     if (key === undefined) throw new Error(`key ${keyNumber} was never sent`);
-    verdicts[at] = check(digest, signature, key) ? 1 : 0;
+    results[at] = check(digest, signature, key) ? 1 : 0;
   }
-  port.postMessage(verdicts, [verdicts.buffer]);
+  port.postMessage(results, [results.buffer]);
 });

@@ -7,7 +7,7 @@ import {
   itemBytes,
   signatureBytes,
   type VerifyingBatch,
-  type VerifyingVerdicts,
+  type VerifyingResults,
   writeItem,
 } from './verifying-batch.ts';
 
@@ -174,9 +174,9 @@ export class VerifyingThreads {
   #start(): Thread {
     const worker = new Worker(this.#script, { resourceLimits: heapLimits, execArgv: [], stdout: false, stderr: false });
     const thread: Thread = { worker, open: [], keys: new WeakMap(), keyCount: 0 };
-    worker.on('message', (verdicts: VerifyingVerdicts) => {
+    worker.on('message', (results: VerifyingResults) => {
       const batch = thread.open.shift() ?? [];
-      for (const [at, { resolve }] of batch.entries()) resolve(verdicts[at] === 1);
+      for (const [at, { resolve }] of batch.entries()) resolve(results[at] === 1);
       if (thread.open.length === 0) worker.unref();
       if (thread.keyCount >= keysMax && thread.open.length === 0) this.#replace(thread);
       this.#send();

@@ -10,12 +10,15 @@ beforeAll(async () => {
   node = await startListeningNode({
     grpc: false,
     handlers: { 'HealthService.GetHealth': async () => ({ status: 'ok' }) },
-    pages(app) {
-      pages(app);
-      app.get('/broken', () => {
-        throw new Error('what broke');
-      });
-    },
+    pages: new Map([
+      ...pages,
+      [
+        '/broken',
+        () => {
+          throw new Error('what broke');
+        },
+      ],
+    ]),
   });
 });
 afterAll(() => node[Symbol.asyncDispose]());

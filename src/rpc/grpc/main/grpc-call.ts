@@ -22,9 +22,9 @@ import type { RunningCall } from '../../call/running-call.ts';
 import { statusOf } from '../../call/status.ts';
 import type { Endpoint } from '../../endpoints/endpoint.ts';
 import { tooLarge } from '../../http/body.ts';
-import { encodeAnswer } from './binary-encode.ts';
+import { encodeAnswer } from './encode.ts';
+import type { ReportedCall } from './reported-call.ts';
 import { RequestQueue } from './request-queue.ts';
-import type { WorkerCall } from './worker-call.ts';
 
 interface GrpcCallParts {
   readonly clientAddress: ClientAddress;
@@ -38,7 +38,7 @@ abstract class GrpcCall implements IncomingCall {
   readonly query = '';
   call: RunningCall | null = null;
   protected readonly endpoint: Endpoint;
-  protected readonly grpc: WorkerCall;
+  protected readonly grpc: ReportedCall;
   protected readonly parts: GrpcCallParts;
   /** Bytes of the request that are counted in the node's budget. */
   #heldBytes = 0;
@@ -49,7 +49,7 @@ abstract class GrpcCall implements IncomingCall {
   #cut: LedgerError | null = null;
   #cutStatus: number | null = null;
 
-  constructor(grpc: WorkerCall, endpoint: Endpoint, parts: GrpcCallParts) {
+  constructor(grpc: ReportedCall, endpoint: Endpoint, parts: GrpcCallParts) {
     this.grpc = grpc;
     this.endpoint = endpoint;
     this.parts = parts;
@@ -239,7 +239,7 @@ export class GrpcStreamCall extends GrpcCall implements StreamCall {
 export class GrpcBidiCall extends GrpcStreamCall implements BidiCall {
   readonly requests: RequestQueue;
 
-  constructor(grpc: WorkerCall, endpoint: Endpoint, parts: GrpcCallParts) {
+  constructor(grpc: ReportedCall, endpoint: Endpoint, parts: GrpcCallParts) {
     super(grpc, endpoint, parts);
     this.requests = new RequestQueue(grpc, parts.memory, (bytes) => {
       if (bytes.length > limits.requestBodyMaxBytes) throw tooLarge();

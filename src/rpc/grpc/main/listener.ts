@@ -11,10 +11,10 @@ import type { GrpcBounds } from '../connections.ts';
 import { descriptorFiles } from '../descriptor-files.ts';
 import { backlogKib, FrameBacklog } from '../frame-backlog.ts';
 import { FrameReader, FrameWriter, workerEvent } from '../frames.ts';
-import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from '../thread-messages.ts';
+import type { GrpcMethod, GrpcService, GrpcWorkerData, WorkerCommand, WorkerEvent } from '../worker-messages.ts';
 import { GrpcBidiCall, GrpcStreamCall, GrpcUnaryCall } from './grpc-call.ts';
 import { answerRefused, cutOf, noteAnswered, type RefusedCallParts } from './refused-calls.ts';
-import { WorkerCall } from './worker-call.ts';
+import { ReportedCall } from './reported-call.ts';
 
 interface GrpcListenerParts extends RefusedCallParts {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
@@ -33,7 +33,7 @@ export interface GrpcListener extends Listener {
 }
 
 const script = new URL(
-  import.meta.url.endsWith('.ts') ? '../worker/thread.ts' : '../worker/thread.js',
+  import.meta.url.endsWith('.ts') ? '../worker/worker.ts' : '../worker/worker.js',
   import.meta.url,
 );
 
@@ -45,13 +45,13 @@ const script = new URL(
 const resourceLimits = { maxYoungGenerationSizeMb: 48 };
 
 /**
- * Opens the gRPC port; port 0 takes any free one. A worker (thread.ts) listens and speaks HTTP/2, because that is as
+ * Opens the gRPC port; port 0 takes any free one. A worker (worker.ts) listens and speaks HTTP/2, because that is as
  * much work as everything that the main thread does for a call.
  */
 export async function openGrpcListener(parts: GrpcListenerParts, host: string, port: number): Promise<GrpcListener> {
   const endpoints = [...parts.endpoints.values()];
   const backlog = new FrameBacklog();
-  const workerData: GrpcThreadData = {
+  const workerData: GrpcWorkerData = {
     ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared, backlog: backlog.shared },
     services: servicesOf(endpoints),
     files: descriptorFiles(endpoints),
@@ -61,7 +61,7 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
   const address = await thread.listening;
   return {
     ...address,
-    setServing: (serving) => thread.order({ order: 'say serving', serving }),
+    setServing: (serving) => thread.post({ command: 'say serving', serving }),
     close: (graceMs) => thread.close(graceMs),
     [Symbol.asyncDispose]: () => thread.close(0),
   };
@@ -76,12 +76,12 @@ class Thread {
   readonly #parts: GrpcListenerParts;
   /** By the worker's method numbers. */
   readonly #endpoints: readonly Endpoint[];
-  readonly #outbox: FrameWriter;
+  readonly #writer: FrameWriter;
   readonly #backlog: FrameBacklog;
   /** Frames that the worker posted and that are not handled yet, oldest first. */
   #arrivals: FrameReader[] = [];
   /** By call number. The worker reuses a number once its call has ended. */
-  readonly #exchanges: (GrpcUnaryCall | GrpcStreamCall | undefined)[] = [];
+  readonly #calls: (GrpcUnaryCall | GrpcStreamCall | undefined)[] = [];
   readonly #listening = Promise.withResolvers<{ readonly host: string; readonly port: number }>();
   readonly #closed = Promise.withResolvers<void>();
   #isListening = false;
@@ -92,10 +92,10 @@ class Thread {
     this.#backlog = backlog;
     this.#parts = parts;
     this.#endpoints = endpoints;
-    this.#outbox = new FrameWriter((frames) => worker.postMessage(frames, [frames.buffer]));
-    worker.on('message', (message: Uint8Array<ArrayBuffer> | ThreadNews) => {
+    this.#writer = new FrameWriter((frames) => worker.postMessage(frames, [frames.buffer]));
+    worker.on('message', (message: Uint8Array<ArrayBuffer> | WorkerEvent) => {
       if (message instanceof Uint8Array) this.#arrived(new FrameReader(message));
-      else this.#hear(message);
+      else this.#handleEvent(message);
     });
     worker.on('error', (error) => this.#fail(error));
     worker.on('exit', () => this.#fail(new Error('the thread of the gRPC port has ended')));
@@ -112,17 +112,17 @@ class Thread {
     return this.#listening.promise;
   }
 
-  order(order: ThreadOrder): void {
-    this.#outbox.flush();
-    this.#worker.postMessage(order);
+  post(command: WorkerCommand): void {
+    this.#writer.flush();
+    this.#worker.postMessage(command);
   }
 
   async close(graceMs: number): Promise<void> {
-    this.order({ order: 'close', graceMs });
+    this.post({ command: 'close', graceMs });
     await this.#closed.promise;
     // Frames that the worker posted before `closed` are handled first.
     while (this.#arrivals.length > 0) await immediate();
-    for (const exchange of this.#exchanges) if (exchange !== undefined) this.#gone(exchange);
+    for (const incoming of this.#calls) if (incoming !== undefined) this.#gone(incoming);
     await this.#terminate();
   }
 
@@ -131,15 +131,15 @@ class Thread {
     await this.#worker.terminate();
   }
 
-  #hear(news: ThreadNews): void {
-    if (news.news === 'closed') this.#closed.resolve();
-    else if (news.news === 'listening') {
+  #handleEvent(event: WorkerEvent): void {
+    if (event.event === 'closed') this.#closed.resolve();
+    else if (event.event === 'listening') {
       this.#isListening = true;
-      this.#listening.resolve({ host: news.host, port: news.port });
+      this.#listening.resolve({ host: event.host, port: event.port });
     } else {
-      const cause = Object.assign(new Error(news.message), { code: news.code });
+      const cause = Object.assign(new Error(event.message), { code: event.code });
       void this.#terminate();
-      this.#listening.reject(new Error(news.message, { cause }));
+      this.#listening.reject(new Error(event.message, { cause }));
     }
   }
 
@@ -176,9 +176,9 @@ class Thread {
       const number = frames.u32();
       if (kind === workerEvent.begun || kind === workerEvent.arriving)
         this.#begin(number, kind === workerEvent.arriving, frames);
-      else if (kind === workerEvent.refused) answerRefused(this.#parts, number, frames, this.#outbox);
+      else if (kind === workerEvent.refused) answerRefused(this.#parts, number, frames, this.#writer);
       else if (kind === workerEvent.noted) noteAnswered(this.#parts, frames);
-      else this.#goOn(this.#exchanges[number], kind, frames);
+      else this.#goOn(this.#calls[number], kind, frames);
     }
     return count;
   }
@@ -187,7 +187,7 @@ class Thread {
     const endpoint = this.#endpoints[frames.u32()];
     if (endpoint === undefined) throw new Error('the thread tells of a method that there is not');
     const { pipeline } = this.#parts;
-    const call = new WorkerCall(number, isArriving, frames, this.#outbox, this.#ended);
+    const call = new ReportedCall(number, isArriving, frames, this.#writer, this.#ended);
     const given = [call, endpoint, this.#parts] as const;
     switch (endpoint.method.methodKind) {
       case 'unary':
@@ -201,48 +201,48 @@ class Thread {
     }
   }
 
-  #keep<T extends GrpcUnaryCall | GrpcStreamCall>(number: number, exchange: T): T {
-    this.#exchanges[number] = exchange;
-    return exchange;
+  #keep<T extends GrpcUnaryCall | GrpcStreamCall>(number: number, incoming: T): T {
+    this.#calls[number] = incoming;
+    return incoming;
   }
 
   #ended = (number: number): void => {
-    this.#exchanges[number]?.release();
-    this.#exchanges[number] = undefined;
+    this.#calls[number]?.release();
+    this.#calls[number] = undefined;
   };
 
-  /** `exchange` is undefined if the call was answered meanwhile. */
-  #goOn(exchange: GrpcUnaryCall | GrpcStreamCall | undefined, kind: number, frames: FrameReader): void {
+  /** `incoming` is undefined if the call was answered meanwhile. */
+  #goOn(incoming: GrpcUnaryCall | GrpcStreamCall | undefined, kind: number, frames: FrameReader): void {
     switch (kind) {
       case workerEvent.request: {
         const bytes = frames.bytes();
-        if (exchange instanceof GrpcBidiCall) exchange.requests.take(bytes);
-        else exchange?.arrived(Buffer.from(bytes));
+        if (incoming instanceof GrpcBidiCall) incoming.requests.take(bytes);
+        else incoming?.arrived(Buffer.from(bytes));
         return;
       }
       case workerEvent.requestsEnd:
-        if (exchange instanceof GrpcBidiCall) exchange.requests.end();
+        if (incoming instanceof GrpcBidiCall) incoming.requests.end();
         return;
       case workerEvent.sent: {
         const bytes = frames.u32();
-        if (exchange instanceof GrpcStreamCall) exchange.sent(bytes);
+        if (incoming instanceof GrpcStreamCall) incoming.sent(bytes);
         return;
       }
       case workerEvent.cut: {
         const status = frames.u8();
         const error = cutOf(frames);
-        if (exchange instanceof GrpcBidiCall) this.#parts.pipeline.running.endStream(exchange, error);
-        else exchange?.cut(error, status);
+        if (incoming instanceof GrpcBidiCall) this.#parts.pipeline.running.endStream(incoming, error);
+        else incoming?.cut(error, status);
         return;
       }
       case workerEvent.gone:
-        if (exchange !== undefined) this.#gone(exchange);
+        if (incoming !== undefined) this.#gone(incoming);
     }
   }
 
-  #gone(exchange: GrpcUnaryCall | GrpcStreamCall): void {
-    this.#parts.pipeline.running.hangUp(exchange);
-    exchange.gone();
+  #gone(incoming: GrpcUnaryCall | GrpcStreamCall): void {
+    this.#parts.pipeline.running.hangUp(incoming);
+    incoming.gone();
   }
 }
 

@@ -16,14 +16,14 @@ export interface RefusedCallParts {
  * Answers a call that grpc-js refused: with the status of grpc-js, which the protocol requires, and with the code and
  * message of the service. `frame` is positioned after the call's number.
  */
-export function answerRefused(parts: RefusedCallParts, number: number, frame: FrameReader, outbox: FrameWriter): void {
+export function answerRefused(parts: RefusedCallParts, number: number, frame: FrameReader, writer: FrameWriter): void {
   const status = frame.u8();
   const ms = frame.f64();
   const [route = '', code = '', message = '', sentId, bound = ''] = frame.head();
   const error = refusalOf(code, message, bound);
   const requestId = noteRefused(parts, route, error.code, ms, sentId);
   const { message: text, bytes } = statusDetails(error, requestId, status);
-  outbox
+  writer
     .frame(workerCommand.fail, number)
     .u8(status)
     .head(['x-request-id', requestId])

@@ -3,8 +3,8 @@ import { type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import type { ErrorCode } from '../../../domain/errors.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
 import type { Connection, Connections } from '../connections.ts';
-import { requestIdHeader, type ThreadCall } from '../frames.ts';
-import type { GrpcMethod } from '../thread-messages.ts';
+import { requestIdHeader, type WorkerCall } from '../frames.ts';
+import type { GrpcMethod } from '../worker-messages.ts';
 import { frameHeadBytes, MessageFraming } from './framing.ts';
 import { RequestGate } from './request-gate.ts';
 import { unpack } from './unpacking.ts';
@@ -38,7 +38,7 @@ export class CallStream {
   /** Its index in the slab that the sweep runs over. */
   slot = -1;
   /** The call as the main thread answers it; null until the main thread knows the call. */
-  own: ThreadCall | null = null;
+  own: WorkerCall | null = null;
   readonly #encoding: string;
   readonly #parts: CallStreamParts;
   readonly #framing = new MessageFraming();
@@ -210,7 +210,7 @@ export class CallStream {
    * The main thread knows the call from now on. The headers are dropped: their strings lie outside of the heap, and
    * keeping them costs most of a full collection.
    */
-  begun(own: ThreadCall): void {
+  begun(own: WorkerCall): void {
     this.own = own;
     const requestId = this.headers?.[requestIdHeader];
     this.headers = requestId === undefined ? null : { [requestIdHeader]: requestId };

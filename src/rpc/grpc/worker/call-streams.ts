@@ -9,7 +9,7 @@ import {
 import { Slab } from '../../../runtime/collections/slab.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
 import type { Connections } from '../connections.ts';
-import type { GrpcMethod } from '../thread-messages.ts';
+import type { GrpcMethod } from '../worker-messages.ts';
 import { CallStream, callStreamKey, isGrpc, type WatchedStream } from './call-stream.ts';
 import { frameHeadBytes } from './framing.ts';
 
@@ -64,7 +64,7 @@ export function watchCallStreams(parts: CallStreamsParts): void {
   const sweep = (): void => {
     connections.nowMs = performance.now();
     for (const stream of streams) stream.look(connections.nowMs);
-    connections.tell();
+    connections.updateBudget();
   };
   setInterval(sweep, limits.grpcSweepMs).unref();
 }

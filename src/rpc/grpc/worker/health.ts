@@ -27,7 +27,7 @@ export class Health {
   setServing(serving: boolean): void {
     this.#isServing = serving;
     for (const name of this.#names) this.#implementation.setStatus(name, this.#status);
-    for (const watch of this.#watches) watch.tell(this.#status);
+    for (const watch of this.#watches) watch.send(this.#status);
   }
 
   get #status(): 'SERVING' | 'NOT_SERVING' {
@@ -46,8 +46,8 @@ export class Health {
     if (this.#names.has(call.request.service)) {
       this.#watches.add(watch);
       call.on('cancelled', () => this.#watches.delete(watch));
-      watch.tell(this.#status);
-    } else watch.tell('SERVICE_UNKNOWN');
+      watch.send(this.#status);
+    } else watch.send('SERVICE_UNKNOWN');
   }
 }
 
@@ -61,7 +61,7 @@ class HealthWatch {
     this.#call = call;
   }
 
-  tell(status: string): void {
+  send(status: string): void {
     this.#next = status;
     if (!this.#isSending) this.#send(status);
   }

@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { Connections } from '../../../../src/rpc/grpc/connections.ts';
-import type { GrpcMethod } from '../../../../src/rpc/grpc/thread-messages.ts';
 import { CallStream, type RefusedStatusObject } from '../../../../src/rpc/grpc/worker/call-stream.ts';
+import type { GrpcMethod } from '../../../../src/rpc/grpc/worker-messages.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 
@@ -88,7 +88,7 @@ class Rig {
   pass(ms: number): void {
     this.connections.nowMs += ms;
     for (const stream of this.#streams) stream.look(this.connections.nowMs);
-    this.connections.tell();
+    this.connections.updateBudget();
   }
 
   held(): number[] {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { FrameReader, FrameWriter, workerCommand, workerEvent } from '../../../../src/rpc/grpc/frames.ts';
 
-/** An outbox, and what was posted of it. */
+/** An writer, and what was posted of it. */
 function opened() {
   const posted: Uint8Array<ArrayBuffer>[] = [];
-  return { outbox: new FrameWriter((frames) => void posted.push(frames)), posted };
+  return { writer: new FrameWriter((frames) => void posted.push(frames)), posted };
 }
 
 /** As one thread gets what the other has posted: the memory goes over. */
@@ -15,68 +15,68 @@ function read(frames: Uint8Array<ArrayBuffer> | undefined): FrameReader {
 
 describe('frames between threads', () => {
   test('come out as they went in, in their order', () => {
-    const { outbox, posted } = opened();
+    const { writer, posted } = opened();
     const head = ['127.0.0.1:1', 'authorization', 'Bearer é', 'empty', ''];
-    outbox.frame(workerEvent.begun, 7).u32(3).f64(Number.POSITIVE_INFINITY).head(head).bytes(Buffer.from('ab'));
-    outbox.frame(workerCommand.fail, 0xffff_ffff).u8(255).head([]).bytes(Buffer.alloc(0));
-    outbox.flush();
+    writer.frame(workerEvent.begun, 7).u32(3).f64(Number.POSITIVE_INFINITY).head(head).bytes(Buffer.from('ab'));
+    writer.frame(workerCommand.fail, 0xffff_ffff).u8(255).head([]).bytes(Buffer.alloc(0));
+    writer.flush();
     expect(posted.length).toBe(1);
-    const inbox = read(posted[0]);
-    expect([inbox.u8(), inbox.u32(), inbox.u32(), inbox.f64()]).toEqual([
+    const reader = read(posted[0]);
+    expect([reader.u8(), reader.u32(), reader.u32(), reader.f64()]).toEqual([
       workerEvent.begun,
       7,
       3,
       Number.POSITIVE_INFINITY,
     ]);
-    expect(inbox.head()).toEqual(head);
-    expect(inbox.bytes().toString()).toBe('ab');
-    expect(inbox.isEmpty).toBe(false);
-    expect([inbox.u8(), inbox.u32(), inbox.u8()]).toEqual([workerCommand.fail, 0xffff_ffff, 255]);
-    expect([inbox.head(), inbox.bytes().length, inbox.isEmpty]).toEqual([[], 0, true]);
+    expect(reader.head()).toEqual(head);
+    expect(reader.bytes().toString()).toBe('ab');
+    expect(reader.isEmpty).toBe(false);
+    expect([reader.u8(), reader.u32(), reader.u8()]).toEqual([workerCommand.fail, 0xffff_ffff, 255]);
+    expect([reader.head(), reader.bytes().length, reader.isEmpty]).toEqual([[], 0, true]);
   });
 
   test('of one turn go together, behind it, and those of the next turn by themselves', async () => {
-    const { outbox, posted } = opened();
-    outbox.frame(workerCommand.end, 1);
-    outbox.frame(workerCommand.end, 2);
+    const { writer, posted } = opened();
+    writer.frame(workerCommand.end, 1);
+    writer.frame(workerCommand.end, 2);
     expect(posted).toEqual([]);
     await new Promise((resolve) => setImmediate(resolve));
-    outbox.frame(workerCommand.end, 3);
+    writer.frame(workerCommand.end, 3);
     await new Promise((resolve) => setImmediate(resolve));
     expect(posted.map((frames) => frames.length)).toEqual([10, 5]);
-    outbox.flush();
+    writer.flush();
     expect(posted.length).toBe(2);
   });
 
   test('of a turn that has much to tell go in parts of 100, and each part says how many it has', async () => {
     const counts: number[] = [];
-    const outbox = new FrameWriter((_, count) => void counts.push(count));
-    for (let call = 0; call < 250; call++) outbox.frame(workerCommand.end, call);
+    const writer = new FrameWriter((_, count) => void counts.push(count));
+    for (let call = 0; call < 250; call++) writer.frame(workerCommand.end, call);
     expect(counts).toEqual([100, 100]);
     await new Promise((resolve) => setImmediate(resolve));
     expect(counts).toEqual([100, 100, 50]);
   });
 
   test.each([1, 4_000, 100_000, 3_000_000])('hold %d bytes, and then small ones', (length) => {
-    const { outbox, posted } = opened();
+    const { writer, posted } = opened();
     const large = Buffer.alloc(length, 'x');
-    for (let call = 0; call < 3; call++) outbox.frame(workerCommand.send, call).bytes(large);
-    outbox.flush();
-    outbox.frame(workerCommand.send, 3).bytes(Buffer.from('small'));
-    outbox.flush();
-    const inbox = new FrameReader(Buffer.concat(posted));
+    for (let call = 0; call < 3; call++) writer.frame(workerCommand.send, call).bytes(large);
+    writer.flush();
+    writer.frame(workerCommand.send, 3).bytes(Buffer.from('small'));
+    writer.flush();
+    const reader = new FrameReader(Buffer.concat(posted));
     for (let call = 0; call < 3; call++) {
-      expect([inbox.u8(), inbox.u32()]).toEqual([workerCommand.send, call]);
-      expect(inbox.bytes().equals(large)).toBe(true);
+      expect([reader.u8(), reader.u32()]).toEqual([workerCommand.send, call]);
+      expect(reader.bytes().equals(large)).toBe(true);
     }
-    expect([inbox.u8(), inbox.u32(), inbox.bytes().toString()]).toEqual([workerCommand.send, 3, 'small']);
-    expect(inbox.isEmpty).toBe(true);
+    expect([reader.u8(), reader.u32(), reader.bytes().toString()]).toEqual([workerCommand.send, 3, 'small']);
+    expect(reader.isEmpty).toBe(true);
   });
 
   test('go in a part of their own once the part before has 256 KiB', () => {
-    const { outbox, posted } = opened();
-    for (let call = 0; call < 6; call++) outbox.frame(workerCommand.send, call).bytes(Buffer.alloc(100_000));
-    outbox.flush();
+    const { writer, posted } = opened();
+    for (let call = 0; call < 6; call++) writer.frame(workerCommand.send, call).bytes(Buffer.alloc(100_000));
+    writer.flush();
     expect(posted.map(({ length }) => length)).toEqual([300_027, 300_027]);
   });
 });

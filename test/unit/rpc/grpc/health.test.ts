@@ -9,9 +9,9 @@ import {
 } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { Connections } from '../../../../src/rpc/grpc/connections.ts';
-import { FrameWriter, type ThreadCall } from '../../../../src/rpc/grpc/frames.ts';
+import { FrameWriter, type WorkerCall } from '../../../../src/rpc/grpc/frames.ts';
 import { Health } from '../../../../src/rpc/grpc/worker/health.ts';
-import { AnsweringServer } from '../../../../src/rpc/grpc/worker/thread-refusals.ts';
+import { AnsweringServer } from '../../../../src/rpc/grpc/worker/worker-refusals.ts';
 import { Slab } from '../../../../src/runtime/collections/slab.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 
@@ -76,7 +76,7 @@ test('a handler of a standard method hears that its caller’s deadline has pass
   const asIs = (bytes: Buffer): Buffer => bytes;
   const path = '/grpc.test/Watch';
   const connections = new Connections({ connectionRequestBytes: 1, connectionAnswerBytes: 1 }, new MemoryBudget(1_000));
-  const parts = { calls: new Slab<ThreadCall>(), outbox: new FrameWriter(() => {}), connections, methods: new Map() };
+  const parts = { calls: new Slab<WorkerCall>(), writer: new FrameWriter(() => {}), connections, methods: new Map() };
   const server = new AnsweringServer(parts, {});
   const called = Promise.withResolvers<ServerWritableStream<Buffer, Buffer>>();
   server.register(path, called.resolve, asIs, asIs, 'serverStream');

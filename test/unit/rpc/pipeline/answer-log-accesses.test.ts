@@ -89,11 +89,11 @@ async function answered(
     read += 1;
     return message(over.readable ?? {});
   };
-  const exchange = { equivalent: () => ({ verb: 'GET', path }), readable } as unknown as IncomingCall;
+  const incoming = { equivalent: () => ({ verb: 'GET', path }), readable } as unknown as IncomingCall;
   const waits =
     code === null
-      ? answers.succeeded(call, exchange)
-      : answers.failed(call, exchange, new LedgerError(code, 'refused'));
+      ? answers.succeeded(call, incoming)
+      : answers.failed(call, incoming, new LedgerError(code, 'refused'));
   expect(read).toBe(0);
   const records = (await Promise.all(entries)).flat();
   return { records, waits, late: entries.some((entry) => entry instanceof Promise) };

@@ -22,15 +22,15 @@ function watched() {
     answered: false,
     abort: (reason: string) => void aborts.push(reason),
   };
-  const exchange = {
+  const incoming = {
     header: (name: string) => (name === 'authorization' ? bearer.authorization : undefined),
     requests: { stop },
   };
-  const answerFor = (_call: RunningCall, _exchange: BidiCall, error: LedgerError) => void failures.push(error);
+  const answerFor = (_call: RunningCall, _incoming: BidiCall, error: LedgerError) => void failures.push(error);
   const watch = watchCredential(
     credentials,
     call as unknown as RunningCall,
-    exchange as unknown as BidiCall,
+    incoming as unknown as BidiCall,
     answerFor,
   );
   return { credentials, call, watch, stop, aborts, failures };

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import { meterAccesses } from '../../../../src/node/access-meter.ts';
+import { meterAccesses } from '../../../../src/node/subsystems/accesses.ts';
 import { historyBounds } from '../../../../src/service/audit/access-history.ts';
 import { StoreStopped } from '../../../../src/store/store-stopped.ts';
 import { isOpen, numbers, accessHistoryRig as rig, unavailable, upTo } from '../../../support/access-history-rig.ts';

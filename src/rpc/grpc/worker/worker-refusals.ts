@@ -1,8 +1,8 @@
 import { status as grpcStatus, Server, type ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import type { Slab } from '../../../runtime/collections/slab.ts';
 import type { Connections } from '../connections.ts';
-import { type FrameWriter, requestIdHeader, type ThreadCall, workerEvent } from '../frames.ts';
-import type { GrpcMethod } from '../thread-messages.ts';
+import { type FrameWriter, requestIdHeader, type WorkerCall, workerEvent } from '../frames.ts';
+import type { GrpcMethod } from '../worker-messages.ts';
 import type { CallStream } from './call-stream.ts';
 import { beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
 import { isStandard, type RefusalParts, refusalInterceptor } from './refusals.ts';
@@ -10,17 +10,17 @@ import {
   headerOf,
   headOfStream,
   type StreamCall,
-  ThreadArrivingCall,
-  ThreadRefusedCall,
-  ThreadStreamCall,
-} from './thread-calls.ts';
+  WorkerArrivingCall,
+  WorkerRefusedCall,
+  WorkerStreamCall,
+} from './worker-calls.ts';
 
 /** The path that unknown methods are redirected to. It has no service part, so no method can have it. */
 const unknownPath = '/unknown';
 
 interface AnsweringServerParts {
-  readonly calls: Slab<ThreadCall>;
-  readonly outbox: FrameWriter;
+  readonly calls: Slab<WorkerCall>;
+  readonly writer: FrameWriter;
   readonly connections: Connections;
   /** The methods that the main thread serves, by path. */
   readonly methods: ReadonlyMap<string, GrpcMethod>;
@@ -33,7 +33,7 @@ export class AnsweringServer extends Server {
   constructor(parts: AnsweringServerParts, options: ConstructorParameters<typeof Server>[0]) {
     const interceptors = [countingInterceptor, refusalInterceptor(refusalsFor(parts)), beginningInterceptor];
     super({ ...options, interceptors });
-    const { calls, outbox, connections, methods } = parts;
+    const { calls, writer, connections, methods } = parts;
     super.register(unknownPath, unknownMethod(parts), asIs, asIs, 'bidi');
     watchCallStreams({
       connections,
@@ -41,15 +41,15 @@ export class AnsweringServer extends Server {
       isStandard: (path) => this.#paths.has(path),
       unknownPath,
       onOtherMedia(path, requestId) {
-        outbox
+        writer
           .frame(workerEvent.noted, 0)
           .f64(0)
           .head([path ?? 'none', 'unsupported_media_type', requestId]);
       },
-      admit: (stream) => tellArriving(parts, stream),
+      admit: (stream) => reportArriving(parts, stream),
       closed({ own }) {
-        if (own instanceof ThreadArrivingCall && calls.get(own.number) === own)
-          outbox.frame(workerEvent.gone, own.number);
+        if (own instanceof WorkerArrivingCall && calls.get(own.number) === own)
+          writer.frame(workerEvent.gone, own.number);
       },
     });
   }
@@ -67,12 +67,12 @@ function asIs(bytes: Buffer): Buffer {
   return bytes;
 }
 
-function tellArriving({ calls, outbox }: AnsweringServerParts, stream: CallStream): void {
+function reportArriving({ calls, writer }: AnsweringServerParts, stream: CallStream): void {
   const { call, method, headers } = stream;
   if (call === null || method === null || headers === null) return;
-  const arriving = new ThreadArrivingCall(stream);
+  const arriving = new WorkerArrivingCall(stream);
   arriving.number = calls.add(arriving);
-  outbox
+  writer
     .frame(workerEvent.arriving, arriving.number)
     .u32(method.number)
     .f64(Number(call.getDeadline()))
@@ -80,17 +80,17 @@ function tellArriving({ calls, outbox }: AnsweringServerParts, stream: CallStrea
   stream.begun(arriving);
 }
 
-function unknownMethod({ calls, outbox }: AnsweringServerParts) {
+function unknownMethod({ calls, writer }: AnsweringServerParts) {
   return (call: StreamCall): void => {
-    const own = new ThreadStreamCall(call, callStreamOf(call), outbox);
+    const own = new WorkerStreamCall(call, callStreamOf(call), writer);
     own.number = calls.add(own);
     const head = ['none', 'route_not_found', 'There is no such method here.', headerOf(call.metadata, requestIdHeader)];
-    outbox.frame(workerEvent.refused, own.number).u8(grpcStatus.UNIMPLEMENTED).f64(0).head(head);
+    writer.frame(workerEvent.refused, own.number).u8(grpcStatus.UNIMPLEMENTED).f64(0).head(head);
   };
 }
 
 /** Reports calls that are refused in the worker to the main thread, which answers them with ErrorInfo and logs them. */
-function refusalsFor({ calls, outbox }: AnsweringServerParts): RefusalParts {
+function refusalsFor({ calls, writer }: AnsweringServerParts): RefusalParts {
   const sentId = (call: ServerInterceptingCallInterface): string =>
     String(callStreamOf(call).headers?.[requestIdHeader] ?? '');
   return {
@@ -103,20 +103,20 @@ function refusalsFor({ calls, outbox }: AnsweringServerParts): RefusalParts {
       if (isGone && own === null) return;
       if (own !== null && isReading(own) && calls.get(own.number) === own) {
         // The main thread has the call: requests that arrived before are answered first.
-        outbox.frame(workerEvent.cut, own.number).u8(status).head([code, message, bound]);
+        writer.frame(workerEvent.cut, own.number).u8(status).head([code, message, bound]);
         return;
       }
-      const number = calls.add(new ThreadRefusedCall(send));
-      outbox
+      const number = calls.add(new WorkerRefusedCall(send));
+      writer
         .frame(workerEvent.refused, number)
         .u8(status)
         .f64(ms)
         .head([route, code, message, sentId(call), bound]);
     },
     note(call, route, code, ms) {
-      if (code === null) outbox.frame(workerEvent.noted, 0).f64(ms).head([route, '', '']);
+      if (code === null) writer.frame(workerEvent.noted, 0).f64(ms).head([route, '', '']);
       else if (callStreamOf(call).own === null)
-        outbox
+        writer
           .frame(workerEvent.noted, 0)
           .f64(ms)
           .head([route, code, isStandard(route) ? '' : sentId(call)]);
@@ -125,6 +125,6 @@ function refusalsFor({ calls, outbox }: AnsweringServerParts): RefusalParts {
 }
 
 /** Whether the main thread waits for more of the call's requests. */
-function isReading(own: ThreadCall): own is ThreadArrivingCall | ThreadStreamCall {
-  return own instanceof ThreadArrivingCall ? own.isArriving : own instanceof ThreadStreamCall && own.hasRequests;
+function isReading(own: WorkerCall): own is WorkerArrivingCall | WorkerStreamCall {
+  return own instanceof WorkerArrivingCall ? own.isArriving : own instanceof WorkerStreamCall && own.hasRequests;
 }

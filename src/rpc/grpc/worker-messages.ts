@@ -3,7 +3,7 @@ import type { TlsKeys } from '../http/server.ts';
 import type { GrpcBounds } from './connections.ts';
 
 /** The data that the worker is started with. */
-export interface GrpcThreadData {
+export interface GrpcWorkerData {
   readonly host: string;
   readonly port: number;
   readonly tls: TlsKeys | null;
@@ -32,12 +32,12 @@ export interface GrpcMethod {
 }
 
 /** Messages of the worker beside the frames of calls. */
-export type ThreadNews =
-  | { readonly news: 'listening'; readonly host: string; readonly port: number }
-  | { readonly news: 'not listening'; readonly message: string; readonly code: string | null }
-  | { readonly news: 'closed' };
+export type WorkerEvent =
+  | { readonly event: 'listening'; readonly host: string; readonly port: number }
+  | { readonly event: 'not listening'; readonly message: string; readonly code: string | null }
+  | { readonly event: 'closed' };
 
 /** Messages to the worker beside the frames of calls. */
-export type ThreadOrder =
-  | { readonly order: 'say serving'; readonly serving: boolean }
-  | { readonly order: 'close'; readonly graceMs: number };
+export type WorkerCommand =
+  | { readonly command: 'say serving'; readonly serving: boolean }
+  | { readonly command: 'close'; readonly graceMs: number };

@@ -10,7 +10,7 @@ import {
   type FrameReader,
   type FrameWriter,
   requestIdHeader,
-  type ThreadCall,
+  type WorkerCall,
   workerCommand,
   workerEvent,
 } from '../frames.ts';
@@ -61,7 +61,7 @@ export function headerOf(headers: Metadata | undefined, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-export class ThreadUnaryCall implements ThreadCall {
+export class WorkerUnaryCall implements WorkerCall {
   /** The main thread's number of the call. */
   number = 0;
   readonly #call: UnaryCall;
@@ -84,7 +84,7 @@ export class ThreadUnaryCall implements ThreadCall {
 }
 
 /** A call that grpc-js refused. The main thread makes its status. */
-export class ThreadRefusedCall implements ThreadCall {
+export class WorkerRefusedCall implements WorkerCall {
   readonly #send: (status: Status) => void;
 
   constructor(send: (status: Status) => void) {
@@ -98,12 +98,12 @@ export class ThreadRefusedCall implements ThreadCall {
 }
 
 /** A call with one request that the main thread knows before the request is complete. */
-export class ThreadArrivingCall implements ThreadCall {
+export class WorkerArrivingCall implements WorkerCall {
   /** The main thread's number of the call. */
   number = 0;
   readonly #stream: CallStream;
   /** The call with its handler; null until the request is complete. */
-  #own: ThreadCall | null = null;
+  #own: WorkerCall | null = null;
 
   constructor(stream: CallStream) {
     this.#stream = stream;
@@ -114,7 +114,7 @@ export class ThreadArrivingCall implements ThreadCall {
   }
 
   /** The call's handler has begun. */
-  begin(own: ThreadCall): void {
+  begin(own: WorkerCall): void {
     this.#own = own;
   }
 
@@ -130,9 +130,9 @@ export class ThreadArrivingCall implements ThreadCall {
 }
 
 /** A call with a stream of answers, and with a stream of requests if the method has one. */
-export class ThreadStreamCall implements ThreadCall {
+export class WorkerStreamCall implements WorkerCall {
   readonly #stream: StreamCall;
-  readonly #outbox: FrameWriter;
+  readonly #writer: FrameWriter;
   readonly #own: CallStream;
   /** The main thread's number of the call. */
   number = 0;
@@ -142,10 +142,10 @@ export class ThreadStreamCall implements ThreadCall {
   /** Bytes of answers that were taken and not reported to the main thread yet. */
   #sentBytes = 0;
 
-  constructor(stream: StreamCall, own: CallStream, outbox: FrameWriter) {
+  constructor(stream: StreamCall, own: CallStream, writer: FrameWriter) {
     this.#stream = stream;
     this.#own = own;
-    this.#outbox = outbox;
+    this.#writer = writer;
     if ('read' in stream) stream.on('end', this.#onEnd).on('close', this.#onEnd);
   }
 
@@ -189,12 +189,12 @@ export class ThreadStreamCall implements ThreadCall {
 
   #sent(bytes: number): void {
     if (this.#isOver) return;
-    if (this.#sentBytes === 0) setImmediate(() => this.#tellSent());
+    if (this.#sentBytes === 0) setImmediate(() => this.#reportSent());
     this.#sentBytes += bytes;
   }
 
-  #tellSent(): void {
-    if (!this.#isOver) this.#outbox.frame(workerEvent.sent, this.number).u32(this.#sentBytes);
+  #reportSent(): void {
+    if (!this.#isOver) this.#writer.frame(workerEvent.sent, this.number).u32(this.#sentBytes);
     this.#sentBytes = 0;
   }
 
@@ -210,11 +210,11 @@ export class ThreadStreamCall implements ThreadCall {
     this.#own.handedOn(bytes.length);
     if (this.#isOver) return;
     this.#own.gate.read(bytes.length);
-    this.#outbox.frame(workerEvent.request, this.number).bytes(bytes);
+    this.#writer.frame(workerEvent.request, this.number).bytes(bytes);
   };
 
   #onEnd = (): void => {
-    if (!this.#isOver && !this.#requestsEnded) this.#outbox.frame(workerEvent.requestsEnd, this.number);
+    if (!this.#isOver && !this.#requestsEnded) this.#writer.frame(workerEvent.requestsEnd, this.number);
     this.#requestsEnded = true;
   };
 

@@ -1,6 +1,14 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { Log } from '../runtime/telemetry/log.ts';
-import type { AccessQueue, HistoryReport } from '../service/audit/access-history.ts';
+import type { Log } from '../../runtime/telemetry/log.ts';
+import { AccessQueue, type HistoryReport } from '../../service/audit/access-history.ts';
+import type { NodeContext } from './context.ts';
+
+/** The access history of a node, with its metrics and log lines. */
+export function startAccessHistory({ access, clock, random, log, metrics }: NodeContext): AccessQueue {
+  const accesses = new AccessQueue({ log: access, clock, random, report: accessReport(log) });
+  meterAccesses(metrics.registry, accesses);
+  return accesses;
+}
 
 /** Metrics of the access history: records that are not in the store yet, and records that are lost. */
 export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held' | 'lost'>): void {
@@ -25,7 +33,7 @@ export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held
 }
 
 /** Log lines of the access history. */
-export function accessReport(log: Log): HistoryReport {
+function accessReport(log: Log): HistoryReport {
   return {
     failing: (error, held) => log.warn({ err: error, held }, 'access history cannot be written, and is tried again'),
     recovered: () => log.info({}, 'access history is written again'),

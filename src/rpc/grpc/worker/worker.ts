@@ -21,8 +21,8 @@ import type { TlsKeys } from '../../http/server.ts';
 import { addressOf, listenOn } from '../../listening.ts';
 import { Connections } from '../connections.ts';
 import { backlogKib, FrameBacklog } from '../frame-backlog.ts';
-import { FrameReader, FrameWriter, type ThreadCall, workerEvent } from '../frames.ts';
-import type { GrpcMethod, GrpcService, GrpcThreadData, ThreadNews, ThreadOrder } from '../thread-messages.ts';
+import { FrameReader, FrameWriter, type WorkerCall, workerEvent } from '../frames.ts';
+import type { GrpcMethod, GrpcService, GrpcWorkerData, WorkerCommand, WorkerEvent } from '../worker-messages.ts';
 import type { CallStream } from './call-stream.ts';
 import { callStreamOf } from './call-streams.ts';
 import { releaseClosedStreams } from './closed-streams.ts';
@@ -31,17 +31,17 @@ import { addReflection } from './reflection.ts';
 import {
   headOf,
   type StreamCall,
-  ThreadArrivingCall,
-  ThreadStreamCall,
-  ThreadUnaryCall,
   type UnaryCall,
-} from './thread-calls.ts';
-import { AnsweringServer } from './thread-refusals.ts';
+  WorkerArrivingCall,
+  WorkerStreamCall,
+  WorkerUnaryCall,
+} from './worker-calls.ts';
+import { AnsweringServer } from './worker-refusals.ts';
 
 /** The worker: HTTP/2, TLS and gRPC. The main thread carries out the calls (listener.ts). */
 const main = parentPort;
 if (main === null) throw new Error('this runs as a thread of a gRPC transport');
-const { host, port, tls, services, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcThreadData;
+const { host, port, tls, services, files, bounds, memory, backlog: sharedBacklog } = workerData as GrpcWorkerData;
 
 const backlog = new FrameBacklog(sharedBacklog);
 /**
@@ -49,7 +49,7 @@ const backlog = new FrameBacklog(sharedBacklog);
  * and send keepalives.
  */
 let mayWaitMs: number = limits.grpcBacklogWaitMs;
-const outbox = new FrameWriter(
+const writer = new FrameWriter(
   (frames, count) => {
     const kib = backlogKib(count, frames.length);
     main.postMessage(frames, [frames.buffer]);
@@ -61,13 +61,13 @@ const outbox = new FrameWriter(
     connections.nowMs = performance.now();
   },
 );
-const calls = new Slab<ThreadCall>();
+const calls = new Slab<WorkerCall>();
 const nothing = Buffer.alloc(0);
 
 const connections = new Connections(bounds, MemoryBudget.of(memory));
 const methods = new Map(services.flatMap((service) => service.methods.map((method) => [method.path, method] as const)));
 const server = new AnsweringServer(
-  { calls, outbox, connections, methods },
+  { calls, writer, connections, methods },
   {
     'grpc.max_receive_message_length': limits.grpcReceiveMaxBytes,
     'grpc.max_send_message_length': limits.grpcSendMaxBytes,
@@ -104,23 +104,23 @@ net.on('connection', (socket: Socket) => {
 });
 net.maxConnections = limits.connectionsMax;
 
-main.on('message', (message: Uint8Array<ArrayBuffer> | ThreadOrder) => {
+main.on('message', (message: Uint8Array<ArrayBuffer> | WorkerCommand) => {
   if (message instanceof Uint8Array) obey(new FrameReader(message));
-  else if (message.order === 'say serving') health.setServing(message.serving);
+  else if (message.command === 'say serving') health.setServing(message.serving);
   else void close(message.graceMs);
 });
 
 try {
   await listenOn(net, host, port);
-  tell({ news: 'listening', ...addressOf(net) });
+  post({ event: 'listening', ...addressOf(net) });
 } catch (error) {
   const { message, cause } = error as Error;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
-  tell({ news: 'not listening', message, code });
+  post({ event: 'not listening', message, code });
 }
 
-function tell(news: ThreadNews): void {
-  main?.postMessage(news);
+function post(event: WorkerEvent): void {
+  main?.postMessage(event);
 }
 
 function obey(frames: FrameReader): void {
@@ -134,9 +134,9 @@ function obey(frames: FrameReader): void {
 }
 
 /** Reports to the main thread when the caller of a call has gone. */
-function watch(call: EventEmitter, number: number, own: ThreadCall): void {
+function watch(call: EventEmitter, number: number, own: WorkerCall): void {
   call.on('cancelled', () => {
-    if (calls.get(number) === own) outbox.frame(workerEvent.gone, number);
+    if (calls.get(number) === own) writer.frame(workerEvent.gone, number);
   });
 }
 
@@ -152,8 +152,8 @@ async function close(graceMs: number): Promise<void> {
   await closed;
   clearTimeout(late);
   server.forceShutdown();
-  outbox.flush();
-  tell({ news: 'closed' });
+  writer.flush();
+  post({ event: 'closed' });
 }
 
 function listenerOf(keys: TlsKeys | null, take: (socket: Socket) => void): NetServer {
@@ -194,19 +194,19 @@ function handlerOf(
   | handleServerStreamingCall<Buffer, Buffer>
   | handleBidiStreamingCall<Buffer, Buffer> {
   if (method.kind === 'unary')
-    return (call, callback) => begin(method, call, call.request, () => new ThreadUnaryCall(call, callback));
+    return (call, callback) => begin(method, call, call.request, () => new WorkerUnaryCall(call, callback));
   if (method.kind === 'server_streaming')
     return (call: ServerWritableStream<Buffer, Buffer>) =>
-      begin(method, call, call.request, (stream) => new ThreadStreamCall(call, stream, outbox));
+      begin(method, call, call.request, (stream) => new WorkerStreamCall(call, stream, writer));
   return (call: ServerDuplexStream<Buffer, Buffer>) =>
-    begin(method, call, nothing, (stream) => new ThreadStreamCall(call, stream, outbox));
+    begin(method, call, nothing, (stream) => new WorkerStreamCall(call, stream, writer));
 }
 
 /**
  * Reports a new call to the main thread. If the main thread knows the call already, reports that its request is
  * complete.
  */
-function begin<T extends ThreadUnaryCall | ThreadStreamCall>(
+function begin<T extends WorkerUnaryCall | WorkerStreamCall>(
   method: GrpcMethod,
   call: UnaryCall | StreamCall,
   request: Buffer,
@@ -218,17 +218,17 @@ function begin<T extends ThreadUnaryCall | ThreadStreamCall>(
   const head = headOf(call);
   const arriving = stream.own;
   if (method.kind !== 'bidi_streaming') stream.received();
-  if (arriving instanceof ThreadArrivingCall) {
+  if (arriving instanceof WorkerArrivingCall) {
     arriving.begin(own);
     own.number = arriving.number;
     watch(call, own.number, arriving);
-    outbox.frame(workerEvent.request, own.number).bytes(request);
+    writer.frame(workerEvent.request, own.number).bytes(request);
     return;
   }
   own.number = calls.add(own);
   stream.begun(own);
   watch(call, own.number, own);
-  outbox.frame(workerEvent.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
+  writer.frame(workerEvent.begun, own.number).u32(method.number).f64(deadlineOf(call)).head(head).bytes(request);
 }
 
 function deadlineOf(call: UnaryCall | StreamCall): number {

@@ -9,9 +9,9 @@ import {
 } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AppendEventsResponseSchema } from '../../../src/gen/svc/v1/masters_pb.ts';
-import { apiServices } from '../../../src/rpc/endpoints/routes.ts';
-import { encodeAnswer } from '../../../src/rpc/grpc/main/binary-encode.ts';
+import { AppendEventsResponseSchema } from '../../../../src/gen/svc/v1/masters_pb.ts';
+import { apiServices } from '../../../../src/rpc/endpoints/routes.ts';
+import { encodeAnswer } from '../../../../src/rpc/grpc/main/encode.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
 

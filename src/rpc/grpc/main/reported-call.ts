@@ -3,7 +3,7 @@ import { type FrameReader, type FrameWriter, workerCommand } from '../frames.ts'
 const nothing = Buffer.alloc(0);
 
 /** A call that the worker has reported, and the means to answer it. */
-export class WorkerCall {
+export class ReportedCall {
   /** Unix time, ms; Infinity if the caller set no deadline. */
   readonly deadline: number;
   /** The address of the caller's connection, as `address:port`. */
@@ -15,7 +15,7 @@ export class WorkerCall {
   /** The caller's address, then names and values. */
   readonly #headers: readonly string[];
   readonly #number: number;
-  readonly #outbox: FrameWriter;
+  readonly #writer: FrameWriter;
   readonly #ended: (number: number) => void;
   /** Whether the last frame was sent. The number may belong to another call then. */
   #isOver = false;
@@ -25,7 +25,7 @@ export class WorkerCall {
     number: number,
     isArriving: boolean,
     frame: FrameReader,
-    outbox: FrameWriter,
+    writer: FrameWriter,
     ended: (number: number) => void,
   ) {
     this.isArriving = isArriving;
@@ -34,7 +34,7 @@ export class WorkerCall {
     this.peer = this.#headers[0] ?? '';
     if (!isArriving) this.request = Buffer.from(frame.bytes());
     this.#number = number;
-    this.#outbox = outbox;
+    this.#writer = writer;
     this.#ended = ended;
   }
 
@@ -89,7 +89,7 @@ export class WorkerCall {
   }
 
   #frame(kind: number): FrameWriter | null {
-    return this.#isOver ? null : this.#outbox.frame(kind, this.#number);
+    return this.#isOver ? null : this.#writer.frame(kind, this.#number);
   }
 
   #last(kind: number): FrameWriter | null {

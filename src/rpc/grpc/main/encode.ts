@@ -2,9 +2,9 @@ import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf
 
 /**
  * Encodes an answer in the protobuf wire format. Takes messages and plain initializers. Writers are compiled once per
- * message type. They measure first and then write into one buffer, with no intermediate objects, so an answer to an
- * append takes a fraction of the time of the general `toBinary`. Like `toBinary`, they write fields in the order of
- * their numbers.
+ * message type. They measure first and then write into one buffer, with no intermediate objects: an answer to an append
+ * takes some 3 µs, and 11 µs with `toBinary` (docs/adr/0033-protobuf-answers-have-their-own-encoder.md). Like
+ * `toBinary`, they write fields in the order of their numbers.
  */
 export function encodeAnswer(desc: DescMessage, answer: object): Buffer {
   const writer = writerOf(desc);

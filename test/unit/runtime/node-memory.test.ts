@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { checkoutVariables, nodeArguments, nodeVariables } from '../../../src/runtime/limits/node-arguments.ts';
+import { checkoutVariables, nodeArguments, nodeVariables } from '../../../src/runtime/limits/node-memory.ts';
 
 const textOf = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 

@@ -1,0 +1,60 @@
+import type { BatchPace } from '../actors/batching/batch-pacing.ts';
+import type { Peers } from '../actors/routing/peers.ts';
+import type { NodeId, Placement } from '../actors/routing/placement.ts';
+import type { Clock } from '../runtime/clock/clock.ts';
+import type { MemoryBudget } from '../runtime/limits/memory-budget.ts';
+import type { NodeLog } from '../runtime/telemetry/log.ts';
+import type { StoreCheck } from '../service/calls/health.ts';
+import type { AccessLog } from '../store/access-log.ts';
+import type { LedgerStore } from '../store/ledger-store.ts';
+import type { RecordStore } from '../store/record-store.ts';
+import type { Config } from './config.ts';
+import type { Membership } from './membership.ts';
+import type { NodeKeys } from './node-keys.ts';
+
+/** The parts of a node. An embedded and a clustered node differ only in these. */
+export interface NodeParts {
+  readonly config: Config;
+  readonly keys: NodeKeys;
+  readonly ledgers: LedgerStore;
+  readonly records: RecordStore;
+  readonly access: AccessLog;
+  /** Shown in /health. */
+  readonly stores: readonly StoreCheck[];
+  /**
+   * Ports of the store and lease servers, in addition to this node's own. No webhook goes to them, also not on
+   * loopback.
+   */
+  readonly backendPorts?: ReadonlySet<number>;
+  readonly self: NodeId;
+  readonly placement: Placement;
+  readonly peers: Peers;
+  /** What a clustered node has in addition to placement and peers. */
+  readonly membership?: Membership;
+  /**
+   * How far ahead of now a key's revocation is dated, ms: long enough that by then no node believes an older record. 0
+   * on a single node.
+   */
+  readonly revocationLeadMs: number;
+  /** How batches wait while the node is saturated. Depends on the store. */
+  readonly batchPace: Omit<BatchPace, 'isSaturated'>;
+  /** The budget of a node whose membership also counts in it. Made here if left out. */
+  readonly memory?: MemoryBudget;
+  readonly clock: Clock;
+  /** The machine's clock, under `clock`. The system's clock if left out. */
+  readonly machine?: Pick<Clock, 'now'>;
+  readonly log: NodeLog;
+  /**
+   * false once the embedded store has stopped writing for good, or while a cluster's store does not answer this node.
+   */
+  readonly isStoreWritable: () => boolean;
+}
+
+/** A node that serves calls. */
+export interface RunningNode {
+  readonly http: { readonly host: string; readonly port: number };
+  readonly grpc: { readonly host: string; readonly port: number };
+  readonly ops: { readonly host: string; readonly port: number };
+  /** Sets readiness off, refuses new calls, waits for running calls (at most 10 s), and removes ledgers from memory. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { LedgerError } from '../../domain/errors.ts';
+import { pooledRandom, type Random } from '../../rpc/call/entropy.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { isPlausibleTime } from '../../runtime/clock/plausible-clock.ts';
+import { systemClock } from '../../runtime/clock/system-clock.ts';
+import { FairPlaces } from '../../runtime/limits/fair-places.ts';
+import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { type CurrentLoad, createMetrics, type Metrics } from '../../runtime/telemetry/metrics.ts';
+import type { NodeParts } from '../node-parts.ts';
+
+/** What the subsystems of a node share. */
+export interface NodeContext extends NodeParts {
+  readonly production: boolean;
+  readonly machine: Pick<Clock, 'now'>;
+  readonly memory: MemoryBudget;
+  /** Long reads. */
+  readonly reads: FairPlaces;
+  readonly metrics: Metrics;
+  readonly random: Random;
+  /** The node's clock. */
+  now(): number;
+  monotonicMs(): number;
+  /** Whether the machine's clock is plausible. */
+  isClockGood(): boolean;
+  /** See Membership. */
+  isClockRight(): boolean;
+  ownsShardOf(id: string): boolean;
+}
+
+/** `load` is read when metrics are collected. */
+export function nodeContext(
+  parts: NodeParts,
+  load: Pick<CurrentLoad, 'runningCalls' | 'mailboxDepth' | 'verificationQueue'>,
+): NodeContext {
+  const { config, clock, log, membership, machine = systemClock } = parts;
+  const { memory = new MemoryBudget(config.memoryBudgetBytes), isStoreWritable } = parts;
+  const reads = new FairPlaces(config.reads, tooManyReads);
+  return {
+    ...parts,
+    production: config.mode === 'production',
+    machine,
+    memory,
+    reads,
+    metrics: createMetrics({ ...load, memory, reads, isStoreWritable, logLinesDropped: () => log.linesDropped() }),
+    random: pooledRandom((bytes) => randomBytes(bytes)),
+    now: () => clock.now(),
+    monotonicMs: () => performance.now(),
+    isClockGood: () => isPlausibleTime(machine.now()),
+    isClockRight: () => membership?.isClockRight() ?? true,
+    ownsShardOf: (id) => membership?.ownsShardOf(id) ?? true,
+  };
+}
+
+function tooManyReads(): LedgerError {
+  return new LedgerError(
+    'overloaded',
+    'More reads wait than this node can take: retry in a moment, and read less at once.',
+    { bound: 'READS_WAITING' },
+  );
+}

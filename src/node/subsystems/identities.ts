@@ -1,0 +1,18 @@
+import { Identities } from '../../service/actors/identities.ts';
+import { KeyEndings } from '../../service/actors/key-endings.ts';
+import { storedCredentials } from '../../service/developers/entity-credentials.ts';
+import { VerifyingThreads } from '../../service/signatures/verifying-threads.ts';
+import type { NodeContext } from './context.ts';
+
+/** Actors with their keys, API keys, and the threads that verify signatures. */
+export function startIdentities({ records, config, production, now }: NodeContext) {
+  const verifying = new VerifyingThreads(undefined, undefined, config.queues.signaturesMax);
+  const identities = new Identities(records, now, verifying.verify);
+  return {
+    verifying,
+    identities,
+    credentials: storedCredentials(records, identities, { production, now }),
+    endings: new KeyEndings(identities),
+    [Symbol.asyncDispose]: () => verifying[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,65 @@
+import { LedgerError } from '../../domain/errors.ts';
+import { requestIdOf } from '../call/request-id.ts';
+import { statusOf } from '../call/status.ts';
+import { errorEnvelope } from './error-envelope.ts';
+import type { HttpHandlerParts } from './handler-parts.ts';
+import type { HttpHandler } from './response.ts';
+import { checkHead, identifyAnswer, JSON_TYPE } from './server.ts';
+import { answerOptions, refuseMethod } from './unrouted-request.ts';
+
+interface PageAnswer {
+  readonly status: number;
+  /** `name, value, …`, without Content-Length. */
+  readonly headers: readonly string[];
+  readonly body: Buffer;
+}
+
+/** Pages beside the API, by path. A page that throws is answered `internal`. */
+export type Pages = ReadonlyMap<string, () => PageAnswer>;
+
+/** Pages are only read. */
+const METHODS = ['GET', 'HEAD'];
+
+/** Serves pages. `serveOther` gets requests for other paths, and those with a wrong head. */
+export function createPageHandler(parts: HttpHandlerParts, pages: Pages, serveOther: HttpHandler): HttpHandler {
+  return (request, response) => {
+    const { method: verb = '', url = '', headers } = request;
+    const route = pathOf(url);
+    const page = pages.get(route);
+    if (page === undefined || checkHead(request) !== null) return serveOther(request, response);
+    if (verb === 'OPTIONS') return answerOptions(parts, request, response, METHODS);
+    if (!METHODS.includes(verb)) return refuseMethod(parts, request, response, METHODS);
+    const startedMs = performance.now();
+    const requestId = requestIdOf(headers['x-request-id'] as string | undefined, parts.newId);
+    identifyAnswer(response, requestId);
+    const { answer, code, cause } = answerOf(page, requestId);
+    const { status, body } = answer;
+    response.once('close', () => {
+      const ms = performance.now() - startedMs;
+      parts.answers.unrouted({ transport: 'page', verb, route, status, code, requestId, ms, cause });
+    });
+    const more = ['x-request-id', requestId, ...answer.headers, 'content-length', String(body.length)];
+    response.writeHead(status, more).end(body);
+  };
+}
+
+/** Returns the path of a target, decoded and without a trailing slash; '' if it cannot be decoded. */
+function pathOf(target: string): string {
+  const [path = ''] = target.split(/[?#]/, 1);
+  try {
+    return decodeURI(path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path);
+  } catch {
+    return '';
+  }
+}
+
+function answerOf(page: () => PageAnswer, requestId: string) {
+  try {
+    return { answer: page(), code: null };
+  } catch (cause) {
+    const error = new LedgerError('internal', 'The page cannot be shown.');
+    const body = Buffer.from(errorEnvelope(error, requestId));
+    const answer = { status: statusOf(error.code).http, headers: ['content-type', JSON_TYPE], body };
+    return { answer, code: error.code, cause };
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Bytes that many holders have together. If they have more than `maxBytes`, a holder that asks for more is refused if
+ * it has more than the equal part of all. Otherwise the holder that has most is ended, because ending it frees enough.
+ */
+export class FairShare<T> {
+  readonly maxBytes: number;
+  readonly #end: (holder: T) => void;
+  readonly #held = new Map<T, number>();
+  #heldBytes = 0;
+  /** Found when it is needed. Kept until it holds less. */
+  #largest: T | null = null;
+
+  /** `end` makes a holder release what it holds, at once or soon. */
+  constructor(maxBytes: number, end: (holder: T) => void = () => {}) {
+    this.maxBytes = maxBytes;
+    this.#end = end;
+  }
+
+  /** Bytes of all holders. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  get isFull(): boolean {
+    return this.#heldBytes > this.maxBytes;
+  }
+
+  /** The equal part of each holder, bytes. */
+  get partBytes(): number {
+    return this.maxBytes / this.#held.size;
+  }
+
+  /** Bytes of one holder. */
+  heldBy(holder: T): number {
+    return this.#held.get(holder) ?? 0;
+  }
+
+  /** Adds bytes. Negative bytes are released. */
+  add(holder: T, bytes: number): void {
+    const held = this.heldBy(holder) + bytes;
+    this.#heldBytes += bytes;
+    if (held > 0) this.#held.set(holder, held);
+    else this.#held.delete(holder);
+    if (bytes < 0 && holder === this.#largest) this.#largest = null;
+    else if (this.#largest !== null && held > this.heldBy(this.#largest)) this.#largest = holder;
+  }
+
+  /** Call it after bytes were added. Returns false if the holder must be refused. */
+  makeRoom(holder: T): boolean {
+    if (this.isFull && this.heldBy(holder) > this.partBytes) return false;
+    this.endLargestIfFull();
+    return true;
+  }
+
+  endLargestIfFull(): void {
+    if (!this.isFull) return;
+    if (this.#largest === null)
+      for (const [holder, bytes] of this.#held)
+        if (this.#largest === null || bytes > this.heldBy(this.#largest)) this.#largest = holder;
+    if (this.#largest !== null) this.#end(this.#largest);
+  }
+}
