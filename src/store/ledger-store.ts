@@ -1,3 +1,4 @@
+import { LedgerError } from '../domain/errors.ts';
 import type { CommandKey } from '../domain/event/event.ts';
 import type { Projection } from '../domain/event/projection.ts';
 
@@ -117,6 +118,20 @@ export class OutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('the store did not say whether the entries were written', { cause });
     this.name = 'OutcomeUnknown';
+  }
+}
+
+/**
+ * A write has failed, so the store accepts no more writes in this process. Nothing was written, and a retry in this
+ * process fails too. Reads go on.
+ */
+export class StoreStopped extends LedgerError {
+  constructor() {
+    super(
+      'unavailable',
+      'Nothing was written: this node cannot write to its disk any more and stops. Retry when its operator has mended the disk.',
+    );
+    this.name = 'StoreStopped';
   }
 }
 

@@ -1,3 +1,5 @@
+import { LedgerError } from '../domain/errors.ts';
+
 /** A versioned record. `value` is JSON text. */
 export interface StoredRecord {
   readonly kind: string;
@@ -83,4 +85,14 @@ export interface RecordStore {
   find(kind: string, lookup: { readonly name: string; readonly value: string }, page: FindPage): Promise<FoundRecord[]>;
   /** Removes up to `limit` records that expired before `now` (ms since 1970), the oldest first. */
   sweep(now: number, limit: number): Promise<Swept>;
+}
+
+/** The error of a put or removal that may or may not have been written. */
+export function unsettled(cause?: unknown): LedgerError {
+  return new LedgerError(
+    'outcome_unknown',
+    'The store did not say whether this was written: retry with the same Idempotency-Key to learn which.',
+    {},
+    cause,
+  );
 }

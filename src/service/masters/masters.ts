@@ -15,7 +15,7 @@ import type {
 } from '../../gen/svc/v1/masters_pb.ts';
 import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { linesOf } from '../../store/line-pages.ts';
+import { linesOf } from '../../store/pages.ts';
 import { decodeOrPassOver, passOverDamaged, storedLine, tellUnreadable } from '../../store/unreadable-record.ts';
 import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';

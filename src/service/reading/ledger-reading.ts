@@ -8,7 +8,7 @@ import { type LedgerLine, names } from '../../domain/event/projection.ts';
 import { demand, grantStanding, type Standing, strongerStanding } from '../../domain/ledger/permission.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import { type LinesOfLists, linePages } from '../../store/line-pages.ts';
+import { type LinesOfLists, linePages } from '../../store/pages.ts';
 import { decodeOrPassOver, decodeStored, storedCell, storedLine } from '../../store/unreadable-record.ts';
 import type { Walk } from '../walking/walk.ts';
 import { walkedLedgers } from '../walking/walked-stores.ts';

@@ -1,7 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import { Slab } from '../../runtime/collections/slab.ts';
-import { OutcomeUnknown } from '../ledger-store.ts';
-import { StoreStopped } from '../store-stopped.ts';
+import { OutcomeUnknown, StoreStopped } from '../ledger-store.ts';
 
 /** If no commit ends for this long while writes wait, the disk or LMDB's writer counts as stuck for good, ms. */
 const commitStallMs = 30_000;

@@ -1,5 +1,6 @@
 import type { AccessEvent, AccessLog, AccessPage } from '../../../src/store/access-log.ts';
-import { accessTime, checkAccessOrder } from '../../../src/store/access-order.ts';
+import { accessTime } from '../../../src/store/access-log.ts';
+import { checkAccessOrder } from '../../../src/store/write-checks.ts';
 import { partOf } from './pages.ts';
 
 /**

@@ -1,5 +1,6 @@
 import type { AccessEvent, AccessLog, AccessPage } from '../../access-log.ts';
-import { accessTime, checkAccessOrder } from '../../access-order.ts';
+import { accessTime } from '../../access-log.ts';
+import { checkAccessOrder } from '../../write-checks.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, numberOf, type Statement, textOf } from '../session/session.ts';

@@ -1,6 +1,6 @@
-import { checkEntryRun } from '../../entry-order.ts';
 import { type Claim, Fenced, type Head, type LedgerEntry, OutcomeUnknown } from '../../ledger-store.ts';
 import { decodeStored } from '../../unreadable-record.ts';
+import { checkEntryRun } from '../../write-checks.ts';
 import { type CqlSession, numberOf, textOf, Undecided } from '../session/session.ts';
 import { type BatchProjections, parsePending, projectionsOfBatch } from './batch-projections.ts';
 import { type BatchPlan, batchStatements, isSameHead, readBucketState, rowsOf, scopesOf } from './bucket.ts';

@@ -1,6 +1,6 @@
 import type { CommandKey } from '../../../domain/event/event.ts';
 import type { Projection } from '../../../domain/event/projection.ts';
-import type { EventProjections } from '../../projection-writer.ts';
+import type { EventProjections } from '../../store-inspection.ts';
 
 /**
  * The projections of one batch. The bucket also keeps them (`pending`) until its next batch. Both have one form, so

@@ -1,5 +1,5 @@
 import type { Head, LedgerEntry } from '../../ledger-store.ts';
-import type { EventProjections } from '../../projection-writer.ts';
+import type { EventProjections } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { bigintOf, type CqlSession, numberOf, type Row, type Statement, textOf } from '../session/session.ts';

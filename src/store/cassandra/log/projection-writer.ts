@@ -1,5 +1,5 @@
 import { LedgerError } from '../../../domain/errors.ts';
-import type { ProjectionWriter } from '../../projection-writer.ts';
+import type { ProjectionWriter } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
 import { type CqlSession, type Statement, Undecided } from '../session/session.ts';
 import { projectionsOfBatch } from './batch-projections.ts';

@@ -1,5 +1,5 @@
 import type { ScopeEntries, ScopePage, StoredEntry } from '../../ledger-store.ts';
-import { charsOf, nextPart } from '../../page-size.ts';
+import { charsOf, nextPart } from '../../pages.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, numberOf, textOf } from '../session/session.ts';

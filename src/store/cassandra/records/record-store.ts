@@ -8,8 +8,9 @@ import type {
   StoredRecord,
   Swept,
 } from '../../record-store.ts';
-import { checkRecordWrite, unsettled } from '../../record-write.ts';
+import { unsettled } from '../../record-store.ts';
 import { recordIdMaxBytes } from '../../store-text.ts';
+import { checkRecordWrite } from '../../write-checks.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import { type CqlSession, type Statement, textOf, Undecided } from '../session/session.ts';
 import { findRecords } from './record-finding.ts';

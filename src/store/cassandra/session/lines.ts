@@ -1,5 +1,5 @@
 import type { Line, Page } from '../../ledger-store.ts';
-import { charsOf } from '../../page-size.ts';
+import { charsOf } from '../../pages.ts';
 import { keyText, readFrom } from '../keys.ts';
 import { type CqlSession, textOf } from './session.ts';
 

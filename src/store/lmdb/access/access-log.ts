@@ -1,9 +1,10 @@
 import { LedgerError } from '../../../domain/errors.ts';
 import { uuidBytes } from '../../../domain/values/uuid.ts';
 import type { AccessEvent, AccessLog, AccessPage } from '../../access-log.ts';
-import { accessTime, checkAccessOrder } from '../../access-order.ts';
+import { accessTime } from '../../access-log.ts';
 import { OutcomeUnknown } from '../../ledger-store.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
+import { checkAccessOrder } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
 import { keysIn } from '../ranges.ts';
 import type { BytesTable, Tables } from '../tables.ts';

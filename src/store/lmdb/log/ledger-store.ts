@@ -1,5 +1,4 @@
 import { LedgerError } from '../../../domain/errors.ts';
-import { checkEntryRun } from '../../entry-order.ts';
 import {
   type Cell,
   type Claim,
@@ -17,6 +16,7 @@ import {
   type Snapshot,
   type StoredEntry,
 } from '../../ledger-store.ts';
+import { checkEntryRun } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import {

@@ -8,8 +8,9 @@ import type {
   StoredRecord,
   Swept,
 } from '../../record-store.ts';
-import { checkRecordWrite, unsettled } from '../../record-write.ts';
+import { unsettled } from '../../record-store.ts';
 import { decodeOrPassOver, decodeStored } from '../../unreadable-record.ts';
+import { checkRecordWrite } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
 import {
   expiryKey,
