@@ -56,7 +56,7 @@ export interface Swept {
   readonly removed: number;
   /**
    * When the oldest expired record that is left expired, or an earlier time (ms since 1970). null if no record that had
-   * expired when the sweep began is left.
+   * expired when the sweep began is left. Damaged records are passed over and do not count.
    */
   readonly oldestLeft: number | null;
 }

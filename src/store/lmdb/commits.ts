@@ -64,6 +64,19 @@ export class Commits {
     });
   }
 
+  /**
+   * Like `write`, for a write that may be repeated: throws LedgerError `unavailable` with this message in place of
+   * OutcomeUnknown.
+   */
+  async writeRepeatable(message: string, start: () => Promise<boolean>): Promise<boolean> {
+    try {
+      return await this.write(start);
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown)) throw error;
+      throw new LedgerError('unavailable', message, {}, error);
+    }
+  }
+
   /** Refuses all further reads and writes. Closing the environment waits for the writes in flight. */
   close(): void {
     this.#isClosed = true;

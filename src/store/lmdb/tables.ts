@@ -3,10 +3,10 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 /**
  * The tables of one environment. Keys are bytes (keys.ts), values are text, bytes or empty.
  *
- *   heads              ledger → head; its LMDB version, the fence (fence.ts), is the condition of claims and appends
+ *   heads              ledger → head; its LMDB version, the fence (stored-values.ts), is the condition of claims and appends
  *   events             ledger | seq → row
  *   scopes             ledger | scope | seq → empty
- *   commands           ledger | command → seq and fingerprint (command-mark.ts), in three windows (command-windows.ts)
+ *   commands           ledger | command → seq and fingerprint (stored-values.ts), in windows of 24 hours
  *   permanentCommands  ledger | command → seq and fingerprint, for ever
  *   cells              name → value; its version is the seq of its event
  *   lines              list | order → value
@@ -14,6 +14,7 @@ import { type Database, open, type RootDatabase } from 'lmdb';
  *   records            kind | id → record; its version is the record's version
  *   lookups            kind, name, value | order | id → empty
  *   expiries           time | record → empty
+ *   access             blocks of access events (access-keys.ts), in windows of 15 days
  *   facts              name → value, of the store itself: which windows the tables hold, which versions are reserved
  */
 export interface Tables {
@@ -21,7 +22,7 @@ export interface Tables {
   readonly heads: TextTable;
   readonly events: TextTable;
   readonly scopes: BytesTable;
-  readonly commands: readonly [BytesTable, BytesTable, BytesTable];
+  readonly commands: readonly BytesTable[];
   readonly permanentCommands: BytesTable;
   readonly cells: TextTable;
   readonly lines: TextTable;
@@ -29,6 +30,7 @@ export interface Tables {
   readonly records: TextTable;
   readonly lookups: BytesTable;
   readonly expiries: BytesTable;
+  readonly access: readonly BytesTable[];
   readonly facts: TextTable;
 }
 
@@ -89,12 +91,14 @@ export function openTables(directory: string, options: { readonly readOnly?: boo
   const versioned = (name: string): TextTable =>
     root.openDB({ name, encoding: 'string', keyEncoding: 'binary', useVersions: true });
   const bytes = (name: string): BytesTable => root.openDB({ name, encoding: 'binary', keyEncoding: 'binary' });
+  const windows = (name: string, count: number): BytesTable[] =>
+    Array.from({ length: count }, (_, slot) => bytes(`${name}-${slot}`));
   return {
     root,
     heads: versioned('heads'),
     events: text('events'),
     scopes: bytes('scopes'),
-    commands: [bytes('commands-0'), bytes('commands-1'), bytes('commands-2')],
+    commands: windows('commands', 3),
     permanentCommands: bytes('commands-permanent'),
     cells: versioned('cells'),
     lines: text('lines'),
@@ -102,6 +106,7 @@ export function openTables(directory: string, options: { readonly readOnly?: boo
     records: versioned('records'),
     lookups: bytes('lookups'),
     expiries: bytes('expiries'),
+    access: windows('access', 8),
     facts: text('facts'),
   };
 }

@@ -1,5 +1,4 @@
-import type { AccessEvent, AccessLog, AccessPage } from '../../../src/store/access-log.ts';
-import { accessTime } from '../../../src/store/access-log.ts';
+import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../../src/store/access-log.ts';
 import { checkAccessOrder } from '../../../src/store/write-checks.ts';
 import { partOf } from './pages.ts';
 

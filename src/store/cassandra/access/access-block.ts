@@ -1,7 +1,6 @@
 import { byCodeUnits } from '../../../domain/json/canonical.ts';
 import { isUuid } from '../../../domain/values/uuid.ts';
-import type { AccessEvent } from '../../access-log.ts';
-import { accessTime } from '../../access-log.ts';
+import { type AccessEvent, accessTime } from '../../access-log.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
 
 /** Most events in one row. An event takes about 100 bytes, so writing a row costs far more than its content. */

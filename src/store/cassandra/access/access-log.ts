@@ -1,5 +1,4 @@
-import type { AccessEvent, AccessLog, AccessPage } from '../../access-log.ts';
-import { accessTime } from '../../access-log.ts';
+import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
 import { checkAccessOrder } from '../../write-checks.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';

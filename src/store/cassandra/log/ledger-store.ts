@@ -1,5 +1,6 @@
 import { LedgerError } from '../../../domain/errors.ts';
 import { RecentMap } from '../../../runtime/collections/recent-map.ts';
+import { KeyedMutex } from '../../keyed-mutex.ts';
 import {
   type Cell,
   type Claim,
@@ -17,7 +18,6 @@ import {
   type StoredEntry,
 } from '../../ledger-store.ts';
 import { decodeStored } from '../../unreadable-record.ts';
-import { KeyedMutex } from '../keyed-mutex.ts';
 import { commandWindows, keyText, permanentSlot } from '../keys.ts';
 import { readLines } from '../session/lines.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';

@@ -1,17 +1,17 @@
 import { LedgerError } from '../../../domain/errors.ts';
-import type {
-  FindPage,
-  FoundRecord,
-  PutResult,
-  RecordStore,
-  RecordWrite,
-  StoredRecord,
-  Swept,
+import { KeyedMutex } from '../../keyed-mutex.ts';
+import {
+  type FindPage,
+  type FoundRecord,
+  type PutResult,
+  type RecordStore,
+  type RecordWrite,
+  type StoredRecord,
+  type Swept,
+  unsettled,
 } from '../../record-store.ts';
-import { unsettled } from '../../record-store.ts';
 import { recordIdMaxBytes } from '../../store-text.ts';
 import { checkRecordWrite } from '../../write-checks.ts';
-import { KeyedMutex } from '../keyed-mutex.ts';
 import { type CqlSession, type Statement, textOf, Undecided } from '../session/session.ts';
 import { findRecords } from './record-finding.ts';
 import { addPlaces, dropPlaces, noPlaces, type Places, placesBeyond, placesFor } from './record-places.ts';

@@ -1,13 +1,11 @@
-import { LedgerError } from '../../../domain/errors.ts';
 import { uuidBytes } from '../../../domain/values/uuid.ts';
-import type { AccessEvent, AccessLog, AccessPage } from '../../access-log.ts';
-import { accessTime } from '../../access-log.ts';
-import { OutcomeUnknown } from '../../ledger-store.ts';
+import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
 import { checkAccessOrder } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
 import { keysIn } from '../ranges.ts';
 import type { BytesTable, Tables } from '../tables.ts';
+import { TimeWindows } from '../time-windows.ts';
 import { blockEventsMax, formatBlock, parseBlock } from './access-block.ts';
 import {
   actorLedger,
@@ -21,18 +19,19 @@ import {
   placesOf,
   timeOfBlockKey,
 } from './access-keys.ts';
-import { AccessWindows } from './access-windows.ts';
 
+/** Long enough for few windows to cover 90 days, short enough for little to be kept much longer than 90 days. */
+const windowMs = 15 * 24 * 60 * 60 * 1000;
 /** Keys read in one turn of the event loop, so that a large offset such as 100,000 does not hold up appends. */
 const KEYS_AT_ONCE = 256;
 
 /** The access histories of one LMDB environment: blocks of events, in one table for each window of 15 days. */
 export class LmdbAccessLog implements AccessLog {
-  readonly #windows: AccessWindows;
+  readonly #windows: TimeWindows;
   readonly #commits: Commits;
 
   constructor(tables: Tables, commits: Commits) {
-    this.#windows = new AccessWindows(tables, commits);
+    this.#windows = new TimeWindows('access', windowMs, tables.access, tables.facts, commits);
     this.#commits = commits;
   }
 
@@ -43,20 +42,18 @@ export class LmdbAccessLog implements AccessLog {
     this.#commits.checkUsable();
     const rows = rowsOf(events);
     const table = this.#windows.at(accessTime(last.id));
-    await this.#settled(() =>
-      this.#commits.write(() =>
-        table.batch(() => {
-          for (const { key, value } of rows) table.put(key, value);
-        }),
-      ),
+    await this.#commits.writeRepeatable('The store did not say whether the access events were written.', () =>
+      table.batch(() => {
+        for (const { key, value } of rows) table.put(key, value);
+      }),
     );
   }
 
   async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
     const found: AccessEvent[] = [];
     let skip = page.offset;
-    const windows = this.#windows.windows();
-    for (const { table } of page.descending ? windows.reverse() : windows) {
+    const tables = this.#windows.tables();
+    for (const table of page.descending ? tables : tables.reverse()) {
       for await (const { key, whole } of this.#blocksIn(table, actorId, page, signal)) {
         if (found.length === page.limit) return found;
         const count = countOfBlockKey(key);
@@ -74,7 +71,7 @@ export class LmdbAccessLog implements AccessLog {
   }
 
   async sweep(before: number): Promise<number> {
-    return this.#settled(() => this.#windows.drop(before));
+    return this.#windows.drop(before);
   }
 
   /**
@@ -107,15 +104,6 @@ export class LmdbAccessLog implements AccessLog {
       await new Promise((resolve) => setImmediate(resolve));
       signal?.throwIfAborted();
       this.#commits.checkReadable();
-    }
-  }
-
-  async #settled<T>(start: () => Promise<T>): Promise<T> {
-    try {
-      return await start();
-    } catch (error) {
-      if (!(error instanceof OutcomeUnknown)) throw error;
-      throw new LedgerError('unavailable', 'The store did not say whether the access events were written.', {}, error);
     }
   }
 }

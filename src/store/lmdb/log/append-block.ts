@@ -2,7 +2,7 @@ import type { Projection } from '../../../domain/event/projection.ts';
 import type { LedgerEntry } from '../../ledger-store.ts';
 import { commandKey, listPrefix, orderKey, scopePrefix, seqKey, textKey, writeSeq } from '../keys.ts';
 import { type BytesTable, NOTHING, type Tables } from '../tables.ts';
-import { formatMark } from './command-mark.ts';
+import { formatMark } from './stored-values.ts';
 
 /**
  * Puts the rows of an append and their projections. It runs inside the write block that is conditional on the head's

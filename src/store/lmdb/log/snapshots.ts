@@ -35,7 +35,7 @@ export class LmdbSnapshots {
       if (stored !== undefined && isNewer(parseSnapshot(stored.value), snapshot)) return;
       const version = stored?.version ?? 0;
       const write = () => snapshots.put(key, text, version + 1);
-      const held = await this.#commits.write(() =>
+      const held = await this.#commits.writeRepeatable('The store did not say whether the snapshot was saved.', () =>
         stored === undefined ? snapshots.ifNoExists(key, write) : snapshots.ifVersion(key, version, write),
       );
       if (held) return;

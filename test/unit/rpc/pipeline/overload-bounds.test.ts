@@ -8,7 +8,7 @@ import { LedgerError } from '../../../../src/domain/errors.ts';
 import { readConfig } from '../../../../src/node/config.ts';
 import { configTable } from '../../../../src/runtime/config/config-table.ts';
 import { VerifyingThreads } from '../../../../src/service/signatures/verifying-threads.ts';
-import { KeyedMutex } from '../../../../src/store/cassandra/keyed-mutex.ts';
+import { KeyedMutex } from '../../../../src/store/keyed-mutex.ts';
 import { Circuit } from '../../../../src/store/cassandra/session/circuit.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { append, createMaster, openLedger } from '../../../support/commands.ts';
