@@ -7,8 +7,7 @@ import { UnreadableRecord } from '../unreadable-record.ts';
 import type { WholeRecord, WholeStore } from '../whole-store.ts';
 import { LmdbAccessLog } from './access/access-log.ts';
 import { Commits } from './commits.ts';
-import { checkDataFile } from './file/data-file.ts';
-import { checkFormat } from './file/format.ts';
+import { checkHoldsData } from './file/format.ts';
 import { acquireServingLock } from './file/serving-lock.ts';
 import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
 import { LmdbLedgerStore } from './log/ledger-store.ts';
@@ -54,12 +53,6 @@ export async function openWholeLmdb(dataDir: string, now: () => number): Promise
   }
 }
 
-/** Creates nothing. Throws StartError if the directory does not exist, has another format, or has no data. */
-export function checkHoldsData(dataDir: string): void {
-  checkFormat(dataDir);
-  checkDataFile(dataDir);
-}
-
 function wholeStore(tables: Tables): WholeStore {
   return {
     size: () => {
@@ -80,8 +73,6 @@ function wholeStore(tables: Tables): WholeStore {
   };
 }
 
-type LedgerEnd = { readonly ledgerId: string; readonly head: Head };
-
 /** Yields what was found. Throws at the first UnreadableRecord. */
 function* undamaged<T extends object>(found: Iterable<T | UnreadableRecord>): Iterable<T> {
   for (const one of found) {
@@ -101,7 +92,7 @@ function orDamage<T>(id: () => string, read: () => T): T | UnreadableRecord {
   }
 }
 
-function* headsIn(tables: Tables): Iterable<LedgerEnd | UnreadableRecord> {
+function* headsIn(tables: Tables): Iterable<{ readonly ledgerId: string; readonly head: Head } | UnreadableRecord> {
   for (const { key, value } of entriesOf(tables.heads)) {
     const head = orDamage(
       () => uuidFromBytes(key),

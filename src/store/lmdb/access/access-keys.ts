@@ -21,13 +21,8 @@ export function actorPrefix(actorId: string): Buffer {
   return Buffer.concat([uuidBytes(actorId), Buffer.of(BLOCKS)]);
 }
 
-/** Key prefix of the entries that find an actor's blocks by ledger. */
-export function actorLedgerPrefix(actorId: string, ledgerId: string): Buffer {
-  return actorLedger(actorPrefix(actorId), ledgerId);
-}
-
-/** Like actorLedgerPrefix, from the prefix of the actor's blocks. */
-export function actorLedger(actorBlocks: Buffer, ledgerId: string): Buffer {
+/** Key prefix of the entries that find an actor's blocks by ledger, from the prefix of the blocks. */
+export function actorLedgerPrefix(actorBlocks: Buffer, ledgerId: string): Buffer {
   const prefix = Buffer.allocUnsafe(actorBlocks.length + ledgerKeyBytes);
   prefix.set(actorBlocks);
   prefix[ID_BYTES] = LEDGERS;

@@ -8,7 +8,6 @@ import type { BytesTable, Tables } from '../tables.ts';
 import { TimeWindows } from '../time-windows.ts';
 import { blockEventsMax, formatBlock, parseBlock } from './access-block.ts';
 import {
-  actorLedger,
   actorLedgerPrefix,
   actorPrefix,
   blockKey,
@@ -84,16 +83,16 @@ export class LmdbAccessLog implements AccessLog {
     { ledgerId, since, descending }: AccessPage,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<{ readonly key: Uint8Array; readonly whole: boolean }> {
-    const prefix = prefixOf(actorId, ledgerId);
+    const blocks = actorPrefix(actorId);
+    const prefix = ledgerId === null ? blocks : actorLedgerPrefix(blocks, ledgerId);
     this.#commits.checkReadable();
     table.resetReadTxn();
     // The last block that begins before `since` may hold later events too.
     const edge = blockTimeKey(prefix, Math.max(0, since));
     const [before] = keysIn(table, { prefix, from: edge, behindFrom: true, descending: true, limit: 1 });
     let from = descending ? undefined : before;
-    for (let first = true; ; first = false) {
-      const behindFrom = !first;
-      const keys = keysIn(table, { prefix, from: asKey(from), behindFrom, descending, limit: KEYS_AT_ONCE });
+    for (let behindFrom = false; ; behindFrom = true) {
+      const keys = keysIn(table, { prefix, from, behindFrom, descending, limit: KEYS_AT_ONCE });
       for (const key of keys) {
         const whole = timeOfBlockKey(key) >= since;
         yield { key, whole };
@@ -108,49 +107,27 @@ export class LmdbAccessLog implements AccessLog {
   }
 }
 
-interface Row {
-  readonly key: Buffer;
-  readonly value: Buffer;
-}
-
 /**
  * Returns the blocks of each actor and the entries that find them by ledger. Called before the write begins, because a
  * write that throws is written in part.
  */
-function rowsOf(events: readonly AccessEvent[]): Row[] {
-  const rows: Row[] = [];
+function rowsOf(events: readonly AccessEvent[]): { readonly key: Buffer; readonly value: Buffer }[] {
+  const rows: { readonly key: Buffer; readonly value: Buffer }[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId)) {
     const prefix = actorPrefix(actorId);
     for (let at = 0; at < own.length; at += blockEventsMax) {
       const block = own.slice(at, at + blockEventsMax);
       const firstId = uuidBytes(block[0]?.id ?? '');
       rows.push({ key: blockKey(prefix, firstId, block.length), value: Buffer.from(formatBlock(block)) });
-      for (const [ledgerId, places] of placesByLedger(block)) {
-        const key = blockKey(actorLedger(prefix, ledgerId), firstId, places.length);
+      const byLedger = Map.groupBy(block.keys(), (place) => block[place]?.ledgerId ?? null);
+      for (const [ledgerId, places] of byLedger) {
+        if (ledgerId === null) continue;
+        const key = blockKey(actorLedgerPrefix(prefix, ledgerId), firstId, places.length);
         rows.push({ key, value: formatPlaces(block.length, places) });
       }
     }
   }
   return rows;
-}
-
-function placesByLedger(block: readonly AccessEvent[]): Map<string, number[]> {
-  const ledgers = new Map<string, number[]>();
-  for (const [place, { ledgerId }] of block.entries()) {
-    if (ledgerId === null) continue;
-    const places = ledgers.get(ledgerId);
-    if (places === undefined) ledgers.set(ledgerId, [place]);
-    else places.push(place);
-  }
-  return ledgers;
-}
-
-function prefixOf(actorId: string, ledgerId: string | null): Buffer {
-  return ledgerId === null ? actorPrefix(actorId) : actorLedgerPrefix(actorId, ledgerId);
-}
-
-function asKey(key: Uint8Array | undefined): Buffer | undefined {
-  return key === undefined ? undefined : Buffer.from(key);
 }
 
 /** Returns the events that a key stands for, in their order. None if the window was dropped meanwhile. */
@@ -166,10 +143,6 @@ function readBlock(table: BytesTable, actorId: string, { ledgerId }: AccessPage,
 
 /** Returns the events of a block. None if the block is damaged, which is reported. */
 function eventsIn(actorId: string, block: Uint8Array): AccessEvent[] {
-  const stored = { kind: 'access_block', id: actorId, value: textOf(block) };
+  const stored = { kind: 'access_block', id: actorId, value: Buffer.from(block).toString('utf8') };
   return decodeOrPassOver(stored, (text) => parseBlock(actorId, text)) ?? [];
-}
-
-function textOf(value: Uint8Array): string {
-  return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8');
 }

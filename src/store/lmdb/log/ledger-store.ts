@@ -40,11 +40,6 @@ import { expectedVersion, formatHead, parseHead, parseMark } from './stored-valu
 /** Attempts of a claim. An attempt fails if another process changed the head record after it was read. */
 const CLAIM_ATTEMPTS_MAX = 200;
 
-interface HeadRecord {
-  readonly version: number;
-  readonly head: Head | null;
-}
-
 /**
  * The ledgers of one LMDB environment. Every claim and append is one write block that is conditional on the version of
  * the head record. The version stands for a claim and a head (stored-values.ts). So two processes on one directory could slow
@@ -100,7 +95,7 @@ export class LmdbLedgerStore implements LedgerStore {
     const key = ledgerKey(claim.ledgerId);
     const before = first.seq === 0 ? null : { seq: first.seq - 1, hash: first.prevHash };
     const version = expectedVersion(claim, before);
-    if (!isAt(this.#freshHead(key), version, before)) throw new Fenced();
+    if (!this.#isAt(key, version, before)) throw new Fenced();
     const marks = this.#windows.at(this.#now());
     const { heads } = this.#tables;
     const held = await this.#commits.write(() =>
@@ -114,7 +109,7 @@ export class LmdbLedgerStore implements LedgerStore {
 
   async stands(claim: Claim, head: Head | null): Promise<boolean> {
     this.#commits.checkUsable();
-    return isAt(this.#freshHead(ledgerKey(claim.ledgerId)), expectedVersion(claim, head), head);
+    return this.#isAt(ledgerKey(claim.ledgerId), expectedVersion(claim, head), head);
   }
 
   async head(ledgerId: string): Promise<Head | null> {
@@ -190,16 +185,16 @@ export class LmdbLedgerStore implements LedgerStore {
   }
 
   /** Returns the committed head record, by a read that begins now. */
-  #freshHead(key: Buffer): HeadRecord {
+  #freshHead(key: Buffer): { readonly version: number; readonly head: Head | null } {
     const { heads } = this.#tables;
     heads.resetReadTxn();
     const stored = heads.getEntry(key);
-    return stored === undefined
-      ? { version: 0, head: null }
-      : { version: stored.version ?? 0, head: parseHead(key, stored.value) };
+    if (stored === undefined) return { version: 0, head: null };
+    return { version: stored.version ?? 0, head: parseHead(key, stored.value) };
   }
-}
 
-function isAt(record: HeadRecord, version: number, head: Head | null): boolean {
-  return record.version === version && record.head?.seq === head?.seq && record.head?.hash === head?.hash;
+  #isAt(key: Buffer, version: number, head: Head | null): boolean {
+    const stored = this.#freshHead(key);
+    return stored.version === version && stored.head?.seq === head?.seq && stored.head?.hash === head?.hash;
+  }
 }

@@ -42,13 +42,12 @@ export function parseRecord(key: Uint8Array, text: string): RecordForm {
 
 /** Returns null if the line is no header. */
 function readHeader(line: string): Header | null {
-  let header: unknown;
   try {
-    header = JSON.parse(line);
+    const header: unknown = JSON.parse(line);
+    return isHeader(header) ? header : null;
   } catch {
     return null;
   }
-  return isHeader(header) ? header : null;
 }
 
 function isHeader(value: unknown): value is Header {
