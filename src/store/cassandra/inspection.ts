@@ -14,11 +14,11 @@ import type {
 import { damagedRow, partitionsCql, rowsOfPartition, tableChecks } from './damaged-rows.ts';
 import { commandWindows, keyText, permanentSlots } from './keys.ts';
 import { parsePending, pendingProjections } from './log/batch-projections.ts';
-import { bucketState, readBucketState } from './log/bucket.ts';
+import { bucketState, type LedgerLog, readBucketState } from './log/bucket.ts';
 import { damagedLogRows } from './log/damaged-log-rows.ts';
 import { findLogEnd } from './log/log-end.ts';
 import { seqsIn } from './log/scopes.ts';
-import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
+import { type CqlSession, eachAtOnce, numberOf, type Row, textOf } from './session/session.ts';
 
 const PARTITIONS =
   'SELECT DISTINCT ledger_id, bucket, token(ledger_id, bucket) AS place FROM ledger_event WHERE token(ledger_id, bucket) > ? LIMIT ?';
@@ -46,10 +46,7 @@ const lowestToken = -(2n ** 63n);
 const tokens = 2 ** 64;
 const ESCAPE = '\0';
 
-interface InspectionParts {
-  readonly session: CqlSession;
-  /** Events in a bucket, as stored in the keyspace. */
-  readonly bucketEvents: number;
+interface InspectionParts extends Omit<LedgerLog, 'ledgerId'> {
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -66,6 +63,10 @@ export class CassandraInspection implements StoreInspection {
     this.#now = now;
   }
 
+  #log(ledgerId: string): LedgerLog {
+    return { session: this.#session, ledgerId, bucketEvents: this.#bucketEvents };
+  }
+
   async *ledgerIds(): AsyncIterable<Walked<string>> {
     for await (const { row, share } of this.#walk(PARTITIONS)) {
       const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
@@ -74,7 +75,7 @@ export class CassandraInspection implements StoreInspection {
     // A ledger whose first bucket is gone still has a hint of where its log ends.
     for await (const { row } of this.#walk(HINTS)) {
       const ledgerId = idOf(textOf(row, 'ledger_id') ?? '');
-      const { fence, head } = await readBucketState(this.#session, ledgerId, 0);
+      const { fence, head } = await readBucketState(this.#log(ledgerId), 0);
       if (fence === null && head === null) yield { found: ledgerId, share: 1 };
     }
   }
@@ -91,7 +92,7 @@ export class CassandraInspection implements StoreInspection {
       const seq = numberOf(held, 'seq') ?? numberOf(held, 'head_seq');
       if (seq === null) continue;
       // The bucket is read before the end: then a bucket that a growing ledger has reached is never beyond that end.
-      const end = await findLogEnd(this.#session, ledgerId, this.#bucketEvents, null);
+      const end = await findLogEnd(this.#log(ledgerId), null);
       if (bucket > end.bucket) yield { ledgerId, bucket, seq, end: { bucket: end.bucket, seq: end.head?.seq ?? -1 } };
     }
   }
@@ -108,7 +109,7 @@ export class CassandraInspection implements StoreInspection {
   }
 
   async newestBatch(ledgerId: string): Promise<NewestBatch> {
-    const { bucket } = await findLogEnd(this.#session, ledgerId, this.#bucketEvents, null);
+    const { bucket } = await findLogEnd(this.#log(ledgerId), null);
     const [row] = await this.#session.read({ cql: PROJECTED, params: [keyText(ledgerId), bucket] });
     const projectedSeq = Math.max(-1, numberOf(row, 'projected_seq') ?? -1);
     try {
@@ -119,7 +120,7 @@ export class CassandraInspection implements StoreInspection {
   }
 
   damagedRowsOf(ledgerId: string): AsyncIterable<DamagedRow> {
-    return damagedLogRows(this.#session, this.#bucketEvents, ledgerId);
+    return damagedLogRows(this.#log(ledgerId));
   }
 
   async *damagedRows(): AsyncIterable<Walked<DamagedRow>> {
@@ -164,14 +165,10 @@ export class CassandraInspection implements StoreInspection {
       seqsOf.set(scope, [...(seqsOf.get(scope) ?? []), ...seqs]);
     }
     const found = new Map<string, number[]>();
-    const scopes = [...seqsOf];
-    for (let at = 0; at < scopes.length; at += readsAtOnceMax)
-      await Promise.all(
-        scopes.slice(at, at + readsAtOnceMax).map(async ([scope, seqs]) => {
-          const listed = await this.#session.read({ cql: LISTED, params: [ledger, scope, bucket] });
-          if (listed.length > 0) found.set(idOf(scope), seqs);
-        }),
-      );
+    await eachAtOnce([...seqsOf], readsAtOnceMax, async ([scope, seqs]) => {
+      const listed = await this.#session.read({ cql: LISTED, params: [ledger, scope, bucket] });
+      if (listed.length > 0) found.set(idOf(scope), seqs);
+    });
     return found;
   }
 

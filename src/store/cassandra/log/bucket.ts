@@ -1,4 +1,4 @@
-import type { Head, LedgerEntry } from '../../ledger-store.ts';
+import type { Head } from '../../ledger-store.ts';
 import type { EventProjections } from '../../store-inspection.ts';
 import { keyText } from '../keys.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
@@ -12,6 +12,14 @@ import { type BatchProjections, formatPending } from './batch-projections.ts';
  * changes: claims and appends are conditional on its head, and go to the next bucket from then on.
  */
 export const bucketEvents = 1_024;
+
+/** The log of one ledger. */
+export interface LedgerLog {
+  readonly session: CqlSession;
+  readonly ledgerId: string;
+  /** Events in a bucket, as stored in the keyspace. */
+  readonly bucketEvents: number;
+}
 
 /** The static columns of a bucket. */
 export interface BucketState {
@@ -45,8 +53,7 @@ const ADD_TO_SCOPE = preparedAtStart(
 
 /** With `serial` the read first settles conditional writes in flight on the bucket. */
 export async function readBucketState(
-  session: CqlSession,
-  ledgerId: string,
+  { session, ledgerId }: Omit<LedgerLog, 'bucketEvents'>,
   bucket: number,
   serial = false,
 ): Promise<BucketState> {
@@ -56,16 +63,19 @@ export async function readBucketState(
 
 /** Reads the state from a row of the bucket. `row` is undefined if the bucket has none. */
 export function bucketState(row: Row | undefined): BucketState {
-  const seq = numberOf(row, 'head_seq');
-  const hash = textOf(row, 'head_hash');
-  const head = seq === null || hash === null ? null : { seq, hash };
   return {
     fence: textOf(row, 'fence'),
-    head,
+    head: headIn(row),
     headSeq: bigintOf(row, 'head_seq'),
     hasRows: numberOf(row, 'seq') !== null,
     pending: textOf(row, 'pending') ?? '',
   };
+}
+
+/** Returns the head in the static columns. null if a column of it is missing. */
+export function headIn(row: Row | undefined): Head | null {
+  const [seq, hash] = [numberOf(row, 'head_seq'), textOf(row, 'head_hash')];
+  return seq === null || hash === null ? null : { seq, hash };
 }
 
 /** Puts a new fence on a bucket, on condition that fence and head are still as seen. */
@@ -113,11 +123,6 @@ export function batchStatements(plan: BatchPlan): Statement[] {
       return { cql: ADD_TO_SCOPE, params: [ledger, bucket, keyText(scope), BigInt(seqs[0] ?? 0), seqs.join(' ')] };
     }),
   ];
-}
-
-/** Returns seq and row of each entry, copied from the caller's objects. */
-export function rowsOf(entries: readonly LedgerEntry[]): [number, string][] {
-  return entries.map(({ seq, row }) => [seq, row]);
 }
 
 /** Returns the seqs of each scope. */

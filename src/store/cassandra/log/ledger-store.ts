@@ -22,11 +22,19 @@ import { commandWindows, keyText, permanentSlot } from '../keys.ts';
 import { readLines } from '../session/lines.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, numberOf, textOf } from '../session/session.ts';
-import { type Batch, batchOf, planBatch, writeBatch } from './appending.ts';
+import {
+  type Batch,
+  batchOf,
+  type KnownLedger,
+  knownAfter,
+  knownLedgersMax,
+  planBatch,
+  unknownProjections,
+  writeBatch,
+} from './appending.ts';
 import { type BatchProjections, parsePending } from './batch-projections.ts';
-import { bucketEvents as bucketEventsByDefault, isSameHead, readBucketState } from './bucket.ts';
+import { bucketEvents as bucketEventsByDefault, isSameHead, type LedgerLog, readBucketState } from './bucket.ts';
 import { takeClaim } from './claiming.ts';
-import { type KnownLedger, knownAfter, knownLedgersMax, unknownProjections } from './known-ledgers.ts';
 import { bucketOfNext, findLogEnd } from './log-end.ts';
 import { readLog } from './log-reading.ts';
 import { writeProjections } from './projecting.ts';
@@ -94,13 +102,7 @@ export class CassandraLedgerStore implements LedgerStore {
   async #claim(ledgerId: string): Promise<Claim> {
     const known = this.#known.get(ledgerId) ?? null;
     const newFence = () => this.#random(FENCE_BYTES).toString('hex');
-    const { claim, end } = await takeClaim(
-      this.#session,
-      ledgerId,
-      this.#bucketEvents,
-      known?.bucket ?? null,
-      newFence,
-    );
+    const { claim, end } = await takeClaim(this.#log(ledgerId), known?.bucket ?? null, newFence);
     this.#lag.claimed(claim);
     if (known === null || !isSameHead(known.head, claim.head)) {
       this.#known.delete(ledgerId);
@@ -111,6 +113,10 @@ export class CassandraLedgerStore implements LedgerStore {
     this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket, scopes });
     this.#lag.projected(ledgerId);
     return claim;
+  }
+
+  #log(ledgerId: string): LedgerLog {
+    return { session: this.#session, ledgerId, bucketEvents: this.#bucketEvents };
   }
 
   async append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void> {
@@ -161,9 +167,10 @@ export class CassandraLedgerStore implements LedgerStore {
 
   async stands({ ledgerId, fence }: Claim, head: Head | null): Promise<boolean> {
     const bucket = bucketOfNext(head, this.#bucketEvents);
+    const log = this.#log(ledgerId);
     const [state, before] = await Promise.all([
-      readBucketState(this.#session, ledgerId, bucket),
-      bucket === 0 ? null : readBucketState(this.#session, ledgerId, bucket - 1),
+      readBucketState(log, bucket),
+      bucket === 0 ? null : readBucketState(log, bucket - 1),
     ]);
     if (state.head !== null || bucket === 0) return state.fence === fence && isSameHead(state.head, head);
     const isOwn = state.fence === fence || (state.fence === null && before?.fence === fence);
@@ -172,19 +179,19 @@ export class CassandraLedgerStore implements LedgerStore {
 
   async head(ledgerId: string): Promise<Head | null> {
     const from = this.#known.get(ledgerId)?.bucket ?? null;
-    return (await findLogEnd(this.#session, ledgerId, this.#bucketEvents, from)).head;
+    return (await findLogEnd(this.#log(ledgerId), from)).head;
   }
 
   read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]> {
-    return readLog(this.#session, ledgerId, this.#bucketEvents, from, limit, charsMax);
+    return readLog(this.#log(ledgerId), from, limit, charsMax);
   }
 
   readScope(ledgerId: string, scope: string, page: ScopePage): Promise<ScopeEntries> {
-    return readScopePage(this.#session, ledgerId, scope, this.#bucketEvents, page);
+    return readScopePage(this.#log(ledgerId), scope, page);
   }
 
   scopeSeqs(ledgerId: string, scope: string, page: ScopePage): Promise<number[]> {
-    return readScopeSeqs(this.#session, ledgerId, scope, this.#bucketEvents, page);
+    return readScopeSeqs(this.#log(ledgerId), scope, page);
   }
 
   /**
