@@ -58,7 +58,7 @@ export class BareLedger {
       fence: this.#fence,
       standing: isFirst && bucket > 0 ? null : this.#fence,
       before: isFirst ? null : before,
-      rows: entries.map(({ seq, row }) => [seq, row]),
+      rows: entries.map(({ seq, row }) => [seq, row] as const),
       scopes: scopesOf(entries),
       last: { seq: last.seq, hash: last.hash },
       projections,

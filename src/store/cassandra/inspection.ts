@@ -129,7 +129,7 @@ export class CassandraInspection implements StoreInspection {
         const isSingle = check.clustering.length === 0;
         const rows = isSingle ? [partition] : rowsOfPartition(this.#session, check, partition, pageRows);
         for await (const row of rows) {
-          const detail = await check.wrong(this.#session, row);
+          const detail = await check.wrong(this.#session, row, this.#now());
           if (detail !== null)
             yield { found: damagedRow(check, row, detail), share: (at + share) / tableChecks.length };
         }

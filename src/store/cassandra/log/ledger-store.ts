@@ -19,7 +19,6 @@ import {
 } from '../../ledger-store.ts';
 import { decodeStored } from '../../unreadable-record.ts';
 import { commandWindows, keyText, permanentSlot } from '../keys.ts';
-import { readLines } from '../session/lines.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, numberOf, textOf } from '../session/session.ts';
 import {
@@ -35,6 +34,7 @@ import {
 import { type BatchProjections, parsePending } from './batch-projections.ts';
 import { bucketEvents as bucketEventsByDefault, isSameHead, type LedgerLog, readBucketState } from './bucket.ts';
 import { takeClaim } from './claiming.ts';
+import { readLines } from './lines.ts';
 import { bucketOfNext, findLogEnd } from './log-end.ts';
 import { readLog } from './log-reading.ts';
 import { writeProjections } from './projecting.ts';

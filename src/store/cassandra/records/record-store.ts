@@ -14,8 +14,18 @@ import { recordIdMaxBytes } from '../../store-text.ts';
 import { checkRecordWrite } from '../../write-checks.ts';
 import { type CqlSession, type Statement, textOf, Undecided } from '../session/session.ts';
 import { findRecords } from './record-finding.ts';
-import { addPlaces, dropPlaces, noPlaces, type Places, placesBeyond, placesFor } from './record-places.ts';
-import { putStatement, type RecordRow, readRecord, removeStatement } from './record-row.ts';
+import {
+  addPlaces,
+  dropPlaces,
+  noPlaces,
+  type Places,
+  placesBeyond,
+  placesFor,
+  putStatement,
+  type RecordRow,
+  readRecord,
+  removeStatement,
+} from './record-row.ts';
 import { RecordSweep } from './record-sweep.ts';
 
 const VERSION_BYTES = 16;

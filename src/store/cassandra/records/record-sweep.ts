@@ -1,7 +1,6 @@
 import type { Swept } from '../../record-store.ts';
 import { type CqlSession, numberOf, textOf } from '../session/session.ts';
-import { dropPlaces, minuteOf, noPlaces } from './record-places.ts';
-import { readRecord } from './record-row.ts';
+import { dropPlaces, minuteOf, noPlaces, readRecord } from './record-row.ts';
 
 const MINUTES = 'SELECT minute FROM record_expiry_minute WHERE part = 0 AND minute <= ? LIMIT ?';
 const EXPIRED =

@@ -1,7 +1,7 @@
 import type { Line, Page } from '../../ledger-store.ts';
 import { charsOf } from '../../pages.ts';
 import { keyText, readFrom } from '../keys.ts';
-import { type CqlSession, textOf } from './session.ts';
+import { type CqlSession, textOf } from '../session/session.ts';
 
 /** Lines read by one statement if the page has a limit of characters, because sizes are known only after reading. */
 const linesAtOnce = 128;
