@@ -1,7 +1,7 @@
 import type { CommandKey, LedgerEvent } from './event.ts';
+import { type LedgerFacts, ledgerFacts, masterFacts } from './facts.ts';
 import { type Grant, type GrantScope, grantOf } from './grant.ts';
-import { type LedgerFacts, ledgerFacts } from './ledger-facts.ts';
-import { masterFacts } from './master-facts.ts';
+import { delegationOfType } from './service-events.ts';
 
 /**
  * What is derived from one event and stored beside the log for reading. Projections commute: they may be written again,
@@ -129,22 +129,14 @@ interface Delegation {
 
 /** The object of a grant or revocation. Returns null for any other event. */
 function delegationOf(event: LedgerEvent): Delegation | null {
-  switch (event.eventType) {
-    case 'SUPPLIER_DELEGATION_GRANTED':
-      return { isGrant: true, scope: 'organization', objectId: payloadText(event, 'organization_id') };
-    case 'LEDGER_DELEGATION_GRANTED':
-      return { isGrant: true, scope: 'ledger', objectId: event.ledgerId };
-    case 'MASTER_DELEGATION_GRANTED':
-      return { isGrant: true, scope: 'master', objectId: event.master?.id ?? '' };
-    case 'SUPPLIER_DELEGATION_REVOKED':
-      return { isGrant: false, scope: 'organization', objectId: payloadText(event, 'organization_id') };
-    case 'LEDGER_DELEGATION_REVOKED':
-      return { isGrant: false, scope: 'ledger', objectId: event.ledgerId };
-    case 'MASTER_DELEGATION_REVOKED':
-      return { isGrant: false, scope: 'master', objectId: event.master?.id ?? '' };
-    default:
-      return null;
-  }
+  const delegation = delegationOfType(event.eventType);
+  if (delegation === undefined) return null;
+  const objectIds = {
+    organization: () => payloadText(event, 'organization_id'),
+    ledger: () => event.ledgerId,
+    master: () => event.master?.id ?? '',
+  };
+  return { ...delegation, objectId: objectIds[delegation.scope]() };
 }
 
 function genesisProjections(facts: LedgerFacts): Projection[] {

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../json/canonical.ts';
+import type { LedgerFacts, MasterFacts } from './facts.ts';
 import type { GrantScope } from './grant.ts';
-import type { LedgerFacts } from './ledger-facts.ts';
 
 /**
  * The payloads of the twelve event types that only the service writes. All functions return canonical JSON. A key
@@ -11,6 +11,7 @@ import type { LedgerFacts } from './ledger-facts.ts';
  */
 
 type Fields = Record<string, unknown>;
+type MasterNames = Pick<MasterFacts, 'masterId' | 'businessRef' | 'scope'>;
 
 function json(fields: Fields): string {
   const present = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
@@ -42,10 +43,7 @@ export function organizationRegisteredPayload(organizationId: string, requestId:
 }
 
 /** The fields that the server adds to every payload of a master, by ledger type. All values are strings. */
-export function injectedFields(
-  ledger: LedgerFacts,
-  master: { readonly masterId: string; readonly businessRef: string; readonly scope: string },
-): Record<string, string> {
+export function injectedFields(ledger: LedgerFacts, master: MasterNames): Record<string, string> {
   const injected: Record<string, string> = {
     traceledger_master_uuid: master.masterId,
     business_ref: master.businessRef,
@@ -60,10 +58,7 @@ export function injectedFields(
   return injected;
 }
 
-export function masterCreatedPayload(
-  ledger: LedgerFacts,
-  master: { readonly masterId: string; readonly businessRef: string; readonly scope: string },
-): string {
+export function masterCreatedPayload(ledger: LedgerFacts, master: MasterNames): string {
   return json({ ...injectedFields(ledger, master), ledger_id: ledger.ledgerId });
 }
 
@@ -152,6 +147,13 @@ export function grantObject(scope: GrantScope, id: string): Record<string, strin
   }
 }
 
+/** Whether an event type grants or revokes, and at which scope. undefined for all other types. */
+export function delegationOfType(
+  eventType: string,
+): { readonly isGrant: boolean; readonly scope: GrantScope } | undefined {
+  return delegationTypes.get(eventType);
+}
+
 export const grantedType = {
   organization: 'SUPPLIER_DELEGATION_GRANTED',
   ledger: 'LEDGER_DELEGATION_GRANTED',
@@ -163,6 +165,13 @@ export const revokedType = {
   ledger: 'LEDGER_DELEGATION_REVOKED',
   master: 'MASTER_DELEGATION_REVOKED',
 } as const;
+
+const delegationTypes = new Map(
+  (['organization', 'ledger', 'master'] as const).flatMap((scope) => [
+    [grantedType[scope] as string, { isGrant: true, scope }],
+    [revokedType[scope] as string, { isGrant: false, scope }],
+  ]),
+);
 
 /**
  * What an actor signs for a grant. If the request has no `permissions`, a signature over `{}` or over no such key is

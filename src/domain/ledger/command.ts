@@ -1,6 +1,6 @@
 import type { ActorType, CommandKey } from '../event/event.ts';
+import type { LedgerFacts } from '../event/facts.ts';
 import type { GrantScope } from '../event/grant.ts';
-import type { LedgerFacts } from '../event/ledger-facts.ts';
 import { grantedType, revokedType } from '../event/service-events.ts';
 
 /** The actor's signature. It was verified when the call came in. */

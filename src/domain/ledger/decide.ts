@@ -1,7 +1,7 @@
 import { LedgerError } from '../errors.ts';
 import type { ActorType, CommandKey } from '../event/event.ts';
+import type { LedgerFacts } from '../event/facts.ts';
 import { delegatesMax, type Grant, type GrantScope, holdsAt } from '../event/grant.ts';
-import type { LedgerFacts } from '../event/ledger-facts.ts';
 import {
   genesisPayload,
   grantedPayload,

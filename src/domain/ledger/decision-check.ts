@@ -1,5 +1,5 @@
 import type { LedgerEvent } from '../event/event.ts';
-import type { LedgerFacts } from '../event/ledger-facts.ts';
+import type { LedgerFacts } from '../event/facts.ts';
 import { isoTime, parseRfc3339 } from '../values/time.ts';
 import type { Command } from './command.ts';
 import { type Draft, decide } from './decide.ts';

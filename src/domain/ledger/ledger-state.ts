@@ -1,6 +1,6 @@
 import type { LedgerEvent } from '../event/event.ts';
+import { type LedgerFacts, ledgerFacts } from '../event/facts.ts';
 import { delegatesMax, type Grant, grantOf, holdsAt } from '../event/grant.ts';
-import { type LedgerFacts, ledgerFacts } from '../event/ledger-facts.ts';
 
 /** To be raised when folding the same events would give another state. Older snapshots are then not used. */
 export const ledgerFoldVersion = 1;

@@ -1,6 +1,6 @@
 import type { LedgerEvent, MasterLink } from '../event/event.ts';
+import { type MasterFacts, masterFacts } from '../event/facts.ts';
 import type { Grant } from '../event/grant.ts';
-import { type MasterFacts, masterFacts } from '../event/master-facts.ts';
 import { byDelegate, granted, revoked } from './ledger-state.ts';
 
 /** Like ledgerFoldVersion, for masters. */

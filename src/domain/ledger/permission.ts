@@ -1,6 +1,6 @@
-import { LedgerError } from '../errors.ts';
+import { LedgerError, notFound } from '../errors.ts';
+import { isParty } from '../event/facts.ts';
 import { type Grant, type GrantScope, holdsAt } from '../event/grant.ts';
-import { isParty } from '../event/ledger-facts.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 
@@ -50,20 +50,11 @@ export function demand(
   what: 'ledger' | 'master',
 ): void {
   if (rank[standing] >= rank[needed]) return;
-  if (standing === 'none') {
-    throw new LedgerError('not_found', `There is no such ${what}, or you may not see it.`);
-  }
-  if (standing === 'expired') {
-    throw new LedgerError(
-      'access_expired',
-      `Your access to this ${what} has run out; ask a party of the ledger for a new grant.`,
-    );
-  }
-  throw new LedgerError(
-    'permission_denied',
-    `You may read this ${what}, but this call needs more: ask a party of the ledger for a grant.`,
-    {
-      needed,
-    },
-  );
+  if (standing === 'none') throw notFound(what);
+  const message =
+    standing === 'expired'
+      ? `Your access to this ${what} has run out; ask a party of the ledger for a new grant.`
+      : `You may read this ${what}, but this call needs more: ask a party of the ledger for a grant.`;
+  if (standing === 'expired') throw new LedgerError('access_expired', message);
+  throw new LedgerError('permission_denied', message, { needed });
 }

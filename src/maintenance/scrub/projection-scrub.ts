@@ -1,5 +1,5 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
-import type { LedgerFacts } from '../../domain/event/ledger-facts.ts';
+import type { LedgerFacts } from '../../domain/event/facts.ts';
 import { type Projection, projectionsOf } from '../../domain/event/projection.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { EventProjections, ScopeEntry, StoredCell, StoreInspection } from '../../store/store-inspection.ts';
