@@ -80,10 +80,7 @@ export interface Page {
   readonly limit: number;
   readonly offset?: number;
   readonly descending?: boolean;
-  /**
-   * The page ends with the line at which its values reach this many characters, or soon after it. More lines may follow
-   * such a page.
-   */
+  /** The page ends at or soon after the line at which its values reach this many characters. More may follow it. */
   readonly charsMax?: number;
 }
 
@@ -92,10 +89,7 @@ export interface ScopePage {
   readonly from?: number;
   readonly limit: number;
   readonly descending?: boolean;
-  /**
-   * The page ends with the entry at which its rows reach this many characters, or soon after it. More entries may
-   * follow such a page.
-   */
+  /** The page ends at or soon after the entry at which its rows reach this many characters. More may follow it. */
   readonly charsMax?: number;
 }
 

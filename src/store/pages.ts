@@ -1,9 +1,6 @@
 import type { LedgerStore, Line, Page } from './ledger-store.ts';
 
-/**
- * Most characters of a page that may be long, not counting its last entry. Such a page costs some milliseconds of the
- * main thread.
- */
+/** Most characters of a page without its last entry. Such a page costs some milliseconds of the main thread. */
 export const pageCharsMax = 1024 * 1024;
 
 /** Number of entries to read first when sizes are known only after reading. An entry has at most 512 KiB. */

@@ -44,10 +44,7 @@ export interface FindPage {
   readonly descending?: boolean;
   /** The page starts after this (order, id), in the direction of reading, without it. */
   readonly after?: { readonly order: string; readonly id: string };
-  /**
-   * The page ends with the record at which its values reach this many characters, or soon after it. More records may
-   * follow such a page.
-   */
+  /** The page ends at or soon after the record at which its values reach this many characters. More may follow. */
   readonly charsMax?: number;
 }
 

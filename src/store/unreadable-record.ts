@@ -67,10 +67,7 @@ export function decodeStored<T>(stored: StoredText, decode: (value: string) => T
   }
 }
 
-/**
- * Like decodeStored, for loops over records of many owners, where one damaged record must not stop the others. Reports
- * a damaged text and returns undefined.
- */
+/** For loops, where one damaged record must not stop the others: reports a damaged text, returns undefined. */
 export function decodeOrPassOver<T>(stored: StoredText, decode: (value: string) => T): T | undefined {
   try {
     return decode(stored.value);

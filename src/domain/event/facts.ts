@@ -21,7 +21,6 @@ export interface LedgerFacts {
   readonly genesisHash: string;
 }
 
-/** Reads the facts of a GENESIS event. */
 export function ledgerFacts(genesis: LedgerEvent): LedgerFacts {
   const payload = JSON.parse(genesis.payload) as Record<string, string | undefined>;
   return {
@@ -51,7 +50,6 @@ export function isParty(facts: LedgerFacts, actorId: string): boolean {
   );
 }
 
-/** The ids of all parties, each once. */
 export function parties(facts: LedgerFacts): string[] {
   const all = [facts.buyerActorId, facts.supplierActorId, facts.primaryActorId, facts.counterpartyActorId];
   return [...new Set(all.filter((actorId) => actorId !== null))];

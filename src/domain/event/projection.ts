@@ -20,7 +20,6 @@ export type Projection =
    */
   | { readonly kind: 'line'; readonly list: string; readonly order: string; readonly value: string };
 
-/** The prefix of all `grantChanges` names. */
 export const grantChangesPrefix = 'grant-changes:';
 
 /** The names under which readers find projections. */
@@ -31,7 +30,6 @@ export const names = {
   masterClosed: (masterId: string) => `master-closed:${masterId}`,
   /** The newest grant of a delegate, in force or not. */
   grant: (scope: GrantScope, objectId: string, delegate: string) => `grant:${scope}:${objectId}:${delegate}`,
-  /** The time when a link ended. */
   linkEnded: (linkId: string) => `link-ended:${linkId}`,
   /** Names of lists. */
   grantChanges: (scope: GrantScope, objectId: string, delegate: string) =>
@@ -54,7 +52,6 @@ export interface LedgerLine {
   readonly objectId?: string;
 }
 
-/** A line of `mastersOf`. */
 export interface MasterLine {
   readonly masterId: string;
 }
@@ -127,7 +124,6 @@ interface Delegation {
   readonly objectId: string;
 }
 
-/** The object of a grant or revocation. Returns null for any other event. */
 function delegationOf(event: LedgerEvent): Delegation | null {
   const delegation = delegationOfType(event.eventType);
   if (delegation === undefined) return null;
@@ -204,12 +200,10 @@ function grantChange(
   return line(names.grantChanges(scope, objectId, delegate), seqOrder(event.seq), change);
 }
 
-/** Sorts by creation time, then id. */
 export function ledgerOrder(facts: LedgerFacts): string {
   return `${facts.createdAt}|${facts.ledgerId}`;
 }
 
-/** Sorts by seq. */
 export function seqOrder(seq: number): string {
   return String(seq).padStart(16, '0');
 }

@@ -135,7 +135,6 @@ export function masterClosedPayload(ledger: LedgerFacts, masterId: string, reque
   return json(masterCloseFields(ledger, masterId, requestedBy));
 }
 
-/** Names the object of a grant by the key that signed payloads use. */
 export function grantObject(scope: GrantScope, id: string): Record<string, string> {
   switch (scope) {
     case 'organization':
@@ -173,10 +172,7 @@ const delegationTypes = new Map(
   ]),
 );
 
-/**
- * What an actor signs for a grant. If the request has no `permissions`, a signature over `{}` or over no such key is
- * accepted.
- */
+/** What an actor signs for a grant. Without `permissions` in the request, `{}` or no such key is signed. */
 export function grantSignedForms(
   object: Fields,
   delegateActorId: string,
@@ -203,10 +199,7 @@ export function accessSignedForms(
   return [json({ access, delegate_actor_id: delegate, expires_at: expiresAt, traceledger_master_id: masterId })];
 }
 
-/**
- * Payload of the three grant events. `signed` has the request's own fields, with `expires_at` as it was sent. `own` has
- * the server's fields.
- */
+/** Payload of the three grant events. `signed` has the request's own fields, `expires_at` as it was sent. */
 export function grantedPayload(
   signed: Fields,
   own: {
@@ -227,7 +220,6 @@ export function grantedPayload(
   });
 }
 
-/** Payload of the three revoke events. */
 export function revokedPayload(signed: Fields, own: { readonly linkId: string; readonly revokedAt: string }): string {
   return json({ ...signed, link_id: own.linkId, revoked_at: own.revokedAt });
 }

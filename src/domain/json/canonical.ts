@@ -10,13 +10,9 @@ import { LedgerError } from '../errors.ts';
  */
 const VALUE_DEPTH_MAX = 1_000;
 
-/**
- * A fraction of at most this many digits is accepted although its double differs a little: doubles are written like
- * that.
- */
+/** Fractions of at most this many digits may differ a little from their double: doubles are written like that. */
 const FRACTION_DIGITS_MAX = 17;
 
-/** How much of a refused number is shown to the caller, in characters. */
 const SHOWN_NUMBER_MAX_CHARS = 64;
 
 /** Orders texts by UTF-16 code units (RFC 8785, section 3.2.3). */
@@ -71,10 +67,7 @@ export function exactNumber(token: string, offset: number): number {
   throw unsafeNumber(token, offset, `would become ${canonical}`);
 }
 
-/**
- * The value `digits` × 10^`exponent`, without its sign. The digits neither begin nor end with a zero. They are empty
- * for 0.
- */
+/** The value `digits` × 10^`exponent`, without its sign. The digits have no zeros at either end, none for 0. */
 interface Decimal {
   readonly digits: string;
   readonly exponent: number;

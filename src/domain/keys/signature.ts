@@ -61,7 +61,6 @@ export function signDigest(digest: Uint8Array, privateKey: KeyObject): string {
   return sign(null, digest, privateKey).toString('base64');
 }
 
-/** An actor's key: the key with this number. */
 interface ActorKid {
   readonly actorId: string;
   /** From 1. */

@@ -23,10 +23,7 @@ export function strongerStanding(a: Standing, b: Standing): Standing {
   return rank[a] >= rank[b] ? a : b;
 }
 
-/**
- * Access to the whole ledger: as a party, as a ledger delegate, or on a FACILITY_ROOT ledger as an organization
- * delegate.
- */
+/** Access to the whole ledger: as a party, a ledger delegate, or on a FACILITY_ROOT an organization delegate. */
 export function ledgerStanding(state: LedgerState, actorId: string, at: string): Standing {
   if (state.facts !== null && isParty(state.facts, actorId)) return 'party';
   return strongerStanding(
@@ -40,10 +37,7 @@ export function masterStanding(ledger: LedgerState, master: MasterState, actorId
   return strongerStanding(ledgerStanding(ledger, actorId, at), grantStanding('master', master.grants.get(actorId), at));
 }
 
-/**
- * Throws if the access is less than `needed`: `not_found` for none, `access_expired` for an expired grant, otherwise
- * `permission_denied`.
- */
+/** Throws if the access is less than `needed`: `not_found`, `access_expired` or `permission_denied`. */
 export function demand(
   standing: Standing,
   needed: 'read' | 'write' | 'owner' | 'party',

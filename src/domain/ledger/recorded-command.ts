@@ -10,7 +10,6 @@ export type Members = Readonly<Record<string, unknown>>;
 
 const ledgerTypes: ReadonlySet<unknown> = new Set(['ORDER', 'FACILITY_ROOT', 'ENTITY_ROOT', 'ENGAGEMENT']);
 
-/** What the service adds to the request of a grant. */
 const grantAdditions: ReadonlySet<string> = new Set(['link_id', 'granted_at', 'replaces_link_id']);
 
 /**

@@ -6,13 +6,11 @@ import { minuteOf, type Places, parsePlaces } from './records/record-row.ts';
 import { accessTtlSeconds } from './schema/schema.ts';
 import { type CqlSession, numberOf, type Row, textOf } from './session/session.ts';
 
-/** How to walk through a table and check its rows. */
 interface TableCheck {
   readonly table: string;
   readonly partition: readonly string[];
   /** Clustering columns, each with a value that sorts before all of its values. */
   readonly clustering: readonly (readonly [column: string, before: string | number])[];
-  /** The other columns. */
   readonly columns: readonly string[];
   /** Returns what is wrong with a row, as text. null if the row is sound. */
   wrong(session: CqlSession, row: Row, nowMs: number): Promise<string | null> | string | null;
@@ -57,7 +55,6 @@ export const tableChecks: readonly TableCheck[] = [
   },
 ];
 
-/** The check that rows have a value in every column. */
 function wholeRows(
   table: string,
   partition: readonly string[],
@@ -81,7 +78,6 @@ export function partitionsCql({ table, partition, clustering, columns }: TableCh
   return `SELECT ${asked}, token(${key}) AS place FROM ${table} WHERE token(${key}) > ? LIMIT ?`;
 }
 
-/** Yields the rows of a partition, read in pages. */
 export async function* rowsOfPartition(
   session: CqlSession,
   { table, partition, clustering, columns }: TableCheck,
@@ -103,7 +99,6 @@ export async function* rowsOfPartition(
   }
 }
 
-/** Describes a damaged row for the report. */
 export function damagedRow({ table, partition, clustering }: TableCheck, row: Row, detail: string): DamagedRow {
   const key = [...partition, ...clustering.map(([column]) => column)];
   const named = key.map((column) => `${column}=${String(row[column])}`).join(', ');

@@ -30,7 +30,6 @@ const commandWindowMs = 12 * hourMs;
 export const commandTtlSeconds = commandKeyLifeMs / 1_000;
 /** Clocks of nodes differ by less than this. */
 const clockSkewMs = 5 * 60 * 1000;
-/** Number of partitions of a ledger's permanent command keys. */
 export const permanentSlots = 4;
 
 /**
@@ -49,7 +48,6 @@ export function commandWindows(nowMs: number): number[] {
   return windows;
 }
 
-/** Returns the slot, below 0, of a permanent command key. */
 export function permanentSlot(id: string): number {
   return -1 - (Number.parseInt(sha256Hex(id).slice(0, 2), 16) % permanentSlots);
 }

@@ -7,7 +7,6 @@ import { checkHoldsData, flush, writeFormat } from './file/format.ts';
 import { makeDirectory } from './file/make-directory.ts';
 import { readersMax } from './tables.ts';
 
-/** Size of the blocks in which `stat` counts, bytes. */
 const blockBytes = 512;
 
 /** Awaits a running copy, for instance to show its progress. `share` returns how much of it is done, 0 to 1. */

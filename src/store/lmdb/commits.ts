@@ -63,10 +63,7 @@ export class Commits {
     });
   }
 
-  /**
-   * Like `write`, for a write that may be repeated: throws LedgerError `unavailable` with this message in place of
-   * OutcomeUnknown.
-   */
+  /** Like `write`, for a write that may be repeated: LedgerError `unavailable` replaces OutcomeUnknown. */
   async writeRepeatable(message: string, start: () => Promise<boolean>): Promise<boolean> {
     try {
       return await this.write(start);

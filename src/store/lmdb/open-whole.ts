@@ -18,7 +18,6 @@ import { openTables, type Tables } from './tables.ts';
 
 const pageEntries = 500;
 
-/** A data directory, opened for reading. */
 interface WholeLmdb extends AsyncDisposable {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
@@ -73,7 +72,6 @@ function wholeStore(tables: Tables): WholeStore {
   };
 }
 
-/** Yields what was found. Throws at the first UnreadableRecord. */
 function* undamaged<T extends object>(found: Iterable<T | UnreadableRecord>): Iterable<T> {
   for (const one of found) {
     if (one instanceof UnreadableRecord) throw one;

@@ -37,7 +37,6 @@ export interface Tables {
 export type TextTable = Database<string, Uint8Array>;
 export type BytesTable = Database<Uint8Array, Uint8Array>;
 
-/** Value in tables of which only the keys matter. */
 export const NOTHING = Buffer.alloc(0);
 
 const TABLES_MAX = 24;
@@ -46,10 +45,7 @@ const TABLES_MAX = 24;
  * that no other event of the commit touches. Rows above 2 KiB get pages of their own. Fixed when the data is made.
  */
 const pageBytes = 4096;
-/**
- * Most read transactions at a time, of all processes together. Each process that has the environment open needs one or
- * a few. Must be the same in every process.
- */
+/** Most read transactions of all processes together; each needs one or a few. The same in every process. */
 export const readersMax = 126;
 
 const ignore = (): void => {};

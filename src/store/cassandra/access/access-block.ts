@@ -8,14 +8,12 @@ const blockEventsMax = 32;
 const hourMs = 60 * 60 * 1000;
 const uuidChars = 36;
 
-/** Events of one actor, of one hour and of one append. */
 export interface AccessBlock {
   readonly actorId: string;
   readonly hour: number;
   readonly events: readonly AccessEvent[];
 }
 
-/** Returns the hour of a time (ms since 1970), in hours since 1970. */
 export function accessHour(ms: number): number {
   return Math.floor(ms / hourMs);
 }
@@ -42,7 +40,6 @@ type EventForm = readonly [
   requestId: string,
 ];
 
-/** Returns the stored text of events of one actor. */
 export function formatAccessEvents(events: readonly AccessEvent[]): string {
   const forms = events.map(({ id, apiKeyId, ledgerId, method, path, responseStatus, requestId }): EventForm => {
     return [id, apiKeyId, ledgerId, method, path, responseStatus, requestId];
@@ -74,17 +71,13 @@ export function* eventsInOrder(
   yield* open;
 }
 
-/**
- * Separates two events in the stored text. It never occurs within an event: quotes in texts are escaped, and no text of
- * an event ends in `,[`.
- */
+/** Separates two events. Never within one: quotes in texts are escaped, and no text of an event ends in `,[`. */
 const nextEvent = ',["';
 
 function lastIdIn(text: string): string {
   return idAt(text, text.lastIndexOf(nextEvent) + 1 || 1);
 }
 
-/** Returns the id of the event whose text begins at `at`. */
 function idAt(text: string, at: number): string {
   return text.slice(at + 2, at + 2 + uuidChars);
 }

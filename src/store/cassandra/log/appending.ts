@@ -93,10 +93,8 @@ export const knownLedgersMax = 50_000;
 
 /** The last write of this process to a ledger. It only saves statements: correctness does not depend on it. */
 export interface KnownLedger {
-  /** Fence of the claim under which it was written. */
   readonly fence: string;
   readonly head: Head | null;
-  /** The bucket that holds the head. */
   readonly bucket: number;
   /** Scopes that are known to be listed in scope_bucket for this bucket. */
   readonly scopes: ReadonlySet<string>;

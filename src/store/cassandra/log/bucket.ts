@@ -13,7 +13,6 @@ import { type BatchProjections, formatPending } from './batch-projections.ts';
  */
 export const bucketEvents = 1_024;
 
-/** The log of one ledger. */
 export interface LedgerLog {
   readonly session: CqlSession;
   readonly ledgerId: string;
@@ -29,7 +28,6 @@ export interface BucketState {
   readonly head: Head | null;
   /** The stored value of head_seq. A claim is conditional on it. */
   readonly headSeq: bigint | null;
-  /** Whether the bucket has any row. */
   readonly hasRows: boolean;
   /** Projections of the newest batch in the bucket, as formatPending returns them. '' if there are none. */
   readonly pending: string;
@@ -72,7 +70,6 @@ export function bucketState(row: Row | undefined): BucketState {
   };
 }
 
-/** Returns the head in the static columns. null if a column of it is missing. */
 export function headIn(row: Row | undefined): Head | null {
   const [seq, hash] = [numberOf(row, 'head_seq'), textOf(row, 'head_hash')];
   return seq === null || hash === null ? null : { seq, hash };
@@ -91,14 +88,12 @@ export function claimStatement(
 /** A batch, and the condition under which it is written to its bucket. */
 export interface BatchPlan {
   readonly ledgerId: string;
-  /** Fence of the claim that writes. */
   readonly fence: string;
   /** The fence expected in the bucket: `fence`, or null if the writer moves on to a bucket that was never claimed. */
   readonly standing: string | null;
   /** The head expected in the bucket. null for the first batch in the bucket. */
   readonly before: Head | null;
   readonly rows: readonly (readonly [seq: number, row: string])[];
-  /** The events of the batch in each scope. */
   readonly scopes: readonly (readonly [scope: string, seqs: readonly number[]])[];
   readonly last: Head;
   readonly projections: BatchProjections;
@@ -125,7 +120,6 @@ export function batchStatements(plan: BatchPlan): Statement[] {
   ];
 }
 
-/** Returns the seqs of each scope. */
 export function scopesOf(entries: readonly EventProjections[]): [string, number[]][] {
   const scopes = new Map<string, number[]>();
   for (const { seq, projections } of entries)

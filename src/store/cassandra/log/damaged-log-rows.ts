@@ -49,10 +49,7 @@ function ofLedger(table: string, ledgerId: string): Pick<DamagedRow, 'table' | '
   return { table, ledgerId, seq: null };
 }
 
-/**
- * Returns the last seq of a bucket if its head and its last row agree, else -1. After -1 it is unknown which of its
- * first seqs the next bucket lacks.
- */
+/** The last seq of a bucket. -1 if head and last row differ: which seqs the next bucket lacks is unknown then. */
 async function trueEnd(log: LedgerLog, bucket: number, row: Row): Promise<number> {
   const { first, last } = seqsOfBucket(bucket, log.bucketEvents);
   const head = await headOfRows(log, bucket);
@@ -69,10 +66,7 @@ function wrongHint(row: Row | undefined, endBucket: number | null): string | nul
   return bucket > endBucket ? `the hint names bucket ${bucket}, and the log ends in bucket ${endBucket}` : null;
 }
 
-/**
- * Returns what is wrong with the static columns of a bucket, as sentences. It does not compare the head with the last
- * row: the scrub of the events does.
- */
+/** What is wrong with a bucket's static columns. The scrub of the events compares the head with the last row. */
 function wrongState(row: Row, bucket: number): string[] {
   const { head, headSeq, hasRows, fence, pending } = bucketState(row);
   const wrong: string[] = [];

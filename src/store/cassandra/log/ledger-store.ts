@@ -43,10 +43,7 @@ import { readScopePage, readScopeSeqs } from './scopes.ts';
 import { readSnapshot, writeSnapshot } from './snapshots.ts';
 
 const FENCE_BYTES = 16;
-/**
- * Pauses between attempts to write projections, ms. After the last attempt the outcome of the append counts as unknown.
- * Each attempt has its own time limit.
- */
+/** Pauses between attempts to write projections, ms. Then the outcome of the append counts as unknown. */
 const projectionPausesMs: readonly number[] = [20, 100, 500];
 
 const COMMANDS = preparedAtStart(
@@ -194,10 +191,7 @@ export class CassandraLedgerStore implements LedgerStore {
     return readScopeSeqs(this.#log(ledgerId), scope, page);
   }
 
-  /**
-   * Looks up permanent keys in their own slots only, and the other keys in the windows only: Cassandra takes 2 µs of
-   * CPU for each id in each partition, found or not.
-   */
+  /** Each kind in its own slots only: Cassandra takes 2 µs of CPU for each id in each partition, found or not. */
   async findCommands(ledgerId: string, marks: readonly MarkName[]): Promise<Map<string, FoundCommand>> {
     const found = new Map<string, FoundCommand>();
     const bySlot = Map.groupBy(marks, ({ id, permanent }) => (permanent ? permanentSlot(id) : null));

@@ -11,7 +11,6 @@ const LAST_ROW =
 /** Highest bucket number: a CQL int. */
 export const bucketMax = 2 ** 31 - 1;
 
-/** Where a ledger's log ends. */
 export interface LogEnd {
   /** If the state of the bucket is damaged: the seq of its last row, with an empty hash, which no event has. */
   readonly head: Head | null;
@@ -23,7 +22,6 @@ export interface LogEnd {
   readonly next: BucketState;
 }
 
-/** A bucket that was read. */
 interface Look {
   readonly bucket: number;
   readonly state: BucketState;
@@ -68,7 +66,6 @@ export async function lookAt(log: LedgerLog, bucket: number): Promise<Look> {
   return { bucket, state, head: isSound ? state.head : await headOfRows(log, bucket) };
 }
 
-/** Returns the bucket that takes the event after `head`. */
 export function bucketOfNext(head: Head | null, bucketEvents: number): number {
   return head === null ? 0 : Math.floor((head.seq + 1) / bucketEvents);
 }

@@ -59,10 +59,7 @@ async function readFirst(log: LedgerLog, bucket: number, from: number, limit: nu
   return inOrder(await readBucket(log, bucket - 1, from, limit), entries);
 }
 
-/**
- * Joins the entries of a bucket and of the next one. Entries of the first that do not come before the first entry of
- * `next` are misplaced and left out.
- */
+/** Joins a bucket's entries and the next one's. Those not before the first entry of `next` are misplaced. */
 function inOrder(entries: readonly StoredEntry[], next: readonly StoredEntry[]): StoredEntry[] {
   const [first] = next;
   if (first === undefined) return [...entries];

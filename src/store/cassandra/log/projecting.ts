@@ -33,15 +33,11 @@ export async function writeProjections(
   await eachAtOnce(writes, writesAtOnceMax, (write) => session.write(write));
 }
 
-/**
- * Returns the write of a ledger's hint: a bucket to start at when looking for the head. An older hint never replaces a
- * newer one.
- */
+/** The write of the hint at which the search for the head starts. An older hint never replaces a newer one. */
 export function bucketHint(ledgerId: string, bucket: number): Statement {
   return { cql: BUCKET, params: [keyText(ledgerId), bucket, BigInt(bucket)] };
 }
 
-/** Returns the statements of the projections, grouped by partition. */
 export function projectionWrites(
   ledgerId: string,
   { bucket, scopes, commands, cells, lines }: BatchProjections,

@@ -16,10 +16,7 @@ interface ProjectionWriterParts extends Omit<LedgerLog, 'ledgerId'> {
   readonly now: () => number;
 }
 
-/**
- * Writes projections into a keyspace. Cells have their seq as timestamp, so a cell that was deleted by hand stays
- * deleted.
- */
+/** Cells have their seq as timestamp, so a cell that was deleted by hand stays deleted. */
 export function projectionWriter({ session, bucketEvents, now }: ProjectionWriterParts): ProjectionWriter {
   return {
     async write(ledgerId, events) {

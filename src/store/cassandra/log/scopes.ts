@@ -41,7 +41,6 @@ export async function readScopePage(log: LedgerLog, scope: string, page: ScopePa
   return { entries, missing: seqs.filter((seq) => !found.has(seq)) };
 }
 
-/** Returns the seqs of a scope, as LedgerStore.scopeSeqs. */
 export async function readScopeSeqs(log: LedgerLog, scope: string, page: ScopePage): Promise<number[]> {
   return (await listedPlaces(log, scope, page)).map(({ seq }) => seq);
 }

@@ -69,7 +69,6 @@ export async function findRecords(
   return found;
 }
 
-/** Returns the record of an index row. null if there is none, or if it does not refer to this row. */
 async function checkedRecord(
   session: CqlSession,
   kind: string,

@@ -51,7 +51,6 @@ export function placesFor(lookups: readonly Lookup[], expiresAt: number | null, 
   return { lookups: placed, expiry: kept ?? { at: expiresAt, token } };
 }
 
-/** Returns the index rows of `these` that are not in `others`. */
 export function placesBeyond(these: Places, others: Places): Places {
   const tokens = new Set(others.lookups.map(lookupKey));
   const expiry = these.expiry !== null && these.expiry.token === others.expiry?.token ? null : these.expiry;
@@ -65,7 +64,6 @@ export async function addPlaces(session: CqlSession, kind: string, id: string, p
   await Promise.all(rowStatements(kind, id, places, ADD_LOOKUP, ADD_EXPIRY).map((row) => session.write([row])));
 }
 
-/** Removes index rows. */
 export async function dropPlaces(session: CqlSession, kind: string, id: string, places: Places): Promise<void> {
   await Promise.all(rowStatements(kind, id, places, DROP_LOOKUP, DROP_EXPIRY).map((row) => session.write([row])));
 }
@@ -83,7 +81,6 @@ function rowStatements(kind: string, id: string, places: Places, lookupCql: stri
   return rows;
 }
 
-/** Returns the minute of a time (ms since 1970), in minutes since 1970. */
 export function minuteOf(ms: number): bigint {
   return BigInt(Math.floor(ms / minuteMs));
 }
@@ -93,7 +90,6 @@ type PlacesForm = readonly [
   expiry: readonly [at: number, token: string] | null,
 ];
 
-/** Returns the text of the index rows as a record stores it. */
 export function formatPlaces({ lookups, expiry }: Places): string {
   const rows = lookups.map(({ name, value, order, token }) => [name, value, order, token]);
   return JSON.stringify([rows, expiry === null ? null : [expiry.at, expiry.token]]);
@@ -113,10 +109,7 @@ export function parsePlaces(text: string): Places {
   };
 }
 
-/**
- * Parses the index rows in a record. Reports them and returns null if they are damaged. Such a record can only be found
- * by its id.
- */
+/** Reports damaged index rows and returns null. Such a record can only be found by its id. */
 function placesOf(kind: string, id: string, text: string | null): Places | null {
   return text === null ? noPlaces : (decodeOrPassOver({ kind, id, value: text }, parsePlaces) ?? null);
 }
@@ -141,7 +134,6 @@ const REMOVE = `UPDATE record USING TTL ${removedTtlSeconds} SET version = ?, va
 export interface RecordRow {
   /** null if there was never a record, or the version of a removal has expired. */
   readonly version: string | null;
-  /** null if there is no record. */
   readonly shown: StoredRecord | null;
   readonly places: Places;
   /** Whether the places are damaged. Then `places` is empty. */

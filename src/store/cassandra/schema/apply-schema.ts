@@ -14,7 +14,6 @@ const statementMaxMs = 30_000;
 const triesMax = 4;
 
 interface SchemaOptions {
-  /** Replicas by data centre. */
   readonly replication: ReadonlyMap<string, number>;
   /** Fixed for good once it is stored, because it maps ledgers to shards. */
   readonly shardCount: number;

@@ -27,7 +27,6 @@ import type { ClusterFacts } from '../session/facts.ts';
  */
 export const schemaVersion = 1;
 
-/** The fact that holds the schema version. */
 export const schemaFact = { name: 'schema-version', value: String(schemaVersion) } as const;
 
 const hourSeconds = 60 * 60;

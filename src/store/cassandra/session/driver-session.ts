@@ -24,7 +24,6 @@ const silentStatementsMax = 4;
 
 const { consistencies, responseErrorCodes } = cassandra.types;
 
-/** A session and the connections below it. */
 interface OpenSession extends AsyncDisposable {
   readonly session: CqlSession;
   readonly client: cassandra.Client;
@@ -159,10 +158,7 @@ function decisionOf(result: cassandra.types.ResultSet): Decision {
   return { applied, row };
 }
 
-/**
- * Returns what an error shows about Cassandra. A node that reports a timeout of other nodes has answered. A node
- * without enough replicas counts as gone.
- */
+/** A node that reports a timeout of other nodes has answered. One without enough replicas counts as gone. */
 function healthOf(error: unknown): Health {
   if (error instanceof DeadlinePassed) return 'gone';
   if (error instanceof cassandra.errors.OperationTimedOutError && error.host) return { silentNode: error.host };

@@ -16,7 +16,6 @@ const LEDGERS = 1;
 const ID_BYTES = 16;
 const NAME_BYTES = ID_BYTES + 1;
 
-/** Key prefix of an actor's blocks. */
 export function actorPrefix(actorId: string): Buffer {
   return Buffer.concat([uuidBytes(actorId), Buffer.of(BLOCKS)]);
 }
@@ -47,7 +46,6 @@ export function blockTimeKey(prefix: Buffer, timeMs: number): Buffer {
   return key;
 }
 
-/** Returns the time of a block's first event, in milliseconds since 1970. */
 export function timeOfBlockKey(key: Uint8Array): number {
   const bytes = Buffer.from(key.buffer, key.byteOffset, key.byteLength);
   return bytes.readUIntBE(bytes.length - NAME_BYTES, 6);

@@ -73,10 +73,7 @@ export class LmdbAccessLog implements AccessLog {
     return this.#windows.drop(before);
   }
 
-  /**
-   * Yields the keys of the blocks that may hold events of a page, in the order of reading. `whole` says that no event
-   * of the block is before `since`.
-   */
+  /** Yields the keys of a page's blocks in the order of reading. `whole`: none of its events is before `since`. */
   async *#blocksIn(
     table: BytesTable,
     actorId: string,
@@ -107,10 +104,7 @@ export class LmdbAccessLog implements AccessLog {
   }
 }
 
-/**
- * Returns the blocks of each actor and the entries that find them by ledger. Called before the write begins, because a
- * write that throws is written in part.
- */
+/** The blocks and their entries by ledger. Made before the write begins: one that throws is written in part. */
 function rowsOf(events: readonly AccessEvent[]): { readonly key: Buffer; readonly value: Buffer }[] {
   const rows: { readonly key: Buffer; readonly value: Buffer }[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId)) {

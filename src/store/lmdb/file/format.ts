@@ -68,7 +68,6 @@ function writeDraft(directory: string): void {
   flush(draft);
 }
 
-/** Calls fsync for a file or directory. */
 export function flush(path: string): void {
   const file = openSync(path, 'r');
   try {

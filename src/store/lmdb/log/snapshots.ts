@@ -23,7 +23,6 @@ export class LmdbSnapshots {
     return text === undefined ? null : parseSnapshot(text);
   }
 
-  /** Saves the snapshot, unless a newer one of the same fold version is stored. */
   async save(owner: string, snapshot: Snapshot): Promise<void> {
     const { snapshots } = this.#tables;
     const key = textKey(owner);
@@ -51,7 +50,6 @@ function formatSnapshot({ foldVersion, seq, hash, state }: Snapshot): string {
   return `${foldVersion} ${seq} ${hash}\n${state}`;
 }
 
-/** Returns null if the text is no snapshot. */
 function parseSnapshot(text: string): Snapshot | null {
   const form = FORM.exec(text);
   if (form === null) return null;

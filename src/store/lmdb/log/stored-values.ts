@@ -9,16 +9,12 @@ import { unreadableRecord } from '../../unreadable-record.ts';
  * record that was read, and two different versions with the same head belong to different claims.
  */
 
-/**
- * Returns the version of the head record while `claim` is the newest one and the head is `head`. NaN for an invalid
- * fence.
- */
+/** The head record's version while `claim` is the newest and the head is `head`. NaN for an invalid fence. */
 export function expectedVersion(claim: Claim, head: Head | null): number {
   if (!/^[1-9][0-9]{0,15}$/.test(claim.fence)) return Number.NaN;
   return Number(claim.fence) + (nextSeq(head) - nextSeq(claim.head));
 }
 
-/** Returns the stored text of a head: seq and hash. */
 export function formatHead(head: Head | null): string {
   return head === null ? NO_HEAD : `${head.seq} ${head.hash}`;
 }
@@ -59,7 +55,6 @@ export function formatMark({ seq, fingerprint }: FoundCommand): Buffer {
   return mark;
 }
 
-/** Parses what formatMark returned. */
 export function parseMark(mark: Uint8Array): FoundCommand {
   const bytes = Buffer.from(mark.buffer, mark.byteOffset, mark.byteLength);
   return {

@@ -17,7 +17,6 @@ type Header = readonly [
   expiresAt: number | null,
 ];
 
-/** Returns the stored text of a record. */
 export function formatRecord({ kind, id, lookups, expiresAt, value }: RecordForm): string {
   const header: Header = [kind, id, lookups.map((lookup) => [lookup.name, lookup.value, lookup.order]), expiresAt];
   return `${JSON.stringify(header)}\n${value}`;
@@ -40,7 +39,6 @@ export function parseRecord(key: Uint8Array, text: string): RecordForm {
   };
 }
 
-/** Returns null if the line is no header. */
 function readHeader(line: string): Header | null {
   try {
     const header: unknown = JSON.parse(line);
