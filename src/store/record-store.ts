@@ -21,6 +21,9 @@ export interface Lookup {
   readonly order: string;
 }
 
+/** What a look-up asks for. */
+export type LookupName = Pick<Lookup, 'name' | 'value'>;
+
 export interface RecordWrite {
   readonly kind: string;
   /** Not empty, without NUL, at most recordIdMaxBytes (store-text.ts). */
@@ -79,7 +82,7 @@ export interface RecordStore {
   /** Removes the record and its look-ups if it still has this version. Returns whether it did. */
   remove(kind: string, id: string, version: string): Promise<boolean>;
   /** Returns records in the order of (order, id). `offset` skips records from where reading starts. */
-  find(kind: string, lookup: { readonly name: string; readonly value: string }, page: FindPage): Promise<FoundRecord[]>;
+  find(kind: string, lookup: LookupName, page: FindPage): Promise<FoundRecord[]>;
   /** Removes up to `limit` records that expired before `now` (ms since 1970), the oldest first. */
   sweep(now: number, limit: number): Promise<Swept>;
 }

@@ -1,5 +1,5 @@
 import type { Projection } from '../domain/event/projection.ts';
-import type { Head, LedgerEntry } from './ledger-store.ts';
+import type { Cell, FoundCommand, Head, LedgerEntry, Line } from './ledger-store.ts';
 import type { StoredRecord } from './record-store.ts';
 
 /** One event in a scope, as a reader of the scope finds it. */
@@ -8,22 +8,16 @@ export interface ScopeEntry {
   readonly seq: number;
 }
 
-export interface StoredMark {
+export interface StoredMark extends FoundCommand {
   readonly id: string;
-  readonly seq: number;
-  readonly fingerprint: string;
 }
 
-export interface StoredCell {
+export interface StoredCell extends Cell {
   readonly key: string;
-  readonly version: number;
-  readonly value: string;
 }
 
-export interface StoredLine {
+export interface StoredLine extends Line {
   readonly list: string;
-  readonly order: string;
-  readonly value: string;
 }
 
 /** A part of a log beyond the ledger's end. Readers do not find it until the ledger has grown that far. */

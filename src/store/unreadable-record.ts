@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { LedgerError } from '../domain/errors.ts';
-import type { FindPage, FoundRecord, RecordStore } from './record-store.ts';
+import type { FindPage, FoundRecord, LookupName, RecordStore } from './record-store.ts';
 
 /** A stored value that cannot be parsed. */
 interface Unreadable {
@@ -148,7 +148,7 @@ export interface Decoded<T> {
 export async function findReadable<T>(
   store: Pick<RecordStore, 'find'>,
   kind: string,
-  lookup: { readonly name: string; readonly value: string },
+  lookup: LookupName,
   page: FindPage,
   decode: (record: FoundRecord) => T,
 ): Promise<Decoded<T>[]> {

@@ -126,16 +126,5 @@ export function commandEventType(command: Command): string {
 }
 
 export function commandMaster(command: Command): string | null {
-  switch (command.kind) {
-    case 'create_master':
-    case 'append_event':
-    case 'close_master':
-      return command.masterId;
-    case 'grant':
-    case 'revoke':
-      return command.masterId;
-    case 'open_ledger':
-    case 'close_ledger':
-      return null;
-  }
+  return 'masterId' in command ? command.masterId : null;
 }

@@ -15,7 +15,7 @@ import { damagedRow, partitionsCql, rowsOfPartition, tableChecks } from './damag
 import { commandWindows, keyText, permanentSlots } from './keys.ts';
 import { parsePending, pendingProjections } from './log/batch-projections.ts';
 import { bucketState, type LedgerLog, readBucketState } from './log/bucket.ts';
-import { damagedLogRows } from './log/damaged-log-rows.ts';
+import { damagedLogRows, emptyBucketsMax } from './log/damaged-log-rows.ts';
 import { findLogEnd } from './log/log-end.ts';
 import { seqsIn } from './log/scopes.ts';
 import { type CqlSession, eachAtOnce, numberOf, type Row, textOf } from './session/session.ts';
@@ -38,8 +38,6 @@ const RECORDS =
   'SELECT kind, id, version, value, token(kind, id) AS place FROM record WHERE token(kind, id) > ? LIMIT ?';
 
 const pageRows = 1_000;
-/** After this many empty buckets in a row no further ones are read. */
-const emptyBucketsMax = 64;
 const readsAtOnceMax = 16;
 /** The lowest token of Murmur3, which no partition has. */
 const lowestToken = -(2n ** 63n);
@@ -176,17 +174,9 @@ export class CassandraInspection implements StoreInspection {
     const slots = commandWindows(this.#now());
     for (let slot = 1; slot <= permanentSlots; slot++) slots.push(-slot);
     for (const slot of slots)
-      for (let behind = ''; ; ) {
-        const rows = await this.#session.read({ cql: MARKS, params: [keyText(ledgerId), slot, behind, pageRows] });
-        for (const row of rows)
-          yield {
-            id: idOf(textOf(row, 'id') ?? ''),
-            seq: numberOf(row, 'seq') ?? -1,
-            fingerprint: textOf(row, 'fingerprint') ?? '',
-          };
-        const last = rows.at(-1);
-        if (last === undefined || rows.length < pageRows) break;
-        behind = textOf(last, 'id') ?? '';
+      for await (const row of this.#pages(MARKS, [keyText(ledgerId), slot], 'id')) {
+        const [id, seq] = [idOf(textOf(row, 'id') ?? ''), numberOf(row, 'seq') ?? -1];
+        yield { id, seq, fingerprint: textOf(row, 'fingerprint') ?? '' };
       }
   }
 
@@ -201,14 +191,20 @@ export class CassandraInspection implements StoreInspection {
   async *lines(): AsyncIterable<Walked<StoredLine>> {
     for await (const { row, share } of this.#walk(LISTS)) {
       const stored = textOf(row, 'list') ?? '';
-      for (let behind = ''; ; ) {
-        const lines = await this.#session.read({ cql: LINES, params: [stored, behind, pageRows] });
-        for (const line of lines) {
-          behind = textOf(line, 'line_order') ?? '';
-          yield { found: { list: idOf(stored), order: behind, value: textOf(line, 'value') ?? '' }, share };
-        }
-        if (lines.length < pageRows) break;
+      for await (const line of this.#pages(LINES, [stored], 'line_order')) {
+        const [order, value] = [textOf(line, 'line_order') ?? '', textOf(line, 'value') ?? ''];
+        yield { found: { list: idOf(stored), order, value }, share };
       }
+    }
+  }
+
+  /** Yields the rows of a partition. `column` is the clustering column that the query goes on behind. */
+  async *#pages(cql: string, key: readonly unknown[], column: string): AsyncIterable<Row> {
+    for (let behind = ''; ; ) {
+      const rows = await this.#session.read({ cql, params: [...key, behind, pageRows] });
+      yield* rows;
+      if (rows.length < pageRows) return;
+      behind = textOf(rows.at(-1), column) ?? '';
     }
   }
 

@@ -17,7 +17,7 @@ const SCOPES = "SELECT scope, seq, row FROM ledger_event WHERE ledger_id = ? AND
 /** Most misplaced rows reported for each side of a bucket. */
 const namedMax = 10;
 /** After this many empty buckets in a row no further ones are read. */
-const emptyBucketsMax = 64;
+export const emptyBucketsMax = 64;
 
 /** Yields the damaged rows of a ledger's log, and a damaged hint. */
 export async function* damagedLogRows(log: LedgerLog): AsyncGenerator<DamagedRow> {

@@ -3,6 +3,7 @@ import { KeyedMutex } from '../../keyed-mutex.ts';
 import {
   type FindPage,
   type FoundRecord,
+  type LookupName,
   type PutResult,
   type RecordStore,
   type RecordWrite,
@@ -146,11 +147,7 @@ export class CassandraRecordStore implements RecordStore {
     return { result: true, after: { version: marker, shown: null, places: noPlaces } };
   }
 
-  find(
-    kind: string,
-    lookup: { readonly name: string; readonly value: string },
-    page: FindPage,
-  ): Promise<FoundRecord[]> {
+  find(kind: string, lookup: LookupName, page: FindPage): Promise<FoundRecord[]> {
     return findRecords(this.#session, kind, lookup, page);
   }
 

@@ -2,6 +2,7 @@ import { OutcomeUnknown } from '../../ledger-store.ts';
 import {
   type FindPage,
   type FoundRecord,
+  type LookupName,
   type PutResult,
   type RecordStore,
   type RecordWrite,
@@ -77,11 +78,7 @@ export class LmdbRecordStore implements RecordStore {
     return this.#replace(key, before, null);
   }
 
-  async find(
-    kind: string,
-    lookup: { readonly name: string; readonly value: string },
-    page: FindPage,
-  ): Promise<FoundRecord[]> {
+  async find(kind: string, lookup: LookupName, page: FindPage): Promise<FoundRecord[]> {
     const prefix = lookupPrefix(kind, lookup.name, lookup.value);
     let from = page.after === undefined ? undefined : orderIdKey(prefix, page.after.order, page.after.id);
     const found: FoundRecord[] = [];
