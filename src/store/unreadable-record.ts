@@ -20,9 +20,7 @@ interface StoredText {
 /** One channel for the process, because many readers deep in the code report to the one node that logs and counts. */
 const found = channel('ledger-trust:unreadable');
 
-/**
- * Calls `told` each time that this process finds an unreadable value. Returns a function that ends the subscription.
- */
+/** Calls `told` for each unreadable value that this process finds. Returns a function that ends that. */
 export function onUnreadable(told: (unreadable: Unreadable) => void): () => void {
   const listener = (message: unknown) => told(message as Unreadable);
   found.subscribe(listener);
@@ -77,9 +75,7 @@ export function decodeOrPassOver<T>(stored: StoredText, decode: (value: string) 
   }
 }
 
-/**
- * Returns the result of a read, or null if it failed with UnreadableRecord, which was reported. For reads in a loop.
- */
+/** For reads in a loop: returns null if the read failed with UnreadableRecord, which was reported. */
 export async function passOverDamaged<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;

@@ -15,9 +15,7 @@ export type Projection =
   | { readonly kind: 'command'; readonly command: CommandKey }
   /** A value by key, for example the status of a master. JSON text. */
   | { readonly kind: 'cell'; readonly key: string; readonly value: string }
-  /**
-   * A line of a list, for example of the ledgers of an actor. `order` sorts the list and is unique in it. JSON text.
-   */
+  /** A line of a list, for example the ledgers of an actor. `order` sorts the list and is unique in it. JSON text. */
   | { readonly kind: 'line'; readonly list: string; readonly order: string; readonly value: string };
 
 export const grantChangesPrefix = 'grant-changes:';
@@ -74,9 +72,7 @@ export function parseGrantChange(text: string): GrantChange {
   throw new TypeError('This is no change of a grant.');
 }
 
-/**
- * Everything that is derived from one event. `facts` are those of its ledger. For GENESIS they are read from the event.
- */
+/** All that is derived from one event. `facts` are those of its ledger. For GENESIS they are read from the event. */
 export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Projection[] {
   const ledgerId = event.ledgerId;
   const delegation = delegationOf(event);

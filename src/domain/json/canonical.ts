@@ -5,9 +5,7 @@ import { LedgerError } from '../errors.ts';
  * numbers may stand for the double that they are read as.
  */
 
-/**
- * Deeper values are refused as circular. Far above the depth that the transports accept (64), and far below the stack.
- */
+/** Deeper values are refused as circular. Far above the depth that transports accept (64), far below the stack. */
 const VALUE_DEPTH_MAX = 1_000;
 
 /** Fractions of at most this many digits may differ a little from their double: doubles are written like that. */
@@ -38,9 +36,7 @@ export function loneSurrogate(offset?: number): LedgerError {
   );
 }
 
-/**
- * The canonical text of a finite number (RFC 8785, section 3.2.2.3). -0 becomes `0`. TypeError for NaN and infinities.
- */
+/** The canonical text of a finite number (RFC 8785, section 3.2.2.3). -0 is `0`. TypeError for all other numbers. */
 export function canonicalNumber(value: number): string {
   if (!Number.isFinite(value)) throw new TypeError(`${value} is no JSON number`);
   return String(value);

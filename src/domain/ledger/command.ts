@@ -19,9 +19,7 @@ export interface CommandSignature {
 export interface Lane {
   readonly id: string;
   readonly index: number;
-  /**
-   * The index of the command before this one, while its outcome is still open. null if no command of the lane is open.
-   */
+  /** Index of the command before this one, while its outcome is open. null if no command of the lane is open. */
   readonly previous: number | null;
 }
 

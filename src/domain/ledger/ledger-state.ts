@@ -17,9 +17,7 @@ export interface LedgerState {
   readonly createdAt: string;
   /** Grants at ledger scope, by delegate: in force, or expired and not replaced. */
   readonly ledgerGrants: ReadonlyMap<string, Grant>;
-  /**
-   * Grants at organization scope, by delegate: in force, or expired and not replaced. Only on FACILITY_ROOT ledgers.
-   */
+  /** Grants at organization scope, likewise. Only on FACILITY_ROOT ledgers. */
   readonly organizationGrants: ReadonlyMap<string, Grant>;
 }
 

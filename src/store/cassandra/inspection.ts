@@ -224,9 +224,7 @@ export class CassandraInspection implements StoreInspection {
   }
 }
 
-/**
- * Inverse of keyText. It cannot restore very long texts, which are stored as a hash; no id of the service is that long.
- */
+/** Inverse of keyText. It cannot restore very long texts, which are stored as a hash; no id is that long. */
 function idOf(key: string): string {
   return key.startsWith(ESCAPE) ? key.slice(1) : key;
 }

@@ -32,9 +32,7 @@ export const commandTtlSeconds = commandKeyLifeMs / 1_000;
 const clockSkewMs = 5 * 60 * 1000;
 export const permanentSlots = 4;
 
-/**
- * Returns the slot of a command key that is made at `nowMs`: its window of time (0 and up), or below 0 if permanent.
- */
+/** Returns the slot of a command key of the time `nowMs`: its window (0 and up), or below 0 if permanent. */
 export function commandSlot(id: string, permanent: boolean, nowMs: number): number {
   return permanent ? permanentSlot(id) : Math.floor(nowMs / commandWindowMs);
 }

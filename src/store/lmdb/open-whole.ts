@@ -1,27 +1,21 @@
 import type { Database } from 'lmdb';
 import { uuidFromBytes } from '../../domain/values/uuid.ts';
-import type { AccessLog } from '../access-log.ts';
-import type { Head, LedgerStore } from '../ledger-store.ts';
-import type { RecordStore } from '../record-store.ts';
+import type { Head } from '../ledger-store.ts';
 import { UnreadableRecord } from '../unreadable-record.ts';
 import type { WholeRecord, WholeStore } from '../whole-store.ts';
-import { LmdbAccessLog } from './access/access-log.ts';
 import { Commits } from './commits.ts';
 import { checkHoldsData } from './file/format.ts';
 import { acquireServingLock } from './file/serving-lock.ts';
 import { lookupPrefixBytes, orderIdOfKey } from './keys.ts';
-import { LmdbLedgerStore } from './log/ledger-store.ts';
 import { parseHead } from './log/stored-values.ts';
+import { type LmdbStores, storesIn } from './open.ts';
 import { idOf, parseRecord } from './records/record-form.ts';
-import { LmdbRecordStore, lookupKeys } from './records/record-store.ts';
+import { lookupKeys } from './records/record-store.ts';
 import { openTables, type Tables } from './tables.ts';
 
 const pageEntries = 500;
 
-interface WholeLmdb extends AsyncDisposable {
-  readonly ledgers: LedgerStore;
-  readonly records: RecordStore;
-  readonly access: AccessLog;
+interface WholeLmdb extends LmdbStores {
   readonly whole: WholeStore;
 }
 
@@ -36,9 +30,7 @@ export async function openWholeLmdb(dataDir: string, now: () => number): Promise
     const tables = openTables(dataDir, { readOnly: true });
     const commits = new Commits(() => {});
     return {
-      ledgers: new LmdbLedgerStore(tables, commits, now),
-      records: new LmdbRecordStore(tables, commits),
-      access: new LmdbAccessLog(tables, commits),
+      ...storesIn(tables, commits, now),
       whole: wholeStore(tables),
       [Symbol.asyncDispose]: async () => {
         commits.close();

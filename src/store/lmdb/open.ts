@@ -47,9 +47,7 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
     if (isNew) finishFormat(dataDir);
     const commits = new Commits(onFatal);
     return {
-      ledgers: new LmdbLedgerStore(tables, commits, now),
-      records: new LmdbRecordStore(tables, commits),
-      access: new LmdbAccessLog(tables, commits),
+      ...storesIn(tables, commits, now),
       [Symbol.asyncDispose]: async () => {
         commits.close();
         const closed = tables.root.close();
@@ -61,6 +59,15 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
     await lock.release();
     throw error;
   }
+}
+
+/** Returns the stores of an open environment. */
+export function storesIn(tables: Tables, commits: Commits, now: () => number): Omit<LmdbStores, keyof AsyncDisposable> {
+  return {
+    ledgers: new LmdbLedgerStore(tables, commits, now),
+    records: new LmdbRecordStore(tables, commits),
+    access: new LmdbAccessLog(tables, commits),
+  };
 }
 
 function makeWritable(dataDir: string): void {

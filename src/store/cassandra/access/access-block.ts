@@ -18,9 +18,7 @@ export function accessHour(ms: number): number {
   return Math.floor(ms / hourMs);
 }
 
-/**
- * Divides the events of an append into blocks. The same events always make the same blocks, so a retry is idempotent.
- */
+/** Divides the events of an append into blocks. The same events make the same blocks, so a retry is idempotent. */
 export function accessBlocks(events: readonly AccessEvent[]): AccessBlock[] {
   const blocks: AccessBlock[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId))

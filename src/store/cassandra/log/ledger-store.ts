@@ -56,9 +56,7 @@ interface CassandraLedgerOptions {
   /** Milliseconds since 1970. Only the retention of command keys and the choice of the newest snapshot depend on it. */
   readonly now: () => number;
   readonly random: (bytes: number) => Buffer;
-  /**
-   * Events in a bucket, and most entries of an append. Fixed when the keyspace is made. Smaller values are for tests.
-   */
+  /** Events in a bucket, and most entries of an append. Fixed with the keyspace. Smaller values are for tests. */
   readonly bucketEvents?: number;
   /** Most writes that may wait for one ledger. */
   readonly writesMax?: number;

@@ -11,9 +11,7 @@ const UP_FROM = 'FROM line WHERE list = ? AND line_order >= ? LIMIT ?';
 const DOWN = 'FROM line WHERE list = ? ORDER BY line_order DESC LIMIT ?';
 const DOWN_FROM = 'FROM line WHERE list = ? AND line_order <= ? ORDER BY line_order DESC LIMIT ?';
 
-/**
- * Returns lines of a list, as LedgerStore.lines. For an offset it reads the orders of skipped lines, not their values.
- */
+/** Like LedgerStore.lines. For an offset it reads the orders of skipped lines, not their values. */
 export async function readLines(session: CqlSession, list: string, page: Page): Promise<Line[]> {
   const { limit, offset = 0, descending = false } = page;
   if (limit <= 0) return [];

@@ -161,9 +161,7 @@ export function putStatement(
   return { cql: PUT, params: [...set, keyText(kind), id, before] };
 }
 
-/**
- * Returns the conditional removal of a record. `version` stays in the row, `before` is the version that must be in it.
- */
+/** Returns the conditional removal. `version` stays in the row, `before` is the version that must be in it. */
 export function removeStatement(kind: string, id: string, version: string, before: string): Statement {
   return { cql: REMOVE, params: [version, keyText(kind), id, before] };
 }

@@ -60,9 +60,7 @@ export class RecordSweep {
   readonly #remove: Remove;
   /** Minutes that have ended and were found empty, and are still listed. */
   readonly #empty = new Set<number>();
-  /**
-   * The minute in which the last sweep ended. It may have more rows after `behind`, or gets them until the minute ends.
-   */
+  /** The minute in which the last sweep ended. It may have more rows after `behind`, or may still get them. */
   #reached: { readonly minute: number; readonly behind: ExpiryRow } | null = null;
 
   constructor(session: CqlSession, remove: Remove) {

@@ -17,9 +17,7 @@ const attemptsMax = 2;
 /** Most rows in one answer. A row has up to 256 KiB. */
 const rowsPerAnswer = 64;
 
-/**
- * Statements without an answer after which the driver closes a connection. So it finds out that a hanging node is down.
- */
+/** Statements without an answer after which the driver closes a connection, because the node may be down. */
 const silentStatementsMax = 4;
 
 const { consistencies, responseErrorCodes } = cassandra.types;

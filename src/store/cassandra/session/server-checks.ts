@@ -117,9 +117,7 @@ function tooFewNodes({ name, replicas, count }: { name: string; replicas: number
   return `Data centre ${name} has ${count} of the ${replicas} nodes of Cassandra that ${replicas} replicas need: add nodes first, or ask for fewer replicas by --replication ${name}:${count}.`;
 }
 
-/**
- * Returns the replicas by data centre. null if there is no such keyspace. Throws StartError if its strategy names none.
- */
+/** Returns the replicas by data centre. null if there is no such keyspace. StartError if its strategy names none. */
 export async function replicasOf(client: cassandra.Client, keyspace: string): Promise<Map<string, number> | null> {
   const asked = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';
   const [row] = await look(client, asked, [keyspace]);

@@ -6,9 +6,7 @@ import type { Tables } from '../tables.ts';
 const ATTEMPTS_MAX = 10;
 const FORM = /^(\d+) (\d+) ([0-9a-f]{64})\n/;
 
-/**
- * Snapshots. Fold version, seq and hash are in the first line, so that comparing snapshots needs no parsing of states.
- */
+/** Fold version, seq and hash are in the first line, so that comparing snapshots needs no parsing of states. */
 export class LmdbSnapshots {
   readonly #tables: Tables;
   readonly #commits: Commits;
@@ -26,7 +24,8 @@ export class LmdbSnapshots {
   async save(owner: string, snapshot: Snapshot): Promise<void> {
     const { snapshots } = this.#tables;
     const key = textKey(owner);
-    const text = formatSnapshot(snapshot);
+    const { foldVersion, seq, hash, state } = snapshot;
+    const text = `${foldVersion} ${seq} ${hash}\n${state}`;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       this.#commits.checkUsable();
       snapshots.resetReadTxn();
@@ -44,10 +43,6 @@ export class LmdbSnapshots {
 
 function isNewer(stored: Snapshot | null, snapshot: Snapshot): boolean {
   return stored !== null && stored.foldVersion === snapshot.foldVersion && stored.seq > snapshot.seq;
-}
-
-function formatSnapshot({ foldVersion, seq, hash, state }: Snapshot): string {
-  return `${foldVersion} ${seq} ${hash}\n${state}`;
 }
 
 function parseSnapshot(text: string): Snapshot | null {
